@@ -136,7 +136,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) manner: Manner,
+    pub(crate) options: RunOptions,
 }
 
 /// What to look at packet by packet.
@@ -161,7 +161,7 @@ pub(crate) struct TraceArgs {
 
 /// How to run.
 #[derive(Args)]
-pub(crate) struct Manner {
+pub(crate) struct RunOptions {
     /// Use at most this many threads [default: all cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
@@ -202,7 +202,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) manner: Manner,
+    pub(crate) options: RunOptions,
 }
 
 #[derive(Args)]

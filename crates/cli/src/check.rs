@@ -7,7 +7,7 @@ use selvedge_results::{CheckedFigure, ClaimsInput, render_claims, render_measure
 use selvedge_study::{Checked, ClaimsFiles, Figure, FigureCheck, Figures, Marker, ResultsFolder, Worlds};
 use selvedge_units::words::plural;
 
-use crate::args::{CheckArgs, Manner};
+use crate::args::{CheckArgs, RunOptions};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, json, print, say};
 use crate::progress::Progress;
@@ -33,12 +33,12 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let input = ClaimsInput {
         figures: &checked,
         wall_s: began.seconds(),
-        threads: threads(&args.manner),
+        threads: threads(&args.options),
         version: &args.revision.as_ref().map_or(VERSION.into(), |revision| format!("{VERSION}, {revision}")),
         command: &command_line(),
     };
     tables.write(&input)?;
-    if !args.manner.quiet {
+    if !args.options.quiet {
         say_end(&input, &tables);
     }
     let failing = checked.iter().flat_map(|checked| &checked.claims).filter(|claim| claim.fails).count();
@@ -59,11 +59,11 @@ fn tables(args: &CheckArgs, figures: usize) -> Result<ClaimsFiles, Failure> {
 
 /// Runs all figures together, and prints each as soon as it is complete.
 fn judge(figures: &[Figure], began: Stopwatch, args: &CheckArgs) -> Result<Vec<CheckedFigure>, Failure> {
-    if !args.manner.quiet {
-        say_begin(figures, &args.manner);
+    if !args.options.quiet {
+        say_begin(figures, &args.options);
     }
-    let threads = threads(&args.manner);
-    let progress = Progress::new(args.manner.quiet);
+    let threads = threads(&args.options);
+    let progress = Progress::new(args.options.quiet);
     let check = FigureCheck {
         figures,
         threads,
@@ -101,8 +101,8 @@ fn keep(figures: &[Figure], place: &Path, args: &CheckArgs) -> Result<Vec<Checke
         let target = place.join(figure.name());
         let marker = Marker::new(&figure.plan, VERSION, &command_line());
         let folder = ResultsFolder::create(&target, &figure.plan, &marker, true)?;
-        let summary = conduct(&figure.plan, &folder, &args.manner)?;
-        if !args.manner.quiet {
+        let summary = conduct(&figure.plan, &folder, &args.options)?;
+        if !args.options.quiet {
             say(&format!("report: {}", target.join("report.html").display()));
         }
         let checked = figure.checked(&summary, 0);
@@ -115,10 +115,10 @@ fn keep(figures: &[Figure], place: &Path, args: &CheckArgs) -> Result<Vec<Checke
 }
 
 /// What is going to run, and what a person should know of it.
-fn say_begin(figures: &[Figure], manner: &Manner) {
+fn say_begin(figures: &[Figure], options: &RunOptions) {
     let runs: usize = figures.iter().map(|figure| figure.plan.points().count()).sum();
     let (number, runs) = (plural(figures.len() as u64, "figure"), plural(runs as u64, "run"));
-    say(&format!("{number}, {runs} on {}", plural(threads(manner) as u64, "thread")));
+    say(&format!("{number}, {runs} on {}", plural(threads(options) as u64, "thread")));
     for Figure { folder, plan, .. } in figures {
         plan.warnings.iter().for_each(|text| say(&format!("warning: {}: {text}", folder.display())));
     }

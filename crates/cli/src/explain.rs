@@ -1,7 +1,8 @@
 //! `selvedge explain`.
 
 use selvedge_explain::{
-    Cycle, CycleReport, Explanation, Names, Report, Tape, explain as split, render_cycle, render_flow, render_flows,
+    Cycle, CycleReport, Explanation, Names, Recording, Report, explain as split, render_cycle, render_flow,
+    render_flows,
 };
 use selvedge_results::DeadlockReport;
 use selvedge_scenario::Point;
@@ -50,15 +51,15 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let deadlock = results.deadlock(point).filter(|_| unfinished || args.flow.is_none());
 
     let keys = Chosen::These(flows.iter().map(FlowKey::from).collect());
-    let mut tape = Tape::of(keys, deadlock.into_iter().flat_map(DeadlockReport::ports));
-    let focus = tape.focus();
-    let record = results.simulate_again(point, cores(), &flows, deadlock, &focus, &mut tape)?;
+    let mut recording = Recording::of(keys, deadlock.into_iter().flat_map(DeadlockReport::ports));
+    let focus = recording.focus();
+    let record = results.simulate_again(point, cores(), &flows, deadlock, &focus, &mut recording)?;
     if unfinished {
-        tape.end(&record);
+        recording.end(&record);
     }
-    let cycle = deadlock.and(record.deadlock.as_ref()).map(|deadlock| Cycle::new(deadlock, &tape));
+    let cycle = deadlock.and(record.deadlock.as_ref()).map(|deadlock| Cycle::new(deadlock, &recording));
     let names = Names::new(port_infos(series.network.graph()));
-    let mut explanations = split(&tape, &names);
+    let mut explanations = split(&recording, &names);
     // In the order in which they were chosen.
     let place = |row: &FlowRow| flows.iter().position(|flow| FlowKey::from(flow) == FlowKey::from(row));
     explanations.sort_by_key(|explanation| place(&explanation.flow));

@@ -7,7 +7,7 @@ use selvedge_scenario::{Changes, Plan, World};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, Worlds, free_name};
 use selvedge_units::words::plural;
 
-use crate::args::{Input, Manner, RunArgs, TraceArgs};
+use crate::args::{Input, RunArgs, RunOptions, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, has_color, print, say, width};
 use crate::progress::Progress;
@@ -21,12 +21,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(path) => resumed(path)?,
         None => begun(args)?,
     };
-    let summary = conduct(&plan, &folder, &args.manner).map_err(|failure| with_way_on(failure, &folder))?;
+    let summary = conduct(&plan, &folder, &args.options).map_err(|failure| with_way_on(failure, &folder))?;
     if args.json {
         return print(&summary.to_json());
     }
     print(&render_table(&summary, width(), has_color()))?;
-    if !args.manner.quiet {
+    if !args.options.quiet {
         say(&format!("\nreport: {}", folder.target().join("report.html").display()));
         if !folder.tracing().is_off() {
             say(&format!("traces: {}", folder.tracing().folder(folder.target()).display()));
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Runs `plan` into `folder` with a progress bar.
-pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> Result<Summary, Failure> {
-    let threads = threads(manner);
-    if !manner.quiet {
+pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, options: &RunOptions) -> Result<Summary, Failure> {
+    let threads = threads(options);
+    if !options.quiet {
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
         say(&format!("{}: {}", plan.title, plan.in_one_line()));
         let (seeds, threads) = (plural(seeds as u64, "seed"), plural(threads as u64, "thread"));
@@ -47,7 +47,7 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, manner: &Manner) -> R
         plan.warnings.iter().chain(&large).for_each(|warning| say(&format!("warning: {warning}")));
     }
     let began = Stopwatch::start();
-    let progress = Progress::new(manner.quiet);
+    let progress = Progress::new(options.quiet);
     let study = Study {
         plan,
         folder,
@@ -161,8 +161,8 @@ fn with_way_on(failure: Failure, folder: &ResultsFolder) -> Failure {
     Failure::input(format!("{}; then continue: selvedge run --resume {partial}", failure.message))
 }
 
-pub(crate) fn threads(manner: &Manner) -> usize {
-    manner.threads.map_or_else(cores, usize::from)
+pub(crate) fn threads(options: &RunOptions) -> usize {
+    options.threads.map_or_else(cores, usize::from)
 }
 
 /// As many threads as can run at once.

@@ -6,8 +6,9 @@ use selvedge_sim::record::FlowKey;
 use selvedge_telemetry::Deadlock;
 use selvedge_units::{Bytes, HostId, Instant, PortId};
 
+use crate::direction::Direction;
 use crate::pauses::Stop;
-use crate::tape::{Tape, errand};
+use crate::recording::Recording;
 
 /// A cycle of paused ports, each of which waits until the next one sends. A run ends with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,15 +52,15 @@ pub struct Held {
 }
 
 impl Cycle {
-    /// What `tape` tells about a deadlock whose ports it watched.
-    pub fn new(deadlock: &Deadlock, tape: &Tape) -> Self {
+    /// What `recording` tells about a deadlock whose ports it watched.
+    pub fn new(deadlock: &Deadlock, recording: &Recording) -> Self {
         let stuck = |(port, waiting)| {
-            let paused = match tape.pauses.stop(port, u8::MAX) {
+            let paused = match recording.pauses.stop(port, u8::MAX) {
                 Some(Stop::Paused(since)) => Some(since),
                 Some(Stop::Down(_)) | None => None,
             };
-            let packets = tape.standing.packets(port).count() as u64;
-            Stuck { port, paused, waiting, packets, flows: held(tape, port) }
+            let packets = recording.standing.packets(port).count() as u64;
+            Stuck { port, paused, waiting, packets, flows: held(recording, port) }
         };
         let ports = deadlock.cycle.iter().map(|hop| (hop.port, hop.waiting));
         Self { at: deadlock.at, since: deadlock.since, ports: ports.map(stuck).collect() }
@@ -67,12 +68,12 @@ impl Cycle {
 }
 
 /// Whose packets wait for `port`.
-fn held(tape: &Tape, port: PortId) -> Vec<Held> {
+fn held(recording: &Recording, port: PortId) -> Vec<Held> {
     let mut flows: BTreeMap<_, Held> = BTreeMap::new();
-    for (since, packet) in tape.standing.packets(port) {
-        let Some(errand) = errand(packet) else { continue };
-        let (src, dst) = (errand.sender(packet), errand.receiver(packet));
-        let flow = tape.standing.flow((src, packet.qp));
+    for (since, packet) in recording.standing.packets(port) {
+        let Some(direction) = Direction::of(packet) else { continue };
+        let (src, dst) = (direction.sender(packet), direction.receiver(packet));
+        let flow = recording.standing.flow((src, packet.qp));
         let held = flows.entry((src, dst, flow)).or_insert(Held { flow, src, dst, packets: 0, since: *since });
         held.packets += 1;
     }

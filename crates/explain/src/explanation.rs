@@ -1,19 +1,14 @@
 //! A flow's completion time, split into its parts; or, if it did not finish, its time until the end of the run.
 
-use std::collections::BTreeMap;
-
 use selvedge_telemetry::{DropReason, FlowRow};
 use selvedge_units::{Duration, Instant, PortId};
 
-use crate::alone::{self, Link};
-use crate::blame::{self, PauseTree, Weights};
-use crate::journey::{Hop, Whereabouts};
+use crate::account::Account;
+use crate::blame::PauseTree;
 use crate::names::Names;
 use crate::parts::{Part, Parts};
-use crate::pauses::{Pauses, Stop};
-use crate::share::{fraction, share};
-use crate::tape::{Mark, Story, Tape};
-use crate::timeline::{Opener, Span, Why, spans};
+use crate::pauses::Stop;
+use crate::recording::Recording;
 
 /// Why a flow took as long as it did.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,7 +24,7 @@ pub struct Explanation {
     /// What was behind the pauses among that, the longest first.
     pub pauses: Vec<PauseTree>,
     /// The way of the packet that finished it, or of the one that it waits for.
-    pub last: Vec<HopStory>,
+    pub last: Vec<HopDelays>,
     /// Data packets sent, and of these, sent again.
     pub sent: u64,
     /// See `sent`.
@@ -97,7 +92,7 @@ pub struct DropPlace {
 
 /// One hop of the packet that finished a flow, or of the one that it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HopStory {
+pub struct HopDelays {
     /// The port through which it left.
     pub port: PortId,
     /// When it was in the node (at the sender: when it left it).
@@ -116,327 +111,19 @@ pub struct HopStory {
     pub propagation: Duration,
 }
 
-/// Explains the flows on `tape`, in the order of their starts; those that had not finished if it was told that the run
-/// has ended ([`Tape::end`]).
+/// Explains the flows of `recording`, in the order of their starts; those that had not finished if it was told that the
+/// run has ended ([`Recording::end`]).
 ///
 /// # Panics
 /// When the parts of a flow do not add up to its time.
-pub fn explain(tape: &Tape, names: &Names) -> Vec<Explanation> {
-    let ended = tape.stories.iter().filter(|story| story.flow.finish.is_some() || story.end.is_some());
-    ended.map(|story| Account::new(story, &tape.pauses, names).explain(names)).collect()
+pub fn explain(recording: &Recording, names: &Names) -> Vec<Explanation> {
+    let ended = recording.histories.iter().filter(|history| history.flow.finish.is_some() || history.end.is_some());
+    ended.map(|history| Account::new(history, &recording.pauses, names).explain(names)).collect()
 }
 
 impl Explanation {
     /// Its time over its ideal completion time.
     pub fn slowdown(&self) -> f64 {
         self.parts.total().as_ps() as f64 / self.flow.ideal.as_ps().max(1) as f64
-    }
-}
-
-/// The books of one flow.
-struct Account<'a> {
-    story: &'a Story,
-    pauses: &'a Pauses,
-    /// The sender's port, and the classes of the flow there, bit per class.
-    origin: (PortId, u8),
-    /// When ports sent data of this flow.
-    own: BTreeMap<PortId, Vec<(Instant, Instant)>>,
-    parts: Parts,
-    /// Packets sent for the first time in the spans so far.
-    sent: u64,
-    /// How much of the flow's pile-up before slower links its waits for windows have seen.
-    piled_up: Duration,
-    queueing: BTreeMap<PortId, Duration>,
-    paused: BTreeMap<PortId, Weights>,
-}
-
-/// A wait, taken apart. The four add up to it.
-struct Wait {
-    outage: Duration,
-    /// By episode of the port.
-    pause: Vec<(usize, Duration)>,
-    own: Duration,
-    rest: Duration,
-}
-
-#[derive(Clone, Copy)]
-enum Cause {
-    Queue,
-    Pause(usize),
-    Outage,
-}
-
-impl<'a> Account<'a> {
-    fn new(story: &'a Story, pauses: &'a Pauses, names: &Names) -> Self {
-        // Any of its packets tells its class. If it has never sent one, any class may be its own.
-        let first = story.journeys.first();
-        let origin = (names.host_port(story.nic), first.map_or(u8::MAX, |first| 1 << first.class));
-        let mut own: BTreeMap<PortId, Vec<(Instant, Instant)>> = BTreeMap::new();
-        for hop in story.journeys.iter().flat_map(|journey| &journey.there.way) {
-            own.entry(hop.port).or_default().push((hop.sent, hop.left()));
-        }
-        own.values_mut().for_each(|times| times.sort_unstable());
-        let (parts, queueing, paused) = (Parts::default(), BTreeMap::new(), BTreeMap::new());
-        Self { story, pauses, origin, own, parts, sent: 0, piled_up: Duration::ZERO, queueing, paused }
-    }
-
-    fn explain(mut self, names: &Names) -> Explanation {
-        let spans = spans(self.story);
-        let windows = Windows::new(&spans);
-        for span in &spans {
-            self.take_span(span, &windows);
-        }
-        let last = self.take_last();
-        let flow = self.story.flow;
-        let end = flow.finish.or(self.story.end.map(|end| end.at));
-        assert_eq!(Some(self.parts.total()), end.map(|end| end - flow.start), "the parts of {flow:?} add up");
-        let journeys = &self.story.journeys;
-        Explanation {
-            flow,
-            parts: self.parts,
-            awaited: self.awaited(&spans),
-            places: self.places(),
-            pauses: blame::trees(self.pauses, names, &self.paused),
-            last,
-            sent: journeys.len() as u64,
-            again: journeys.iter().filter(|journey| journey.again).count() as u64,
-            drops: self.drops(),
-            timeouts: self.story.marks.iter().filter(|(_, mark)| *mark == Mark::TimedOut).count() as u64,
-        }
-    }
-
-    /// Puts a span of the sender's time where it belongs.
-    fn take_span(&mut self, span: &Span, windows: &Windows) {
-        let part = span.why.part();
-        match span.why {
-            Why::Send { again } => {
-                self.parts[part] += span.to - span.from;
-                self.sent += u64::from(!again);
-            }
-            Why::Recovery | Why::Timeout | Why::Pacing => self.parts[part] += span.to - span.from,
-            Why::Link => {
-                let (port, classes) = self.origin;
-                let wait = self.wait(port, classes, span.from, span.to, Duration::ZERO);
-                self.parts[part] += wait.rest;
-                self.hold(port, &wait);
-            }
-            Why::Window(opener) | Why::Cap(opener) => self.take_window(span, part, opener, windows),
-        }
-    }
-
-    /// A wait for a window: as much of it as the round trip behind it was late is put down to what made
-    /// that late. Several waits of one round trip share its lateness by their lengths. What is left is
-    /// serialisation as far as a slower link on the way would have held an unlimited sender's packets
-    /// up.
-    fn take_window(&mut self, span: &Span, part: Part, opener: Opener, windows: &Windows) {
-        let time = span.to - span.from;
-        let Some(journey) = opener else {
-            self.parts[part] += time;
-            return;
-        };
-        let waits = windows.between(self.story.journeys[journey].sent(), span.to).as_ps();
-        let held = self.held_up(journey);
-        let weights: Vec<u64> = held.iter().map(|(.., time)| time.as_ps()).collect();
-        let late = weights.iter().sum::<u64>().min(waits);
-        let blamed = fraction(time.as_ps(), late, waits);
-        for ((port, cause, _), time) in held.iter().zip(share(blamed, &weights)) {
-            self.blame(*port, *cause, Duration::from_ps(time));
-        }
-        let left = time - Duration::from_ps(blamed);
-        let pile_up = alone::waits(self.sent, &self.links(journey)).into_iter().sum::<Duration>();
-        let own = pile_up.saturating_sub(self.piled_up).min(left);
-        self.piled_up += own;
-        self.parts[Part::Serialisation] += own;
-        self.parts[part] += left - own;
-    }
-
-    /// The way of the packet that finished the flow, or of the one that it waits for.
-    fn take_last(&mut self) -> Vec<HopStory> {
-        let Some(last) = self.story.ends_with() else { return Vec::new() };
-        let journey = &self.story.journeys[last];
-        let alone = self.alone(last);
-        // What the sender has waited for already does not hold the packet up again.
-        let mut pile_up = alone.iter().copied().sum::<Duration>().saturating_sub(self.piled_up);
-        let mut last = Vec::new();
-        for (nth, hop) in journey.there.way.iter().enumerate() {
-            let wait = self.wait(hop.port, 1 << journey.class, hop.from, hop.sent, alone[nth].min(pile_up));
-            pile_up -= wait.own;
-            let (serialisation, propagation) = (hop.serialisation, hop.propagation());
-            // At the sender, a packet that is sent again is extra work.
-            let part = if nth == 0 && journey.again { Part::Recovery } else { Part::Serialisation };
-            self.parts[part] += serialisation;
-            self.parts[Part::Serialisation] += wait.own;
-            self.parts[Part::Propagation] += propagation;
-            self.blame(hop.port, Cause::Queue, wait.rest);
-            self.hold(hop.port, &wait);
-            last.push(HopStory {
-                port: hop.port,
-                from: hop.from,
-                own: wait.own,
-                queueing: wait.rest,
-                pause: wait.pause.iter().map(|(_, time)| *time).sum(),
-                outage: wait.outage,
-                serialisation,
-                propagation,
-            });
-        }
-        if let (Some(end), Whereabouts::Node(_, None)) = (self.story.end, journey.there.place) {
-            // A switch holds it back until what is missing before it has come.
-            self.parts[Part::Recovery] += end.at - journey.there.reached;
-        }
-        last
-    }
-
-    /// What an unfinished flow waits for, whose sender's time these spans are.
-    fn awaited(&self, spans: &[Span]) -> Option<Awaited> {
-        let end = self.story.end?;
-        let Some(at) = end.packet else {
-            let part = spans.last().map_or(Part::Nic, |last| last.why.part());
-            let same = spans.iter().rev().take_while(|span| span.why.part() == part);
-            let since = same.last().map_or(end.at, |first| first.from);
-            let (port, classes) = self.origin;
-            let stop = self.pauses.stop(port, classes);
-            let at_port = part == Part::Nic;
-            return Some(if at_port { Awaited::Port { port, since, stop } } else { Awaited::Sender { part, since } });
-        };
-        let journey = &self.story.journeys[at];
-        let (port, since) = (journey.there.way.last()?.port, journey.there.reached);
-        Some(match journey.there.place {
-            Whereabouts::Node(_, Some(port)) => {
-                Awaited::Port { port, since, stop: self.pauses.stop(port, 1 << journey.class) }
-            }
-            Whereabouts::Node(_, None) => Awaited::Switch { port, since },
-            Whereabouts::Link | Whereabouts::Destination | Whereabouts::Lost => Awaited::Link { port },
-        })
-    }
-
-    /// What held up this journey and its acknowledgement beyond an undisturbed round trip: the port, how,
-    /// and how long.
-    fn held_up(&self, journey: usize) -> Vec<(PortId, Cause, Duration)> {
-        let alone = self.alone(journey);
-        let journey = &self.story.journeys[journey];
-        let way = journey.there.way.iter().zip(&alone).map(|(hop, alone)| (hop, 1 << journey.class, *alone));
-        let back =
-            journey.back.iter().flat_map(|back| &back.way).map(|hop| (hop, 1 << journey.back_class, Duration::ZERO));
-        let mut held = Vec::new();
-        for (hop, classes, alone) in way.chain(back) {
-            let wait = self.wait(hop.port, classes, hop.from, hop.sent, alone);
-            let pauses = wait.pause.iter().map(|&(episode, time)| (Cause::Pause(episode), time));
-            let others = [(Cause::Queue, wait.rest), (Cause::Outage, wait.outage)];
-            let some = pauses.chain(others).filter(|(_, time)| !time.is_zero());
-            held.extend(some.map(|(cause, time)| (hop.port, cause, time)));
-        }
-        held
-    }
-
-    /// Takes a wait for `port` apart. `alone` is how long it would have been in an empty network.
-    fn wait(&self, port: PortId, classes: u8, from: Instant, to: Instant, alone: Duration) -> Wait {
-        let outage = self.pauses.outage(port, from, to);
-        let pause = self.pauses.between(port, classes, from, to);
-        let stopped = outage + pause.iter().map(|(_, time)| *time).sum();
-        let left = (to - from) - stopped;
-        let own = self.own_between(port, from, to).min(alone).min(left);
-        Wait { outage, pause, own, rest: left - own }
-    }
-
-    /// How long `port` sent data of this flow between `from` and `to`.
-    fn own_between(&self, port: PortId, from: Instant, to: Instant) -> Duration {
-        let times = self.own.get(&port).map_or(&[][..], Vec::as_slice);
-        let first = times.partition_point(|&(_, end)| end <= from);
-        let before = times[first..].iter().take_while(|(begin, _)| *begin < to);
-        before.map(|&(begin, end)| end.min(to).since(begin.max(from))).sum()
-    }
-
-    /// How long this journey would have waited at each hop in an empty network.
-    fn alone(&self, journey: usize) -> Vec<Duration> {
-        alone::waits(self.story.journeys[journey].before, &self.links(journey))
-    }
-
-    /// The links of this journey.
-    fn links(&self, journey: usize) -> Vec<Link> {
-        // The first packet of a flow is as long as any.
-        let first = &self.story.journeys[0];
-        let link = |hop: &Hop| {
-            let same = first.there.way.iter().find(|other| other.port == hop.port);
-            Link { full: same.unwrap_or(hop).serialisation, this: hop.serialisation }
-        };
-        self.story.journeys[journey].there.way.iter().map(link).collect()
-    }
-
-    /// Pauses and outages of a wait for `port`.
-    fn hold(&mut self, port: PortId, wait: &Wait) {
-        self.blame(port, Cause::Outage, wait.outage);
-        for &(episode, time) in &wait.pause {
-            self.blame(port, Cause::Pause(episode), time);
-        }
-    }
-
-    /// Puts `time` down to `port`.
-    fn blame(&mut self, port: PortId, cause: Cause, time: Duration) {
-        match cause {
-            Cause::Queue => {
-                self.parts[Part::Queueing] += time;
-                *self.queueing.entry(port).or_default() += time;
-            }
-            Cause::Pause(episode) => {
-                self.parts[Part::Pause] += time;
-                *self.paused.entry(port).or_default().entry(episode).or_default() += time;
-            }
-            Cause::Outage => self.parts[Part::Outage] += time,
-        }
-    }
-
-    fn drops(&self) -> Vec<DropPlace> {
-        let drop = |(&(port, reason), &packets)| DropPlace { port, reason, packets };
-        let mut drops: Vec<DropPlace> = self.story.dropped.iter().map(drop).collect();
-        drops.sort_by_key(|drop| (std::cmp::Reverse(drop.packets), drop.port, drop.reason));
-        drops
-    }
-
-    fn places(&self) -> Vec<Place> {
-        let mut places: BTreeMap<PortId, Place> = BTreeMap::new();
-        let none = |port| Place { port, queueing: Duration::ZERO, pause: Duration::ZERO };
-        for (&port, &time) in &self.queueing {
-            places.entry(port).or_insert(none(port)).queueing += time;
-        }
-        for (&port, weights) in &self.paused {
-            places.entry(port).or_insert(none(port)).pause += weights.values().copied().sum();
-        }
-        let total = |place: &Place| place.queueing + place.pause;
-        let mut places: Vec<Place> = places.into_values().filter(|place| !total(place).is_zero()).collect();
-        places.sort_by_key(|place| (std::cmp::Reverse(total(place)), place.port));
-        places
-    }
-}
-
-/// When the sender waited for a window, in sum.
-struct Windows {
-    /// From, to, and the sum before it.
-    waits: Vec<(Instant, Instant, Duration)>,
-}
-
-impl Windows {
-    fn new(spans: &[Span]) -> Self {
-        let mut sum = Duration::ZERO;
-        let mut waits = Vec::new();
-        for span in spans {
-            if let Why::Window(Some(_)) | Why::Cap(Some(_)) = span.why {
-                waits.push((span.from, span.to, sum));
-                sum += span.to - span.from;
-            }
-        }
-        Self { waits }
-    }
-
-    fn until(&self, at: Instant) -> Duration {
-        let next = self.waits.partition_point(|&(from, ..)| from < at);
-        next.checked_sub(1).map_or(Duration::ZERO, |last| {
-            let (from, to, before) = self.waits[last];
-            before + to.min(at).since(from)
-        })
-    }
-
-    fn between(&self, from: Instant, to: Instant) -> Duration {
-        self.until(to) - self.until(from)
     }
 }

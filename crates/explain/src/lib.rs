@@ -31,31 +31,34 @@
 //! had filled up with packets for some output, which was itself paused, or was congested. Where they come round
 //! to themselves and a run ended, [`Cycle`] says what stands there.
 //!
-//! [`Tape`] records what is needed of a run, [`explain`] makes [`Explanation`]s of it. Knows no files
+//! [`Recording`] records what is needed of a run, [`explain`] makes [`Explanation`]s of it. Knows no files
 //! and runs nothing.
 #![forbid(unsafe_code)]
 
+mod account;
 mod alone;
 mod blame;
 mod cycle;
+mod direction;
 mod explanation;
-mod journey;
+mod history;
 mod json;
 mod names;
 mod parts;
 mod pauses;
+mod recording;
 mod share;
 mod standing;
-mod tape;
 mod text;
 mod timeline;
+mod transmission;
 
 pub use blame::{Cause, PauseTree, Root, roots};
 pub use cycle::{Cycle, Held, Stuck};
-pub use explanation::{Awaited, DropPlace, Explanation, HopStory, Place, explain};
+pub use explanation::{Awaited, DropPlace, Explanation, HopDelays, Place, explain};
 pub use json::{CycleReport, Report};
 pub use names::Names;
 pub use parts::{Part, Parts};
 pub use pauses::Stop;
-pub use tape::Tape;
+pub use recording::Recording;
 pub use text::{render_cycle, render_flow, render_flows};

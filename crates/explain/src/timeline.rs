@@ -4,8 +4,8 @@
 use selvedge_transport::Hold;
 use selvedge_units::Instant;
 
+use crate::history::{End, FlowHistory, SenderEvent};
 use crate::parts::Part;
-use crate::tape::{End, Mark, Story};
 
 /// A part of the sender's time. They follow each other without a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ impl Why {
     }
 }
 
-/// The journey whose acknowledgement ended a wait, if one did.
+/// The transmission whose acknowledgement ended a wait, if one did.
 pub(crate) type Opener = Option<usize>;
 
 /// What a sender may hear.
@@ -63,9 +63,9 @@ enum News {
     Timeout,
 }
 
-/// Goes through a flow's marks.
+/// Goes through a flow's events.
 struct Walk<'a> {
-    story: &'a Story,
+    history: &'a FlowHistory,
     spans: Vec<Span>,
     /// Everything before this is accounted for.
     at: Instant,
@@ -76,31 +76,31 @@ struct Walk<'a> {
     gap: usize,
 }
 
-/// The spans of `story` until the packet is sent with which it ends.
-pub(crate) fn spans(story: &Story) -> Vec<Span> {
-    let start = story.flow.start;
-    let mut walk = Walk { story, spans: Vec::new(), at: start, hold: Hold::Link, news: News::Nothing, gap: 0 };
+/// The spans of `history` until the packet is sent with which it ends.
+pub(crate) fn spans(history: &FlowHistory) -> Vec<Span> {
+    let start = history.flow.start;
+    let mut walk = Walk { history, spans: Vec::new(), at: start, hold: Hold::Link, news: News::Nothing, gap: 0 };
     let mut last = start;
-    for &(time, mark) in &story.marks {
+    for &(time, event) in &history.events {
         if time > last {
             walk.news = News::Nothing;
             last = time;
         }
         walk.pass(time);
-        match mark {
-            Mark::Sent(journey) => {
-                walk.settle(story.journeys[journey].again);
-                if Some(journey) == story.ends_with() {
+        match event {
+            SenderEvent::Sent(transmission) => {
+                walk.settle(history.transmissions[transmission].again);
+                if Some(transmission) == history.ends_with() {
                     return walk.spans;
                 }
-                walk.send(journey);
+                walk.send(transmission);
             }
-            Mark::Heard(journey) => walk.news = News::Ack(journey),
-            Mark::TimedOut => walk.news = News::Timeout,
-            Mark::Held(hold) => walk.change(hold),
+            SenderEvent::Heard(transmission) => walk.news = News::Ack(transmission),
+            SenderEvent::TimedOut => walk.news = News::Timeout,
+            SenderEvent::Held(hold) => walk.change(hold),
         }
     }
-    if let Some(end) = &story.end {
+    if let Some(end) = &history.end {
         walk.end(end);
     }
     walk.spans
@@ -123,9 +123,9 @@ impl Walk<'_> {
     }
 
     /// The sender sends a packet, which takes its time.
-    fn send(&mut self, journey: usize) {
-        let hop = &self.story.journeys[journey].there.way[0];
-        let why = Why::Send { again: self.story.journeys[journey].again };
+    fn send(&mut self, transmission: usize) {
+        let hop = &self.history.transmissions[transmission].forward.hops[0];
+        let why = Why::Send { again: self.history.transmissions[transmission].again };
         self.spans.push(Span { from: hop.sent, to: hop.left(), why });
         self.at = hop.left();
         self.gap = self.spans.len();
@@ -141,13 +141,13 @@ impl Walk<'_> {
 
     /// What it has heard has ended the wait of the spans since the last packet.
     fn blame(&mut self) {
-        let again = |journey: usize| self.story.journeys[journey].again;
+        let again = |transmission: usize| self.history.transmissions[transmission].again;
         for span in &mut self.spans[self.gap..] {
             span.why = match (span.why, self.news) {
                 (Why::Recovery | Why::Window(None) | Why::Cap(None), News::Timeout) => Why::Timeout,
-                (Why::Window(None) | Why::Cap(None), News::Ack(journey)) if again(journey) => Why::Recovery,
-                (Why::Window(None), News::Ack(journey)) => Why::Window(Some(journey)),
-                (Why::Cap(None), News::Ack(journey)) => Why::Cap(Some(journey)),
+                (Why::Window(None) | Why::Cap(None), News::Ack(transmission)) if again(transmission) => Why::Recovery,
+                (Why::Window(None), News::Ack(transmission)) => Why::Window(Some(transmission)),
+                (Why::Cap(None), News::Ack(transmission)) => Why::Cap(Some(transmission)),
                 (why, _) => why,
             };
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use selvedge_sim::topology::{Framing, Graph, LinkLoad, Node, uniform_link_loads};
-use selvedge_sim::workload::schedule::Cue;
+use selvedge_sim::workload::schedule::Action;
 use selvedge_sim::workload::{Extent, FlowSpec, Generator, Workload, WorkloadSummary};
 use selvedge_units::SwitchId;
 use selvedge_units::words::{in_ranges, plural};
@@ -324,10 +324,12 @@ fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
         let asking: BTreeSet<_> = posting.connections().iter().map(|connection| connection.src).collect();
         flows.extend(asking.into_iter().flat_map(|host| posting.begin(host)));
     }
-    for player in &mut workload.players {
-        let mut cues = Vec::new();
-        player.hosts().for_each(|host| player.begin(host, &mut cues));
-        flows.extend(cues.into_iter().filter_map(|cue| if let Cue::Flow(flow) = cue { Some(flow) } else { None }));
+    for executor in &mut workload.executors {
+        let mut actions = Vec::new();
+        executor.hosts().for_each(|host| executor.begin(host, &mut actions));
+        flows.extend(
+            actions.into_iter().filter_map(|action| if let Action::Flow(flow) = action { Some(flow) } else { None }),
+        );
     }
     flows.sort_by_key(|flow| (flow.start, flow.workload, flow.id));
     flows.truncate(SAMPLED);

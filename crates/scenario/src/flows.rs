@@ -47,10 +47,10 @@ impl PlannedSeries {
             ));
         }
         let end = self.scenario.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time);
-        let played = workload.player_of(number).map(|player| player.numbers());
+        let scheduled = workload.executor_of(number).map(|executor| executor.numbers());
         let known = match workload.loop_of(number) {
             // They begin when their ranks come to them.
-            _ if played.is_some() => played,
+            _ if scheduled.is_some() => scheduled,
             // They follow each other as long as the run lasts.
             Some(closed) => closed.extent().limited(self.scenario.stop.flows).known(),
             None => {

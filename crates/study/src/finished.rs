@@ -53,11 +53,11 @@ impl Finished {
         let text = std::fs::read_to_string(&summary).map_err(|error| StudyError::io(&summary, "read it", &error))?;
         let plan = Plan::from_file(&folder.join(SCENARIO), &Changes::default())
             .map_err(|error| StudyError::input(error.to_string()))?;
-        let told: Told = serde_json::from_str(&text).map_err(|error| {
+        let stored: StoredSummary = serde_json::from_str(&text).map_err(|error| {
             StudyError::input(format!("{}: damaged ({error}); {}", summary.display(), anew(&folder, &plan)))
         })?;
-        let deadlocks = told.series.into_iter().map(|series| series.deadlocks).collect();
-        Ok(Self { folder, plan, version: told.run.version, runs: told.run.points, deadlocks })
+        let deadlocks = stored.series.into_iter().map(|series| series.deadlocks).collect();
+        Ok(Self { folder, plan, version: stored.run.version, runs: stored.run.points, deadlocks })
     }
 
     /// What was run.
@@ -219,18 +219,18 @@ fn anew(folder: &Path, plan: &Plan) -> String {
 
 /// What is read of summary.json.
 #[derive(Deserialize)]
-struct Told {
-    series: Vec<ToldSeries>,
-    run: ToldRun,
+struct StoredSummary {
+    series: Vec<StoredSeries>,
+    run: StoredRun,
 }
 
 #[derive(Deserialize)]
-struct ToldSeries {
+struct StoredSeries {
     deadlocks: Vec<SeedDeadlock>,
 }
 
 #[derive(Deserialize)]
-struct ToldRun {
+struct StoredRun {
     version: String,
     points: Vec<PointRun>,
 }

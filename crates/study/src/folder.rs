@@ -5,7 +5,9 @@
 //!
 //! Who writes there holds a lock on `unfinished.lock`, which the system takes back from a process that dies.
 
-use std::ffi::OsStr;
+mod found;
+mod names;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,11 @@ use selvedge_results::{PointFiles, PointSummary};
 use selvedge_scenario::{Plan, Point};
 use serde::{Deserialize, Serialize};
 
+use self::found::{
+    cannot_make, check_target, check_way, is_ours, lacks_only_its_name, nothing_to_resume, only_lacks_its_name,
+};
+use self::names::{LOCK, behind_link, is_name_of_ours, is_partial, target_of, with_suffix};
+pub(crate) use self::names::{MARKER, SCENARIO, partial_of, without_trailing_slash};
 use crate::{StudyError, Tracing};
 
 /// A results folder in the making. While there is one, no other can be had of the same folder, in any process.
@@ -287,89 +294,6 @@ pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
         .expect("some number is free")
 }
 
-/// What is at `target` that new results cannot replace, if anything; with `force` they replace others.
-fn obstacle(target: &Path, force: bool) -> Result<Option<&'static str>, StudyError> {
-    match fs::metadata(target) {
-        Err(_) if target.is_symlink() => Ok(Some("is a link that leads nowhere")),
-        // Whether it can be made is seen when it is made.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(StudyError::io(target, "look at it", &error)),
-        Ok(meta) if !meta.is_dir() => Ok(Some("is a file")),
-        Ok(_) if is_empty(target) => Ok(None),
-        Ok(_) if !target.join(SUMMARY).exists() => Ok(Some("exists and holds no results of a study")),
-        Ok(_) => Ok((!force).then_some(RESULTS)),
-    }
-}
-
-/// Whether a new study may have `target`.
-fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
-    let Some(found) = obstacle(target, force)? else { return Ok(()) };
-    let or_force = if found == RESULTS { ", or give --force to replace them" } else { "" };
-    Err(StudyError::input(format!("{}: {found}; choose another --out{or_force}", target.display())))
-}
-
-/// Whether a study that was begun can still get its name, `target`.
-fn check_way(target: &Path, replace: bool) -> Result<(), StudyError> {
-    let Some(found) = obstacle(target, replace)? else { return Ok(()) };
-    let message = "where the unfinished results are to go; move that away";
-    Err(StudyError::input(format!("{}: {found}, {message}", target.display())))
-}
-
-/// Why there is no marker in `partial`.
-fn nothing_to_resume(target: &Path, partial: &Path) -> StudyError {
-    if lacks_only_its_name(partial) {
-        return only_lacks_its_name(partial, target);
-    }
-    let (path, message) = if is_ours(partial) {
-        (partial, "the run ended before it had begun to simulate; nothing is lost: give the same command again")
-    } else if target.join(SUMMARY).exists() {
-        (target, "these results are complete; there is nothing to resume")
-    } else {
-        (partial, "no unfinished results here; expected a folder as in results/name-1.partial")
-    };
-    StudyError::input(format!("{}: {message}", path.display()))
-}
-
-fn cannot_make(folder: &Path, error: &io::Error) -> StudyError {
-    StudyError::input(format!("{}: cannot make this folder: {error}; choose another --out", folder.display()))
-}
-
-/// Whether a run made this folder, and has not completed it: it has the marker, or it was left before it had one.
-fn is_ours(partial: &Path) -> bool {
-    let has = |name: &str| partial.join(name).exists();
-    has(MARKER) || has(LOCK) && !has(SUMMARY) || is_empty(partial)
-}
-
-/// Whether a run that made this folder was ended between its last two steps.
-fn lacks_only_its_name(partial: &Path) -> bool {
-    let has = |name: &str| partial.join(name).exists();
-    has(SUMMARY) && has(SCENARIO) && !has(MARKER) && !has("parts")
-}
-
-fn only_lacks_its_name(partial: &Path, target: &Path) -> StudyError {
-    let (partial, target) = (partial.display(), target.display());
-    StudyError::input(format!("{partial}: these results are complete and only lack their name; rename it to {target}"))
-}
-
-/// Whether a run gives this name to something in its folder.
-fn is_name_of_ours(name: &OsStr) -> bool {
-    const NAMES: [&str; 11] = [
-        "flows.parquet",
-        "ports.parquet",
-        "report.html",
-        "fct.txt",
-        "traces",
-        "inputs",
-        "parts",
-        SUMMARY,
-        SCENARIO,
-        MARKER,
-        LOCK,
-    ];
-    let text = name.to_string_lossy();
-    NAMES.contains(&&*text) || text.starts_with("fct-") && text.ends_with(".txt")
-}
-
 /// Moves what no run has put into `old`.
 fn move_others(old: &Path, target: &Path) -> Result<(), StudyError> {
     let entries = fs::read_dir(old).and_then(Iterator::collect::<io::Result<Vec<_>>>);
@@ -405,43 +329,3 @@ fn lock(partial: &Path) -> Result<Option<File>, StudyError> {
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
-
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// Where a link leads, if it is one that leads somewhere: it stays, and what is written goes there.
-fn behind_link(path: PathBuf) -> PathBuf {
-    if path.is_symlink() { fs::canonicalize(&path).unwrap_or(path) } else { path }
-}
-
-fn is_partial(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes())
-}
-
-pub(crate) fn partial_of(target: &Path) -> PathBuf {
-    with_suffix(target, SUFFIX)
-}
-
-/// What becomes of `partial` when it is complete. Names need not be UTF-8.
-fn target_of(partial: &Path) -> PathBuf {
-    let extension = SUFFIX.trim_start_matches('.');
-    if partial.extension().is_some_and(|own| own == extension) { partial.with_extension("") } else { PathBuf::new() }
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-pub(crate) fn without_trailing_slash(path: &Path) -> PathBuf {
-    path.components().collect()
-}
-
-pub(crate) const MARKER: &str = "unfinished.json";
-const LOCK: &str = "unfinished.lock";
-pub(crate) const SCENARIO: &str = "scenario.toml";
-const SUMMARY: &str = "summary.json";
-const SUFFIX: &str = ".partial";
-const RESULTS: &str = "results are here already";

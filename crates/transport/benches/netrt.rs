@@ -8,7 +8,7 @@ use std::hint::black_box;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use selvedge_transport::Fabric;
-use selvedge_transport::netrt::{DstTor, Flow, NetRtConfig, Passing, Settings, SrcTor, Tracked, Verdict};
+use selvedge_transport::netrt::{DstTor, Flow, ForwardingDecision, NetRtConfig, Passing, Settings, SrcTor, Tracked};
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Psn, QpNumber, Rate, Rng};
 
 fn main() {
@@ -105,7 +105,7 @@ fn destination_with_loss(bencher: Bencher<'_, '_>) {
         for &(of, psn, is_copy) in &packets {
             now += APART;
             let verdict = tor.on_data(now, flow(of), Psn::new(psn), passing(of, psn), is_copy);
-            assert!(verdict != Verdict::Drop);
+            assert!(verdict != ForwardingDecision::Drop);
             while let Some(output) = tor.poll_output() {
                 released += u32::from(matches!(output, Tracked::Release(_)));
             }

@@ -31,9 +31,9 @@ impl FeedbackConfig {
     }
 }
 
-/// What one arrival gives occasion to tell.
+/// What one arrival makes due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Told {
+pub struct FeedbackDue {
     /// A congestion notification packet is due.
     pub cnp: bool,
     /// A report is due: so much has arrived since the last one.
@@ -56,8 +56,15 @@ impl Feedback {
     /// not.
     ///
     /// At most one notification per interval: the first mark is told at once (DCQCN, section 3.1, figure 6).
-    pub fn on_data(&mut self, config: &FeedbackConfig, now: Instant, frame: Bytes, marked: bool, last: bool) -> Told {
-        let mut told = Told::default();
+    pub fn on_data(
+        &mut self,
+        config: &FeedbackConfig,
+        now: Instant,
+        frame: Bytes,
+        marked: bool,
+        last: bool,
+    ) -> FeedbackDue {
+        let mut told = FeedbackDue::default();
         if marked
             && now >= self.quiet_until
             && let Some(interval) = config.cnp_interval
@@ -117,6 +124,6 @@ mod tests {
         let reports = Reports { every: FRAME, by: ReportBy::SegmentAcks };
         let config = FeedbackConfig::new(&Needs { reports: Some(reports), ..Needs::default() }, false);
         let told = Feedback::default().on_data(&config, at(1), FRAME, true, false);
-        assert_eq!(told, Told { cnp: false, report: None, ack: true });
+        assert_eq!(told, FeedbackDue { cnp: false, report: None, ack: true });
     }
 }

@@ -10,7 +10,7 @@
 //!     handle_timeout ─┘                      └─> poll_timeout    when to call handle_timeout
 //!
 //!     on_data ────────────> Receiver ──────────> Reply { verdict, ack }
-//!             ────────────> Feedback ──────────> Told { cnp, report, ack }    what congestion control needs beside
+//!             ────────────> Feedback ──────────> FeedbackDue { cnp, report, ack }   what congestion control needs, too
 //! ```
 //!
 //! [`Sender`] joins any loss [`recovery`] to any [`congestion`] control, with pacing, once. Both
@@ -49,7 +49,7 @@ pub mod tcp;
 pub use bitmap::WIDEST_WINDOW;
 pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs, Signal, Tuning};
 pub use fabric::{Fabric, SettingError};
-pub use feedback::{Feedback, FeedbackConfig, Told};
+pub use feedback::{Feedback, FeedbackConfig, FeedbackDue};
 pub use footprint::{Footprint, Item, Published, Scope};
 pub use on_chip::OnChip;
 pub use receiver::{Receiver, ReceiverConfig};

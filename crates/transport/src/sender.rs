@@ -8,7 +8,7 @@ use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
 use crate::on_chip::OnChip;
 use crate::pacing::Pacing;
-use crate::recovery::{AnyRecovery, Learnt, Recovery, RecoveryConfig};
+use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
 
 /// What a sender is built from.
@@ -199,8 +199,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     pub fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, sent_at: Instant) {
         self.seen = cx.now;
         let heard = self.recovery.hear(cx, chip, ack, self.first_psn, sent_at);
-        if let Some(learnt) = heard {
-            self.on_learnt(cx, learnt, ack, sent_at);
+        if let Some(outcome) = heard {
+            self.on_outcome(cx, outcome, ack, sent_at);
         }
     }
 
@@ -213,19 +213,19 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.seen = cx.now;
         let Some(heard) = self.recovery.expand(cx, ack, self.first_psn, sent_at) else { return };
         let holes = holes.map(|hole| hole.packets(heard.expected, self.first_psn));
-        let learnt = self.recovery.on_holes(cx, chip, heard, &holes);
-        self.on_learnt(cx, learnt, ack, sent_at);
+        let outcome = self.recovery.on_holes(cx, chip, heard, &holes);
+        self.on_outcome(cx, outcome, ack, sent_at);
     }
 
     /// Passes on to congestion control what an acknowledgement has taught, if it listens.
     #[inline(always)]
-    fn on_learnt(&mut self, cx: &mut Cx<'_>, learnt: Learnt, ack: &Ack, sent_at: Instant) {
+    fn on_outcome(&mut self, cx: &mut Cx<'_>, outcome: AckOutcome, ack: &Ack, sent_at: Instant) {
         if !self.congestion.listens() {
             return;
         }
-        let bytes = Bytes::new(learnt.delivered * u64::from(self.frame));
+        let bytes = Bytes::new(outcome.delivered * u64::from(self.frame));
         self.on_feedback(cx, bytes, sent_at, ack.ecn_echo);
-        if learnt.loss {
+        if outcome.loss {
             self.tell(cx, Signal::Lost);
         }
     }

@@ -20,9 +20,9 @@
 mod adapter;
 mod arrival;
 mod batch;
+mod busy_poll;
 mod channel;
 mod connections;
-mod courtesy;
 mod datagrams;
 mod device;
 mod environment;
@@ -31,7 +31,6 @@ mod fork;
 mod forward;
 mod groups;
 mod invariant;
-mod lookout;
 mod memory;
 mod network;
 mod persist;
@@ -39,6 +38,7 @@ mod port;
 mod progress;
 pub mod settings;
 mod state;
+mod yielding;
 
 pub use adapter::{Adapter, Refusal};
 pub use channel::Channel;

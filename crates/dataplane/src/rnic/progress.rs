@@ -17,7 +17,7 @@ use selvedge_transport::Cx;
 use selvedge_units::{self as units, Instant};
 
 use super::adapter::{Adapter, TURNS};
-use super::lookout::Lookout;
+use super::busy_poll::BusyPoll;
 use super::state::State;
 
 /// How long it stays away at a time.
@@ -50,7 +50,7 @@ fn run(adapter: &Adapter) {
     // Else the kernel adds 50 us to short waits.
     let _ = nix::sys::prctl::set_timerslack(1);
     let (mut seen, mut was_away, mut away) = (0, false, 0u32);
-    let (mut trust, mut lookout) = (Trust::default(), Lookout::default());
+    let (mut trust, mut busy_poll) = (Trust::default(), BusyPoll::default());
     loop {
         let calls = adapter.calls.load(Ordering::Relaxed);
         // A poll that lasts longer than we stay away has much to send: on another processor, we do a part of it.
@@ -82,7 +82,7 @@ fn run(adapter: &Adapter) {
             trust.is_abused(adapter.now());
         }
         // Who was told of an event needs a processor first.
-        if !received || told || !lookout.sees(adapter, deadline) {
+        if !received || told || !busy_poll.finds_work(adapter, deadline) {
             wait_for(adapter, true, wait);
         }
     }

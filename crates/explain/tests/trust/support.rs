@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use selvedge_explain::{Cycle, Explanation, Names, Part, Tape, explain};
+use selvedge_explain::{Cycle, Explanation, Names, Part, Recording, explain};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Chosen;
 use selvedge_sim::topology::{Graph, LinkConfig, Paths};
@@ -129,15 +129,15 @@ fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
     let (mut flows, mut again) = (Flows::default(), Flows::default());
     let record = run(config, library, Parallel::default(), &mut flows).expect("a configuration that can be built");
     let stuck = record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port));
-    let mut tape = Tape::of(Chosen::All, stuck);
-    let focus = tape.focus();
-    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut tape).expect("the same");
+    let mut recording = Recording::of(Chosen::All, stuck);
+    let focus = recording.focus();
+    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording).expect("the same");
     assert_eq!(flows.0, again.0, "being watched changes nothing");
     let names = Names::new(port_infos(config.paths.graph()));
     let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();
-    assert_eq!(explain(&tape, &names).len(), finished, "nobody has said that the run is over");
-    tape.end(&record);
-    let explained = explain(&tape, &names);
+    assert_eq!(explain(&recording, &names).len(), finished, "nobody has said that the run is over");
+    recording.end(&record);
+    let explained = explain(&recording, &names);
     assert_eq!(explained.len(), flows.0.len());
     for explanation in &explained {
         let flow = explanation.flow;
@@ -149,7 +149,7 @@ fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
         let pause: Duration = explanation.pauses.iter().map(|tree| tree.time).sum();
         assert_eq!(pause, explanation.parts[Part::Pause]);
     }
-    let cycle = record.deadlock.as_ref().map(|deadlock| Cycle::new(deadlock, &tape));
+    let cycle = record.deadlock.as_ref().map(|deadlock| Cycle::new(deadlock, &recording));
     Explained { flows: explained, record, names, cycle }
 }
 

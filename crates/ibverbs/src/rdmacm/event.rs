@@ -33,7 +33,7 @@ pub(super) mod kind {
 }
 
 /// Something has happened to an identifier.
-pub(super) enum Happening {
+pub(super) enum QueuedEvent {
     /// Here, at once: the kind, and 0 or minus `errno`.
     Local(c_int, c_int),
     /// It has joined a group.
@@ -46,7 +46,7 @@ pub(super) enum Happening {
 #[repr(C)]
 pub(super) struct EventChannel {
     abi: rdma_event_channel,
-    pub(super) queue: Arc<Channel<(usize, Happening)>>,
+    pub(super) queue: Arc<Channel<(usize, QueuedEvent)>>,
 }
 
 impl EventChannel {
@@ -64,9 +64,9 @@ impl EventChannel {
 }
 
 /// Puts what happens to an identifier into its channel.
-pub(super) fn hears(queue: &Arc<Channel<(usize, Happening)>>, id: *const Id) -> Hears {
+pub(super) fn hears(queue: &Arc<Channel<(usize, QueuedEvent)>>, id: *const Id) -> Hears {
     let (queue, id) = (Arc::clone(queue), id.expose_provenance());
-    Arc::new(move |event| queue.push((id, Happening::Remote(Box::new(event)))))
+    Arc::new(move |event| queue.push((id, QueuedEvent::Remote(Box::new(event)))))
 }
 
 /// An event as C sees it, and what it points to.
@@ -94,8 +94,8 @@ pub unsafe extern "C" fn get_cm_event(channel: *mut rdma_event_channel, to: *mut
     let id_of = ptr::with_exposed_provenance_mut::<Id>;
     // SAFETY: who destroys an identifier withdraws its events first.
     match queue.take(|&(id, _)| unsafe { &*id_of(id) }.unacknowledged.took()) {
-        Ok((id, happening)) => {
-            unsafe { *to = Box::into_raw(event(id_of(id), happening)).cast() };
+        Ok((id, event)) => {
+            unsafe { *to = Box::into_raw(presented(id_of(id), event)).cast() };
             0
         }
         Err(problem) => fail(error::of_io(&problem)),
@@ -116,32 +116,41 @@ pub unsafe extern "C" fn ack_cm_event(event: *mut rdma_cm_event) -> c_int {
 }
 
 /// What the application gets to see.
-unsafe fn event(id: *mut Id, happening: Happening) -> Box<Event> {
+unsafe fn presented(id: *mut Id, event: QueuedEvent) -> Box<Event> {
     let mut found = new(id, ptr::null_mut());
-    let remote = match happening {
-        Happening::Local(kind, status) => {
+    match event {
+        QueuedEvent::Local(kind, status) => {
             (found.abi.event, found.abi.status) = (kind, status);
-            None
         }
-        Happening::Joined(joined) => {
+        QueuedEvent::Joined(joined) => {
             let (parameters, errno) = unsafe { multicast::attached(&*id, &joined) };
             found.abi.param.ud = parameters;
             found.abi.event = if errno == 0 { kind::MULTICAST_JOIN } else { kind::MULTICAST_ERROR };
             found.abi.status = -errno;
-            None
         }
-        Happening::Remote(event) => Some(*event),
-    };
-    match remote {
-        None => {}
-        Some(CmEvent::Requested { id: connection, route, request }) => {
+        QueuedEvent::Remote(event) => unsafe { fill_remote(&mut found, id, *event) },
+    }
+    if found.counted != id {
+        // The event is about the new identifier, not the one that listens.
+        unsafe {
+            (*found.counted).unacknowledged.took();
+            (*id).unacknowledged.acknowledge(1);
+        }
+    }
+    found
+}
+
+/// What a packet, or the lack of one, has brought about.
+unsafe fn fill_remote(found: &mut Event, id: *mut Id, event: CmEvent) {
+    match event {
+        CmEvent::Requested { id: connection, route, request } => {
             let new = unsafe { connect::requested(id, connection, &route, &request) };
             found.abi.event = kind::CONNECT_REQUEST;
             (found.abi.id, found.abi.listen_id) = (new.cast(), id.cast());
             found.counted = new;
-            offered(&mut found, &request);
+            offered(found, &request);
         }
-        Some(CmEvent::Asked { id: connection, route, request }) => {
+        CmEvent::Asked { id: connection, route, request } => {
             let new = unsafe { connect::asked(id, connection, &route, request.service) };
             found.abi.event = kind::CONNECT_REQUEST;
             (found.abi.id, found.abi.listen_id) = (new.cast(), id.cast());
@@ -149,7 +158,7 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Box<Event> {
             found.private = request.private.to_vec();
             found.abi.param.conn = connection_parameters(&found.private);
         }
-        Some(CmEvent::Replied { id: connection, reply }) => {
+        CmEvent::Replied { id: connection, reply } => {
             found.private = reply.private.to_vec();
             let mut parameters = connection_parameters(&found.private);
             parameters.responder_resources = reply.initiator_depth;
@@ -160,17 +169,17 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Box<Event> {
             found.abi.param.conn = parameters;
             (found.abi.event, found.abi.status) = unsafe { replied(id, connection, &reply) };
         }
-        Some(CmEvent::Established(_)) => found.abi.event = kind::ESTABLISHED,
-        Some(CmEvent::Rejected { reason, private, .. }) => {
+        CmEvent::Established(_) => found.abi.event = kind::ESTABLISHED,
+        CmEvent::Rejected { reason, private, .. } => {
             found.private = private;
             found.abi.param.conn = connection_parameters(&found.private);
             (found.abi.event, found.abi.status) = (kind::REJECTED, c_int::from(reason));
         }
-        Some(CmEvent::Unreachable(_)) => {
+        CmEvent::Unreachable(_) => {
             (found.abi.event, found.abi.status) = (kind::UNREACHABLE, -libc::ETIMEDOUT);
         }
-        Some(CmEvent::Disconnected(_)) => found.abi.event = kind::DISCONNECTED,
-        Some(CmEvent::Resolved { reply, .. }) => {
+        CmEvent::Disconnected(_) => found.abi.event = kind::DISCONNECTED,
+        CmEvent::Resolved { reply, .. } => {
             found.private = reply.private.to_vec();
             let inner = unsafe { &*id };
             let context = unsafe { crate::context::Context::of(inner.abi.verbs) };
@@ -186,14 +195,6 @@ unsafe fn event(id: *mut Id, happening: Happening) -> Box<Event> {
             found.abi.event = kind::ESTABLISHED;
         }
     }
-    if found.counted != id {
-        // The event is about the new identifier, not the one that listens.
-        unsafe {
-            (*found.counted).unacknowledged.took();
-            (*id).unacknowledged.acknowledge(1);
-        }
-    }
-    found
 }
 
 fn new(id: *mut Id, listens: *mut rdma_cm_id) -> Box<Event> {

@@ -11,7 +11,7 @@ use selvedge_nic::verbs::Route;
 use super::abi::{rdma_cm_event, rdma_cm_id, rdma_event_channel};
 use super::address;
 use super::connect::anything;
-use super::event::{EventChannel, Happening, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
+use super::event::{EventChannel, QueuedEvent, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
 use super::multicast::{self, Joined};
 use crate::abi::ibv_qp_init_attr;
 use crate::channel::Unacknowledged;
@@ -138,16 +138,16 @@ impl Id {
     }
     /// Tells that something has happened here.
     pub(super) fn tell(&self, kind: c_int, status: c_int) {
-        self.push(Happening::Local(kind, status));
+        self.push(QueuedEvent::Local(kind, status));
     }
     /// Tells that a group was joined.
     pub(super) fn tell_joined(&self, joined: Joined) {
-        self.push(Happening::Joined(joined));
+        self.push(QueuedEvent::Joined(joined));
     }
-    fn push(&self, happening: Happening) {
+    fn push(&self, event: QueuedEvent) {
         // SAFETY: the channel outlives its identifiers.
         let queue = unsafe { &EventChannel::of(self.abi.channel).queue };
-        queue.push((std::ptr::from_ref(self).expose_provenance(), happening));
+        queue.push((std::ptr::from_ref(self).expose_provenance(), event));
     }
     pub(super) fn hears(&self) -> selvedge_dataplane::rnic::Hears {
         // SAFETY: as above.
@@ -226,8 +226,8 @@ pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
         if !inner.abi.event.is_null() {
             ack_cm_event(inner.abi.event);
         }
-        for (_, happening) in EventChannel::of(inner.abi.channel).queue.withdraw(|(of, _)| *of == own) {
-            refuse(inner.adapter, &happening);
+        for (_, event) in EventChannel::of(inner.abi.channel).queue.withdraw(|(of, _)| *of == own) {
+            refuse(inner.adapter, &event);
         }
         inner.unacknowledged.wait();
         if inner.waits {
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
 }
 
 /// Says no to who asked for a connection, if that is what happened: nobody will hear of it any more.
-fn refuse(adapter: &Adapter, happening: &Happening) {
-    let Happening::Remote(event) = happening else { return };
+fn refuse(adapter: &Adapter, event: &QueuedEvent) {
+    let QueuedEvent::Remote(event) = event else { return };
     let connection = match **event {
         CmEvent::Requested { id, .. } | CmEvent::Asked { id, .. } => id,
         _ => return,
@@ -319,7 +319,7 @@ pub unsafe extern "C" fn get_dst_port(id: *mut rdma_cm_id) -> u16 {
 }
 
 /// The queue of an identifier's events, for those that it makes.
-pub(super) fn queue_of(id: &Id) -> Arc<selvedge_dataplane::rnic::Channel<(usize, Happening)>> {
+pub(super) fn queue_of(id: &Id) -> Arc<selvedge_dataplane::rnic::Channel<(usize, QueuedEvent)>> {
     // SAFETY: the channel outlives its identifiers.
     Arc::clone(unsafe { &EventChannel::of(id.abi.channel).queue })
 }

@@ -1,7 +1,7 @@
 //! Tunnels that end here, the pacer that gives them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
-use selvedge_transport::eqds::{EqdsParams, Fate, Pacer, Pieces, Receiver};
+use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver};
 use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
@@ -67,7 +67,7 @@ impl<H: Copy> End<H> {
         Self { receiver: Receiver::new(), last: Origin::of(first), class: 0, owed: 0, listed: false }
     }
 
-    /// Takes in a packet; returns its fate and what to answer. `name` is the tunnel's in the pacer's list.
+    /// Takes in a packet; returns what became of it and what to answer. `name` is the tunnel's in the pacer's list.
     #[inline]
     pub(crate) fn hear(
         &mut self,
@@ -77,13 +77,13 @@ impl<H: Copy> End<H> {
         name: u32,
         Arrival { packet, data, cargo }: Arrival<'_, H>,
         deliver: impl FnMut(H),
-    ) -> (Fate, Option<Control>) {
-        let (fate, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
+    ) -> (Disposition, Option<Control>) {
+        let (disposition, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
         (self.last, self.class) = (Origin::of(packet), data.class);
         self.account(eqds, pacer, name);
-        let Some(control) = control else { return (fate, None) };
+        let Some(control) = control else { return (disposition, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
-        (fate, Some(Control { busy: pacer.busy_beside(self.owed), flags: control.flags.with(echo), ..control }))
+        (disposition, Some(Control { busy: pacer.busy_beside(self.owed), flags: control.flags.with(echo), ..control }))
     }
 
     /// Its turn to be given credit has come; returns what to say, and to whom. Nothing if its sender has begun anew
@@ -172,7 +172,7 @@ impl Nic {
             state.message = None;
         }
         let arrival = Arrival { packet, data, cargo: () };
-        let (fate, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
+        let (disposition, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
         let pull_at = pacer.poll_timeout();
         self.deadlines.set_pull(pull_at);
         if let Some(control) = control {
@@ -182,17 +182,17 @@ impl Nic {
             // Nobody need be woken for what is due already.
             self.pull(cx.now, params);
         }
-        match fate {
-            Fate::Taken => self.take_piece(packet, data, tunnel),
-            Fate::Duplicate => {
+        match disposition {
+            Disposition::Taken => self.take_piece(packet, data, tunnel),
+            Disposition::Duplicate => {
                 self.stats.data_received += 1;
                 self.stats.duplicates += 1;
                 if let Some(message) = self.tunnels.message_of(packet, tunnel, &self.by_peer) {
                     message.duplicates += 1;
                 }
             }
-            Fate::Empty => self.stats.data_received += u64::from(data.payload > 0),
-            Fate::Stray => {}
+            Disposition::Empty => self.stats.data_received += u64::from(data.payload > 0),
+            Disposition::Stray => {}
         }
         Handled::Taken
     }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Messages, Paths, Sender, Transmit, Wish};
+use selvedge_transport::eqds::{EqdsParams, Interest, Messages, Paths, Sender, Transmit};
 use selvedge_transport::{Cx, Hold, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
 use selvedge_wire::eqds::{Control, Data};
@@ -49,7 +49,7 @@ impl Outbound {
     fn settle(&mut self, slot: u32, messages: &[Option<Message>], mtu: u16, eqds: &EqdsParams, to: Turns<'_>) {
         if !self.queued && !self.sender.is_out_of_credit(eqds) {
             let head = self.head(messages, mtu, eqds.header);
-            if self.sender.next(eqds, head) != Wish::Nothing {
+            if self.sender.next(eqds, head) != Interest::Nothing {
                 return self.stand(slot, to);
             }
         }

@@ -222,10 +222,10 @@ impl Nic {
         let Some(Eqifs { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
         let state = &mut outbound[carrier as usize];
         let waiting = state.queue.bytes();
-        backlog.note_length(&mut state.signal, &rdma.back_pressure, waiting);
+        backlog.note_length(&mut state.pressure, &rdma.back_pressure, waiting);
         let BackPressure::Cnp(cnp) = &rdma.back_pressure else { return };
         if matches!(packet.repr, Repr::Data(_))
-            && state.signal.asks_for_cnp(&rdma.back_pressure, waiting)
+            && state.pressure.asks_for_cnp(&rdma.back_pressure, waiting)
             && engine.may_hear(packet.slot, packet.qp, cx.now, cnp.interval)
         {
             stats.cnps += 1;

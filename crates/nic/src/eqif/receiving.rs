@@ -2,7 +2,7 @@
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::eqif::EqifParams;
-use selvedge_transport::eqds::{Fate, Pacer};
+use selvedge_transport::eqds::{Disposition, Pacer};
 use selvedge_units::Instant;
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
@@ -87,12 +87,12 @@ impl Nic {
         let pacer = self.tunnels.pacer(eqds);
         let arrival = Arrival { packet, data, cargo };
         let deliver = |packet| arrived.push_back(packet);
-        let (fate, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
+        let (disposition, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
         self.arm_pacer();
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
-        if fate == Fate::Duplicate {
+        if disposition == Disposition::Duplicate {
             self.stats.data_received += 1;
             self.stats.duplicates += 1;
         }

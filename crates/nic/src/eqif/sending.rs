@@ -1,8 +1,8 @@
 //! Tunnels that begin here and carry packets of stacks.
 
 use selvedge_transport::Cx;
-use selvedge_transport::eqds::eqif::{EqifParams, Queue, Signal};
-use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit, Wish};
+use selvedge_transport::eqds::eqif::{EqifParams, Queue, QueuePressure};
+use selvedge_transport::eqds::{EqdsParams, Interest, Paths, Sender, Transmit};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
@@ -20,7 +20,7 @@ pub(super) struct Carrier {
     dst: HostId,
     paths: Paths,
     /// What it adds to the engine's backlog.
-    pub(super) signal: Signal,
+    pub(super) pressure: QueuePressure,
     /// Whether it stands in the schedule.
     queued: bool,
     /// The earliest entry in the heap of deadlines that speaks of it.
@@ -40,7 +40,7 @@ impl Eqifs {
             eqif,
             dst,
             paths: Paths::new(entropy.into()),
-            signal: Signal::default(),
+            pressure: QueuePressure::default(),
             queued: false,
             armed: UNARMED,
         });
@@ -167,7 +167,7 @@ impl Nic {
             return;
         };
         let state = &mut outbound[carrier as usize];
-        if backlog.note_length(&mut state.signal, &rdma.back_pressure, state.queue.bytes()) {
+        if backlog.note_length(&mut state.pressure, &rdma.back_pressure, state.queue.bytes()) {
             self.run_engine(cx, params, eqif);
         }
     }
@@ -224,7 +224,7 @@ impl Nic {
         if arms {
             state.armed = at;
         }
-        if !state.queued && state.sender.next(tunnel, state.queue.head()) != Wish::Nothing {
+        if !state.queued && state.sender.next(tunnel, state.queue.head()) != Interest::Nothing {
             state.queued = true;
             let number = state.eqif;
             eqifs.join(&mut self.ready, number, carrier);

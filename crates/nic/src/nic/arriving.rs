@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Receiver, Told, Verdict};
+use selvedge_transport::{Cx, FeedbackDue, Receiver, Verdict};
 use selvedge_units::{Bytes, HostId, Psn, QpNumber};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
@@ -154,7 +154,7 @@ fn name_holes(receiver: &Receiver, params: &NicParams, answer: Option<&mut Packe
 /// Makes what the arrival of `packet` gives occasion to.
 #[inline(never)]
 fn tell(
-    told: &Told,
+    told: &FeedbackDue,
     answers: &mut Answers,
     reports: &mut VecDeque<Report>,
     from: HostId,

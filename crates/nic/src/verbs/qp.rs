@@ -202,42 +202,54 @@ impl QueuePair {
                 Ok(())
             }
             Service::Reliable if !is_datagram && !is_unreliable && is_peer => {
-                self.notification.on_arrival(cx.now, &self.terms, arrival);
-                match headers.bth.opcode {
-                    notification::OPCODE => {
-                        self.requester.on_congestion(cx);
-                        self.responder.on_congestion(cx);
-                        Ok(())
-                    }
-                    op::ACKNOWLEDGE
-                    | op::ATOMIC_ACKNOWLEDGE
-                    | op::READ_RESPONSE_FIRST
-                    | op::READ_RESPONSE_MIDDLE
-                    | op::READ_RESPONSE_LAST
-                    | op::READ_RESPONSE_ONLY => {
-                        let outcome = self.requester.on_reply(cx, &self.terms, shared, memory, arrival);
-                        self.drained(shared);
-                        outcome
-                    }
-                    op::READ_ACKNOWLEDGE => self.responder.on_read_ack(cx, &self.terms, shared, headers),
-                    _ => {
-                        let is_first = self.state == QpState::ReadyToReceive && self.responder.is_untouched();
-                        let mut site = Site { shared, memory, receives: &mut self.receives };
-                        let outcome = self.responder.on_request(cx, &self.terms, &mut site, arrival);
-                        if is_first && !self.responder.is_untouched() {
-                            shared.events.push_back(Event::Established(self.number));
-                        }
-                        if let Some(offered) = self.responder.offer() {
-                            self.requester.on_offer(&self.terms, offered);
-                        }
-                        outcome
-                    }
-                }
+                self.handle_reliable(cx, shared, memory, arrival)
             }
             _ => Ok(()),
         };
         if let Err(failure) = outcome {
             self.fail(shared, Some(failure));
+        }
+    }
+
+    /// A packet of a reliable connection: about what we asked for, or what is asked of us.
+    fn handle_reliable(
+        &mut self,
+        cx: &mut Cx<'_>,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Failure> {
+        let headers = arrival.headers;
+        self.notification.on_arrival(cx.now, &self.terms, arrival);
+        match headers.bth.opcode {
+            notification::OPCODE => {
+                self.requester.on_congestion(cx);
+                self.responder.on_congestion(cx);
+                Ok(())
+            }
+            op::ACKNOWLEDGE
+            | op::ATOMIC_ACKNOWLEDGE
+            | op::READ_RESPONSE_FIRST
+            | op::READ_RESPONSE_MIDDLE
+            | op::READ_RESPONSE_LAST
+            | op::READ_RESPONSE_ONLY => {
+                let outcome = self.requester.on_reply(cx, &self.terms, shared, memory, arrival);
+                self.drained(shared);
+                outcome
+            }
+            op::READ_ACKNOWLEDGE => self.responder.on_read_ack(cx, &self.terms, shared, headers),
+            _ => {
+                let is_first = self.state == QpState::ReadyToReceive && self.responder.is_untouched();
+                let mut site = Site { shared, memory, receives: &mut self.receives };
+                let outcome = self.responder.on_request(cx, &self.terms, &mut site, arrival);
+                if is_first && !self.responder.is_untouched() {
+                    shared.events.push_back(Event::Established(self.number));
+                }
+                if let Some(offered) = self.responder.offer() {
+                    self.requester.on_offer(&self.terms, offered);
+                }
+                outcome
+            }
         }
     }
 

@@ -47,11 +47,11 @@ const ECHOES: usize = 16;
 
 /// Acknowledgements that are to be sent. Where packets are taken in batches, one speaks for several.
 #[derive(Debug, Default)]
-pub(super) struct Pending(VecDeque<Said>);
+pub(super) struct Pending(VecDeque<PendingAck>);
 
-/// An acknowledgement.
+/// An acknowledgement that is to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
+pub(super) struct PendingAck {
     ack: Ack,
     /// Where the scheme's NACKs carry them.
     holes: Option<Holes>,
@@ -61,7 +61,7 @@ pub(super) struct Said {
     first: Psn,
 }
 
-impl Said {
+impl PendingAck {
     /// What `receiver` says to a packet that was sent at `sent_at`.
     pub(super) fn by(receiver: &Receiver, ack: Ack, sent_at: Instant) -> Self {
         let is_negative = ack.kind == AckKind::Nack;
@@ -99,28 +99,28 @@ impl Said {
 }
 
 impl Pending {
-    pub(super) fn push(&mut self, said: Said) {
+    pub(super) fn push(&mut self, ack: PendingAck) {
         let waiting = self.0.len();
         if let Some(last) = self.0.back_mut()
-            && (waiting >= ECHOES || !said.repeats(last))
-            && let Some(both) = said.instead_of(last)
+            && (waiting >= ECHOES || !ack.repeats(last))
+            && let Some(both) = ack.instead_of(last)
         {
             *last = both;
         } else {
-            self.0.push_back(said);
+            self.0.push_back(ack);
         }
     }
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    pub(super) fn pop(&mut self) -> Option<Said> {
+    pub(super) fn pop(&mut self) -> Option<PendingAck> {
         self.0.pop_front()
     }
 }
 
 /// An acknowledgement as a packet.
-pub(super) fn acknowledgement(terms: &Terms, opcode: u8, said: &Said) -> Transmit {
-    let Said { ack, holes, sent_at, .. } = *said;
+pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Transmit {
+    let PendingAck { ack, holes, sent_at, .. } = *ack;
     let (bth, aeth) = ack.headers();
     let headers = Headers {
         bth: selvedge_wire::Bth { becn: bth.becn, ..terms.bth(opcode, bth.psn) },

@@ -56,6 +56,16 @@ pub(super) fn times(study: &Study<'_>) -> String {
     if charts.is_empty() {
         charts = "<p>No measured flow finished.</p>".into();
     }
+    section(
+        "completion",
+        "Flow completion times",
+        &lead(study),
+        &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
+    )
+}
+
+/// What to know about the curves.
+fn lead(study: &Study<'_>) -> String {
     let mut lead = String::from("Quantiles averaged over seeds; further left is better.");
     let cut: Vec<String> = study
         .points
@@ -70,12 +80,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
         );
     }
     lead += " The tail is that of messages that finished; it stops where a run has too few to tell.";
-    section(
-        "completion",
-        "Flow completion times",
-        &lead,
-        &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
-    )
+    lead
 }
 
 /// The share of flows that finished, over all seeds.

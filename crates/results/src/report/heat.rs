@@ -64,7 +64,21 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
     for (level, path) in shades.iter().enumerate().skip(1).filter(|(_, path)| !path.is_empty()) {
         let _ = write!(out, "<path class=\"shade\" fill-opacity=\"{:.2}\" d=\"{path}\"/>", opacity(level));
     }
-    let end_us = bins as f64 * bin_us;
+    let _ = write!(
+        out,
+        "{}{labels}{}<text class=\"title\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text></svg>",
+        time_axis(left, bottom, bins as f64 * bin_us),
+        key(height - 13.0),
+        WIDTH - RIGHT,
+        height - 4.0,
+        time_title(begin_us)
+    );
+    out
+}
+
+/// Ticks below the map, and their times.
+fn time_axis(left: f64, bottom: f64, end_us: f64) -> String {
+    let mut out = String::new();
     let axis = Axis::linear("", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
     for tick in axis.ticks() {
         let x = left + axis.place(tick) * (WIDTH - left - RIGHT);
@@ -77,14 +91,6 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
             Quantity::Time.label(tick)
         );
     }
-    let _ = write!(
-        out,
-        "{labels}{}<text class=\"title\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text></svg>",
-        key(height - 13.0),
-        WIDTH - RIGHT,
-        height - 4.0,
-        time_title(begin_us)
-    );
     out
 }
 

@@ -7,7 +7,7 @@ use super::Finding;
 
 /// Refuses workloads whose flows come at random, but not in the time that there is for them; `end`: when the run ends
 /// at the latest.
-pub(crate) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration>) -> Result<(), Finding> {
+pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration>) -> Result<(), Finding> {
     for workload in workloads {
         let refuse = |message| Err(Finding::new(&format!("workload.{}", workload.key), message));
         if let Some(last) = workload.last.into_iter().chain([workload.first]).max().filter(|&last| last > WORLD) {
@@ -57,7 +57,7 @@ pub(crate) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
 const WORLD: Duration = Instant::HORIZON.since(Instant::ZERO);
 
 /// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.
-pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
+pub(super) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
     let measured = if let Measure::Window(window) = measure { window.to } else { None };
     for (key, what, end) in [("stop.time", "the run", end), ("measure.window.to", "what is measured", measured)] {
         if let Some(end) = end.filter(|&end| end <= begin && !begin.is_zero()) {
@@ -69,7 +69,7 @@ pub(crate) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Meas
 }
 
 /// Refuses windows of measurement in which no flow can start: the run ends before, or the last flow has started.
-pub(crate) fn check_window(
+pub(super) fn check_window(
     workloads: &[WorkloadSummary],
     end: Option<Duration>,
     measure: &Measure,
@@ -94,7 +94,7 @@ pub(crate) fn check_window(
 
 /// Tells of workloads that are to repeat, of which a run of so many `flows` has one repetition at most. (Those that
 /// repeat a million times until the run ends are meant to.)
-pub(crate) fn check_repeats(
+pub(super) fn check_repeats(
     config: &WorkloadConfig,
     workloads: &[WorkloadSummary],
     flows: Option<u64>,

@@ -1,6 +1,7 @@
 //! Networks that are too large, and runs that are too short.
 
-use super::*;
+use super::{BASE, impossible, plan, with_sets};
+use crate::{BUILT_IN, Changes, Plan};
 
 /// What several keys make together is blamed on the one that was changed last.
 #[test]

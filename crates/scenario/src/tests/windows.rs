@@ -1,6 +1,12 @@
 //! What "auto" makes of windows, timeouts and buffers.
 
-use super::*;
+use selvedge_sim::config::{BufferConfig, TransportConfig};
+use selvedge_transport::recovery::RecoveryConfig;
+use selvedge_transport::recovery::irn::Rto;
+use selvedge_units::{Bytes, Duration, Rate, Setting};
+
+use super::{BASE, NO_SWITCH, extended, plan, with_sets};
+use crate::Changes;
 
 #[test]
 fn irn_with_go_back_n_keeps_irns_timeouts() {
@@ -175,4 +181,138 @@ fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     assert_eq!(warnings("irn", &["transport.recovery.irn.rto-low=201ms"]), [""; 0]);
     let [warning] = &warnings("roce", &["transport.recovery.go-back-n.rto=1ms"])[..] else { panic!("one warning") };
     assert!(warning.contains("rto: 1ms is less than"), "{warning}");
+}
+
+#[test]
+fn windows_of_short_links_count_serialisation() {
+    // The paper's case: 120 KB of propagation. An idle path holds 115 packets: 12 x 2 us, 6 packets of 221.2 ns, 6
+    // answers.
+    let paper = BASE.replace("k = 4", "k = 6");
+    let short = paper.replace("2us", "100ns");
+    let round_trip = Duration::from_ns(12 * 100 + 6 * 221);
+    let behind_tunnels = 3;
+    for (text, series, expected) in [
+        (&paper, "irn", 111),
+        (&short, "irn", Rate::from_gbps(40).amount_in(round_trip).get() / 1_106 + 1),
+        (&paper, "irn+eqds", behind_tunnels * 120_000 / 1_086 + 1),
+        // Frames are 16 B longer, with HPCC another 42.
+        (&paper, "irn+overheads", 120_000 / 1_102 + 1),
+        (&paper, "irn+overheads+hpcc", 120_000 / 1_144 + 1),
+    ] {
+        let plan =
+            plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) }).expect("a plan");
+        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("{series}") };
+        assert_eq!(irn.bdp_cap, Setting::Value(expected as u32), "{series}");
+    }
+}
+
+/// A receiver that is slower and farther away than all others.
+#[test]
+fn windows_and_targets_reach_slower_receivers() {
+    let text = r#"title = "far"
+stop = { flows = 10 }
+[topology.explicit]
+hosts = ["a", "b", "c"]
+switches = ["s"]
+links = [
+    { between = ["a", "s"], rate = "40Gbps", delay = "1us" },
+    { between = ["b", "s"], rate = "40Gbps", delay = "1us" },
+    { between = ["c", "s"], rate = "25Gbps", delay = "100us" },
+]
+[workload.poisson]
+load = 0.01
+sizes = "cdf:web-search"
+"#;
+    let all = "irn+swift,irn+hpcc,irn+aimd,irn+dctcp,ndp,eqds";
+    let plan = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan");
+    let value = |transport: &TransportConfig, key: &str| -> String {
+        let table = toml::Table::try_from(transport).expect("a table").into();
+        let found = key.split('.').fold(&table, |table: &toml::Value, key| &table[key]);
+        found.as_str().map_or_else(|| found.to_string(), str::to_owned)
+    };
+    let (rtt, held) = (Duration::from_us(202), Rate::from_gbps(25).amount_in(Duration::from_us(202)));
+    let bytes = |text: &str| text.parse::<Bytes>().expect("a size");
+    let time = |text: &str| text.parse::<Duration>().expect("a time");
+    for series in &plan.series {
+        let transport = &series.transport;
+        match &*series.name {
+            "irn+swift" => {
+                assert!(time(&value(transport, "congestion.swift.base-target")) > rtt);
+                assert!(bytes(&value(transport, "congestion.swift.initial-window")) > held);
+            }
+            "irn+hpcc" => {
+                let time = time(&value(transport, "congestion.hpcc.base-rtt"));
+                assert!(time < rtt && Rate::from_gbps(40).amount_in(time) > held);
+            }
+            "irn+aimd" => assert!(bytes(&value(transport, "congestion.aimd.window.initial")) > held),
+            "irn+dctcp" => assert!(bytes(&value(transport, "congestion.dctcp.window.initial")) > held),
+            "ndp" => {
+                let packets: u64 = value(transport, "ndp.initial-window").parse().expect("a number");
+                assert!(packets > held.pieces(Bytes::new(1_106)));
+            }
+            "eqds" => assert!(bytes(&value(transport, "eqds.window")) > held),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn timeouts_of_tcp_count_what_waits_in_eqifs() {
+    let min_rto = |limit: &str| {
+        let changes = Changes { series: Some("tcp+eqds".into()), ..with_sets(&[limit]) };
+        let plan = plan(&extended(""), &changes).expect("it is right");
+        let tcp = plan.series[0].scenario.transport.tcp.expect("it is TCP");
+        tcp.min_rto.resolve(|| None).expect("it is resolved")
+    };
+    let of = |limit: u32| min_rto(&format!("transport.eqds.eqif.tcp.limit={limit}"));
+    // Packets of 1094 B at 40 Gb/s, in each of as many EQIFs as a switch of k = 4 has links.
+    assert_eq!(of(101) - of(1), Duration::from_ps(100 * 4 * 1_094 * 200));
+}
+
+#[test]
+fn timeouts_have_an_end_where_buffers_have_none() {
+    let rto_high = |series: &str, sets: &[&str]| {
+        let plan =
+            plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("it is right");
+        match plan.series[0].scenario.transport.recovery {
+            RecoveryConfig::Irn(irn) => irn.rto_high.resolve(|| None).expect("a time"),
+            _ => panic!("it is IRN"),
+        }
+    };
+    // 64 MB at 40 Gb/s, and the empty network's round trip.
+    let endless = rto_high("irn", &["switch.buffer.input-queued.per-port='off'"]);
+    assert_eq!(endless, Duration::from_us(12_800 + 24));
+    assert_eq!(rto_high("irn", &["switch.buffer.fair-queued.per-port='off'"]), endless);
+}
+
+#[test]
+fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
+    let changes = Changes { series: Some("irn,roce,melo".into()), ..Changes::default() };
+    let plan = plan(NO_SWITCH, &changes).expect("it is right");
+    for series in &plan.series {
+        let rto = match series.scenario.transport.recovery {
+            RecoveryConfig::Irn(irn) => irn.rto_high,
+            RecoveryConfig::GoBackN(go_back_n) => go_back_n.rto,
+            RecoveryConfig::Melo(melo) => melo.rto,
+        };
+        // Two frames of 1106 B, for the answer waits behind one, and an acknowledgement of 86 B.
+        let frames = Duration::from_ns(8 * (2 * 1_106 + 86));
+        assert_eq!(rto, Setting::Value(Duration::from_ms(200) + frames), "{}", series.name);
+    }
+}
+
+#[test]
+fn a_dynamic_timeout_begins_within_its_own_limits() {
+    let rto_high = |value: &str| format!("transport.recovery.irn.rto-high={value}");
+    let with = |high: &str| {
+        let changes =
+            Changes { series: Some("irn+dynamic-rto".into()), sets: vec![rto_high(high)], ..Changes::default() };
+        let planned = plan(&extended(""), &changes).expect("a plan");
+        let RecoveryConfig::Irn(irn) = planned.series[0].transport.recovery else { panic!("it is IRN") };
+        let Rto::Dynamic(dynamic) = irn.rto else { panic!("it is dynamic") };
+        (dynamic.initial, dynamic.max)
+    };
+    let ms = |ms: u64| Duration::from_us(ms * 1_000);
+    assert_eq!(with("5ms"), (Setting::Value(ms(5)), ms(10)));
+    assert_eq!(with("20ms"), (Setting::Value(ms(10)), ms(10)));
 }

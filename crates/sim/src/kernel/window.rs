@@ -590,7 +590,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         record.end = self.now;
         for partition in self.partitions {
             let mut partition = lock(partition);
-            self.ranks.extend(partition.workload.players.iter().flat_map(|player| player.unfinished(self.now)));
+            self.ranks.extend(partition.workload.executors.iter().flat_map(|executor| executor.unfinished(self.now)));
             partition.add_to(self.now, &mut record);
             self.flows.extend(partition.unfinished_messages());
             self.flows.extend(partition.hosts.iter_mut().flat_map(crate::net::host::Host::give_up));

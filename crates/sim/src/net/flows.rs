@@ -14,7 +14,7 @@ use super::host::Host;
 use super::notice::{Due, News, Notice};
 use crate::kernel::partition::Partition;
 use crate::topology::Framing;
-use crate::workload::schedule::{Cue, Player};
+use crate::workload::schedule::{Action, Executor};
 use crate::workload::{FlowSpec, Generator};
 
 /// A flow at its receiver.
@@ -49,7 +49,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 _ if self.closing => {}
                 Due::Flow { spec, .. } => self.start_flow(host, spec),
                 Due::Computed { workload, place, .. } => {
-                    self.play(host, workload, |player, now, cues| player.on_computed(place, now, cues));
+                    self.execute(host, workload, |executor, now, actions| executor.on_computed(place, now, actions));
                 }
             }
         }
@@ -178,7 +178,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     self.tell_after(self.way_back(host, src), host, src, News::Finished { qp, slot });
                 }
                 self.activate(on_received);
-                self.play(host, row.workload, |player, now, cues| player.on_received(row.id, now, cues));
+                self.execute(host, row.workload, |executor, now, actions| executor.on_received(row.id, now, actions));
             }
         }
     }
@@ -190,7 +190,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (_, dst) = self.fabric.inner.between(spec.src, spec.dst);
         self.tell(host, dst, News::Close { qp });
         self.activate(spec.on_sent);
-        self.play(host, spec.workload, |player, now, cues| player.on_sent(spec.id, now, cues));
+        self.execute(host, spec.workload, |executor, now, actions| executor.on_sent(spec.id, now, actions));
         if !self.closing
             && let Some(closed) = self.workload.loop_of(spec.workload)
             && let Some(mut next) = closed.next(spec.src, self.now)
@@ -217,25 +217,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Lets the schedule of a workload, if it has one, go on at `host`.
     #[inline]
-    fn play(&mut self, host: u32, workload: u16, go_on: impl FnOnce(&mut Player, Instant, &mut Vec<Cue>)) {
-        if self.workload.players.is_empty() || self.closing {
+    fn execute(&mut self, host: u32, workload: u16, go_on: impl FnOnce(&mut Executor, Instant, &mut Vec<Action>)) {
+        if self.workload.executors.is_empty() || self.closing {
             return;
         }
-        let mut cues = Vec::new();
-        if let Some(player) = self.workload.player_of(workload) {
-            go_on(player, self.now, &mut cues);
+        let mut actions = Vec::new();
+        if let Some(executor) = self.workload.executor_of(workload) {
+            go_on(executor, self.now, &mut actions);
         }
-        self.take_cues(host, workload, self.now + self.fabric.notice, cues);
+        self.perform(host, workload, self.now + self.fabric.notice, actions);
     }
 
     /// Does what a schedule wants done by applications of `host`. Its other NICs, if it has several, hear of it
     /// at `elsewhere`.
-    fn take_cues(&mut self, host: u32, workload: u16, elsewhere: Instant, cues: Vec<Cue>) {
-        for cue in cues {
-            match cue {
-                Cue::Done(row) => self.ranks.push(row),
-                Cue::Compute { at, place } => self.do_later(host, Due::Computed { at, workload, place }),
-                Cue::Flow(mut spec) => {
+    fn perform(&mut self, host: u32, workload: u16, elsewhere: Instant, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Done(row) => self.ranks.push(row),
+                Action::Compute { at, place } => self.do_later(host, Due::Computed { at, workload, place }),
+                Action::Flow(mut spec) => {
                     if let Some(nic) = self.nic_for(&spec) {
                         if nic != host {
                             spec.start = spec.start.max(elsewhere);
@@ -278,13 +278,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         }
         self.open_postings();
-        for player in 0..self.workload.players.len() {
-            let workload = self.workload.players[player].workload();
-            for own in self.workload.players[player].hosts() {
+        for executor in 0..self.workload.executors.len() {
+            let workload = self.workload.executors[executor].workload();
+            for own in self.workload.executors[executor].hosts() {
                 if let Some(host) = self.local_host(own) {
-                    let mut cues = Vec::new();
-                    self.workload.players[player].begin(own, &mut cues);
-                    self.take_cues(host, workload, Instant::ZERO, cues);
+                    let mut actions = Vec::new();
+                    self.workload.executors[executor].begin(own, &mut actions);
+                    self.perform(host, workload, Instant::ZERO, actions);
                 }
             }
         }

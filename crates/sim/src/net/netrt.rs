@@ -8,7 +8,7 @@
 //! nothing may be lost, what is held cannot yield, so there it counts as buffered, and less is held.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
-use selvedge_transport::netrt::{DstTor, Flow, Occupancy, Passing, Settings, SrcTor, Tracked, Verdict};
+use selvedge_transport::netrt::{DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked};
 use selvedge_units::{Bytes, Instant, Rate, mix64};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::{Data, Ecn, Header, Packet, Repr};
@@ -188,14 +188,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
-            Verdict::Forward => self.forward(switch, at, &descriptor),
-            Verdict::Held if counts.is_some() => {
+            ForwardingDecision::Forward => self.forward(switch, at, &descriptor),
+            ForwardingDecision::Held if counts.is_some() => {
                 let out = self.switches[switch].site.first_port + u32::from(descriptor.exit);
                 let held = self.admit(switch, at, out, u64::from(bytes), class);
                 debug_assert!(held.is_ok(), "there was room for it");
             }
-            Verdict::Held => tor.note_held(&descriptor),
-            Verdict::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
+            ForwardingDecision::Held => tor.note_held(&descriptor),
+            ForwardingDecision::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
         }
         self.serve_tor(switch);
         false

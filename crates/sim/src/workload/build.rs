@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use selvedge_telemetry::GroupParts;
 use selvedge_units::{Duration, HostId};
 
-use super::schedule::Player;
+use super::schedule::Executor;
 use super::{ClosedLoop, Extent, Generator, Many, Measure, Merged, Poisson, Posting, Triggers};
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
@@ -43,8 +43,8 @@ pub struct Workload {
     pub triggers: Triggers,
     /// Clients whose flows follow each other.
     pub loops: Vec<ClosedLoop>,
-    /// Schedules that hosts play.
-    pub players: Vec<Player>,
+    /// Schedules that hosts execute.
+    pub executors: Vec<Executor>,
     /// Applications that post work requests.
     pub postings: Vec<Posting>,
     /// Each workload, by its number.
@@ -93,8 +93,8 @@ impl Workload {
         self.loops.iter_mut().find(|closed| closed.workload() == workload)
     }
     /// The schedule that flows of `workload` belong to.
-    pub fn player_of(&mut self, workload: u16) -> Option<&mut Player> {
-        self.players.iter_mut().find(|player| player.workload() == workload)
+    pub fn executor_of(&mut self, workload: u16) -> Option<&mut Executor> {
+        self.executors.iter_mut().find(|executor| executor.workload() == workload)
     }
     /// The applications that messages of `workload` belong to.
     pub fn posting_of(&mut self, workload: u16) -> Option<&mut Posting> {
@@ -102,8 +102,8 @@ impl Workload {
     }
     /// How many flows there will be, of all kinds.
     pub fn extent(&self) -> Extent {
-        let played: u64 = self.players.iter().map(Player::flows).sum();
-        let waiting = Extent::Known(self.triggers.len() + played);
+        let scheduled: u64 = self.executors.iter().map(Executor::flows).sum();
+        let waiting = Extent::Known(self.triggers.len() + scheduled);
         let following = self.loops.iter().map(ClosedLoop::extent).chain(self.postings.iter().map(Posting::extent));
         following.fold(self.stream.extent().plus(waiting), Extent::plus)
     }
@@ -163,7 +163,7 @@ pub(super) struct Offer {
 pub(super) enum Source {
     Stream(Box<dyn Generator>),
     Loop(ClosedLoop),
-    Played(Player),
+    Schedule(Executor),
     Triggered(Box<Place>),
     /// Applications; their messages, where these come at random; their operations but the first.
     Posted {
@@ -183,10 +183,10 @@ impl Part {
         Self { source: Source::Loop(closed), summary, offers: Vec::new() }
     }
     /// A schedule, whose repetitions are jobs.
-    pub(super) fn played(player: Player, summary: WorkloadSummary) -> Self {
-        let group = Some(GroupParts::Ranks(player.ranks_of_a_job()));
-        let summary = WorkloadSummary { extent: Extent::Known(player.flows()), group, ..summary };
-        Self { source: Source::Played(player), summary, offers: Vec::new() }
+    pub(super) fn scheduled(executor: Executor, summary: WorkloadSummary) -> Self {
+        let group = Some(GroupParts::Ranks(executor.ranks_of_a_job()));
+        let summary = WorkloadSummary { extent: Extent::Known(executor.flows()), group, ..summary };
+        Self { source: Source::Schedule(executor), summary, offers: Vec::new() }
     }
 }
 
@@ -196,7 +196,7 @@ pub(super) struct Builder<'a> {
     streams: Vec<Box<dyn Generator>>,
     triggers: Triggers,
     loops: Vec<ClosedLoop>,
-    players: Vec<Player>,
+    executors: Vec<Executor>,
     postings: Vec<Posting>,
     summaries: Vec<WorkloadSummary>,
     offers: Vec<Offer>,
@@ -210,7 +210,7 @@ impl<'a> Builder<'a> {
             streams: Vec::new(),
             triggers,
             loops: Vec::new(),
-            players: Vec::new(),
+            executors: Vec::new(),
             postings: Vec::new(),
             summaries: Vec::new(),
             offers: Vec::new(),
@@ -230,7 +230,7 @@ impl<'a> Builder<'a> {
             match part.source {
                 Source::Stream(stream) => self.streams.push(stream),
                 Source::Loop(closed) => self.loops.push(closed),
-                Source::Played(player) => self.players.push(player),
+                Source::Schedule(executor) => self.executors.push(executor),
                 Source::Triggered(place) => self.streams.push(place(&mut self.triggers)),
                 Source::Posted { posting, stream, others } => {
                     self.postings.push(posting);
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
             stream: Merged::new(self.streams, self.env.measure, self.env.stop_flows)?,
             triggers: self.triggers,
             loops: self.loops,
-            players: self.players,
+            executors: self.executors,
             postings: self.postings,
             summaries: self.summaries,
             worst_link,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Hosts;
 use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
-use super::schedule::{Player, PlayerPlan, Unplayable};
+use super::schedule::{ExecutionPlan, Executor, ScheduleError};
 use crate::ConfigError;
 
 /// The schedule in a GOAL file, as text or binary. Each repetition is a job.
@@ -64,7 +64,7 @@ impl Kind for GoalFile {
             return Err(ConfigError::new("ranks-per-host", message));
         }
         let home = |rank: usize| hosts[rank / self.ranks_per_host as usize];
-        let plan = PlayerPlan {
+        let plan = ExecutionPlan {
             workload,
             measure: env.measure,
             jobs: vec![0; ranks],
@@ -78,11 +78,11 @@ impl Kind for GoalFile {
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
         let summary =
             WorkloadSummary { mean_size, first: self.start, ..WorkloadSummary::new(Self::NAME, &used, &used) };
-        let in_file = |Unplayable { place, message }: Unplayable| {
+        let in_file = |ScheduleError { place, message }: ScheduleError| {
             let place = place.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
             ConfigError::new("path", format!("{}{place}: {message}", self.path))
         };
-        Ok(Part::played(Player::new(plan).map_err(in_file)?, summary))
+        Ok(Part::scheduled(Executor::new(plan).map_err(in_file)?, summary))
     }
 }
 

@@ -19,6 +19,7 @@ use super::flow_list::ListedFlows;
 use super::triggers::Repetitions;
 use super::{Extent, FlowSpec, Generator, HostRef, Hosts};
 use crate::ConfigError;
+use crate::topology::Graph;
 
 /// One receiver fetches an amount of data that is striped over many senders (IRN section 4.4.3), once
 /// or repeatedly. A repetition is a group of flows ([`FlowSpec::group`]).
@@ -105,33 +106,60 @@ impl Kind for Incast {
 
 impl Incast {
     fn waves(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Waves, ConfigError> {
-        let hosts = env.graph.host_count();
         let receiver = self.receiver.as_ref().map(|receiver| receiver.resolve(env.graph)).transpose();
         let receiver = receiver.map_err(|error| error.within("receiver"))?;
-        let (count, senders) = match &self.senders {
-            Senders::Count(0) => return Err(ConfigError::new("senders", "found 0, expected at least 1")),
+        let (machines, senders) = self.resolve_senders(env.graph, receiver)?;
+        let count = self.count_flows(machines)?;
+        self.check_times(machines as u64)?;
+        Ok(Waves {
+            workload,
+            seed: env.seed,
+            others: others(env.graph.host_count(), senders.as_deref().unwrap_or_default()),
+            size: self.size,
+            count,
+            connections: self.connections,
+            fixed_senders: senders,
+            fixed_receiver: receiver,
+            stagger: self.stagger,
+            jitter: self.jitter,
+        })
+    }
+
+    /// How many hosts send, and which, if they are always the same.
+    fn resolve_senders(
+        &self,
+        graph: &Graph,
+        receiver: Option<HostId>,
+    ) -> Result<(usize, Option<Vec<HostId>>), ConfigError> {
+        let hosts = graph.host_count();
+        match &self.senders {
+            Senders::Count(0) => Err(ConfigError::new("senders", "found 0, expected at least 1")),
             Senders::Count(count) if *count >= hosts => {
                 let message =
                     format!("found {count}, but of {hosts} hosts at most {} can send to another one", hosts - 1);
-                return Err(ConfigError::new("senders", message));
+                Err(ConfigError::new("senders", message))
             }
-            Senders::Count(count) => (*count as usize, None),
+            Senders::Count(count) => Ok((*count as usize, None)),
             Senders::Hosts(names) => {
-                let senders = Hosts::resolve(Some(names), env.graph).map_err(|error| error.within("senders"))?;
+                let senders = Hosts::resolve(Some(names), graph).map_err(|error| error.within("senders"))?;
                 if let Some(own) = receiver.filter(|receiver| senders.contains(receiver)) {
-                    let name = &env.graph.hosts[own.index()].name;
+                    let name = &graph.hosts[own.index()].name;
                     return Err(ConfigError::new("senders", format!("\"{name}\" is the receiver: leave it out")));
                 }
                 if senders.len() as u32 == hosts {
                     return Err(ConfigError::new("senders", "all hosts send, hence none is left to receive"));
                 }
-                (senders.len(), Some(senders))
+                Ok((senders.len(), Some(senders)))
             }
-        };
+        }
+    }
+
+    /// How many flows a repetition of so many senders has; checked.
+    fn count_flows(&self, machines: usize) -> Result<usize, ConfigError> {
         if self.connections == 0 {
             return Err(ConfigError::new("connections", "found 0, expected at least 1"));
         }
-        let (machines, count) = (count, count * self.connections as usize);
+        let count = machines * self.connections as usize;
         if count as u64 > MAX_OPEN {
             let message = format!(
                 "that makes {count} flows at once, but at most {MAX_OPEN} can be kept: let each of the {machines} senders \
@@ -145,11 +173,16 @@ impl Incast {
                 format!("{} cannot be striped over {count} connections: each carries a byte at least", self.size);
             return Err(ConfigError::new("size", message));
         }
+        Ok(count)
+    }
+
+    /// Checks when the repetitions of so many senders begin.
+    fn check_times(&self, machines: u64) -> Result<(), ConfigError> {
         if self.repeat == 0 {
             return Err(ConfigError::new("repeat", "found 0, expected at least 1"));
         }
         let end = u128::from(self.interval.unwrap_or_default().as_ps()) * u128::from(self.repeat)
-            + u128::from(self.stagger.as_ps()) * machines as u128
+            + u128::from(self.stagger.as_ps()) * u128::from(machines)
             + u128::from(self.start.as_ps())
             + u128::from(self.jitter.as_ps());
         if end > u128::from(Instant::HORIZON.as_ps()) {
@@ -158,7 +191,7 @@ impl Incast {
                 "the last flow would start later than 53 days, the end of simulated time",
             ));
         }
-        let spread = self.stagger * (machines as u64 - 1) + self.jitter;
+        let spread = self.stagger * (machines - 1) + self.jitter;
         if let Some(interval) = self.interval.filter(|&interval| interval < spread || interval.is_zero()) {
             let message = if interval.is_zero() {
                 "repetitions would begin all at once: give a time above zero, or none, and each begins when the one \
@@ -172,18 +205,7 @@ impl Incast {
             };
             return Err(ConfigError::new("interval", message));
         }
-        Ok(Waves {
-            workload,
-            seed: env.seed,
-            others: others(hosts, senders.as_deref().unwrap_or_default()),
-            size: self.size,
-            count,
-            connections: self.connections,
-            fixed_senders: senders,
-            fixed_receiver: receiver,
-            stagger: self.stagger,
-            jitter: self.jitter,
-        })
+        Ok(())
     }
 }
 

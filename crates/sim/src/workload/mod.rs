@@ -5,7 +5,7 @@
 //!   lists, timed incasts);
 //! - when another flow of the same host has finished ([`ClosedLoop`]: permutations, all-to-all,
 //!   requests with a number outstanding; [`Posting`]: work requests on queue pairs);
-//! - when its host's part of a schedule says so ([`schedule::Player`]: collectives, training, GOAL files);
+//! - when its host's part of a schedule says so ([`schedule::Executor`]: collectives, training, GOAL files);
 //! - when any other flows have finished ([`Triggers`]: flow lists, incasts one after another).
 //!
 //! All randomness comes from streams by workload and host (or repetition), hence the flows are the

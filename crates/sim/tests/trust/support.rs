@@ -232,11 +232,11 @@ impl Scene {
     /// Runs it recorded, and checks that this changes nothing that [`Scene::run`] would tell.
     pub(crate) fn record(&self, focus: &Focus) -> (Outcome, Vec<Event>) {
         let library = Lists(self.list.clone());
-        let (mut outcome, mut tape) = (Outcome::default(), Tape::default());
-        let record = run_recorded(&self.resolved(), &library, self.parallel, &mut outcome, focus, &mut tape);
+        let (mut outcome, mut events) = (Outcome::default(), EventLog::default());
+        let record = run_recorded(&self.resolved(), &library, self.parallel, &mut outcome, focus, &mut events);
         outcome.record = record.expect("a configuration that can be built");
         assert_eq!(outcome, self.run(), "being watched changes nothing");
-        (outcome, tape.0)
+        (outcome, events.0)
     }
     /// How long a data frame with this payload, or another frame, occupies a link of this rate.
     pub(crate) fn data_time(&self, payload: u64, rate: Rate) -> Duration {
@@ -364,9 +364,9 @@ pub(crate) fn drops(drops: &Drops, reason: DropReason) -> u64 {
 
 /// Keeps everything.
 #[derive(Default)]
-struct Tape(Vec<Event>);
+struct EventLog(Vec<Event>);
 
-impl Recorder for Tape {
+impl Recorder for EventLog {
     fn on_events(&mut self, events: &[Event]) {
         self.0.extend_from_slice(events);
     }

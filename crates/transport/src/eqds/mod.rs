@@ -31,5 +31,5 @@ pub use numbers::Numbers;
 pub use pacer::{Pacer, Policy};
 pub use paths::Paths;
 pub use pieces::Pieces;
-pub use receiver::{Fate, Receiver};
-pub use sender::{MOST_DOUBLINGS, Memory, Sender, State, Transmit, Wish};
+pub use receiver::{Disposition, Receiver};
+pub use sender::{Interest, MOST_DOUBLINGS, Memory, Sender, State, Transmit};

@@ -47,7 +47,7 @@ enum Slot<H> {
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Disposition {
     /// It is new: kept, or handed on.
     Taken,
     /// It had arrived before, and has come whole again.
@@ -80,7 +80,7 @@ impl<H: Copy> Receiver<H> {
     }
 
     /// Takes in a data packet or request; `trimmed` says that its payload was cut off. `deliver` gets what is handed
-    /// on. Returns its fate and what to answer; the busy time is for the caller to fill in.
+    /// on. Returns what became of it and what to answer; the busy time is for the caller to fill in.
     #[inline]
     pub fn handle_data(
         &mut self,
@@ -90,10 +90,10 @@ impl<H: Copy> Receiver<H> {
         trimmed: bool,
         cargo: H,
         mut deliver: impl FnMut(H),
-    ) -> (Fate, Option<Control>) {
+    ) -> (Disposition, Option<Control>) {
         if data.flags.any(Flags::SYN) {
             if let Some(refusal) = self.adopt(params, data.seq, &mut deliver) {
-                return (Fate::Stray, Some(refusal));
+                return (Disposition::Stray, Some(refusal));
             }
         } else if let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.syn) {
             tunnel.syn = !tunnel.is_near(params, data.seq);
@@ -101,11 +101,11 @@ impl<H: Copy> Receiver<H> {
         let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.is_near(params, data.seq)) else {
             // Not of this epoch, or there is none (appendix A: "receipt of a RST indicates the receiver is closed").
             let reset = Control { flags: Flags::RST, number: data.seq, pull: 0, busy: 0 };
-            return (Fate::Stray, Some(reset));
+            return (Disposition::Stray, Some(reset));
         };
         tunnel.note_target(params, data.pull_target);
         if data.flags.any(Flags::RTS) {
-            return (Fate::Empty, Some(tunnel.cumulative(Flags::ACK)));
+            return (Disposition::Empty, Some(tunnel.cumulative(Flags::ACK)));
         }
         tunnel.on_packet(params, now, data, trimmed, cargo, &mut deliver)
     }
@@ -249,9 +249,9 @@ impl<H: Copy> Tunnel<H> {
         trimmed: bool,
         cargo: H,
         deliver: &mut impl FnMut(H),
-    ) -> (Fate, Option<Control>) {
+    ) -> (Disposition, Option<Control>) {
         let place = params.numbers.distance(self.expected, data.seq);
-        let again = if trimmed { Fate::Empty } else { Fate::Duplicate };
+        let again = if trimmed { Disposition::Empty } else { Disposition::Duplicate };
         if place < 0 {
             return (again, Some(self.cumulative(Flags::ACK)));
         }
@@ -264,7 +264,7 @@ impl<H: Copy> Tunnel<H> {
         if trimmed {
             let nack = about(Flags::NACK, self);
             self.promise.add(&scale(params), self.pull, bytes);
-            return (Fate::Empty, Some(nack));
+            return (Disposition::Empty, Some(nack));
         }
         let in_order = place == 0;
         self.keep(params, place, cargo, deliver);
@@ -276,7 +276,7 @@ impl<H: Copy> Tunnel<H> {
             false if in_order || self.waits_since == Instant::NEVER => self.waits_since = now,
             false => {}
         }
-        (Fate::Taken, self.acknowledge(params, data, bytes, in_order))
+        (Disposition::Taken, self.acknowledge(params, data, bytes, in_order))
     }
 
     /// Puts a packet where it belongs.

@@ -56,7 +56,7 @@ pub enum State {
 
 /// What a tunnel would do now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum Interest {
     /// Send a packet.
     Send,
     /// Request credit.
@@ -78,8 +78,8 @@ pub struct Transmit<H> {
     pub flags: Flags,
     /// Whether it was sent before.
     pub retransmission: bool,
-    /// That [`Sender::next`] would be [`Wish::Send`] again, where no packet is larger than a quantum of credit. If not
-    /// set, that may be so all the same.
+    /// That [`Sender::next`] would be [`Interest::Send`] again, where no packet is larger than a quantum of credit. If
+    /// not set, that may be so all the same.
     pub another: bool,
 }
 
@@ -163,15 +163,15 @@ impl<H: Copy> Sender<H> {
 
     /// What to do now; `head` is the size of the first packet that waits with the owner, if one does.
     #[inline(always)]
-    pub fn next(&mut self, params: &EqdsParams, head: Option<u32>) -> Wish {
+    pub fn next(&mut self, params: &EqdsParams, head: Option<u32>) -> Interest {
         match self.first_bytes(params, head) {
-            Some(bytes) if bytes <= self.usable() => Wish::Send,
-            Some(_) if self.may_ask(params) => Wish::Request,
-            Some(_) | None => Wish::Nothing,
+            Some(bytes) if bytes <= self.usable() => Interest::Send,
+            Some(_) if self.may_ask(params) => Interest::Request,
+            Some(_) | None => Interest::Nothing,
         }
     }
 
-    /// Whether [`Sender::next`] is [`Wish::Nothing`] for want of credit, whatever waits with the owner.
+    /// Whether [`Sender::next`] is [`Interest::Nothing`] for want of credit, whatever waits with the owner.
     #[inline(always)]
     pub fn is_out_of_credit(&self, params: &EqdsParams) -> bool {
         self.credit.held() == 0 && !self.may_ask(params)
@@ -201,9 +201,9 @@ impl<H: Copy> Sender<H> {
         new: impl FnOnce() -> (H, u32),
     ) -> Option<Transmit<H>> {
         match self.next(params, head) {
-            Wish::Send => Some(self.send(params, now, new)),
-            Wish::Request => Some(self.request(params, now)),
-            Wish::Nothing => None,
+            Interest::Send => Some(self.send(params, now, new)),
+            Interest::Request => Some(self.request(params, now)),
+            Interest::Nothing => None,
         }
     }
 

@@ -23,12 +23,13 @@ pub(super) struct Window<H> {
 struct Packet<H> {
     cargo: H,
     bytes: u32,
-    fate: Fate,
+    delivery: Delivery,
     sent_at: Instant,
 }
 
+/// Whether a packet has been delivered, as far as the sender knows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Fate {
+enum Delivery {
     InFlight,
     Lost,
     Arrived,
@@ -54,7 +55,7 @@ impl<H: Copy> Window<H> {
     /// Sends a new packet; returns its number.
     pub(super) fn send(&mut self, numbers: Numbers, now: Instant, cargo: H, bytes: u32) -> u32 {
         let seq = self.next(numbers);
-        self.packets.push_back(Packet { cargo, bytes, fate: Fate::InFlight, sent_at: now });
+        self.packets.push_back(Packet { cargo, bytes, delivery: Delivery::InFlight, sent_at: now });
         self.in_flight += u64::from(bytes);
         seq
     }
@@ -63,7 +64,7 @@ impl<H: Copy> Window<H> {
     #[inline(never)]
     pub(super) fn lost_front(&mut self, numbers: Numbers) -> Option<u32> {
         while let Some(&seq) = self.lost.front() {
-            if let Some(packet) = self.get(numbers, seq).filter(|packet| packet.fate == Fate::Lost) {
+            if let Some(packet) = self.get(numbers, seq).filter(|packet| packet.delivery == Delivery::Lost) {
                 return Some(packet.bytes);
             }
             self.lost.pop_front();
@@ -79,7 +80,7 @@ impl<H: Copy> Window<H> {
         self.lost_front(numbers)?;
         let seq = self.lost.pop_front()?;
         let packet = self.get_mut(numbers, seq)?;
-        (packet.fate, packet.sent_at) = (Fate::InFlight, now);
+        (packet.delivery, packet.sent_at) = (Delivery::InFlight, now);
         let (bytes, cargo) = (u64::from(packet.bytes), packet.cargo);
         self.lost_bytes -= bytes;
         self.in_flight += bytes;
@@ -88,8 +89,8 @@ impl<H: Copy> Window<H> {
 
     /// The packet `seq` was trimmed, or taken for lost; returns its bytes if it was in flight.
     pub(super) fn lose(&mut self, numbers: Numbers, seq: u32) -> Option<u32> {
-        let packet = self.get_mut(numbers, seq).filter(|packet| packet.fate == Fate::InFlight)?;
-        packet.fate = Fate::Lost;
+        let packet = self.get_mut(numbers, seq).filter(|packet| packet.delivery == Delivery::InFlight)?;
+        packet.delivery = Delivery::Lost;
         let bytes = packet.bytes;
         self.in_flight -= u64::from(bytes);
         self.lost_bytes += u64::from(bytes);
@@ -100,10 +101,10 @@ impl<H: Copy> Window<H> {
     /// The packet `seq` has arrived.
     pub(super) fn acknowledge(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
         let Some(packet) = self.get_mut(numbers, seq) else { return };
-        let (fate, bytes, cargo) = (packet.fate, u64::from(packet.bytes), packet.cargo);
-        packet.fate = Fate::Arrived;
-        self.settle(fate, bytes, cargo, freed);
-        while self.packets.front().is_some_and(|packet| packet.fate == Fate::Arrived) {
+        let (delivery, bytes, cargo) = (packet.delivery, u64::from(packet.bytes), packet.cargo);
+        packet.delivery = Delivery::Arrived;
+        self.settle(delivery, bytes, cargo, freed);
+        while self.packets.front().is_some_and(|packet| packet.delivery == Delivery::Arrived) {
             self.packets.pop_front();
             self.first = numbers.add(self.first, 1);
         }
@@ -114,9 +115,9 @@ impl<H: Copy> Window<H> {
         while numbers.is_after(seq, self.first) {
             let Some(packet) = self.packets.pop_front() else { break };
             self.first = numbers.add(self.first, 1);
-            self.settle(packet.fate, u64::from(packet.bytes), packet.cargo, freed);
+            self.settle(packet.delivery, u64::from(packet.bytes), packet.cargo, freed);
         }
-        while self.packets.front().is_some_and(|packet| packet.fate == Fate::Arrived) {
+        while self.packets.front().is_some_and(|packet| packet.delivery == Delivery::Arrived) {
             self.packets.pop_front();
             self.first = numbers.add(self.first, 1);
         }
@@ -125,11 +126,11 @@ impl<H: Copy> Window<H> {
         }
     }
 
-    fn settle(&mut self, fate: Fate, bytes: u64, cargo: H, freed: &mut impl FnMut(H)) {
-        match fate {
-            Fate::InFlight => self.in_flight -= bytes,
-            Fate::Lost => self.lost_bytes -= bytes,
-            Fate::Arrived => return,
+    fn settle(&mut self, delivery: Delivery, bytes: u64, cargo: H, freed: &mut impl FnMut(H)) {
+        match delivery {
+            Delivery::InFlight => self.in_flight -= bytes,
+            Delivery::Lost => self.lost_bytes -= bytes,
+            Delivery::Arrived => return,
         }
         freed(cargo);
     }
@@ -139,13 +140,13 @@ impl<H: Copy> Window<H> {
     pub(super) fn expire(&mut self, numbers: Numbers, now: Instant, rto: Duration) -> (Instant, bool) {
         let (mut next, mut any) = (Instant::NEVER, false);
         for (place, packet) in (0..).zip(&mut self.packets) {
-            if packet.fate != Fate::InFlight {
+            if packet.delivery != Delivery::InFlight {
                 continue;
             }
             let due = packet.sent_at.saturating_add(rto);
             if due <= now {
                 any = true;
-                packet.fate = Fate::Lost;
+                packet.delivery = Delivery::Lost;
                 self.in_flight -= u64::from(packet.bytes);
                 self.lost_bytes += u64::from(packet.bytes);
                 self.lost.push_back(numbers.add(self.first, place));
@@ -161,7 +162,10 @@ impl<H: Copy> Window<H> {
         self.lost.clear();
         (self.in_flight, self.lost_bytes) = (0, 0);
         let packets = core::mem::take(&mut self.packets);
-        packets.into_iter().filter(|packet| packet.fate != Fate::Arrived).map(|packet| (packet.cargo, packet.bytes))
+        packets
+            .into_iter()
+            .filter(|packet| packet.delivery != Delivery::Arrived)
+            .map(|packet| (packet.cargo, packet.bytes))
     }
 
     fn get(&self, numbers: Numbers, seq: u32) -> Option<&Packet<H>> {

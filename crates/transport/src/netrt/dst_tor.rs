@@ -15,7 +15,7 @@ use super::{Flow, Occupancy, Passing, Settings, WINDOW};
 
 /// What to do with the packet that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum ForwardingDecision {
     /// Let it go on.
     Forward,
     /// It is held here.
@@ -112,17 +112,24 @@ impl<H: Copy> DstTor<H> {
 
     /// A data packet has come out of the fabric; `is_copy` if a source ToR sent it again.
     #[inline]
-    pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: Passing<H>, is_copy: bool) -> Verdict {
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        flow: Flow,
+        psn: Psn,
+        packet: Passing<H>,
+        is_copy: bool,
+    ) -> ForwardingDecision {
         let Some(at) = self.flows.meet(now, flow, || Track::of(psn, &packet)) else {
             self.stats.untracked += 1;
-            return Verdict::Forward;
+            return ForwardingDecision::Forward;
         };
         let track = &mut self.flows[at];
         if is_copy && track.state == State::Waiting {
             // It waits "until the sender re-sends": the NICs go back already. Taken for that, a copy would have them go
             // back again, to what follows it (C4).
             self.stats.surplus += 1;
-            return Verdict::Drop;
+            return ForwardingDecision::Drop;
         }
         // Serial numbers of 24 bits (C9).
         match psn.ahead_of(track.expected) {
@@ -131,16 +138,16 @@ impl<H: Copy> DstTor<H> {
                 if track.state != State::Ordered {
                     self.close_gap(now, at);
                 }
-                Verdict::Forward
+                ForwardingDecision::Forward
             }
-            1.. if track.state == State::Waiting => Verdict::Forward, // C3
+            1.. if track.state == State::Waiting => ForwardingDecision::Forward, // C3
             ahead @ 1.. => self.on_early(now, at, ahead as u32, packet),
             // The NIC must acknowledge what its peer sends again (C4), but has not asked for copies.
             _ if is_copy => {
                 self.stats.surplus += 1;
-                Verdict::Drop
+                ForwardingDecision::Drop
             }
-            _ => Verdict::Forward,
+            _ => ForwardingDecision::Forward,
         }
     }
 
@@ -204,19 +211,19 @@ impl<H: Copy> DstTor<H> {
 
     /// A packet has come `ahead` of the expected one.
     #[inline(never)]
-    fn on_early(&mut self, now: Instant, at: usize, ahead: u32, packet: Passing<H>) -> Verdict {
+    fn on_early(&mut self, now: Instant, at: usize, ahead: u32, packet: Passing<H>) -> ForwardingDecision {
         let Passing { handle, bytes, port, room, .. } = packet;
         let track = &mut self.flows[at];
         let bit = ahead - 1;
         if bit < WINDOW && track.arrived >> bit & 1 == 1 {
-            return Verdict::Drop; // C7
+            return ForwardingDecision::Drop; // C7
         }
         let most = self.settings.buffer.min(room);
         let held = self.held[usize::from(port)].bytes();
         // Beyond the bitmap (C8), or no buffer left: the NICs' turn.
         if bit >= WINDOW || held + u64::from(bytes) > most {
             self.give_up(now, at);
-            return Verdict::Forward;
+            return ForwardingDecision::Forward;
         }
         if track.window == NONE {
             track.window = self.windows.open();
@@ -232,7 +239,7 @@ impl<H: Copy> DstTor<H> {
         if let Some(hole) = hole {
             self.open_gap(now, at, hole);
         }
-        Verdict::Held
+        ForwardingDecision::Held
     }
 
     /// Something is missing that was not missed before, so far behind the expected packet.

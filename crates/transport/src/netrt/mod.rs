@@ -27,7 +27,7 @@ mod tests;
 use selvedge_units::{HostId, QpNumber};
 
 pub use config::{NetRtConfig, Settings};
-pub use dst_tor::{DstTor, DstTorStats, Tracked, Verdict};
+pub use dst_tor::{DstTor, DstTorStats, ForwardingDecision, Tracked};
 pub use occupancy::Occupancy;
 pub use src_tor::{SrcTor, SrcTorStats};
 

@@ -59,7 +59,7 @@ impl Tor {
         let (forwarded, discarded, requests) = (vec![], vec![], vec![]);
         Self { tor, now: us(0), forwarded, discarded, requests, room: u64::MAX }
     }
-    pub(super) fn data(&mut self, psn: u32) -> Verdict {
+    pub(super) fn data(&mut self, psn: u32) -> ForwardingDecision {
         self.arrive(psn, false)
     }
     fn all(&mut self, psns: impl IntoIterator<Item = u32>) {
@@ -67,10 +67,10 @@ impl Tor {
             self.data(psn);
         }
     }
-    fn arrive(&mut self, psn: u32, is_copy: bool) -> Verdict {
+    fn arrive(&mut self, psn: u32, is_copy: bool) -> ForwardingDecision {
         let packet = Passing { room: self.room, ..passing(psn) };
         let verdict = self.tor.on_data(self.now, FLOW, Psn::new(psn), packet, is_copy);
-        if verdict == Verdict::Forward {
+        if verdict == ForwardingDecision::Forward {
             self.forwarded.push(psn);
         }
         self.drain();
@@ -102,7 +102,7 @@ impl Tor {
 #[test]
 fn what_is_in_order_passes() {
     let mut tor = Tor::new();
-    (0..1_000).for_each(|psn| assert_eq!(tor.data(psn), Verdict::Forward));
+    (0..1_000).for_each(|psn| assert_eq!(tor.data(psn), ForwardingDecision::Forward));
     assert!(tor.requests.is_empty() && tor.tor.poll_timeout().is_none());
 }
 
@@ -111,13 +111,13 @@ fn a_gap_is_asked_for_filled_and_released_in_order() {
     let mut tor = Tor::new();
     tor.all(0..10);
     // 10 and 12 are lost.
-    assert_eq!([11, 13, 14].map(|psn| tor.data(psn)), [Verdict::Held; 3]);
+    assert_eq!([11, 13, 14].map(|psn| tor.data(psn)), [ForwardingDecision::Held; 3]);
     assert_eq!(tor.requests, [(10, 0b1), (12, 0b1)], "at once, and 12 when that turns out to be missing, too");
     assert_eq!(tor.tor.occupancy()[0].bytes(), 3_000);
     assert_eq!(tor.tor.poll_timeout(), Some(us(5)));
     tor.wait_until(us(5));
     assert_eq!(tor.requests[2..], [(10, 0b1101)]);
-    assert_eq!(tor.arrive(10, true), Verdict::Forward);
+    assert_eq!(tor.arrive(10, true), ForwardingDecision::Forward);
     assert_eq!(tor.forwarded[10..], [10, 11]);
     tor.wait_until(us(10));
     assert_eq!(tor.requests[3..], [(12, 0b11)]);
@@ -179,7 +179,7 @@ fn what_is_not_to_be_had_is_left_to_the_nics() {
     // The sender goes back.
     tor.all(1..8);
     assert_eq!(tor.forwarded[4..], [1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(tor.data(9), Verdict::Held, "and the next gap is NetRT's again");
+    assert_eq!(tor.data(9), ForwardingDecision::Held, "and the next gap is NetRT's again");
     assert_eq!(tor.tor.stats().given_up, 1);
 }
 
@@ -189,10 +189,10 @@ fn once_left_to_the_nics_only_the_sender_ends_it() {
     let mut tor = Tor::new();
     tor.all([0, 2, 3]);
     tor.unfulfilled(1);
-    assert_eq!([1, 4].map(|psn| tor.arrive(psn, true)), [Verdict::Drop; 2]);
-    assert_eq!(tor.arrive(5, false), Verdict::Forward, "still nothing is held");
+    assert_eq!([1, 4].map(|psn| tor.arrive(psn, true)), [ForwardingDecision::Drop; 2]);
+    assert_eq!(tor.arrive(5, false), ForwardingDecision::Forward, "still nothing is held");
     tor.all([1, 2]);
-    assert_eq!(tor.data(4), Verdict::Held);
+    assert_eq!(tor.data(4), ForwardingDecision::Held);
     assert_eq!(tor.tor.stats().surplus, 2);
 }
 
@@ -205,7 +205,7 @@ fn stale_answers_and_answers_to_others_mean_nothing() {
     tor.unfulfilled(0);
     assert_eq!(tor.tor.stats().given_up, 0);
     tor.tor.on_unfulfilled(us(0), flow(77), Psn::new(1));
-    assert_eq!(tor.data(1), Verdict::Forward);
+    assert_eq!(tor.data(1), ForwardingDecision::Forward);
     assert_eq!(tor.forwarded, [0, 1, 2]);
 }
 
@@ -213,8 +213,8 @@ fn stale_answers_and_answers_to_others_mean_nothing() {
 fn beyond_the_bitmap_it_gives_up() {
     let mut tor = Tor::new();
     tor.data(0);
-    assert_eq!(tor.data(1 + WINDOW), Verdict::Held);
-    assert_eq!(tor.data(2 + WINDOW), Verdict::Forward);
+    assert_eq!(tor.data(1 + WINDOW), ForwardingDecision::Held);
+    assert_eq!(tor.data(2 + WINDOW), ForwardingDecision::Forward);
     assert_eq!(tor.forwarded, [0, 2 + WINDOW, 1 + WINDOW]);
     assert_eq!(tor.tor.stats().given_up, 1);
 }
@@ -224,7 +224,10 @@ fn held_packets_yield_to_regular_traffic() {
     let mut tor = Tor::new();
     tor.room = 2_500;
     tor.data(0);
-    assert_eq!([2, 3, 4].map(|psn| tor.data(psn)), [Verdict::Held, Verdict::Held, Verdict::Forward]);
+    assert_eq!(
+        [2, 3, 4].map(|psn| tor.data(psn)),
+        [ForwardingDecision::Held, ForwardingDecision::Held, ForwardingDecision::Forward]
+    );
     assert_eq!((&tor.forwarded[..], &tor.discarded[..]), (&[0, 4, 2][..], &[3][..]));
 }
 
@@ -232,7 +235,7 @@ fn held_packets_yield_to_regular_traffic() {
 fn copies_that_nobody_needs_do_not_reach_the_nic() {
     let mut tor = Tor::new();
     tor.all([0, 1]);
-    assert_eq!((tor.arrive(1, true), tor.arrive(1, false)), (Verdict::Drop, Verdict::Forward));
+    assert_eq!((tor.arrive(1, true), tor.arrive(1, false)), (ForwardingDecision::Drop, ForwardingDecision::Forward));
 }
 
 #[test]
@@ -258,10 +261,10 @@ fn state_is_bounded_and_given_to_others_when_silent() {
     let settings = settings(|config| (config.flows, config.idle) = (2, Duration::from_us(10)));
     let mut tor = DstTor::new(settings, 1);
     let mut data = |now, qp, psn| tor.on_data(us(now), flow(qp), Psn::new(psn), passing(psn), false);
-    assert_eq!([data(0, 1, 0), data(0, 2, 0), data(1, 3, 9)], [Verdict::Forward; 3]);
-    assert_eq!(data(2, 1, 2), Verdict::Held);
+    assert_eq!([data(0, 1, 0), data(0, 2, 0), data(1, 3, 9)], [ForwardingDecision::Forward; 3]);
+    assert_eq!(data(2, 1, 2), ForwardingDecision::Held);
     // Both are silent, but something of flow 1 is held.
-    assert_eq!((data(20, 3, 1), data(20, 4, 1)), (Verdict::Held, Verdict::Forward));
+    assert_eq!((data(20, 3, 1), data(20, 4, 1)), (ForwardingDecision::Held, ForwardingDecision::Forward));
     assert_eq!((tor.stats().untracked, tor.flows()), (2, 2));
 }
 

@@ -42,12 +42,12 @@ pub trait Recovery {
     /// The packet that [`Recovery::next`] named was sent.
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
     /// An acknowledgement arrived. Its `expected` is at most [`Recovery::sent`].
-    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
+    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome;
     /// As [`Recovery::on_ack`], of a NACK that names holes, newest first. Unchecked: they may be any. A scheme
     /// whose receivers name none ignores it.
-    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
+    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
         let _ = (cx, chip, heard, holes);
-        Learnt::default()
+        AckOutcome::default()
     }
     /// When to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;
@@ -119,7 +119,14 @@ pub trait Recovery {
     }
     /// Expands an acknowledgement, and takes it in.
     #[inline(always)]
-    fn hear(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant) -> Option<Learnt> {
+    fn hear(
+        &mut self,
+        cx: &mut Cx<'_>,
+        chip: &mut OnChip,
+        ack: &Ack,
+        first: Psn,
+        sent_at: Instant,
+    ) -> Option<AckOutcome> {
         let heard = self.expand(cx, ack, first, sent_at)?;
         Some(self.on_ack(cx, chip, heard))
     }
@@ -138,9 +145,9 @@ pub struct Heard {
     pub rtt: Duration,
 }
 
-/// What an acknowledgement taught.
+/// What an acknowledgement has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Learnt {
+pub struct AckOutcome {
     /// Packets that are known to have arrived since the last one, in order or not.
     pub delivered: u64,
     /// Whether it made the sender begin to repair a loss.
@@ -248,8 +255,8 @@ registry! {
         fn has_lost(&self) -> bool;
         fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
         fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
-        fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt;
-        fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt;
+        fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome;
+        fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome;
         fn deadline(&self) -> Instant;
         fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
         fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip);
@@ -262,7 +269,7 @@ registry! {
         fn on_train_sent(&mut self, packets: u64);
         fn hear(
             &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant
-        ) -> Option<Learnt>;
+        ) -> Option<AckOutcome>;
     }
     /// Any loss recovery, receiver's half.
     run AnyAcceptance: Acceptance = Recv {

@@ -3,6 +3,10 @@
 //! Acknowledgements echo the time stamp of the packet that triggered them, so that each is a sample,
 //! retransmissions included (RFC 7323 rather than Karn's rule). The clock is fine: its granularity
 //! G counts as zero.
+//!
+//! TCP's own is in `tcp/rto.rs`. They are two, not one with parameters, because they compute otherwise: here every
+//! acknowledgement weighs as much as RFC 6298 gives it, however many there are per round trip, the initial timeout is
+//! as configured, and each term of an average is rounded by itself (`srtt - srtt / 8 + rtt / 8`).
 
 use selvedge_units::Duration;
 

@@ -1,10 +1,15 @@
-//! The retransmission timeout (RFC 6298).
+//! TCP's retransmission timeout (RFC 6298).
+//!
+//! IRN's, which the paper wants "as with TCP", is in `recovery/rto.rs`. They are two, not one with parameters,
+//! because they compute otherwise: here the clock has a granularity G, a round trip may be sampled often (RFC 7323,
+//! appendix G), the initial timeout keeps to the bounds, and averages move by a part of the distance, where there each
+//! term is rounded by itself.
 
 use selvedge_units::Duration;
 
 /// Smoothed round-trip time and what follows from it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rto {
+pub(super) struct RetransmissionTimeout {
     /// SRTT and RTTVAR, once there was a sample.
     measured: Option<(Duration, Duration)>,
     /// RTO, backed off.
@@ -16,7 +21,7 @@ pub(super) struct Rto {
 /// The clock's granularity G.
 const GRANULARITY: Duration = Duration::from_us(1);
 
-impl Rto {
+impl RetransmissionTimeout {
     /// Without samples: `initial` (section 2, rule 2.1).
     pub(super) fn new(initial: Duration, shortest: Duration, longest: Duration) -> Self {
         Self { measured: None, timeout: initial.max(shortest).min(longest), shortest, longest }
@@ -69,7 +74,7 @@ mod tests {
 
     #[test]
     fn follows_the_rules_of_section_2() {
-        let mut rto = Rto::new(ms(1_000), ms(1), ms(60_000));
+        let mut rto = RetransmissionTimeout::new(ms(1_000), ms(1), ms(60_000));
         assert_eq!(rto.timeout(), ms(1_000));
         rto.sample(ms(100), 1);
         assert_eq!(rto.timeout(), ms(100 + 4 * 50));
@@ -85,7 +90,7 @@ mod tests {
 
     #[test]
     fn stays_between_its_bounds() {
-        let mut rto = Rto::new(ms(1_000), ms(200), ms(3_000));
+        let mut rto = RetransmissionTimeout::new(ms(1_000), ms(200), ms(3_000));
         rto.sample(ms(1), 1);
         assert_eq!(rto.timeout(), ms(200));
         for _ in 0..80 {
@@ -96,7 +101,10 @@ mod tests {
 
     #[test]
     fn many_samples_per_round_trip_weigh_like_one() {
-        let (mut often, mut once) = (Rto::new(ms(1), ms(1), ms(60_000)), Rto::new(ms(1), ms(1), ms(60_000)));
+        let (mut often, mut once) = (
+            RetransmissionTimeout::new(ms(1), ms(1), ms(60_000)),
+            RetransmissionTimeout::new(ms(1), ms(1), ms(60_000)),
+        );
         for rto in [&mut often, &mut once] {
             rto.sample(ms(100), 1);
         }

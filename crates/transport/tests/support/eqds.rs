@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Memory, Messages, Numbers, Policy, Receiver, Sender, Wish};
+use selvedge_transport::eqds::{EqdsParams, Interest, Memory, Messages, Numbers, Policy, Receiver, Sender};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data, Flags};
 
@@ -118,12 +118,12 @@ impl World {
 
     fn send(&mut self) {
         let head = self.queue.front().map(|(_, bytes)| *bytes);
-        let wish = self.sender.next(&self.params, head);
+        let interest = self.sender.next(&self.params, head);
         let queue = &mut self.queue;
         let sent = self.sender.poll_transmit(&self.params, self.now, head, || queue.pop_front().expect("it was asked"));
-        assert_eq!(sent.is_some(), wish != Wish::Nothing, "one decision");
+        assert_eq!(sent.is_some(), interest != Interest::Nothing, "one decision");
         let Some(sent) = sent else { return };
-        assert_eq!(sent.cargo.is_none(), wish == Wish::Request);
+        assert_eq!(sent.cargo.is_none(), interest == Interest::Request);
         let payload = if sent.cargo.is_some() { 1 } else { 0 };
         let data = Data { seq: sent.seq, pull_target: sent.pull_target, payload, flags: sent.flags, ..self.last };
         (self.last.seq, self.last.pull_target) = (sent.seq, sent.pull_target);

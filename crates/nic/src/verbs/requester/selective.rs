@@ -15,7 +15,7 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position};
-use crate::verbs::selective::{self, Pending, Said};
+use crate::verbs::selective::{self, Pending, PendingAck};
 use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
 use crate::verbs::work::Operation;
@@ -65,8 +65,8 @@ impl Selective {
     }
     /// An acknowledgement of an answer (IRN, section 5.2: a read (N)ACK).
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
-        let said = self.acks.pop()?;
-        Some(selective::acknowledgement(terms, op::READ_ACKNOWLEDGE, &said))
+        let ack = self.acks.pop()?;
+        Some(selective::acknowledgement(terms, op::READ_ACKNOWLEDGE, &ack))
     }
 }
 
@@ -165,7 +165,7 @@ impl Requester {
         let reply = selective.answers.on_data(cx, &mut shared.chip, &arrival.data(), headers.bth.fecn);
         let is_quiet = !headers.bth.ack_request && selective.answers.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
-            selective.acks.push(Said::by(&selective.answers, ack, extension.sent_at));
+            selective.acks.push(PendingAck::by(&selective.answers, ack, extension.sent_at));
         }
         if reply.verdict.accepted().is_none() {
             shared.stats.duplicates += u64::from(reply.verdict == Verdict::Duplicate);

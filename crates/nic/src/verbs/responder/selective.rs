@@ -23,7 +23,7 @@ use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
-use crate::verbs::selective::{self, Pending, Said};
+use crate::verbs::selective::{self, Pending, PendingAck};
 use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
@@ -181,7 +181,7 @@ impl Selective {
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             let ack = Ack { msn: self.msn, ..ack };
-            self.acks.push(Said::by(&self.receiver, ack, extension.sent_at));
+            self.acks.push(PendingAck::by(&self.receiver, ack, extension.sent_at));
         }
         Ok(())
     }
@@ -431,13 +431,13 @@ impl Selective {
         let last = Seq::new(expected.index().checked_sub(1)?);
         let [expected, sack] = [expected, last].map(|seq| seq.to_psn(self.first_psn));
         let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack, msn: self.msn };
-        let said = Said::by(&self.receiver, ack, self.newest);
-        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &said))
+        let ack = PendingAck::by(&self.receiver, ack, self.newest);
+        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack))
     }
     /// An acknowledgement, or what is said instead of one.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
-        if let Some(said) = self.acks.pop() {
-            return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &said));
+        if let Some(ack) = self.acks.pop() {
+            return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack));
         }
         let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
         if let Some((seq, aeth, sent_at)) = self.refusals.pop_front() {
@@ -459,8 +459,8 @@ impl Selective {
         payload: &mut Payload,
         transmit: &mut Transmit,
     ) -> bool {
-        if let Some(said) = self.poll_ack(terms) {
-            *transmit = said;
+        if let Some(ack) = self.poll_ack(terms) {
+            *transmit = ack;
             return true;
         }
         let answers = &self.answers;

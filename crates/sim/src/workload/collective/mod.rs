@@ -83,7 +83,7 @@ impl Kind for Collective {
         groups.check_parts(self.size)?;
         groups.limit(self.steps(n))?;
         self.operation.check(n)?;
-        groups.play(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {
+        groups.build_part(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {
             let ready: Vec<Vec<u32>> = ranks.iter_mut().map(|rank| think(rank, self.compute)).collect();
             match self.operation {
                 Operation::RingAllReduce => ring::all_reduce(ranks, self.size, &ready),

@@ -67,7 +67,7 @@ impl Kind for Pipeline {
             return Err(ConfigError::new("micro-batches", "found 0, expected at least 1"));
         }
         groups.limit(6 * u64::from(self.micro_batches))?;
-        groups.play(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {
+        groups.build_part(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {
             let stages = ranks.len() as u32;
             for (stage, rank) in (0..).zip(ranks) {
                 self.write(stage, stages, rank);

@@ -8,7 +8,7 @@ use crate::ConfigError;
 use crate::workload::Hosts;
 use crate::workload::build::{BuildEnv, Part, WorkloadSummary};
 use crate::workload::flow::stream;
-use crate::workload::schedule::{Player, PlayerPlan, Rank, Schedule, Step, Unplayable};
+use crate::workload::schedule::{ExecutionPlan, Executor, Rank, Schedule, ScheduleError, Step};
 
 /// Who takes part, cut into groups that do the same at the same time without a word to each other.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -101,8 +101,9 @@ impl Groups {
         Ok(())
     }
 
-    /// Writes the part of every group by `write`, which gets the group's number and its ranks, and plays it.
-    pub(super) fn play(
+    /// Writes the part of every group by `write`, which gets the group's number and its ranks; all groups are one
+    /// schedule.
+    pub(super) fn build_part(
         self,
         kind: &'static str,
         workload: u16,
@@ -122,7 +123,7 @@ impl Groups {
             let first = group * self.size;
             ranks.extend(own.into_iter().map(|rank| rank.renamed(|peer| peer + first)));
         }
-        let plan = PlayerPlan {
+        let plan = ExecutionPlan {
             workload,
             measure: env.measure,
             schedule: Schedule::new(ranks),
@@ -133,8 +134,8 @@ impl Groups {
         };
         let summary = WorkloadSummary { first: start, ..WorkloadSummary::new(kind, &plan.hosts, &plan.hosts) };
         let mean_size = plan.schedule.bytes().get() as f64 / plan.schedule.messages().max(1) as f64;
-        Ok(Part::played(
-            Player::new(plan).map_err(|Unplayable { message, .. }| ConfigError::new("", message))?,
+        Ok(Part::scheduled(
+            Executor::new(plan).map_err(|ScheduleError { message, .. }| ConfigError::new("", message))?,
             WorkloadSummary { mean_size, ..summary },
         ))
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use crate::topology::{Framing, Graph, Routes, Topology};
-use crate::workload::schedule::{Cue, Player};
+use crate::workload::schedule::{Action, Executor};
 use crate::workload::{BuildEnv, Extent, FlowSpec, Measure, Workload, WorkloadConfig};
 use crate::{ConfigError, NoFiles};
 
@@ -25,41 +25,41 @@ fn build(toml: &str) -> Result<Workload, ConfigError> {
 }
 
 /// What is sent when each message takes a microsecond, and when the last job ends.
-fn play(toml: &str) -> (Vec<FlowSpec>, Instant) {
+fn flows_of(toml: &str) -> (Vec<FlowSpec>, Instant) {
     let workload = build(toml).unwrap();
-    let [player] = workload.players.as_slice() else { panic!("one schedule") };
-    let (flows, end) = run(player.clone());
+    let [executor] = workload.executors.as_slice() else { panic!("one schedule") };
+    let (flows, end) = run(executor.clone());
     assert_eq!(workload.extent(), Extent::Known(flows.len() as u64));
-    assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.id < player.numbers()));
+    assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.id < executor.numbers()));
     (flows, end)
 }
 
-fn run(mut player: Player) -> (Vec<FlowSpec>, Instant) {
-    let mut cues = Vec::new();
-    player.hosts().for_each(|host| player.begin(host, &mut cues));
+fn run(mut executor: Executor) -> (Vec<FlowSpec>, Instant) {
+    let mut actions = Vec::new();
+    executor.hosts().for_each(|host| executor.begin(host, &mut actions));
     let (mut flows, mut end) = (Vec::new(), Instant::ZERO);
     // What happens when, in order of time.
-    let mut later: Vec<(Instant, Cue)> = Vec::new();
+    let mut later: Vec<(Instant, Action)> = Vec::new();
     loop {
-        for cue in cues.drain(..) {
-            match cue {
-                Cue::Flow(flow) => {
+        for action in actions.drain(..) {
+            match action {
+                Action::Flow(flow) => {
                     flows.push(flow);
-                    later.push((flow.start + Duration::from_us(1), cue));
+                    later.push((flow.start + Duration::from_us(1), action));
                 }
-                Cue::Compute { at, .. } => later.push((at, cue)),
-                Cue::Done(row) => end = row.end.map_or(end, |row_end| end.max(row_end)),
+                Action::Compute { at, .. } => later.push((at, action)),
+                Action::Done(row) => end = row.end.map_or(end, |row_end| end.max(row_end)),
             }
         }
         let Some(next) = (0..later.len()).min_by_key(|&n| later[n].0) else { return (flows, end) };
-        let (now, cue) = later.remove(next);
-        match cue {
-            Cue::Flow(flow) => {
-                player.on_received(flow.id, now, &mut cues);
-                player.on_sent(flow.id, now, &mut cues);
+        let (now, action) = later.remove(next);
+        match action {
+            Action::Flow(flow) => {
+                executor.on_received(flow.id, now, &mut actions);
+                executor.on_sent(flow.id, now, &mut actions);
             }
-            Cue::Compute { place, .. } => player.on_computed(place, now, &mut cues),
-            Cue::Done(_) => {}
+            Action::Compute { place, .. } => executor.on_computed(place, now, &mut actions),
+            Action::Done(_) => {}
         }
     }
 }
@@ -79,11 +79,11 @@ fn collective(operation: &str, more: &str) -> String {
 
 #[test]
 fn a_ring_sends_what_theory_says_in_as_many_steps() {
-    let (flows, end) = play(&collective("\"ring-all-reduce\"", ""));
+    let (flows, end) = flows_of(&collective("\"ring-all-reduce\"", ""));
     // 2 (n - 1) / n of the buffer, in 2 (n - 1) steps.
     assert!((0..16).all(|host| sent(&flows, host) == (30 * 1000, 1)));
     assert_eq!(end, Instant::ZERO + Duration::from_us(30));
-    let (flows, end) = play(&collective("\"all-gather\"", "repeat = 2, compute = \"10us\""));
+    let (flows, end) = flows_of(&collective("\"all-gather\"", "repeat = 2, compute = \"10us\""));
     assert!((0..16).all(|host| sent(&flows, host) == (2 * 15 * 1000, 1)));
     // The second repetition begins on each host when it is done itself, and finds its neighbour ready.
     assert_eq!(end, Instant::ZERO + Duration::from_us(2 * 25));
@@ -91,7 +91,7 @@ fn a_ring_sends_what_theory_says_in_as_many_steps() {
 
 #[test]
 fn trees_send_the_buffer_up_and_down() {
-    let (flows, _) = play(&collective("{ tree-all-reduce = { chunk = \"1KB\" } }", ""));
+    let (flows, _) = flows_of(&collective("{ tree-all-reduce = { chunk = \"1KB\" } }", ""));
     let all: u64 = flows.iter().map(|flow| flow.size.get()).sum();
     assert_eq!(all, 2 * 15 * 16_000, "n - 1 edges, both ways, half of the buffer in each of two trees");
     let busiest = (0..16).map(|host| sent(&flows, host).0).max();
@@ -102,7 +102,7 @@ fn trees_send_the_buffer_up_and_down() {
 fn chunks_of_a_connection_follow_each_other() {
     for (outstanding, most) in [("", 2), (", outstanding = 1", 1), (", outstanding = 100", 8)] {
         let toml = collective(&format!("{{ tree-all-reduce = {{ chunk = \"1KB\"{outstanding} }} }}"), "");
-        let (flows, _) = play(&toml);
+        let (flows, _) = flows_of(&toml);
         // Each message takes a microsecond: those under way at a time began together. Eight chunks go up a tree.
         let mut under_way: BTreeMap<_, usize> = BTreeMap::new();
         let leaves = flows.iter().filter(|flow| flow.src == HostId(15) && flow.dst == HostId(7));
@@ -115,7 +115,7 @@ fn chunks_of_a_connection_follow_each_other() {
 
 #[test]
 fn halving_and_doubling_takes_logarithmically_many_steps() {
-    let (flows, end) = play(&collective("\"halving-doubling-all-reduce\"", ""));
+    let (flows, end) = flows_of(&collective("\"halving-doubling-all-reduce\"", ""));
     assert!((0..16).all(|host| sent(&flows, host) == (30 * 1000, 4)));
     assert_eq!(end, Instant::ZERO + Duration::from_us(8));
     let wrong = build(&collective("\"halving-doubling-all-reduce\"", "team = { hosts = [\"h0..h5\"] }"));
@@ -124,10 +124,10 @@ fn halving_and_doubling_takes_logarithmically_many_steps() {
 
 #[test]
 fn all_to_all_obeys_its_limit() {
-    let (flows, end) = play(&collective("{ all-to-all = { } }", ""));
+    let (flows, end) = flows_of(&collective("{ all-to-all = { } }", ""));
     assert!((0..16).all(|host| sent(&flows, host) == (15 * 1000, 15)));
     assert_eq!(end, Instant::ZERO + Duration::from_us(1));
-    let (_, end) = play(&collective("{ all-to-all = { outstanding = 5 } }", ""));
+    let (_, end) = flows_of(&collective("{ all-to-all = { outstanding = 5 } }", ""));
     assert_eq!(end, Instant::ZERO + Duration::from_us(3));
 }
 
@@ -135,7 +135,7 @@ fn all_to_all_obeys_its_limit() {
 fn groups_keep_to_themselves() {
     for (placement, distance) in [("adjacent", 1), ("strided", 4)] {
         let team = format!("team = {{ group-size = 4, placement = \"{placement}\" }}");
-        let (flows, _) = play(&collective("\"reduce-scatter\"", &team));
+        let (flows, _) = flows_of(&collective("\"reduce-scatter\"", &team));
         let near = |flow: &FlowSpec| flow.dst.0.abs_diff(flow.src.0);
         assert!(flows.iter().all(|flow| [distance, 3 * distance].contains(&near(flow))), "{placement}");
         let mut groups: Vec<u32> = flows.iter().map(|flow| flow.group).collect();
@@ -152,7 +152,7 @@ fn groups_keep_to_themselves() {
 fn experts_get_what_tokens_choose_and_send_it_back() {
     let model =
         "mixture-of-experts = { size = \"16KB\", skew = 1.0, layers = 2, compute = \"5us\", expert-compute = \"3us\" }";
-    let (flows, end) = play(model);
+    let (flows, end) = flows_of(model);
     // Two layers of: compute, dispatch, compute, combine.
     assert_eq!(end, Instant::ZERO + Duration::from_us(2 * (5 + 1 + 3 + 1)));
     let received = |host: u32, tag: fn(&&FlowSpec) -> bool| -> u64 {
@@ -175,7 +175,7 @@ fn pipelines_overlap_their_batches() {
     };
     let stages = 4;
     for order in ["one-forward-one-backward", "all-forward-first"] {
-        let (flows, end) = play(&pipeline(&format!("order = \"{order}\"")));
+        let (flows, end) = flows_of(&pipeline(&format!("order = \"{order}\"")));
         assert_eq!(flows.len(), 8 * 2 * (stages - 1));
         // Forward 10 us and backward 20 us: (batches + stages - 1) rounds of both, and a microsecond per
         // message on the way, some of which computing hides.

@@ -2,20 +2,21 @@
 //!
 //! A [`Schedule`] is a GOAL schedule (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP
 //! 2009): per rank a graph of sends, receives and computations. It comes from a file, or from a collective
-//! operation that is written out (`collective`). A [`Player`] plays it on the hosts of a network.
+//! operation that is written out (`collective`). An [`Executor`] executes it on the hosts of a network.
 //!
 //! Steps wait for steps of the same rank alone, and ranks hear of each other by messages. So a host needs to
 //! know no more than its own steps, and fabrics may be cut between hosts as they may under random arrivals.
 
+mod dry_run;
+mod executor;
 mod mailbox;
 mod partners;
-mod player;
 
 use std::sync::Arc;
 
 use selvedge_units::{Bytes, Duration};
 
-pub use player::{Cue, Player, PlayerPlan, Unplayable};
+pub use executor::{Action, ExecutionPlan, Executor, ScheduleError};
 
 /// Receives from any rank, or with any tag.
 pub const ANY: u32 = u32::MAX;

@@ -21,7 +21,7 @@ pub(super) fn waits(rank: u32, step: u32, (from, tag): Address) -> String {
 
 /// A receive that has no send in the whole schedule, whatever waits for what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lonely {
+pub(super) struct UnmatchedReceive {
     pub(super) rank: u32,
     pub(super) step: u32,
     wanted: Address,
@@ -32,7 +32,7 @@ pub(super) struct Lonely {
     unreceived: Option<(u32, u32)>,
 }
 
-impl Lonely {
+impl UnmatchedReceive {
     pub(super) fn message(&self, schedule: &Schedule) -> String {
         let waits = waits(self.rank, self.step, self.wanted);
         let lack = match self.sent {
@@ -66,7 +66,7 @@ struct Traffic {
 ///
 /// Receives are counted against messages, by what both name. Where receives from any rank and receives with any tag
 /// want the same messages, more may lack one than this finds; but what it finds does.
-pub(super) fn lonely(schedule: &Schedule) -> Option<Lonely> {
+pub(super) fn unmatched(schedule: &Schedule) -> Option<UnmatchedReceive> {
     let mut ranks: BTreeMap<u32, Traffic> = BTreeMap::new();
     for (number, rank) in (0..).zip(schedule.ranks()) {
         for (place, step) in (0..).zip(&rank.steps) {
@@ -81,16 +81,16 @@ pub(super) fn lonely(schedule: &Schedule) -> Option<Lonely> {
             }
         }
     }
-    let all = ranks.iter().flat_map(|(&rank, traffic)| traffic.lonely(rank));
+    let all = ranks.iter().flat_map(|(&rank, traffic)| traffic.unmatched(rank));
     let first = all.min_by_key(|one| {
         let is_general = one.wanted.0 == ANY || one.wanted.1 == ANY;
         (one.sent > 0, is_general, schedule.place(one.rank, one.step), one.rank, one.step)
     })?;
-    Some(Lonely { unreceived: ranks[&first.rank].unreceived(first.wanted), ..first })
+    Some(UnmatchedReceive { unreceived: ranks[&first.rank].unreceived(first.wanted), ..first })
 }
 
 impl Traffic {
-    fn lonely(&self, rank: u32) -> impl Iterator<Item = Lonely> + '_ {
+    fn unmatched(&self, rank: u32) -> impl Iterator<Item = UnmatchedReceive> + '_ {
         self.receives.iter().filter_map(move |(&wanted, steps)| {
             let (sent, received) = if wanted.0 == ANY || wanted.1 == ANY {
                 // Receives that ask for less than this one takes have a better claim.
@@ -100,7 +100,7 @@ impl Traffic {
             };
             let beyond = received.checked_sub(sent).filter(|&beyond| beyond > 0)?;
             let step = steps[steps.len().saturating_sub(beyond)];
-            Some(Lonely { rank, step, wanted, sent, received, unreceived: None })
+            Some(UnmatchedReceive { rank, step, wanted, sent, received, unreceived: None })
         })
     }
 

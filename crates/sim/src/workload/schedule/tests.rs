@@ -7,9 +7,9 @@ fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n)
 }
 
-/// A player of `ranks`, each on a host of its own unless `hosts` says otherwise.
-fn player(ranks: Vec<Rank>, hosts: &[u32], repeat: u32) -> Result<Player, Unplayable> {
-    Player::new(PlayerPlan {
+/// An executor of `ranks`, each on a host of its own unless `hosts` says otherwise.
+fn executor(ranks: Vec<Rank>, hosts: &[u32], repeat: u32) -> Result<Executor, ScheduleError> {
+    Executor::new(ExecutionPlan {
         workload: 0,
         measure: Measure::All,
         jobs: vec![0; ranks.len()],
@@ -32,8 +32,8 @@ fn compute(us: u64, cpu: u8) -> Step {
     Step::Compute { time: Duration::from_us(us), cpu }
 }
 
-fn flows(cues: &[Cue]) -> Vec<FlowSpec> {
-    cues.iter().filter_map(|cue| if let Cue::Flow(flow) = cue { Some(*flow) } else { None }).collect()
+fn flows(actions: &[Action]) -> Vec<FlowSpec> {
+    actions.iter().filter_map(|action| if let Action::Flow(flow) = action { Some(*flow) } else { None }).collect()
 }
 
 #[test]
@@ -47,32 +47,35 @@ fn a_step_begins_when_all_that_it_waits_for_has_ended() {
         one.step(compute(10, cpu), &[]);
     }
     one.step(recv(0, 6), &[]);
-    let mut player = player(vec![zero, one], &[3, 4], 1).unwrap();
-    assert_eq!((player.flows(), player.hosts().collect::<Vec<_>>()), (2, vec![HostId(3), HostId(4)]));
+    let mut executor = executor(vec![zero, one], &[3, 4], 1).unwrap();
+    assert_eq!((executor.flows(), executor.hosts().collect::<Vec<_>>()), (2, vec![HostId(3), HostId(4)]));
 
-    let mut cues = Vec::new();
-    player.begin(HostId(3), &mut cues);
-    assert_eq!(cues, [Cue::Compute { at: us(8), place: 1 }]);
-    cues.clear();
-    player.begin(HostId(4), &mut cues);
-    let first = flows(&cues)[0];
+    let mut actions = Vec::new();
+    executor.begin(HostId(3), &mut actions);
+    assert_eq!(actions, [Action::Compute { at: us(8), place: 1 }]);
+    actions.clear();
+    executor.begin(HostId(4), &mut actions);
+    let first = flows(&actions)[0];
     assert_eq!((first.src, first.dst, first.start), (HostId(4), HostId(3), us(1)));
     let place = |step: u64| 1 << 32 | step;
     // The second computation waits for its processor.
-    assert_eq!(cues[1..], [Cue::Compute { at: us(11), place: place(1) }, Cue::Compute { at: us(11), place: place(3) }]);
-    cues.clear();
-    player.on_computed(place(1), us(11), &mut cues);
-    assert_eq!(cues, [Cue::Compute { at: us(21), place: place(2) }]);
-    cues.clear();
-    player.on_computed(1, us(8), &mut cues);
-    assert_eq!(cues, []);
-    player.on_received(first.id, us(9), &mut cues);
-    let second = flows(&cues)[0];
+    assert_eq!(
+        actions[1..],
+        [Action::Compute { at: us(11), place: place(1) }, Action::Compute { at: us(11), place: place(3) }]
+    );
+    actions.clear();
+    executor.on_computed(place(1), us(11), &mut actions);
+    assert_eq!(actions, [Action::Compute { at: us(21), place: place(2) }]);
+    actions.clear();
+    executor.on_computed(1, us(8), &mut actions);
+    assert_eq!(actions, []);
+    executor.on_received(first.id, us(9), &mut actions);
+    let second = flows(&actions)[0];
     assert_eq!((second.src, second.start), (HostId(3), us(9)));
-    cues.clear();
-    player.on_sent(second.id, us(12), &mut cues);
+    actions.clear();
+    executor.on_sent(second.id, us(12), &mut actions);
     let done = selvedge_telemetry::RankRow { workload: 0, group: 0, begin: us(1), end: Some(us(12)), measured: true };
-    assert_eq!(cues, [Cue::Done(done)]);
+    assert_eq!(actions, [Action::Done(done)]);
 }
 
 #[test]
@@ -80,20 +83,21 @@ fn ranks_repeat_without_waiting_for_each_other() {
     let (mut zero, mut one) = (Rank::default(), Rank::default());
     zero.step(send(1, 0), &[]);
     one.step(recv(0, 0), &[]);
-    let mut player = player(vec![zero, one], &[0, 1], 3).unwrap();
-    let mut cues = Vec::new();
-    player.begin(HostId(0), &mut cues);
-    player.begin(HostId(1), &mut cues);
+    let mut executor = executor(vec![zero, one], &[0, 1], 3).unwrap();
+    let mut actions = Vec::new();
+    executor.begin(HostId(0), &mut actions);
+    executor.begin(HostId(1), &mut actions);
     // Rank 0 is two repetitions ahead when its first message arrives, after the second.
-    player.on_sent(0, us(2), &mut cues);
-    player.on_sent(1, us(3), &mut cues);
-    let sent: Vec<_> = flows(&cues).iter().map(|flow| (flow.id, flow.group)).collect();
+    executor.on_sent(0, us(2), &mut actions);
+    executor.on_sent(1, us(3), &mut actions);
+    let sent: Vec<_> = flows(&actions).iter().map(|flow| (flow.id, flow.group)).collect();
     assert_eq!(sent, [(0, 0), (1, 1), (2, 2)]);
-    cues.clear();
-    player.on_received(1, us(4), &mut cues);
-    assert_eq!(cues, [], "a later message is no answer to this repetition's receive");
-    player.on_received(0, us(5), &mut cues);
-    let done: Vec<_> = cues.iter().map(|cue| if let Cue::Done(row) = cue { row.group } else { 9 }).collect();
+    actions.clear();
+    executor.on_received(1, us(4), &mut actions);
+    assert_eq!(actions, [], "a later message is no answer to this repetition's receive");
+    executor.on_received(0, us(5), &mut actions);
+    let done: Vec<_> =
+        actions.iter().map(|action| if let Action::Done(row) = action { row.group } else { 9 }).collect();
     assert_eq!(done, [0, 1]);
 }
 
@@ -102,11 +106,11 @@ fn messages_within_a_host_are_there_at_once() {
     let (mut zero, mut one) = (Rank::default(), Rank::default());
     zero.step(send(1, 0), &[]);
     one.step(recv(ANY, ANY), &[]);
-    let mut player = player(vec![zero, one], &[0, 0], 1).unwrap();
-    let mut cues = Vec::new();
-    player.begin(HostId(0), &mut cues);
-    assert_eq!(player.flows(), 0);
-    assert!(cues.len() == 2 && cues.iter().all(|cue| matches!(cue, Cue::Done(_))), "{cues:?}");
+    let mut executor = executor(vec![zero, one], &[0, 0], 1).unwrap();
+    let mut actions = Vec::new();
+    executor.begin(HostId(0), &mut actions);
+    assert_eq!(executor.flows(), 0);
+    assert!(actions.len() == 2 && actions.iter().all(|action| matches!(action, Action::Done(_))), "{actions:?}");
 }
 
 #[test]
@@ -116,19 +120,19 @@ fn a_beginning_may_be_waited_for() {
     let tail = zero.step(send(1, 0), &[]);
     zero.require_start(tail, long[1]);
     one.step(recv(0, 0), &[]);
-    let mut player = player(vec![zero, one], &[0, 1], 1).unwrap();
-    let mut cues = Vec::new();
-    player.begin(HostId(0), &mut cues);
-    assert!(flows(&cues).is_empty(), "the second computation has not begun");
-    player.on_computed(0, us(6), &mut cues);
-    assert_eq!(flows(&cues)[0].start, us(6));
+    let mut executor = executor(vec![zero, one], &[0, 1], 1).unwrap();
+    let mut actions = Vec::new();
+    executor.begin(HostId(0), &mut actions);
+    assert!(flows(&actions).is_empty(), "the second computation has not begun");
+    executor.on_computed(0, us(6), &mut actions);
+    assert_eq!(flows(&actions)[0].start, us(6));
 }
 
 #[test]
 fn schedules_that_cannot_end_are_refused() {
     let why = |ranks: Vec<Rank>| {
         let hosts: Vec<u32> = (0..ranks.len() as u32).collect();
-        player(ranks, &hosts, 1).unwrap_err().message
+        executor(ranks, &hosts, 1).unwrap_err().message
     };
     let (mut zero, mut one) = (Rank::default(), Rank::default());
     zero.step(send(1, 7), &[]);
@@ -153,7 +157,7 @@ fn schedules_that_cannot_end_are_refused() {
 }
 
 /// A schedule whose steps stand in lines of their own, each rank's after those of the one before; why it is refused.
-fn refusal(steps: &[&[(Step, &[u32])]]) -> Unplayable {
+fn refusal(steps: &[&[(Step, &[u32])]]) -> ScheduleError {
     let mut line = 0;
     let mut ranks = Vec::new();
     for steps in steps {
@@ -166,7 +170,7 @@ fn refusal(steps: &[&[(Step, &[u32])]]) -> Unplayable {
         ranks.push(rank);
     }
     let hosts: Vec<u32> = (0..ranks.len() as u32).collect();
-    player(ranks, &hosts, 1).unwrap_err()
+    executor(ranks, &hosts, 1).unwrap_err()
 }
 
 #[test]
@@ -201,7 +205,7 @@ fn where_all_have_partners_those_that_wait_are_named() {
 }
 
 #[test]
-fn what_takes_what_comes_first_is_rehearsed_in_the_order_of_time() {
+fn what_takes_what_comes_first_is_tried_in_the_order_of_time() {
     let wait = |us| (Step::Compute { time: Duration::from_us(us), cpu: 0 }, &[][..]);
     // Rank 2 sends first; the second receive is left for rank 1, whichever rank comes first in the schedule.
     let first_any = [(recv(ANY, 2), &[][..]), (recv(1, 2), &[0])];
@@ -210,14 +214,14 @@ fn what_takes_what_comes_first_is_rehearsed_in_the_order_of_time() {
         steps(&[&first_any, &senders[0], &senders[1]])
     };
     for us in [[20, 10], [100, 0]] {
-        player(of(us), &[0, 1, 2], 1).expect("each receive gets a message");
+        executor(of(us), &[0, 1, 2], 1).expect("each receive gets a message");
     }
     // Where the other comes first, the first receive takes it. That it does depends on how long messages take.
-    player(of([10, 20]), &[0, 1, 2], 1).expect("another order has an end");
+    executor(of([10, 20]), &[0, 1, 2], 1).expect("another order has an end");
     // A receive whose message waits for what it would begin has none in any order.
     let circle = [(recv(ANY, 2), &[][..]), (recv(1, 7), &[0]), (send(1, 6), &[1])];
     let answers = [(send(0, 2), &[][..]), (recv(0, 6), &[]), (send(0, 7), &[1])];
-    let why = player(steps(&[&circle, &answers]), &[0, 1], 1).unwrap_err();
+    let why = executor(steps(&[&circle, &answers]), &[0, 1], 1).unwrap_err();
     assert!(why.message.contains("tag 7 (its step 2) that is never sent"), "{why:?}");
 }
 

@@ -10,9 +10,9 @@ pub struct Backlog {
     long: u32,
 }
 
-/// The part of it that belongs to one queue.
+/// The back-pressure of one queue: its part in the [`Backlog`], and how it spaces its CNPs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Signal {
+pub struct QueuePressure {
     is_long: bool,
     cnps: Spacing,
 }
@@ -26,21 +26,21 @@ impl Backlog {
     }
 
     /// A queue has become `bytes` long. Returns whether the engine may go on that could not before.
-    pub fn note_length(&mut self, signal: &mut Signal, pressure: &BackPressure, bytes: u64) -> bool {
+    pub fn note_length(&mut self, queue: &mut QueuePressure, pressure: &BackPressure, bytes: u64) -> bool {
         let BackPressure::Pause(PauseConfig { above, .. }) = pressure else { return false };
         let before = self.pauses();
-        if !signal.is_long && bytes > above.get() {
-            signal.is_long = true;
+        if !queue.is_long && bytes > above.get() {
+            queue.is_long = true;
             self.long += 1;
-        } else if signal.is_long && bytes <= pressure.resume().get() {
-            signal.is_long = false;
+        } else if queue.is_long && bytes <= pressure.resume().get() {
+            queue.is_long = false;
             self.long -= 1;
         }
         before && !self.pauses()
     }
 }
 
-impl Signal {
+impl QueuePressure {
     /// Whether a packet that finds `waiting` bytes asks for a CNP to the queue pair that it is of.
     pub fn asks_for_cnp(&mut self, pressure: &BackPressure, waiting: u64) -> bool {
         let BackPressure::Cnp(CnpConfig { k_low, k_high, p_max, .. }) = pressure else { return false };

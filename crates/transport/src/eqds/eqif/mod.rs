@@ -17,7 +17,7 @@ mod spacing;
 #[cfg(test)]
 mod tests;
 
-pub use backlog::{Backlog, Signal};
+pub use backlog::{Backlog, QueuePressure};
 pub use config::{BackPressure, CnpConfig, EqifConfig, EqifParams, PauseConfig, RdmaEqif, Red, Share, TcpEqif};
 pub use queue::{Offer, Queue};
 pub use schedule::Schedule;

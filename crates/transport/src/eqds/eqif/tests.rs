@@ -129,7 +129,7 @@ fn early_drops_are_for_those_who_cannot_be_marked() {
 #[test]
 fn the_engine_is_paused_while_any_queue_is_long() {
     let pressure = BackPressure::Pause(PauseConfig { above: Bytes::new(100), resume: Setting::Value(Bytes::new(40)) });
-    let (mut backlog, mut a, mut b) = (Backlog::default(), Signal::default(), Signal::default());
+    let (mut backlog, mut a, mut b) = (Backlog::default(), QueuePressure::default(), QueuePressure::default());
     assert!(!backlog.note_length(&mut a, &pressure, 100) && !backlog.pauses());
     assert!(!backlog.note_length(&mut a, &pressure, 101) && backlog.pauses());
     assert!(!backlog.note_length(&mut b, &pressure, 150) && backlog.pauses());
@@ -143,8 +143,8 @@ fn cnps_are_asked_for_between_the_thresholds_ever_more_often() {
     let cnp = CnpConfig { k_low: Bytes::new(1_000), k_high: Bytes::new(5_000), ..CnpConfig::default() };
     let pressure = BackPressure::Cnp(cnp);
     let asked = |waiting| {
-        let mut signal = Signal::default();
-        (0..100).filter(|_| signal.asks_for_cnp(&pressure, waiting)).count()
+        let mut queue = QueuePressure::default();
+        (0..100).filter(|_| queue.asks_for_cnp(&pressure, waiting)).count()
     };
     assert_eq!([1_000, 2_000, 3_000, 4_000, 5_000, 5_001].map(asked), [0, 25, 50, 75, 100, 100]);
 }

@@ -166,7 +166,10 @@ fn whatever_is_trimmed_or_overtaken_nobody_waits_for_a_timeout() {
             match rng.below(4) {
                 0 => {
                     let another = tunnel.send().is_some_and(|sent| sent.another);
-                    assert!(!another || tunnel.wants() == Wish::Send, "seed {seed}: it said that another would follow");
+                    assert!(
+                        !another || tunnel.wants() == Interest::Send,
+                        "seed {seed}: it said that another would follow"
+                    );
                 }
                 1 if data > 0 => _ = tunnel.arrive(rng.below(data) as usize, rng.below(trims) == 0),
                 2 if control > 0 => _ = tunnel.answer(rng.below(control) as usize),

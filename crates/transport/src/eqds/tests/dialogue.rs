@@ -19,11 +19,11 @@ fn a_new_tunnel_sends_one_window_unasked_and_then_what_is_pulled() {
     assert_eq!(first.seq % 1024, 0, "the lowest ten bits begin at zero");
     assert_eq!(tunnel.data[9].0.pull_target, 10, "all of the window is asked for again");
     for _ in 0..10 {
-        assert_eq!(tunnel.arrive(0, false), Fate::Taken);
+        assert_eq!(tunnel.arrive(0, false), Disposition::Taken);
         tunnel.answer(0);
     }
     assert_eq!(tunnel.sender.state(), State::Established);
-    assert_eq!(tunnel.wants(), Wish::Nothing, "acknowledgements carry no credit");
+    assert_eq!(tunnel.wants(), Interest::Nothing, "acknowledgements carry no credit");
     assert!(tunnel.grant());
     let pull = tunnel.answer(0);
     assert!(pull.flags.any(Flags::PULL) && pull.pull == 1);
@@ -42,8 +42,8 @@ fn without_trimming_credit_is_requested_first() {
     let request = tunnel.send().expect("a request");
     assert!(request.flags.any(Flags::RTS) && request.cargo.is_none());
     assert_eq!(request.pull_target, 3, "as much as there is");
-    assert_eq!(tunnel.wants(), Wish::Nothing);
-    assert_eq!(tunnel.arrive(0, false), Fate::Empty);
+    assert_eq!(tunnel.wants(), Interest::Nothing);
+    assert_eq!(tunnel.arrive(0, false), Disposition::Empty);
     tunnel.settle();
     assert_eq!(tunnel.delivered, [0, 1, 2]);
 }
@@ -66,7 +66,7 @@ fn a_trimmed_packet_is_pulled_again_without_a_request() {
     tunnel.supply(vec![MTU; 3]);
     tunnel.send_all();
     tunnel.arrive(0, false);
-    assert_eq!(tunnel.arrive(0, true), Fate::Empty);
+    assert_eq!(tunnel.arrive(0, true), Disposition::Empty);
     tunnel.arrive(0, false);
     let answers: Vec<_> = tunnel.control.iter().map(|control| (control.flags, control.number % 1024)).collect();
     let syn = Flags::SYN;
@@ -75,7 +75,7 @@ fn a_trimmed_packet_is_pulled_again_without_a_request() {
     for _ in 0..3 {
         tunnel.answer(0);
     }
-    assert_eq!(tunnel.wants(), Wish::Nothing, "not for what is left of the first window");
+    assert_eq!(tunnel.wants(), Interest::Nothing, "not for what is left of the first window");
     assert!(tunnel.grant());
     tunnel.answer(0);
     let again = tunnel.send().expect("it is pulled");
@@ -115,7 +115,7 @@ fn packets_that_come_one_by_one_are_sent_as_their_window_is_acknowledged() {
     }
     for packet in 10..30 {
         tunnel.supply([MTU]);
-        assert_eq!(tunnel.wants(), Wish::Nothing, "the window is full, and acknowledgements are under way");
+        assert_eq!(tunnel.wants(), Interest::Nothing, "the window is full, and acknowledgements are under way");
         tunnel.arrive(0, false);
         tunnel.answer(0);
         assert_eq!(tunnel.send().expect("a place in the window").cargo, Some(packet));
@@ -166,7 +166,7 @@ fn what_was_asked_for_is_not_sent_unasked() {
         tunnel.arrive(0, false);
         tunnel.answer(0);
     }
-    assert_eq!((tunnel.sender.in_flight(), tunnel.wants()), (0, Wish::Nothing), "five pulls will come");
+    assert_eq!((tunnel.sender.in_flight(), tunnel.wants()), (0, Interest::Nothing), "five pulls will come");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn a_lost_request_is_repeated() {
     for _ in 0..4 {
         assert!(tunnel.send().expect("a request").flags.any(Flags::RTS));
         tunnel.data.clear();
-        assert_eq!(tunnel.wants(), Wish::Nothing);
-        while tunnel.wants() == Wish::Nothing {
+        assert_eq!(tunnel.wants(), Interest::Nothing);
+        while tunnel.wants() == Interest::Nothing {
             tunnel.wait();
         }
     }
@@ -241,7 +241,7 @@ fn a_lost_pull_comes_with_the_next() {
     let mut tunnel = Tunnel::new(params());
     tunnel.supply(vec![MTU; 30]);
     tunnel.send_all();
-    (0..10).for_each(|_| assert_eq!(tunnel.arrive(0, false), Fate::Taken));
+    (0..10).for_each(|_| assert_eq!(tunnel.arrive(0, false), Disposition::Taken));
     tunnel.control.clear();
     tunnel.grant();
     tunnel.control.clear();
@@ -292,7 +292,7 @@ fn a_sender_that_has_forgotten_is_told_the_epoch() {
     tunnel.queue.extend([MTU; 3]);
     tunnel.sender.supply(&tunnel.params, tunnel.now, 3 * u64::from(MTU), 5);
     assert!(tunnel.send().expect("a packet").seq < old, "a lesser epoch, by chance");
-    assert_eq!(tunnel.arrive(0, false), Fate::Stray);
+    assert_eq!(tunnel.arrive(0, false), Disposition::Stray);
     let told = tunnel.control[0];
     assert!(told.flags.any(Flags::SYN.with(Flags::ACK)) && told.number == old + 4);
     tunnel.settle();
@@ -310,7 +310,7 @@ fn a_late_packet_of_an_old_epoch_acknowledges_nothing_of_the_new_one() {
     tunnel.sender.forget(&tunnel.params, Memory::Number);
     tunnel.supply(vec![MTU; 4]);
     tunnel.send_all();
-    assert_eq!(tunnel.arrive(3, false), Fate::Taken);
+    assert_eq!(tunnel.arrive(3, false), Disposition::Taken);
     tunnel.answer(0);
     tunnel.data.push_back((late, 0));
     tunnel.arrive(3, false);
@@ -356,7 +356,7 @@ fn acknowledgements_may_be_saved() {
     tunnel.settle();
     tunnel.supply(vec![MTU; 8]);
     tunnel.send_all();
-    (0..8).for_each(|_| assert_eq!(tunnel.arrive(0, false), Fate::Taken));
+    (0..8).for_each(|_| assert_eq!(tunnel.arrive(0, false), Disposition::Taken));
     assert_eq!(tunnel.control.len(), 2, "one after more than three packets, one that was asked for");
     tunnel.settle();
     assert!(tunnel.sender.is_done());
@@ -371,7 +371,7 @@ fn who_has_no_room_for_more_asks_for_an_acknowledgement() {
     for _ in 0..2 {
         tunnel.send_all();
         assert_eq!(tunnel.data.len(), 4);
-        (0..4).for_each(|_| assert_eq!(tunnel.arrive(0, false), Fate::Taken));
+        (0..4).for_each(|_| assert_eq!(tunnel.arrive(0, false), Disposition::Taken));
         assert_eq!(tunnel.control.len(), 1, "the fourth has asked");
         tunnel.answer(0);
     }
@@ -385,11 +385,11 @@ fn a_header_of_what_has_arrived_is_no_duplicate() {
     tunnel.send_all();
     let copies = tunnel.data.clone();
     // One in order, one behind a gap.
-    assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Fate::Taken; 2]);
+    assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Disposition::Taken; 2]);
     tunnel.data = copies.clone();
-    assert_eq!([tunnel.arrive(0, true), tunnel.arrive(1, true)], [Fate::Empty; 2]);
+    assert_eq!([tunnel.arrive(0, true), tunnel.arrive(1, true)], [Disposition::Empty; 2]);
     tunnel.data = copies;
-    assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Fate::Duplicate; 2]);
+    assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Disposition::Duplicate; 2]);
 }
 
 #[test]

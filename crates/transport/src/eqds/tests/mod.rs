@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data};
 
-use super::{EqdsParams, Fate, Messages, Numbers, Policy, Receiver, Sender, Transmit, Wish};
+use super::{Disposition, EqdsParams, Interest, Messages, Numbers, Policy, Receiver, Sender, Transmit};
 
 /// Bytes of a full packet; headers have none here.
 const MTU: u32 = 1000;
@@ -98,12 +98,12 @@ impl Tunnel {
     }
 
     /// The packet at `place` arrives.
-    fn arrive(&mut self, place: usize, trimmed: bool) -> Fate {
+    fn arrive(&mut self, place: usize, trimmed: bool) -> Disposition {
         let (data, cargo) = self.data.remove(place).expect("a packet");
         let deliver = |cargo| self.delivered.push(cargo);
-        let (fate, control) = self.receiver.handle_data(&self.params, self.now, &data, trimmed, cargo, deliver);
+        let (disposition, control) = self.receiver.handle_data(&self.params, self.now, &data, trimmed, cargo, deliver);
         self.control.extend(control);
-        fate
+        disposition
     }
 
     /// The control packet at `place` arrives.
@@ -151,7 +151,7 @@ impl Tunnel {
         self.receiver.handle_timeout(&self.params, self.now, deliver);
     }
 
-    fn wants(&mut self) -> Wish {
+    fn wants(&mut self) -> Interest {
         let head = self.queue.front().copied();
         self.sender.next(&self.params, head)
     }

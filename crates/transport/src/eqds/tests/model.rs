@@ -116,8 +116,11 @@ impl World {
 
     fn arrive(&mut self, params: &EqdsParams, place: usize, trimmed: bool) -> bool {
         let (data, cargo, epoch) = self.data.remove(place);
-        let (fate, control) = self.receiver.handle_data(params, Instant::ZERO, &data, trimmed, cargo, |_| {});
-        assert!(fate != Fate::Taken || self.receiver.epoch() == Some(epoch), "{data:?} of epoch {epoch} taken");
+        let (disposition, control) = self.receiver.handle_data(params, Instant::ZERO, &data, trimmed, cargo, |_| {});
+        assert!(
+            disposition != Disposition::Taken || self.receiver.epoch() == Some(epoch),
+            "{data:?} of epoch {epoch} taken"
+        );
         self.control.extend(control);
         true
     }

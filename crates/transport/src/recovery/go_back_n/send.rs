@@ -9,7 +9,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Learnt, Recovery, Scheme};
+use crate::recovery::{AckOutcome, Heard, Recovery, Scheme};
 use crate::role::{Cx, Next};
 
 /// The requester: sends in order, and starts over where the responder says so.
@@ -104,9 +104,9 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> AckOutcome {
         // An old NACK reports a gap that has been filled since.
-        let Some(delivered) = heard.expected.checked_since(self.acked) else { return Learnt::default() };
+        let Some(delivered) = heard.expected.checked_since(self.acked) else { return AckOutcome::default() };
         if delivered > 0 {
             self.acked = heard.expected;
             self.next = self.next.max(self.acked);
@@ -121,7 +121,7 @@ impl Recovery for Send {
         if loss {
             self.go_back(cx, false);
         }
-        Learnt { delivered, loss }
+        AckOutcome { delivered, loss }
     }
 
     #[inline]

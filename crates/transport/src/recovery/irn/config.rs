@@ -179,6 +179,44 @@ impl IrnConfig {
     pub(super) fn window(&self) -> u64 {
         resolved(self.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from)
     }
+
+    /// RTO_low and RTO_high.
+    fn check_static(&self) -> Result<(), SettingError> {
+        for (key, setting) in [("rto-high", self.rto_high), ("rto-low", self.rto_low)] {
+            if let Setting::Value(timeout) = setting {
+                check_timeout(key, timeout)?;
+            }
+        }
+        let low = self.rto_low_beside(Duration::ZERO);
+        match self.rto_high {
+            Setting::Value(high) if high < low => {
+                let message = format!("{high} is less than rto-low, {low}; RTO_high is the longer one");
+                Err(SettingError::new("rto-high", message))
+            }
+            Setting::Off if self.timeouts == Timeouts::On => {
+                Err(SettingError::new("rto-high", "there is no IRN with RTO_low alone; set timeouts to \"off\""))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl DynamicRto {
+    fn check(&self) -> Result<(), SettingError> {
+        let &Self { initial, min, max } = self;
+        let Setting::Value(initial) = initial else {
+            return Err(SettingError::new("rto.dynamic.initial", "a flow without samples needs a timeout; give one"));
+        };
+        check_timeout("rto.dynamic.initial", initial)?;
+        check_timeout("rto.dynamic.min", min)?;
+        for (name, other) in [("min", min), ("initial", initial)] {
+            if other > max {
+                let message = format!("{max} is less than {name}, {other}; give the longest here");
+                return Err(SettingError::new("rto.dynamic.max", message));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Scheme for IrnConfig {
@@ -197,25 +235,7 @@ impl Scheme for IrnConfig {
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
-        for (key, setting) in [("rto-high", self.rto_high), ("rto-low", self.rto_low)] {
-            if let Setting::Value(timeout) = setting {
-                check_timeout(key, timeout)?;
-            }
-        }
-        let low = self.rto_low_beside(Duration::ZERO);
-        match self.rto_high {
-            Setting::Value(high) if high < low => {
-                let message = format!("{high} is less than rto-low, {low}; RTO_high is the longer one");
-                return Err(SettingError::new("rto-high", message));
-            }
-            Setting::Off if self.timeouts == Timeouts::On => {
-                return Err(SettingError::new(
-                    "rto-high",
-                    "there is no IRN with RTO_low alone; set timeouts to \"off\"",
-                ));
-            }
-            _ => {}
-        }
+        self.check_static()?;
         if let Setting::Value(cap) = self.bdp_cap
             && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
         {
@@ -245,21 +265,8 @@ impl Scheme for IrnConfig {
             let message = format!("starts of holes have 16 bits; give a bdp-cap of up to {WIDEST_WITH_HOLES}");
             return Err(SettingError::new("holes", message));
         }
-        if let Rto::Dynamic(DynamicRto { initial, min, max }) = self.rto {
-            let Setting::Value(initial) = initial else {
-                return Err(SettingError::new(
-                    "rto.dynamic.initial",
-                    "a flow without samples needs a timeout; give one",
-                ));
-            };
-            check_timeout("rto.dynamic.initial", initial)?;
-            check_timeout("rto.dynamic.min", min)?;
-            for (name, other) in [("min", min), ("initial", initial)] {
-                if other > max {
-                    let message = format!("{max} is less than {name}, {other}; give the longest here");
-                    return Err(SettingError::new("rto.dynamic.max", message));
-                }
-            }
+        if let Rto::Dynamic(dynamic) = self.rto {
+            dynamic.check()?;
         }
         if self.nack_threshold > 1 && self.mode == Mode::Hls {
             return Err(SettingError::new("nack-threshold", "the hardware code has none; give 1, or mode = \"paper\""));

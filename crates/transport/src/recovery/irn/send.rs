@@ -14,7 +14,7 @@ use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::rto::RtoEstimator;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Learnt, Recovery};
+use crate::recovery::{AckOutcome, Heard, Recovery};
 use crate::role::{Cx, Next};
 
 /// The sender.
@@ -79,17 +79,17 @@ impl Send {
     }
     /// An acknowledgement, with holes if there are any.
     #[inline(always)]
-    fn hear(&mut self, cx: &mut Cx<'_>, heard: Heard, holes: Option<&[Range<Seq>; 3]>) -> Learnt {
+    fn hear(&mut self, cx: &mut Cx<'_>, heard: Heard, holes: Option<&[Range<Seq>; 3]>) -> AckOutcome {
         let before = self.lost();
         let nack = heard.kind == AckKind::Nack;
-        let (learnt, advanced) = match &mut self.machine {
+        let (outcome, advanced) = match &mut self.machine {
             Machine::Paper(paper) => {
                 let effect = paper.on_ack(cx, heard.expected, nack.then_some(heard.sack), holes, heard.rtt);
-                (Learnt { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
+                (AckOutcome { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
             }
             Machine::Hls(hls) => {
-                let learnt = hear_in_hardware(hls, heard);
-                (learnt, learnt.delivered > 0)
+                let outcome = hear_in_hardware(hls, heard);
+                (outcome, outcome.delivered > 0)
             }
         };
         self.note_lost(cx.now, before);
@@ -103,7 +103,7 @@ impl Send {
                 self.timer.restart(cx.now);
             }
         }
-        learnt
+        outcome
     }
     /// A round-trip time for the estimator, of a packet that moved the cumulative acknowledgement or not.
     #[inline(never)]
@@ -123,7 +123,7 @@ impl Send {
 
 /// What the hardware makes of an acknowledgement.
 #[inline(never)]
-fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> Learnt {
+fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> AckOutcome {
     let (acked, was_pending) = (hls.acked(), hls.has_pending());
     // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
     let nack = heard.kind == AckKind::Nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
@@ -131,7 +131,7 @@ fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> Learnt {
     hls.receive_ack(heard.expected, heard.sack, nack);
     let delivered = hls.acked() - acked;
     let loss = !was_in_recovery && !was_pending && hls.has_pending();
-    Learnt { delivered, loss }
+    AckOutcome { delivered, loss }
 }
 
 /// Has the hardware send `seq`, which it has announced.
@@ -226,11 +226,11 @@ impl Recovery for Send {
     }
 
     #[inline(always)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> Learnt {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> AckOutcome {
         self.hear(cx, heard, None)
     }
     #[inline(never)]
-    fn on_holes(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
+    fn on_holes(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
         self.hear(cx, heard, Some(holes))
     }
 

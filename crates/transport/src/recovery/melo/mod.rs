@@ -5,9 +5,9 @@
 //! chip what that is: in bits from a pool that all queue pairs of the NIC share. When a hole forms it tells the
 //! sender of the three newest; the sender rebuilds the bitmap in a pool of its own and sends the holes again.
 
-mod bitmap;
 mod config;
 mod footprint;
+mod linked_bitmap;
 mod pool;
 mod recv;
 mod residents;

@@ -10,7 +10,7 @@
 //!
 //! Each of the three takes eight bits per block: 3 Kb for a pool of 1 Kb, however many connections there are. Which
 //! blocks are a connection's, and in which order, only the connection knows: it holds the first and the last
-//! ([`super::bitmap::Bitmap`]). What follows the last block is not defined, so no id is lost to a "none".
+//! ([`super::linked_bitmap::LinkedBitmap`]). What follows the last block is not defined, so no id is lost to a "none".
 
 use alloc::boxed::Box;
 

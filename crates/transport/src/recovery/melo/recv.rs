@@ -5,7 +5,7 @@ use selvedge_units::Seq;
 use selvedge_wire::{AckKind, Holes};
 
 use super::MeloConfig;
-use super::bitmap::{Bitmap, Set};
+use super::linked_bitmap::{LinkedBitmap, Set};
 use super::residents::{Entered, Name};
 use crate::on_chip::OnChip;
 use crate::recovery::holes::NewestHoles;
@@ -16,7 +16,7 @@ use crate::role::{Cx, Verdict};
 #[derive(Clone, Debug)]
 pub struct Recv {
     /// Which packets from RCV.NXT to RCV.HIGH have arrived; covers none while all come in order.
-    arrived: Bitmap,
+    arrived: LinkedBitmap,
     holes: NewestHoles,
     /// Slots of the connection's reorder buffer: packet `seq` waits in slot `seq mod slots`.
     slots: u32,
@@ -30,7 +30,12 @@ impl Recv {
     /// # Panics
     /// When the settings still say "auto".
     pub fn new(config: &MeloConfig) -> Self {
-        Self { arrived: Bitmap::default(), holes: NewestHoles::default(), slots: config.slots(), name: Name::default() }
+        Self {
+            arrived: LinkedBitmap::default(),
+            holes: NewestHoles::default(),
+            slots: config.slots(),
+            name: Name::default(),
+        }
     }
 
     /// As [`Acceptance::on_data`], where its bitmap may have to be fetched first. A packet for which that is not

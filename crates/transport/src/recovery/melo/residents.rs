@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-use super::bitmap::Bitmap;
+use super::linked_bitmap::LinkedBitmap;
 use super::pool::BitsPool;
 
 /// A connection's name here; zero until it has one.
@@ -22,7 +22,7 @@ pub(crate) struct Residents {
     limit: usize,
     names: u32,
     /// Least recently used first, by which use that was, each with its bitmap as it left it.
-    here: BTreeMap<u64, (Name, Bitmap)>,
+    here: BTreeMap<u64, (Name, LinkedBitmap)>,
     /// Where they stand there.
     used: BTreeMap<Name, u64>,
     uses: u64,
@@ -57,7 +57,7 @@ impl Residents {
     }
 
     /// The connection `name` is used next; its bitmap was as it is when it was used last.
-    pub(crate) fn enter(&mut self, pool: &mut BitsPool, name: &mut Name, bitmap: &mut Bitmap) -> Entered {
+    pub(crate) fn enter(&mut self, pool: &mut BitsPool, name: &mut Name, bitmap: &mut LinkedBitmap) -> Entered {
         if *name == Name::default() {
             self.names += 1;
             *name = Name(self.names);
@@ -91,7 +91,7 @@ impl Residents {
     }
 
     /// The connection that entered last leaves its bitmap like this.
-    pub(crate) fn leave(&mut self, bitmap: &Bitmap) {
+    pub(crate) fn leave(&mut self, bitmap: &LinkedBitmap) {
         if let Some(mut last) = self.here.last_entry() {
             last.get_mut().1.clone_from(bitmap);
         }

@@ -6,13 +6,13 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 
 use super::MeloConfig;
-use super::bitmap::{Bitmap, Cursor};
+use super::linked_bitmap::{Cursor, LinkedBitmap};
 use super::residents::{Entered, Name};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{Heard, Learnt, Recovery};
+use crate::recovery::{AckOutcome, Heard, Recovery};
 use crate::role::{Cx, Next};
 
 /// The sender (section 3.2.4).
@@ -26,7 +26,7 @@ use crate::role::{Cx, Next};
 pub struct Send {
     /// What is known of the packets from the first unacknowledged one to the newest that a NACK spoke of: set
     /// bits have arrived.
-    known: Bitmap,
+    known: LinkedBitmap,
     /// Set bits.
     arrived: u64,
     /// Up to where holes have been sent again.
@@ -54,7 +54,7 @@ impl Send {
     /// When the settings still say "auto".
     pub fn new(config: &MeloConfig) -> Self {
         Self {
-            known: Bitmap::default(),
+            known: LinkedBitmap::default(),
             arrived: 0,
             searched: Cursor::default(),
             lost: None,
@@ -97,17 +97,17 @@ impl Send {
         sack: Seq,
         holes: &[Range<Seq>; 3],
         mut delivered: u64,
-    ) -> Learnt {
+    ) -> AckOutcome {
         // Of packets that are about to be sent again anyway, and of what is known already, it tells nothing.
         let is_news = sack < self.next && sack >= self.known.high() && sack > self.known.first();
         if !is_news {
-            return Learnt { delivered, loss: false };
+            return AckOutcome { delivered, loss: false };
         }
         let loss = !self.is_repairing();
         if !self.known.has_room(&chip.sending, sack + 1) {
             chip.forgotten += 1;
             self.go_back(cx, chip, false);
-            return Learnt { delivered, loss };
+            return AckOutcome { delivered, loss };
         }
         if loss {
             self.recover = self.next;
@@ -117,7 +117,7 @@ impl Send {
         if self.lost.is_none() {
             self.search(chip);
         }
-        Learnt { delivered, loss }
+        AckOutcome { delivered, loss }
     }
 
     /// Writes down what a NACK tells that was triggered by `sack`; returns how many packets have arrived that were
@@ -240,15 +240,15 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> Learnt {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome {
         let is_progress = heard.expected > self.known.first();
         let progress = |this: &mut Self, cx: &mut Cx<'_>, chip: &mut OnChip| this.on_progress(cx, chip, heard.expected);
         let delivered = if is_progress { self.on_chip(cx, chip, progress) } else { 0 };
-        Learnt { delivered, loss: false }
+        AckOutcome { delivered, loss: false }
     }
 
-    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> Learnt {
-        let Learnt { delivered, .. } = self.on_ack(cx, chip, heard);
+    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
+        let AckOutcome { delivered, .. } = self.on_ack(cx, chip, heard);
         self.on_chip(cx, chip, |this, cx, chip| this.on_news(cx, chip, heard.sack, holes, delivered))
     }
 

@@ -14,7 +14,7 @@ use core::ops::Range;
 use selvedge_units::{Duration, Instant, Octet, Seq, TcpSeq};
 
 use super::congestion::{AnyControl, Coupling, Window};
-use super::rto::Rto;
+use super::rto::RetransmissionTimeout;
 use super::scoreboard::Scoreboard;
 use super::{TcpConfig, TcpStats};
 use crate::fabric::resolved;
@@ -76,7 +76,7 @@ pub(super) struct Sending {
     reduced: bool,
 
     // Time.
-    rto: Rto,
+    rto: RetransmissionTimeout,
     timer: Instant,
     /// Karn: an octet whose acknowledgement ends a sample, and when it was sent.
     timed: Option<(Octet, Instant)>,
@@ -194,7 +194,7 @@ impl Sending {
             coupling: Coupling::ALONE,
             marked_until: Octet::SYN,
             reduced: false,
-            rto: Rto::new(config.initial_rto(), config.min_rto(), config.max_rto),
+            rto: RetransmissionTimeout::new(config.initial_rto(), config.min_rto(), config.max_rto),
             timer: Instant::NEVER,
             timed: None,
             last_sent: Instant::ZERO,

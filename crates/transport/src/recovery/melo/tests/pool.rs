@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 use selvedge_units::Seq;
 
-use crate::recovery::melo::bitmap::{Bitmap, Cursor, Set};
+use crate::recovery::melo::linked_bitmap::{Cursor, LinkedBitmap, Set};
 use crate::recovery::melo::pool::{BLOCK, BitsPool};
 
 /// What one connection does.
@@ -45,7 +45,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 /// A bitmap in the pool, and what it should hold.
 #[derive(Default)]
 struct Connection {
-    bitmap: Bitmap,
+    bitmap: LinkedBitmap,
     cursor: Cursor,
     /// What it holds while it is off the chip.
     away: Option<Box<[u8]>>,

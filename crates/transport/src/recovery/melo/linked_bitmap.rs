@@ -15,7 +15,7 @@ use super::pool::{BLOCK, BitsPool, Block, block_of, mask};
 
 /// One connection's bitmap. Its blocks are the pool's: it must be emptied before it is forgotten.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bitmap {
+pub(crate) struct LinkedBitmap {
     first: Seq,
     high: Seq,
     start: Block,
@@ -42,7 +42,7 @@ pub(crate) struct Cursor {
     block: Block,
 }
 
-impl Bitmap {
+impl LinkedBitmap {
     /// The first packet covered.
     #[inline]
     pub(crate) fn first(&self) -> Seq {
@@ -77,7 +77,7 @@ impl Bitmap {
     /// Covers the packets up to before `until` too, their bits as `bit` says; returns how many these are.
     ///
     /// # Panics
-    /// When the pool is exhausted: ask [`Bitmap::has_room`] before.
+    /// When the pool is exhausted: ask [`LinkedBitmap::has_room`] before.
     pub(crate) fn push(&mut self, pool: &mut BitsPool, until: Seq, bit: bool) -> u64 {
         let before = self.high;
         while self.high < until {
@@ -184,7 +184,7 @@ impl Bitmap {
     }
 
     /// Returns all blocks, and what was in them, in order: the connection leaves the chip (section 3.2.5). Until
-    /// [`Bitmap::load`] nothing else may be done with it.
+    /// [`LinkedBitmap::load`] nothing else may be done with it.
     pub(crate) fn unload(&self, pool: &mut BitsPool) -> Box<[u8]> {
         let mut block = self.start;
         let blocks = 0..self.blocks();

@@ -1,24 +1,23 @@
-//! A schedule on the hosts of a network.
+//! Executes a schedule on the hosts of a network.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use selvedge_telemetry::RankRow;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use super::mailbox::Mailbox;
-use super::partners;
-use super::{ANY, Schedule, Step};
+use super::{Schedule, Step};
 use crate::workload::{FlowSpec, Measure};
 
-/// What a [`Player`] is made of.
+/// What an [`Executor`] executes: a schedule, and where and when.
 #[derive(Clone, Debug)]
-pub struct PlayerPlan {
+pub struct ExecutionPlan {
     /// Which workload of the scenario it is.
     pub workload: u16,
     /// Which flows count.
     pub measure: Measure,
-    /// What is played.
+    /// What is executed.
     pub schedule: Schedule,
     /// Where each rank lives; several may share a host.
     pub hosts: Vec<HostId>,
@@ -26,27 +25,27 @@ pub struct PlayerPlan {
     pub jobs: Vec<u32>,
     /// When the ranks begin.
     pub start: Instant,
-    /// How often the schedule is played, at least once. A rank begins anew as soon as it is done, whatever
+    /// How often the schedule is executed, at least once. A rank begins anew as soon as it is done, whatever
     /// the others do.
     pub repeat: u32,
 }
 
-/// Plays a schedule: says which messages begin when, as others end. Asked by each host for itself.
+/// Executes a schedule: says which messages begin when, as others end. Asked by each host for itself.
 #[derive(Clone, Debug)]
-pub struct Player {
-    plan: Arc<PlayerPlan>,
+pub struct Executor {
+    pub(super) plan: Arc<ExecutionPlan>,
     job_count: u32,
     /// The ranks of each host, as a sorted list.
     at_host: Arc<[(HostId, u32)]>,
-    ranks: Vec<Option<Box<State>>>,
+    pub(super) ranks: Vec<Option<Box<State>>>,
 }
 
-/// Something that a [`Player`] wants done.
+/// Something that an [`Executor`] wants done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cue {
+pub enum Action {
     /// Begin this flow.
     Flow(FlowSpec),
-    /// Call [`Player::on_computed`] with this place at this time.
+    /// Call [`Executor::on_computed`] with this place at this time.
     Compute {
         /// When.
         at: Instant,
@@ -59,16 +58,16 @@ pub enum Cue {
 
 /// How far a rank is.
 #[derive(Clone, Debug, Default)]
-struct State {
+pub(super) struct State {
     iteration: u32,
     /// When it began the iteration.
     since: Instant,
     /// For how many others each step still waits.
-    waits: Vec<u32>,
+    pub(super) waits: Vec<u32>,
     /// Steps that have not ended.
-    left: u32,
+    pub(super) left: u32,
     cpus: BTreeMap<u8, Cpu>,
-    receives: Mailbox,
+    pub(super) receives: Mailbox,
     /// Messages that nobody has asked for yet, by iteration.
     messages: BTreeMap<u32, Mailbox>,
 }
@@ -76,37 +75,45 @@ struct State {
 /// One processor: what it does now comes first.
 type Cpu = VecDeque<u32>;
 
-/// What is to be looked at next.
+/// A step, by rank, that begins or ends.
 #[derive(Clone, Copy)]
 enum Turn {
     Begin(u32, u32),
     End(u32, u32),
 }
 
-/// Why a schedule cannot be played to its end.
+/// What follows from one another at one time.
+struct Round<'a> {
+    now: Instant,
+    /// What is to be looked at next.
+    turns: VecDeque<Turn>,
+    actions: &'a mut Vec<Action>,
+}
+
+/// Why a schedule cannot be executed to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unplayable {
+pub struct ScheduleError {
     /// The line and column of the file in which the step stands that is to blame, if the schedule comes from one.
     pub place: Option<(u32, u32)>,
     /// What waits, and for what.
     pub message: String,
 }
 
-impl Player {
-    /// A player before the first note.
+impl Executor {
+    /// An executor that has not begun.
     ///
     /// # Errors
-    /// The schedule cannot be played to its end, whatever the network does; says which step waits, and for
+    /// The schedule cannot be executed to its end, whatever the network does; says which step waits, and for
     /// what.
-    pub fn new(plan: PlayerPlan) -> Result<Self, Unplayable> {
+    pub fn new(plan: ExecutionPlan) -> Result<Self, ScheduleError> {
         assert_eq!(plan.hosts.len(), plan.schedule.ranks().len(), "each rank has a host");
         let mut at_host: Vec<(HostId, u32)> = plan.hosts.iter().copied().zip(0..).collect();
         at_host.sort_unstable();
         let ranks = vec![None; plan.hosts.len()];
         let job_count = plan.jobs.iter().max().map_or(1, |&last| last + 1);
-        let player = Self { plan: Arc::new(plan), job_count, at_host: at_host.into(), ranks };
-        player.rehearse()?;
-        Ok(player)
+        let executor = Self { plan: Arc::new(plan), job_count, at_host: at_host.into(), ranks };
+        executor.dry_run()?;
+        Ok(executor)
     }
     /// Which workload of the scenario this is; equals [`FlowSpec::workload`] of its flows.
     pub fn workload(&self) -> u16 {
@@ -137,7 +144,7 @@ impl Player {
     }
 
     /// The ranks at `host` begin. To be said once.
-    pub fn begin(&mut self, host: HostId, cues: &mut Vec<Cue>) {
+    pub fn begin(&mut self, host: HostId, actions: &mut Vec<Action>) {
         let first = self.at_host.partition_point(|&(at, _)| at < host);
         let at_host = Arc::clone(&self.at_host);
         let mut turns = VecDeque::new();
@@ -146,19 +153,19 @@ impl Player {
         own.clone().for_each(|&(_, rank)| self.ranks[rank as usize] = Some(Box::default()));
         let start = self.plan.start;
         own.for_each(|&(_, rank)| self.open(rank, start, &mut turns));
-        self.play(turns, start, cues);
+        self.run(turns, start, actions);
     }
     /// The flow with this number is acknowledged; said where it was sent from.
-    pub fn on_sent(&mut self, flow: u64, now: Instant, cues: &mut Vec<Cue>) {
+    pub fn on_sent(&mut self, flow: u64, now: Instant, actions: &mut Vec<Action>) {
         let (_, rank, step) = self.message(flow);
-        self.play([Turn::End(rank, step)].into(), now, cues);
+        self.run([Turn::End(rank, step)].into(), now, actions);
     }
     /// The flow with this number has arrived; said where it went to.
-    pub fn on_received(&mut self, flow: u64, now: Instant, cues: &mut Vec<Cue>) {
+    pub fn on_received(&mut self, flow: u64, now: Instant, actions: &mut Vec<Action>) {
         let (iteration, rank, step) = self.message(flow);
         let Step::Send { to, tag, .. } = self.plan.schedule.step(rank, step) else { return };
         let turns = self.deliver(iteration, rank, to, tag).into_iter().collect();
-        self.play(turns, now, cues);
+        self.run(turns, now, actions);
     }
     /// The ranks that have begun a repetition before `end`, and were not done with it when asked last.
     pub fn unfinished(&self, end: Instant) -> impl Iterator<Item = RankRow> {
@@ -167,8 +174,8 @@ impl Player {
         begun.map(|(rank, state)| self.row_of(rank, state, None))
     }
     /// A computation is done.
-    pub fn on_computed(&mut self, place: u64, now: Instant, cues: &mut Vec<Cue>) {
-        self.play([Turn::End((place >> 32) as u32, place as u32)].into(), now, cues);
+    pub fn on_computed(&mut self, place: u64, now: Instant, actions: &mut Vec<Action>) {
+        self.run([Turn::End((place >> 32) as u32, place as u32)].into(), now, actions);
     }
 
     /// The number of an iteration of a rank's job, among those of all jobs.
@@ -218,25 +225,18 @@ impl Player {
     }
 
     /// Takes turns until there is nothing to do but to wait.
-    fn play(&mut self, mut turns: VecDeque<Turn>, now: Instant, cues: &mut Vec<Cue>) {
+    fn run(&mut self, turns: VecDeque<Turn>, now: Instant, actions: &mut Vec<Action>) {
         let plan = Arc::clone(&self.plan);
-        while let Some(turn) = turns.pop_front() {
+        let mut round = Round { now, turns, actions };
+        while let Some(turn) = round.turns.pop_front() {
             match turn {
-                Turn::Begin(rank, step) => self.on_begin(&plan, rank, step, now, &mut turns, cues),
-                Turn::End(rank, step) => self.on_end(&plan, rank, step, now, &mut turns, cues),
+                Turn::Begin(rank, step) => self.on_begin(&plan, rank, step, &mut round),
+                Turn::End(rank, step) => self.on_end(&plan, rank, step, &mut round),
             }
         }
     }
 
-    fn on_begin(
-        &mut self,
-        plan: &PlayerPlan,
-        rank: u32,
-        step: u32,
-        now: Instant,
-        turns: &mut VecDeque<Turn>,
-        cues: &mut Vec<Cue>,
-    ) {
+    fn on_begin(&mut self, plan: &ExecutionPlan, rank: u32, step: u32, round: &mut Round<'_>) {
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         match plan.schedule.step(rank, step) {
             Step::Send { to, size, tag } => {
@@ -244,10 +244,10 @@ impl Player {
                 let iteration = state.iteration;
                 if src == dst {
                     // Within a host nothing is sent: it is there.
-                    turns.push_back(Turn::End(rank, step));
-                    turns.extend(self.deliver(iteration, rank, to, tag));
+                    round.turns.push_back(Turn::End(rank, step));
+                    round.turns.extend(self.deliver(iteration, rank, to, tag));
                 } else {
-                    cues.push(Cue::Flow(FlowSpec {
+                    round.actions.push(Action::Flow(FlowSpec {
                         id: u64::from(iteration) * plan.schedule.messages() + plan.schedule.message_of(rank, step),
                         workload: plan.workload,
                         group: self.group(rank, iteration),
@@ -255,8 +255,8 @@ impl Player {
                         dst,
                         size: size.max(Bytes::new(1)),
                         priority: None,
-                        start: now,
-                        measured: plan.measure.counts(now),
+                        start: round.now,
+                        measured: plan.measure.counts(round.now),
                         on_sent: None,
                         on_received: None,
                     }));
@@ -266,7 +266,7 @@ impl Player {
                 let iteration = state.iteration;
                 let there = state.messages.get_mut(&iteration).and_then(|messages| messages.take_message((from, tag)));
                 match there {
-                    Some(_) => turns.push_back(Turn::End(rank, step)),
+                    Some(_) => round.turns.push_back(Turn::End(rank, step)),
                     None => state.receives.put((from, tag), step),
                 }
             }
@@ -276,21 +276,13 @@ impl Player {
                 if queue.len() > 1 {
                     return;
                 }
-                cues.push(compute(rank, step, now, time));
+                round.actions.push(compute(rank, step, round.now, time));
             }
         }
-        self.release(plan.schedule.ranks[rank as usize].after_start(step), rank, turns);
+        self.release(plan.schedule.ranks[rank as usize].after_start(step), rank, &mut round.turns);
     }
 
-    fn on_end(
-        &mut self,
-        plan: &PlayerPlan,
-        rank: u32,
-        step: u32,
-        now: Instant,
-        turns: &mut VecDeque<Turn>,
-        cues: &mut Vec<Cue>,
-    ) {
+    fn on_end(&mut self, plan: &ExecutionPlan, rank: u32, step: u32, round: &mut Round<'_>) {
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         state.left -= 1;
         let steps = &plan.schedule.ranks[rank as usize];
@@ -301,21 +293,21 @@ impl Player {
             if let Some(&next) = queue.front()
                 && let Step::Compute { time, .. } = plan.schedule.step(rank, next)
             {
-                cues.push(compute(rank, next, now, time));
-                self.release(steps.after_start(next), rank, turns);
+                round.actions.push(compute(rank, next, round.now, time));
+                self.release(steps.after_start(next), rank, &mut round.turns);
             }
         }
-        self.release(steps.after_end(step), rank, turns);
+        self.release(steps.after_end(step), rank, &mut round.turns);
         let Some(state) = &self.ranks[rank as usize] else { return };
         if state.left > 0 {
             return;
         }
-        cues.push(Cue::Done(self.row_of(rank, state, Some(now))));
+        round.actions.push(Action::Done(self.row_of(rank, state, Some(round.now))));
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         if state.iteration + 1 < plan.repeat {
             state.messages.remove(&state.iteration);
             state.iteration += 1;
-            self.open(rank, now, turns);
+            self.open(rank, round.now, &mut round.turns);
         }
     }
 
@@ -330,96 +322,9 @@ impl Player {
             }
         }
     }
-
-    /// Plays one iteration where messages take no time. Where receives take what comes first, that is no proof: what is
-    /// first depends on how long messages take.
-    fn rehearse(&self) -> Result<(), Unplayable> {
-        let mut player = Self { plan: Arc::new(PlayerPlan { repeat: 1, ..(*self.plan).clone() }), ..self.clone() };
-        let mut cues = Vec::new();
-        for host in self.hosts() {
-            player.begin(host, &mut cues);
-        }
-        let mut now = Instant::ZERO;
-        // By when they are done, and of those that are done at once by who began first.
-        let mut computations = BTreeSet::new();
-        for begun in 0.. {
-            for cue in std::mem::take(&mut cues) {
-                match cue {
-                    Cue::Flow(flow) => {
-                        player.on_received(flow.id, now, &mut cues);
-                        player.on_sent(flow.id, now, &mut cues);
-                    }
-                    Cue::Done(_) => {}
-                    Cue::Compute { at, place } => {
-                        computations.insert((at, begun, place));
-                    }
-                }
-            }
-            if cues.is_empty() {
-                let Some((at, _, place)) = computations.pop_first() else { break };
-                now = at;
-                player.on_computed(place, now, &mut cues);
-            }
-        }
-        player.unplayed().map_or(Ok(()), Err)
-    }
-
-    /// What keeps a step from beginning or ending, if not all have ended.
-    fn unplayed(&mut self) -> Option<Unplayable> {
-        let schedule = &self.plan.schedule;
-        let stuck = |state: &Option<Box<State>>| state.as_ref().is_some_and(|state| state.left > 0);
-        let rank = self.ranks.iter().position(stuck)?;
-        // A receive without a partner in the whole schedule is a cause; who else waits may be its victim.
-        if let Some(lonely) = partners::lonely(schedule) {
-            return Some(Unplayable {
-                place: schedule.place(lonely.rank, lonely.step),
-                message: lonely.message(schedule),
-            });
-        }
-        // Then a receive whose message is never sent; what waits for others may be its consequence.
-        let waiting = self.sends_that_wait();
-        let mut never = None;
-        for rank in 0..self.ranks.len() {
-            let state = self.ranks[rank].as_mut();
-            if let Some(step) = state.and_then(|state| state.receives.take_message((ANY, ANY))) {
-                let rank = rank as u32;
-                let Step::Recv { from, tag } = schedule.step(rank, step) else { continue };
-                // It was sent, and somebody took it who takes what comes first: another order may have an end.
-                let mut own = waiting.get(&rank).into_iter().flatten();
-                let &((sender, _), send) = own.find(|(sent, _)| partners::suits((from, tag), *sent))?;
-                never.get_or_insert((rank, step, (from, tag), (sender, send)));
-            }
-        }
-        if let Some((rank, step, wanted, (from, send))) = never {
-            let message = format!(
-                "{} that is never sent (its \"send\", {}, never begins): each \"recv\" needs a \"send\" of its own, and that must not wait for what comes after it",
-                partners::waits(rank, step, wanted),
-                schedule.step_name(from, send),
-            );
-            return Some(Unplayable { place: schedule.place(rank, step), message });
-        }
-        let state = self.ranks[rank].as_ref()?;
-        let step = state.waits.iter().position(|&waits| waits > 0)?;
-        let message = format!("step {} of rank {rank} never begins: steps wait for each other in a cycle", step + 1);
-        Some(Unplayable { place: schedule.place(rank as u32, step as u32), message })
-    }
-
-    /// The sends that have not begun, with their steps, by the rank that they are for.
-    fn sends_that_wait(&self) -> BTreeMap<u32, Vec<(partners::Address, u32)>> {
-        let mut sends: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-        for &(from, step) in self.plan.schedule.sends.iter() {
-            let waits = self.ranks[from as usize].as_ref().is_some_and(|state| state.waits[step as usize] > 0);
-            if let Step::Send { to, tag, .. } = self.plan.schedule.step(from, step)
-                && waits
-            {
-                sends.entry(to).or_default().push(((from, tag), step));
-            }
-        }
-        sends
-    }
 }
 
 /// Step `step` of `rank` begins to compute.
-fn compute(rank: u32, step: u32, now: Instant, time: Duration) -> Cue {
-    Cue::Compute { at: now.saturating_add(time), place: u64::from(rank) << 32 | u64::from(step) }
+fn compute(rank: u32, step: u32, now: Instant, time: Duration) -> Action {
+    Action::Compute { at: now.saturating_add(time), place: u64::from(rank) << 32 | u64::from(step) }
 }

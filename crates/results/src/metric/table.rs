@@ -1,71 +1,9 @@
-//! The metrics: one table that the summary, the terminal, the report and expectations share.
+//! Every metric: what it is called, what it means, and where it is found.
 
+use super::names::{EQIF_DROPS, GROUP_COMPLETION, GROUPS, MEASURED, UNFINISHED, UNFINISHED_GROUPS};
+use super::{Metric, Unit};
 use crate::PointSummary;
 use crate::point::ReorderingTotals;
-
-/// One number about a run.
-#[derive(Clone, Copy)]
-pub struct Metric {
-    /// Its name in files; stable.
-    pub name: &'static str,
-    /// Its name for people.
-    pub title: &'static str,
-    /// What it counts in.
-    pub unit: Unit,
-    /// What it means.
-    pub meaning: &'static str,
-    /// Its value in one run, if the run has one.
-    pub of: fn(&PointSummary) -> Option<f64>,
-}
-
-/// How a metric is printed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// A plain number, as a slowdown.
-    Plain,
-    /// A number of things.
-    Count,
-    /// Microseconds.
-    Us,
-    /// A share from 0 to 1, printed in per cent.
-    Share,
-    /// Gigabits per second.
-    Gbps,
-    /// Kilobytes.
-    Kb,
-}
-
-impl Unit {
-    /// What values in files are in, where that is not plain.
-    pub(crate) const fn in_words(self) -> Option<&'static str> {
-        match self {
-            Self::Plain | Self::Count => None,
-            Self::Us => Some("microseconds"),
-            Self::Share => Some("parts of 1"),
-            Self::Gbps => Some("gigabits per second"),
-            Self::Kb => Some("kilobytes"),
-        }
-    }
-}
-
-impl Metric {
-    /// The metric of this name.
-    pub fn find(name: &str) -> Option<&'static Self> {
-        METRICS.iter().find(|metric| metric.name == name)
-    }
-
-    /// That of this name, or the one that a workload's is like.
-    pub(crate) fn find_any(name: &str) -> Option<&'static Self> {
-        Self::find(name).or_else(|| Some(Self::find_of_workload(name)?.1))
-    }
-
-    /// A workload's metric by its name there, as in "poisson\[1\].fct_mean_us": the workload, and the metric of
-    /// all flows that it corresponds to.
-    pub fn find_of_workload(name: &str) -> Option<(&str, &'static Self)> {
-        let (workload, metric) = name.rsplit_once('.')?;
-        PER_WORKLOAD.contains(&metric).then(|| Self::find(metric)).flatten().map(|metric| (workload, metric))
-    }
-}
 
 /// All metrics, the table's seven first.
 pub const METRICS: &[Metric] = &[
@@ -475,56 +413,6 @@ fn of_pools(point: &PointSummary, count: impl FnOnce(&ReorderingTotals) -> u64) 
     let pools = &point.run.reordering;
     (pools.pool_blocks > 0).then(|| count(pools) as f64)
 }
-
-/// How many of [`METRICS`] the tables show.
-pub(crate) const TABLE_METRICS: usize = 7;
-/// Metrics that each workload has of its own where there are several, as in "incast.fct_mean_us".
-pub(crate) const PER_WORKLOAD: [&str; 9] = [
-    "slowdown_mean",
-    FLOW_COMPLETION,
-    "fct_p99_us",
-    "single_packet_fct_p99_us",
-    GROUP_COMPLETION,
-    GROUPS,
-    UNFINISHED_GROUPS,
-    MEASURED,
-    UNFINISHED,
-];
-/// The metrics that are taken over flows that finished, or groups that completed: where many did not, they speak of the
-/// lucky ones.
-pub(crate) const OF_FINISHED: [&str; 15] = [
-    "slowdown_mean",
-    "slowdown_p50",
-    "slowdown_p99",
-    FLOW_COMPLETION,
-    "fct_p50_us",
-    "fct_p99_us",
-    "fct_p999_us",
-    "single_packet_fct_p50_us",
-    "single_packet_fct_p90_us",
-    "single_packet_fct_p99_us",
-    "single_packet_fct_p999_us",
-    "short_fct_mean_us",
-    "long_fct_mean_us",
-    "throughput_jain",
-    GROUP_COMPLETION,
-];
-/// The metrics whose ratios between series are summarised, and on which a verdict rests.
-pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
-/// The metric that decides between series whose flows count.
-pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
-/// The metric that counts flows, and that which counts those of them that never finished.
-pub(crate) const MEASURED: &str = "measured_flows";
-/// See [`MEASURED`].
-pub(crate) const UNFINISHED: &str = "unfinished_flows";
-/// The same of repetitions of incasts and jobs.
-pub(crate) const GROUPS: &str = "measured_groups";
-/// See [`GROUPS`].
-pub(crate) const UNFINISHED_GROUPS: &str = "unfinished_groups";
-/// The metric that counts what EQIFs dropped.
-pub(crate) const EQIF_DROPS: &str = "eqif_drops";
-/// The metric that decides between series whose incasts, all-to-alls or jobs count.
-pub(crate) const GROUP_COMPLETION: &str = "group_completion_mean_us";
 
 /// The mean completion time of flows of more than `above` bytes, and up to `up_to`.
 fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {

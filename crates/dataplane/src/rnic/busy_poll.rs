@@ -1,4 +1,4 @@
-//! How the progress thread looks for packets before it sleeps.
+//! Busy polling: how the progress thread looks for packets before it sleeps.
 //!
 //! To be woken takes as long as dozens of packets, and costs whoever sends, too. So after packets the thread goes on
 //! looking for about as long as waking takes, and what it wastes is never more than what it might have saved (Karlin et
@@ -12,8 +12,8 @@ use std::time::Duration;
 use selvedge_units::{self as units, Instant};
 
 use super::adapter::Adapter;
-use super::courtesy::REMEMBERED;
 use super::progress::wait_for;
+use super::yielding::REMEMBERED;
 
 /// How long it looks. Waking takes 5 us, where processors sleep under a hypervisor 50.
 const LOOK: units::Duration = units::Duration::from_us(50);
@@ -22,9 +22,9 @@ const INTERRUPTED: units::Duration = units::Duration::from_us(500);
 /// After looks in vain the next one, two, four, ... are left out, so many at the most.
 const MOST_OMITTED: u32 = 64;
 
-/// What it knows of looking.
+/// When the progress thread polls before it sleeps, and how often it leaves that out.
 #[derive(Debug, Default)]
-pub(super) struct Lookout {
+pub(super) struct BusyPoll {
     /// Attempts to leave out after the next look in vain.
     penalty: u32,
     /// Attempts that are still to be left out.
@@ -33,10 +33,10 @@ pub(super) struct Lookout {
     not_before: Instant,
 }
 
-impl Lookout {
+impl BusyPoll {
     /// Looks for packets until `deadline`, if there is some hope; returns whether there is something to do. An
     /// application that begins to poll does it itself.
-    pub(super) fn sees(&mut self, adapter: &Adapter, deadline: Instant) -> bool {
+    pub(super) fn finds_work(&mut self, adapter: &Adapter, deadline: Instant) -> bool {
         let start = adapter.now();
         if self.omitted > 0 || start < self.not_before {
             self.omitted = self.omitted.saturating_sub(1);

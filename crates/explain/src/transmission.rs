@@ -33,7 +33,7 @@ impl Hop {
 
 /// A data packet that was sent once.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Journey {
+pub(crate) struct Transmission {
     /// Packets of its flow that were sent for the first time before it.
     pub(crate) before: u64,
     /// Whether it had been sent before.
@@ -41,26 +41,26 @@ pub(crate) struct Journey {
     /// Its traffic class.
     pub(crate) class: u8,
     /// How it travels; of several copies, the one that arrived first.
-    pub(crate) there: Travel,
+    pub(crate) forward: Path,
     /// Copies that switches made of it (NetRT).
-    copies: Vec<Travel>,
-    /// Traffic class and travel of its acknowledgement.
-    pub(crate) back_class: u8,
-    pub(crate) back: Option<Travel>,
+    copies: Vec<Path>,
+    /// Traffic class and path of its acknowledgement.
+    pub(crate) backward_class: u8,
+    pub(crate) backward: Option<Path>,
 }
 
 /// The way of a packet, as far as it has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Travel {
-    pub(crate) way: Vec<Hop>,
+pub(crate) struct Path {
+    pub(crate) hops: Vec<Hop>,
     /// When it was last in some node; of an acknowledgement at first, when its data packet arrived.
     pub(crate) reached: Instant,
-    pub(crate) place: Whereabouts,
+    pub(crate) place: Location,
 }
 
 /// Where a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Whereabouts {
+pub(crate) enum Location {
     /// On the last link of its way so far.
     Link,
     /// In this node, behind that link: in the queue of this port, if it stands in one.
@@ -71,110 +71,110 @@ pub(crate) enum Whereabouts {
     Lost,
 }
 
-impl Journey {
+impl Transmission {
     pub(crate) fn new(before: u64, again: bool, class: u8, hop: Hop) -> Self {
-        let there = Travel { way: vec![hop], reached: hop.from, place: Whereabouts::Link };
-        Self { before, again, class, there, copies: Vec::new(), back_class: class, back: None }
+        let forward = Path { hops: vec![hop], reached: hop.from, place: Location::Link };
+        Self { before, again, class, forward, copies: Vec::new(), backward_class: class, backward: None }
     }
 
     /// When it was sent.
     pub(crate) fn sent(&self) -> Instant {
-        self.there.way[0].sent
+        self.forward.hops[0].sent
     }
 
     /// Whether the packet or its acknowledgement was dropped.
     pub(crate) fn is_lost(&self) -> bool {
-        iter::once(&self.there).chain(&self.back).any(|travel| travel.place == Whereabouts::Lost)
+        iter::once(&self.forward).chain(&self.backward).any(|path| path.place == Location::Lost)
     }
 
     /// The packet, or a copy of it, leaves `node`.
     pub(crate) fn leave(&mut self, node: Node, hop: Hop) {
-        if let Some(travel) = self.travels().find(|travel| travel.is_in(node)) {
-            travel.leave(hop);
+        if let Some(path) = self.paths().find(|path| path.is_in(node)) {
+            path.leave(hop);
             return;
         }
         // The first switch has kept a copy.
-        let first = self.there.way[0];
-        let mut copy = Travel { way: vec![first], reached: first.arrives, place: Whereabouts::Link };
+        let first = self.forward.hops[0];
+        let mut copy = Path { hops: vec![first], reached: first.arrives, place: Location::Link };
         copy.leave(hop);
         self.copies.push(copy);
     }
 
     /// The packet, or a copy of it, has come to an end of a link. Whether it is the first that arrives.
-    pub(crate) fn arrive(&mut self, at: Instant, place: Whereabouts) -> bool {
-        let is_first = self.there.place != Whereabouts::Destination;
-        let Some(travel) = self.travels().find(|travel| travel.is_due(at)) else { return false };
-        (travel.reached, travel.place) = (at, place);
-        if is_first && place == Whereabouts::Destination {
-            self.prefer(|travel| travel.place == Whereabouts::Destination);
+    pub(crate) fn arrive(&mut self, at: Instant, place: Location) -> bool {
+        let is_first = self.forward.place != Location::Destination;
+        let Some(path) = self.paths().find(|path| path.is_due(at)) else { return false };
+        (path.reached, path.place) = (at, place);
+        if is_first && place == Location::Destination {
+            self.prefer(|path| path.place == Location::Destination);
         }
-        is_first && place == Whereabouts::Destination
+        is_first && place == Location::Destination
     }
 
     /// The packet, or a copy of it, which is in `node` or has just come to it, waits there for a port, or is dropped.
-    pub(crate) fn stay(&mut self, at: Instant, node: Node, place: Whereabouts) {
-        if let Some(travel) = self.travels().find(|travel| travel.is_in(node) || travel.is_due(at)) {
-            travel.place = place;
+    pub(crate) fn stay(&mut self, at: Instant, node: Node, place: Location) {
+        if let Some(path) = self.paths().find(|path| path.is_in(node) || path.is_due(at)) {
+            path.place = place;
         }
     }
 
     /// The run is over at `end`: until then what is under way was on links and in queues.
     pub(crate) fn end(&mut self, end: Instant) {
-        if !matches!(self.there.place, Whereabouts::Destination) {
-            self.prefer(Travel::is_under_way);
+        if !matches!(self.forward.place, Location::Destination) {
+            self.prefer(Path::is_under_way);
         }
-        self.there.end(end);
-        self.back.iter_mut().for_each(|back| back.end(end));
+        self.forward.end(end);
+        self.backward.iter_mut().for_each(|back| back.end(end));
     }
 
-    fn travels(&mut self) -> impl Iterator<Item = &mut Travel> {
-        iter::once(&mut self.there).chain(&mut self.copies)
+    fn paths(&mut self) -> impl Iterator<Item = &mut Path> {
+        iter::once(&mut self.forward).chain(&mut self.copies)
     }
 
     /// A copy of which this is true takes the place of a packet of which it is not.
-    fn prefer(&mut self, which: impl Fn(&Travel) -> bool) {
-        if !which(&self.there)
+    fn prefer(&mut self, which: impl Fn(&Path) -> bool) {
+        if !which(&self.forward)
             && let Some(copy) = self.copies.iter_mut().find(|copy| which(copy))
         {
-            std::mem::swap(&mut self.there, copy);
+            std::mem::swap(&mut self.forward, copy);
         }
     }
 }
 
-impl Travel {
+impl Path {
     /// Whether the packet may still arrive.
     pub(crate) fn is_under_way(&self) -> bool {
-        matches!(self.place, Whereabouts::Link | Whereabouts::Node(..))
+        matches!(self.place, Location::Link | Location::Node(..))
     }
 
     /// The packet leaves the node that it is in.
     pub(crate) fn leave(&mut self, hop: Hop) {
-        self.way.push(Hop { from: self.reached, ..hop });
-        self.place = Whereabouts::Link;
+        self.hops.push(Hop { from: self.reached, ..hop });
+        self.place = Location::Link;
     }
 
     fn is_in(&self, node: Node) -> bool {
-        matches!(self.place, Whereabouts::Node(here, _) if here == node)
+        matches!(self.place, Location::Node(here, _) if here == node)
     }
 
     /// Whether it comes to the end of a link at `at`.
     fn is_due(&self, at: Instant) -> bool {
-        self.place == Whereabouts::Link && self.way.last().is_some_and(|hop| hop.arrives == at)
+        self.place == Location::Link && self.hops.last().is_some_and(|hop| hop.arrives == at)
     }
 
     /// Cuts the way off at `end`.
     fn end(&mut self, end: Instant) {
         match self.place {
-            Whereabouts::Link => {
-                let Some(hop) = self.way.last_mut() else { return };
+            Location::Link => {
+                let Some(hop) = self.hops.last_mut() else { return };
                 hop.serialisation = hop.serialisation.min(end - hop.sent);
                 hop.arrives = hop.arrives.min(end);
             }
-            Whereabouts::Node(_, Some(port)) => {
+            Location::Node(_, Some(port)) => {
                 let hop = Hop { port, from: self.reached, sent: end, serialisation: Duration::ZERO, arrives: end };
-                self.way.push(hop);
+                self.hops.push(hop);
             }
-            Whereabouts::Node(_, None) | Whereabouts::Destination | Whereabouts::Lost => {}
+            Location::Node(_, None) | Location::Destination | Location::Lost => {}
         }
     }
 }

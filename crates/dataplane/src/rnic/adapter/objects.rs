@@ -1,0 +1,108 @@
+//! Completion queues, queue pairs and shared receive queues, and who hears of them.
+
+use std::io;
+use std::net::Ipv6Addr;
+
+use selvedge_nic::verbs::{CqId, PdId, QpInit, SrqAttributes, SrqId, VerbsError};
+use selvedge_transport::Cx;
+use selvedge_units::QpNumber;
+
+use super::{Adapter, Refusal};
+use crate::rnic::events::Owner;
+
+impl Adapter {
+    /// A new completion queue.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn create_cq(&self, depth: u32, owner: Owner) -> Result<CqId, Refusal> {
+        let mut state = self.lock()?;
+        let cq = state.rnic.create_cq(depth)?;
+        state.owners.cqs.insert(cq, owner);
+        Ok(cq)
+    }
+    /// Forgets one.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn destroy_cq(&self, cq: CqId) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.destroy_cq(cq)?;
+        state.owners.cqs.remove(&cq).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+    /// A new queue pair.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn create_qp(&self, init: QpInit, owner: Owner) -> Result<QpNumber, Refusal> {
+        let mut state = self.lock()?;
+        let qp = state.rnic.create_qp(init)?;
+        state.owners.qps.insert(qp, owner);
+        Ok(qp)
+    }
+    /// Forgets one.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn destroy_qp(&self, qp: QpNumber) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        // What it was about to say first: an acknowledgement that is withheld costs the other side its retries.
+        let mut cx = Cx::at(self.now());
+        state.transmit(&mut cx);
+        state.say_last_words(qp);
+        state.rnic.destroy_qp(qp)?;
+        state.network.leave(None, qp);
+        state.owners.qps.remove(&qp).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+    /// Attaches a queue pair for datagrams to a group, on the interface with this index.
+    ///
+    /// # Errors
+    /// As the engine has it (`EINVAL`, `ENOMEM`), after a fork (`EIO`), if port 4791 is somebody's who shares it with
+    /// nobody (`EADDRINUSE`), and as the system has it: it may be in so many groups and no more (`ENOBUFS`), or have no
+    /// IPv6.
+    pub fn attach(&self, qp: QpNumber, group: Ipv6Addr, interface: u32) -> io::Result<()> {
+        let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
+        let is_new = state.rnic.attach(qp, group).map_err(|error| {
+            let is_full = matches!(error, VerbsError::Exhausted(_));
+            io::Error::from_raw_os_error(if is_full { libc::ENOMEM } else { libc::EINVAL })
+        })?;
+        state.network.join(interface, group, qp).inspect_err(|_| {
+            // It may be a member on another interface.
+            if is_new {
+                let _ = state.rnic.detach(qp, group);
+            }
+        })
+    }
+    /// The other way round.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn detach(&self, qp: QpNumber, group: Ipv6Addr) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.detach(qp, group)?;
+        state.network.leave(Some(group), qp);
+        Ok(())
+    }
+    /// A new shared receive queue.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn create_srq(&self, pd: PdId, attributes: SrqAttributes, owner: Owner) -> Result<SrqId, Refusal> {
+        let mut state = self.lock()?;
+        let srq = state.rnic.create_srq(pd, attributes)?;
+        state.owners.srqs.insert(srq, owner);
+        Ok(srq)
+    }
+    /// Forgets one.
+    ///
+    /// # Errors
+    /// As the engine has it.
+    pub fn destroy_srq(&self, srq: SrqId) -> Result<(), Refusal> {
+        let mut state = self.lock()?;
+        state.rnic.destroy_srq(srq)?;
+        state.owners.srqs.remove(&srq).iter().for_each(Owner::withdraw);
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! Queue pairs, and what is posted on them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::slice;
+
+use selvedge_transport::{Cx, RecoveryConfig, Scheme};
+use selvedge_units::QpNumber;
+
+use super::{Limits, Rnic};
+use crate::verbs::attributes::{Capacities, QpChange, QpInit, QpState};
+use crate::verbs::error::VerbsError;
+use crate::verbs::multicast::MULTICAST;
+use crate::verbs::qp::QueuePair;
+use crate::verbs::work::{ReceiveRequest, SendRequest};
+
+impl Rnic {
+    /// A new queue pair, in state Reset.
+    ///
+    /// # Errors
+    /// If it is to hold too much, or what it names does not exist.
+    pub fn create_qp(&mut self, init: QpInit) -> Result<QpNumber, VerbsError> {
+        self.pd(init.pd)?;
+        check_capacities(&init.capacities)?;
+        if self.qps.len() >= Limits::HERE.queue_pairs as usize {
+            return Err(VerbsError::Exhausted("queue pairs"));
+        }
+        self.cq(init.send_cq)?;
+        self.cq(init.receive_cq)?;
+        if let Some(srq) = init.srq {
+            self.shared.srqs.get_mut(&srq).ok_or(VerbsError::NoSuch("shared receive queue"))?.users += 1;
+        }
+        for cq in [init.send_cq, init.receive_cq] {
+            self.cq(cq)?.users += 1;
+        }
+        if matches!(init.recovery, RecoveryConfig::Melo(_)) && !self.shared.has_pools {
+            self.shared.chip = init.recovery.on_chip();
+            self.shared.has_pools = true;
+        }
+        let number = loop {
+            self.next_qp = (self.next_qp + 1) % (1 << Self::QP_BITS);
+            let number = self.prefix | self.next_qp;
+            // 0 and 1 are for management, the last for groups.
+            if number > 1 && number != MULTICAST.0 && !self.qps.contains_key(&number) {
+                break number;
+            }
+        };
+        self.qps.insert(number, Box::new(QueuePair::new(QpNumber(number), init)));
+        Ok(QpNumber(number))
+    }
+    /// Changes a queue pair.
+    ///
+    /// # Errors
+    /// If it may not go from the state that it is in to the one that it should, or what that needs is missing.
+    pub fn modify_qp(&mut self, _: &mut Cx<'_>, qp: QpNumber, change: &QpChange) -> Result<(), VerbsError> {
+        let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.modify(&mut self.shared, change)?;
+        if change.state == Some(QpState::Reset) {
+            // It is as new: of what it was asked before, nothing more is told.
+            for cq in [pair.init.send_cq, pair.init.receive_cq] {
+                if let Some(queue) = self.shared.cqs.get_mut(&cq) {
+                    queue.forget(qp);
+                }
+            }
+        }
+        self.settle(qp.0);
+        Ok(())
+    }
+    /// Says that the other side is one of our own, with the same recovery, as a connection manager may know (IRN,
+    /// section 7): the connection need not find out. Without a recovery of ours it changes nothing.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn agree(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
+        self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?.agree();
+        Ok(())
+    }
+    /// How a queue pair stands: every field but `from` is filled in that was ever set.
+    pub fn query_qp(&self, qp: QpNumber) -> Option<(QpChange, QpInit)> {
+        self.qps.get(&qp.0).map(|pair| (pair.attributes(), pair.init))
+    }
+    /// Its state.
+    pub fn qp_state(&self, qp: QpNumber) -> Option<QpState> {
+        self.qps.get(&qp.0).map(|pair| pair.state())
+    }
+    /// Whether requests of its have begun that are not finished: something will be heard of them.
+    pub fn has_begun(&self, qp: QpNumber) -> bool {
+        self.qps.get(&qp.0).is_some_and(|pair| pair.has_begun())
+    }
+    /// Whether it is to drain, and has not finished what was begun.
+    pub fn is_draining(&self, qp: QpNumber) -> bool {
+        self.qps.get(&qp.0).is_some_and(|pair| pair.is_draining())
+    }
+    /// Forgets a queue pair and its completions that were not polled yet.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn destroy_qp(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
+        let mut pair = self.qps.remove(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.release(&mut self.shared);
+        self.shared.regions.windows().forget(qp);
+        self.groups.forget(qp);
+        self.deadlines.remove(&(pair.deadline, qp.0));
+        for cq in [pair.init.send_cq, pair.init.receive_cq] {
+            if let Some(queue) = self.shared.cqs.get_mut(&cq) {
+                queue.users -= 1;
+                queue.forget(qp);
+            }
+        }
+        if let Some(srq) = pair.init.srq.and_then(|srq| self.shared.srqs.get_mut(&srq)) {
+            srq.users -= 1;
+        }
+        Ok(())
+    }
+    /// Adds a send request.
+    ///
+    /// # Errors
+    /// If there is no room, the state does not allow it, or the request contradicts itself.
+    pub fn post_send(&mut self, _: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
+        let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.check_sends(slice::from_ref(&request))?;
+        pair.post_send(&mut self.shared, request);
+        self.settle(qp.0);
+        Ok(())
+    }
+    /// Adds send requests: all of them, or none.
+    ///
+    /// # Errors
+    /// As [`Self::post_send`], for any of them.
+    pub fn post_sends(&mut self, _: &mut Cx<'_>, qp: QpNumber, requests: Vec<SendRequest>) -> Result<(), VerbsError> {
+        let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.check_sends(&requests)?;
+        for request in requests {
+            pair.post_send(&mut self.shared, request);
+        }
+        self.settle(qp.0);
+        Ok(())
+    }
+    /// Adds a receive request.
+    ///
+    /// # Errors
+    /// As [`Self::post_send`].
+    pub fn post_recv(&mut self, qp: QpNumber, request: ReceiveRequest) -> Result<(), VerbsError> {
+        let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
+        pair.post_recv(&mut self.shared, request)
+    }
+}
+
+fn check_capacities(wanted: &Capacities) -> Result<(), VerbsError> {
+    let limits = Limits::HERE;
+    if wanted.send_requests > limits.requests || wanted.receive_requests > limits.requests {
+        return Err(VerbsError::Invalid("more requests than a queue can hold"));
+    }
+    if wanted.send_pieces > limits.pieces || wanted.receive_pieces > limits.pieces {
+        return Err(VerbsError::Invalid("more pieces than a request can have"));
+    }
+    if wanted.inline > limits.inline {
+        return Err(VerbsError::Invalid("more inline data than a request can hold"));
+    }
+    Ok(())
+}

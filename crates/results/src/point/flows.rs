@@ -1,0 +1,72 @@
+//! Measured flows, and how their times are spread.
+
+use serde::{Deserialize, Serialize};
+
+/// The measured flows of a run. Times in microseconds; distributions are over finished flows.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Flows that arrived in the measured interval.
+    pub measured: u64,
+    /// Of these, how many never finished.
+    pub unfinished: u64,
+    /// Flow completion times.
+    pub fct_us: Distribution,
+    /// Completion times over the ideal ones.
+    pub slowdown: Distribution,
+    /// Completion times of messages of one packet.
+    pub single_packet_fct_us: Distribution,
+    /// FCT at the levels of [`cdf_levels`].
+    pub fct_cdf_us: Vec<f64>,
+    /// FCT of single-packet messages at the levels of [`tail_levels`]; shorter where there are too
+    /// few messages to know.
+    pub single_packet_tail_us: Vec<f64>,
+    /// Jain's index of what flows had of the network: size over completion time, of those that finished.
+    #[serde(default)]
+    pub throughput_jain: Option<f64>,
+    /// By flow size, smallest first; empty classes are left out.
+    pub by_size: Vec<SizeClass>,
+    /// Repetitions of incasts, all-to-alls and jobs (workload, group) that began in the measured interval.
+    pub groups: u64,
+    /// Of these, how many were not complete at the end: flows or ranks had not finished, or not begun.
+    pub unfinished_groups: u64,
+    /// Mean over those that were: from the first start to the last finish.
+    pub group_completion_mean_us: Option<f64>,
+}
+
+/// A few numbers about many.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "their names say it")]
+pub struct Distribution {
+    pub count: u64,
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p99: Option<f64>,
+    pub p999: Option<f64>,
+    pub max: Option<f64>,
+}
+
+/// Flows of similar size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SizeClass {
+    /// Sizes above this many bytes ...
+    pub above: u64,
+    /// ... up to this many: twice as many.
+    pub up_to: u64,
+    /// Mean of their sizes, in bytes.
+    pub size_mean: f64,
+    /// Their slowdown.
+    pub slowdown: Distribution,
+    /// Mean completion time.
+    pub fct_mean_us: f64,
+}
+
+/// The levels at which completion times are kept for plots: every half per cent, and beyond.
+pub fn cdf_levels() -> Vec<f64> {
+    let body = (0..200).map(|step| f64::from(step) / 200.0);
+    body.chain([0.9975, 0.999, 0.9995, 0.9999, 1.0]).collect()
+}
+
+/// The levels at which tails are kept for plots, from 90 % to 99.99 %, evenly in log(1 - level).
+pub fn tail_levels() -> Vec<f64> {
+    (0..=60).map(|step| 1.0 - 10_f64.powf(-1.0 - f64::from(step) / 20.0)).collect()
+}

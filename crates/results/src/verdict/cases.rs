@@ -1,0 +1,76 @@
+//! Several cases: the answer in each, and over all.
+
+use selvedge_units::words::all_of;
+
+use super::{Answer, Verdict, verdict};
+use crate::Summary;
+
+/// The answer in each case, one sentence after the other.
+pub(super) fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
+    let in_case = |case: Option<&str>| {
+        let series = summary.series.iter().filter(|series| series.case.as_deref() == case);
+        verdict(&Summary { series: series.cloned().collect(), ..summary.clone() })
+    };
+    let verdicts: Vec<Verdict> = cases.iter().map(|&case| in_case(case)).collect();
+    let (answer, lead) = in_all(&verdicts);
+    let sentences: Vec<String> = if cases.len() > FEW {
+        answers_alone(cases, &verdicts)
+    } else {
+        let sentence = |(case, verdict): (&Option<&str>, &Verdict)| match case {
+            Some(case) => format!("{case}: {}", verdict.sentence),
+            None => verdict.sentence.clone(),
+        };
+        cases.iter().zip(&verdicts).map(sentence).collect()
+    };
+    Verdict { answer, sentence: format!("{lead}{}", sentences.join(" ")), ..Verdict::default() }
+}
+
+/// The answer over all cases, and with which words a sentence begins where it is that of some only. Cases that do not
+/// tell contradict nobody.
+fn in_all(verdicts: &[Verdict]) -> (Answer, &'static str) {
+    let is_known = |answer: Answer| !matches!(answer, Answer::Undecided | Answer::NotAsked);
+    let all = verdicts.iter().map(|verdict| verdict.answer);
+    let first = all.clone().next().unwrap_or_default();
+    if all.clone().all(|answer| answer == first) {
+        return (first, "");
+    }
+    let known: Vec<Answer> = all.filter(|&answer| is_known(answer)).collect();
+    match known.first() {
+        None => (Answer::Undecided, ""),
+        Some(Answer::No) if known.iter().all(|answer| *answer == Answer::No) => {
+            (Answer::No, "No, as far as the intervals tell. ")
+        }
+        Some(Answer::Yes) if known.iter().all(|answer| *answer == Answer::Yes) => {
+            (Answer::Yes, "Yes, as far as the intervals tell. ")
+        }
+        Some(_) => (Answer::Depends, ""),
+    }
+}
+
+/// Of so many cases each gets a sentence of its own; more would be no headline.
+const FEW: usize = 2;
+
+/// Which answer holds where: "PFC is not needed at 0.1 % and 1 %."
+fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
+    // "at 0.1 %", "with small buffers".
+    let are_numbers = cases.iter().flatten().all(|case| case.starts_with(|first: char| first.is_ascii_digit()));
+    let preposition = if are_numbers { "at" } else { "with" };
+    let tell = |(answer, text): (Answer, &str)| {
+        let at = cases.iter().zip(verdicts).filter(|(_, verdict)| verdict.answer == answer);
+        let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
+        let place = match answer {
+            _ if names.len() < cases.len() => format!(" {preposition} {}", all_of(&names)),
+            Answer::No | Answer::Undecided | Answer::NotAsked => format!(" in any case: {}", all_of(&names)),
+            _ => format!(" in every case: {}", all_of(&names)),
+        };
+        (!names.is_empty()).then(|| format!("{text}{place}."))
+    };
+    let answers = [
+        (Answer::No, "PFC is not needed"),
+        (Answer::Yes, "PFC is needed"),
+        (Answer::Depends, "It depends on the measure"),
+        (Answer::Undecided, "The intervals do not tell"),
+        (Answer::NotAsked, "PFC is not compared"),
+    ];
+    answers.into_iter().filter_map(tell).collect()
+}

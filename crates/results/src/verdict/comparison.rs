@@ -1,0 +1,111 @@
+//! Which of several series is best, and how two relate: numbers alone.
+
+use super::wording::Wording;
+use crate::stall::trails;
+use crate::traits::Compared;
+use crate::{Estimate, SeriesSummary};
+
+/// The healthy series of least average FCT, or completion time of groups. Of several workloads it is the geometric
+/// mean: none counts for more because it takes longer.
+pub(super) fn best<'a>(series: &[&'a SeriesSummary], wording: &Wording) -> Option<&'a SeriesSummary> {
+    let time = |series: &SeriesSummary| -> f64 {
+        let means = decisive(series, series).into_iter().map(|metric| series.metric(&metric.metric)?.mean);
+        means.map(|mean| mean.map_or(f64::INFINITY, f64::ln)).sum()
+    };
+    let healthy = series.iter().copied().filter(|series| wording.stall(series).is_none());
+    healthy.min_by(|a, b| time(a).total_cmp(&time(b)))
+}
+
+/// The best of the series of which the others, all stalled, leave clearly more unfinished.
+pub(super) fn best_against<'a>(
+    series: &[&'a SeriesSummary],
+    stalled: &[&SeriesSummary],
+    wording: &Wording,
+) -> Option<&'a SeriesSummary> {
+    let is_ahead = |one: &&SeriesSummary| stalled.iter().all(|other| trails(other, one, wording.ignores_seeds));
+    let ahead: Vec<&SeriesSummary> = series.iter().copied().filter(is_ahead).collect();
+    best(&ahead, wording).or_else(|| best(series, wording))
+}
+
+/// The metrics that decide between two series: of several workloads those of which either has measured any group.
+pub(super) fn decisive(of: &SeriesSummary, to: &SeriesSummary) -> Vec<Compared> {
+    let all: Vec<Compared> = to.traits.decisive().collect();
+    let is_measured = |metric: &Compared| {
+        let measured =
+            |series: &SeriesSummary| series.taken_over(&metric.metric).is_some_and(|over| over.measured > 0.0);
+        measured(of) || measured(to)
+    };
+    if all.len() > 1 { all.into_iter().filter(is_measured).collect() } else { all }
+}
+
+/// How one series relates to another over the compared metrics.
+pub(super) enum Relation {
+    /// In these of the metrics that decide, the others being the same; if all are, in one of the others.
+    Larger(Vec<Compared>),
+    /// See [`Self::Larger`].
+    Smaller(Vec<Compared>),
+    Same,
+    /// In this one of the metrics that decide.
+    Open(Compared),
+    Contradictory {
+        larger: Compared,
+        smaller: Compared,
+    },
+}
+
+pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary) -> Relation {
+    let deciding = decisive(of, to);
+    let others = to.traits.compared().into_iter().filter(|metric| metric.completes.is_none());
+    let signed = |metrics: Vec<Compared>| -> Vec<(Compared, Sign)> {
+        metrics.into_iter().map(|metric| (metric.clone(), sign(&ratio(of, to, &metric)))).collect()
+    };
+    let (deciding, others) = (signed(deciding), signed(others.collect()));
+    let with = |all: &[(Compared, Sign)], wanted| -> Vec<Compared> {
+        all.iter().filter(|(_, sign)| *sign == wanted).map(|(metric, _)| metric.clone()).collect()
+    };
+    let first = |wanted| with(&deciding, wanted).into_iter().chain(with(&others, wanted)).next();
+    if let (Some(larger), Some(smaller)) = (first(Sign::Larger), first(Sign::Smaller)) {
+        return Relation::Contradictory { larger, smaller };
+    }
+    if let Some(open) = with(&deciding, Sign::Open).into_iter().next() {
+        return Relation::Open(open);
+    }
+    // Where those that decide are the same, let the others speak, if they have something to say.
+    let telling = |wanted| match with(&deciding, wanted) {
+        none if none.is_empty() => first(wanted).into_iter().collect(),
+        some => some,
+    };
+    match (telling(Sign::Larger), telling(Sign::Smaller)) {
+        (larger, _) if !larger.is_empty() => Relation::Larger(larger),
+        (_, smaller) if !smaller.is_empty() => Relation::Smaller(smaller),
+        _ => Relation::Same,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Larger,
+    Smaller,
+    Same,
+    Open,
+}
+
+fn sign(ratio: &Estimate) -> Sign {
+    match ratio.ci95 {
+        None => Sign::Open,
+        Some([low, high]) if low > 1.0 / SAME && high < SAME => Sign::Same,
+        Some([low, _]) if low > 1.0 => Sign::Larger,
+        Some([_, high]) if high < 1.0 => Sign::Smaller,
+        Some(_) => Sign::Open,
+    }
+}
+
+/// Ratios within this factor of 1 are the same for anyone who designs a network.
+const SAME: f64 = 1.05;
+
+pub(super) fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &Compared) -> Estimate {
+    match (of.metric(&metric.metric), to.metric(&metric.metric)) {
+        (Some(of), Some(to)) => Estimate::of_ratio(of, to),
+        _ => Estimate::default(),
+    }
+}

@@ -1,0 +1,119 @@
+//! "Do I need PFC?", answered in one sentence.
+//!
+//! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or when more than 1 %
+//!    of its measured flows, or of those of one of its workloads, never do. Where the best of the others leaves some
+//!    unfinished, too, that must be clearly more than there: the paired differences of the shares have a 95 % interval
+//!    above 0, or, without an interval, the share is several times the other. A stalled series cannot win; its
+//!    completion times are those of the lucky flows. Every one is named, and every other one beyond 1 %.
+//! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
+//! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
+//!    FCT. A ratio is *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or
+//!    *smaller* when the interval excludes 1, else *open*. When the metrics contradict each other the
+//!    answer is that it depends; otherwise average FCT decides.
+//! 4. PFC is needed when the best series with it beats the best without. When they are the same or
+//!    the one without wins, it is not.
+//!
+//! Where there are jobs, or nothing but incasts, all-to-alls and jobs, their completion time takes the place of all
+//! three metrics, and they that of flows. Where several workloads have such groups, each has its own completion time,
+//! and all decide: best is least geometric mean, and what is open for one of them is open.
+
+mod cases;
+mod comparison;
+mod sentence;
+mod wording;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::cases::by_case;
+use self::comparison::{best, best_against, decisive, ratio};
+use self::sentence::{compare, lost_by, not_asked, stalled_rest, stalls};
+use self::wording::Wording;
+use crate::{Estimate, SeriesSummary, Summary};
+
+/// The answer of a study.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The answer in a word.
+    pub answer: Answer,
+    /// The answer in a sentence.
+    pub sentence: String,
+    /// Name of the best series without PFC, if any completes its flows.
+    pub best_without: Option<String>,
+    /// Name of the best series with PFC, if any completes its flows.
+    pub best_with: Option<String>,
+    /// Average FCT, or what else decides, of the best with PFC over the best without, paired by seed; null where
+    /// several workloads decide.
+    pub with_over_without: Option<Estimate>,
+}
+
+/// Whether PFC is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Something without PFC is as good or better.
+    No,
+    /// With PFC is better, or nothing works without.
+    Yes,
+    /// The metrics contradict each other.
+    Depends,
+    /// The intervals do not tell.
+    Undecided,
+    /// The study does not ask the question.
+    #[default]
+    NotAsked,
+}
+
+/// Answers from the numbers and the declared traits; never from names.
+pub fn verdict(summary: &Summary) -> Verdict {
+    let cases = summary.cases();
+    if cases.len() > 1 {
+        return by_case(summary, &cases);
+    }
+    let (with, without): (Vec<_>, Vec<_>) = summary.series.iter().partition(|series| series.traits.pfc);
+    let wording = Wording::new(summary);
+    if with.is_empty() || without.is_empty() {
+        return not_asked(summary, &wording);
+    }
+    let (best_without, best_with) = match (best(&without, &wording), best(&with, &wording)) {
+        (Some(_), None) => (best_against(&without, &with, &wording), None),
+        (None, Some(_)) => (None, best_against(&with, &without, &wording)),
+        both => both,
+    };
+    let all: Vec<&SeriesSummary> = summary.series.iter().collect();
+    let (answer, sentence, ratio) = match (best_without, best_with) {
+        (None, None) => (
+            Answer::Undecided,
+            format!(
+                "Undecided: {}; nothing here completes its {}.",
+                stalls(&all, &wording),
+                summary.series[0].traits.awaited()
+            ),
+            None,
+        ),
+        (Some(winner), None) => {
+            let rest = stalled_rest(&without, &wording);
+            (Answer::No, format!("No: {}, while {}{rest}.", stalls(&with, &wording), wording.completes(winner)), None)
+        }
+        (None, Some(winner)) => {
+            let rest = stalled_rest(&with, &wording);
+            (
+                Answer::Yes,
+                format!("Yes: {}, while {}{rest}.", stalls(&without, &wording), wording.completes(winner)),
+                None,
+            )
+        }
+        (Some(lossy), Some(lossless)) => {
+            let (answer, clauses) = compare(&with, without.len() > 1, lossy, lossless, &wording);
+            let only = match &decisive(lossless, lossy)[..] {
+                [metric] => Some(ratio(lossless, lossy, metric)),
+                _ => None,
+            };
+            let rest = stalled_rest(&all, &wording);
+            let less = lost_by(lossy, lossless, &wording) + &lost_by(lossless, lossy, &wording);
+            (answer, format!("{clauses}{rest}{less}.{}", wording.remark()), only)
+        }
+    };
+    let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
+    Verdict { answer, sentence, best_without: name(best_without), best_with: name(best_with), with_over_without: ratio }
+}

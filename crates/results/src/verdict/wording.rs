@@ -1,0 +1,215 @@
+//! What series are called, and how their metrics and ratios are spoken of.
+
+use selvedge_units::words::all_of;
+
+use super::comparison::{decisive, ratio};
+use crate::metric::Unit;
+use crate::number::{Scale, digits};
+use crate::stall::{Stall, stall, unfinished};
+use crate::traits::Compared;
+use crate::{Estimate, SeriesSummary, Summary};
+
+/// How sentences speak of a study.
+pub(super) struct Wording {
+    /// What series are called: by their traits where those tell them apart, else by name.
+    by_name: Vec<(String, String)>,
+    /// Whether seeds make no difference: then intervals say nothing.
+    pub(super) ignores_seeds: bool,
+    /// What some leave unfinished, by name.
+    stalls: Vec<(String, Stall)>,
+}
+
+impl Wording {
+    pub(super) fn new(summary: &Summary) -> Self {
+        let series = &summary.series;
+        let one_congestion = series.windows(2).all(|pair| pair[0].traits.congestion == pair[1].traits.congestion);
+        let describe = |series: &SeriesSummary| {
+            let traits = &series.traits;
+            let congestion = match traits.congestion.as_str() {
+                "" | "none" => String::new(),
+                _ if one_congestion => String::new(),
+                other => format!(" + {}", title(other)),
+            };
+            let pfc = if traits.pfc { "with" } else { "without" };
+            format!("{}{congestion} {pfc} PFC", title(&traits.recovery))
+        };
+        let mut by_name: Vec<_> = series.iter().map(|series| (series.name.clone(), describe(series))).collect();
+        let clash =
+            |at: usize| by_name.iter().enumerate().any(|(other, (_, label))| other != at && *label == by_name[at].1);
+        if (0..by_name.len()).any(clash) {
+            for ((_, label), series) in by_name.iter_mut().zip(series) {
+                let pfc = if series.traits.pfc { "with" } else { "without" };
+                *label = format!("\"{}\" ({pfc} PFC)", series.series);
+            }
+        }
+        let ignores_seeds = summary.ignores_seeds();
+        let stalled = |one: &SeriesSummary| Some((one.name.clone(), stall(one, series, ignores_seeds)?));
+        let stalls = series.iter().filter_map(stalled).collect();
+        Self { by_name, ignores_seeds, stalls }
+    }
+
+    pub(super) fn of<'a>(&'a self, series: &'a SeriesSummary) -> &'a str {
+        self.by_name.iter().find(|(name, _)| *name == series.name).map_or(&series.name, |(_, label)| label)
+    }
+
+    fn found(&self, series: &SeriesSummary) -> Option<&Stall> {
+        self.stalls.iter().find(|(name, _)| *name == series.name).map(|(_, stall)| stall)
+    }
+
+    /// Why a series cannot win, to follow its name; `None` if it can.
+    pub(super) fn stall(&self, series: &SeriesSummary) -> Option<&str> {
+        match self.found(series)? {
+            Stall::Stalled(clause) => Some(clause),
+            Stall::Alike { .. } => None,
+        }
+    }
+
+    /// What a series leaves unfinished that may still win: a clause that ends a sentence.
+    pub(super) fn alike(&self, series: &SeriesSummary) -> Option<String> {
+        let Stall::Alike { clause, rival, rival_leaves } = self.found(series)? else { return None };
+        let of_rival = self.by_name.iter().find(|(name, _)| name == rival).map_or(rival, |(_, label)| label);
+        Some(format!("; {} {clause}, not clearly more than {of_rival} ({rival_leaves})", self.of(series)))
+    }
+
+    /// "IRN without PFC completes its flows", if that is so.
+    pub(super) fn completes(&self, series: &SeriesSummary) -> String {
+        let what = unfinished(series).unwrap_or_else(|| format!("completes its {}", series.traits.awaited()));
+        format!("{} {what}", self.of(series))
+    }
+
+    /// How fast a series by itself is: "flows in 1.62 times the ideal time on average".
+    pub(super) fn pace(&self, series: &SeriesSummary) -> Option<String> {
+        if !series.traits.goes_by_groups() {
+            let slowdown = series.metric("slowdown_mean").filter(|slowdown| slowdown.mean.is_some())?;
+            return Some(format!(
+                "flows in {} times the ideal time on average{}",
+                number(slowdown),
+                self.known_bracket(slowdown)
+            ));
+        }
+        let metrics = decisive(series, series);
+        let time = |metric: &Compared| {
+            let time = series.metric(&metric.metric).cloned().unwrap_or_default();
+            let scale = Scale::of(Unit::Us, time.mean.unwrap_or_default());
+            let [mean, low, high] = [time.mean, time.ci95.map(|ci| ci[0]), time.ci95.map(|ci| ci[1])]
+                .map(|value| value.map_or("-".into(), |value| digits(value * scale.factor, 4)));
+            let is_known = time.ci95.is_some() && !self.ignores_seeds;
+            let interval = if is_known { format!(" (95 % CI {low}-{high})") } else { String::new() };
+            format!("{} in {mean} {}{interval}", what_completes(metric), scale.unit)
+        };
+        let is_known =
+            metrics.iter().any(|metric| series.metric(&metric.metric).is_some_and(|time| time.mean.is_some()));
+        is_known.then(|| format!("{} on average", each(&metrics, time)))
+    }
+
+    /// What the better of two does in these metrics.
+    pub(super) fn gain(&self, metrics: &[Compared], better: &SeriesSummary, worse: &SeriesSummary) -> String {
+        let part = |metric: &Compared| {
+            let ratio = ratio(worse, better, metric);
+            (number(&ratio), self.bracket(&ratio))
+        };
+        match metrics {
+            [metric] if metric.completes.is_none() => {
+                let (number, interval) = part(metric);
+                let title = with_article(&metric.title);
+                format!("has the same average FCT (within 5 %) and {title} {number}x lower{interval}")
+            }
+            _ => {
+                let faster = |metric: &Compared| {
+                    let (number, interval) = part(metric);
+                    format!("{} {number}x faster{interval}", what_completes(metric))
+                };
+                format!("completes {}", each(metrics, faster))
+            }
+        }
+    }
+
+    /// What both complete equally fast, where they differ in `metrics` only.
+    pub(super) fn same_rest(&self, metrics: &[Compared], of: &SeriesSummary, to: &SeriesSummary) -> String {
+        let mut rest = decisive(of, to);
+        rest.retain(|metric| !metrics.contains(metric));
+        if rest.is_empty() || metrics[0].completes.is_none() {
+            return String::new();
+        }
+        let how_alike = each(&rest, |metric| self.interval(&ratio(of, to, metric)));
+        format!("; {} take as long, within 5 % ({how_alike})", each(&rest, what_completes))
+    }
+
+    /// " (95 % CI 1.07-1.09)"; nothing where seeds make no difference.
+    pub(super) fn bracket(&self, estimate: &Estimate) -> String {
+        if self.ignores_seeds { String::new() } else { format!(" ({})", self.interval(estimate)) }
+    }
+
+    /// The same; nothing for one seed, too.
+    fn known_bracket(&self, estimate: &Estimate) -> String {
+        estimate.ci95.map_or(String::new(), |_| self.bracket(estimate))
+    }
+
+    /// "95 % CI 1.07-1.09"; where seeds make no difference, what is to be known about.
+    pub(super) fn interval(&self, estimate: &Estimate) -> String {
+        let decimals = estimate.mean.map_or(2, decimals);
+        match estimate.ci95 {
+            _ if self.ignores_seeds => format!("a factor of {}", number(estimate)),
+            Some([low, high]) => format!("95 % CI {low:.decimals$}-{high:.decimals$}"),
+            None => "no interval".into(),
+        }
+    }
+
+    pub(super) fn with_interval(&self, estimate: &Estimate) -> String {
+        format!("{}{}", number(estimate), self.bracket(estimate))
+    }
+
+    pub(super) fn with_known_interval(&self, estimate: &Estimate) -> String {
+        format!("{}{}", number(estimate), self.known_bracket(estimate))
+    }
+
+    /// What to know about intervals that are not there.
+    pub(super) fn remark(&self) -> &'static str {
+        if self.ignores_seeds { " Nothing here depends on the seed." } else { "" }
+    }
+}
+
+/// The usual spelling of a registry name.
+fn title(name: &str) -> String {
+    match name {
+        "go-back-n" => "RoCE (go-back-N)".into(),
+        "new-reno" => "NewReno".into(),
+        "timely" => "TIMELY".into(),
+        "swift" => "Swift".into(),
+        "netrt" => "NetRT".into(),
+        "irn" | "melo" | "eqds" | "ndp" | "tcp" | "mptcp" | "dcqcn" | "dctcp" | "aimd" | "hpcc" | "cubic" | "lia" => {
+            name.to_uppercase()
+        }
+        other => other.into(),
+    }
+}
+
+pub(super) fn number(estimate: &Estimate) -> String {
+    estimate.mean.map_or("unknown".into(), |mean| format!("{mean:.*}", decimals(mean)))
+}
+
+/// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.
+fn decimals(mean: f64) -> usize {
+    match mean {
+        ..2.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    }
+}
+
+/// What completes where this metric decides.
+pub(super) fn what_completes(metric: &Compared) -> String {
+    metric.completes.clone().unwrap_or_default()
+}
+
+/// What there is to tell of each metric: "a, b and c".
+pub(super) fn each(metrics: &[Compared], tell: impl Fn(&Compared) -> String) -> String {
+    let parts: Vec<String> = metrics.iter().map(tell).collect();
+    all_of(&parts)
+}
+
+/// "an average slowdown", "a 99th percentile FCT".
+fn with_article(title: &str) -> String {
+    let article = if title.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {title}")
+}

@@ -1,0 +1,153 @@
+//! Buffers of switches.
+
+use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, Trimming};
+use selvedge_sim::topology::Link;
+use selvedge_units::{Bytes, Duration, Setting};
+
+use super::Finding;
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+pub(super) fn check(scenario: &Scenario, network: &Network) -> Result<(), Finding> {
+    let nic = &scenario.nic;
+    let frame = nic.payload(&scenario.transport) + nic.data_header(&scenario.transport);
+    let room = match &scenario.switch.buffer {
+        BufferConfig::InputQueued(buffer) => match least_room(buffer, network) {
+            Some(room) => ("switch.buffer.input-queued.per-port", room),
+            None => return Ok(()),
+        },
+        BufferConfig::SharedBuffer(buffer) => {
+            for (key, alpha) in [
+                ("switch.buffer.shared-buffer.egress-alpha", buffer.egress_alpha),
+                ("switch.buffer.shared-buffer.ingress-alpha", buffer.ingress_alpha),
+            ] {
+                if !(alpha > 0.0 && alpha.is_finite()) {
+                    return Err(Finding::new(key, format!("{alpha} leaves queues no room; give a number above 0")));
+                }
+            }
+            ("switch.buffer.shared-buffer.total", buffer.total)
+        }
+        BufferConfig::Trimming(trimming) => {
+            check_trimming(scenario, trimming)?;
+            ("switch.buffer.trimming.packets", frame * u64::from(trimming.packets))
+        }
+        BufferConfig::FairQueued(fair) => {
+            check_fair(scenario, fair)?;
+            match fair.per_port.resolve(|| None) {
+                Some(room) => ("switch.buffer.fair-queued.per-port", room),
+                None => return Ok(()),
+            }
+        }
+    };
+    if room.1 < frame {
+        return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
+    }
+    let data = scenario.switch.data_priorities(nic, scenario.beside.as_ref(), &[]);
+    if network.longest_queueing(&scenario.switch.buffer, frame, nic.gap, &data) > LONGEST_QUEUEING {
+        let message = format!(
+            "a switch full of packets for its slowest link takes more than {} days to send them: give less, or faster \
+             links (the slowest has {})",
+            LONGEST_QUEUEING.as_secs_f64() as u64 / 86_400,
+            network.slowest_link()
+        );
+        return Err(Finding::new(room.0, message));
+    }
+    Ok(())
+}
+
+fn check_fair(scenario: &Scenario, fair: &FairQueued) -> Result<(), Finding> {
+    let key = |name: &str| format!("switch.buffer.fair-queued.{name}");
+    if !(1..=65_536).contains(&fair.queues) {
+        return Err(Finding::new(&key("queues"), format!("{} is out of range: give 1 to 65536", fair.queues)));
+    }
+    if fair.quantum.resolve(|| None).is_none_or(|quantum| quantum < Bytes::new(64)) {
+        return Err(Finding::new(&key("quantum"), "a turn of less than 64B sends nothing; give more, or \"auto\""));
+    }
+    let frame = scenario.nic.payload(&scenario.transport) + scenario.nic.data_header(&scenario.transport);
+    if let Setting::Value(room) = fair.per_flow
+        && room < frame
+    {
+        let message = format!("{room} does not hold one frame of {frame}; give more, or \"off\"");
+        return Err(Finding::new(&key("per-flow"), message));
+    }
+    if scenario.switch.pfc.enabled {
+        let message =
+            "fair queues (switch.buffer.fair-queued) do not pause; set false, or give switches another buffer";
+        return Err(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+fn check_trimming(scenario: &Scenario, trimming: &Trimming) -> Result<(), Finding> {
+    let key = |name: &str| format!("switch.buffer.trimming.{name}");
+    if trimming.packets == 0 {
+        return Err(Finding::new(&key("packets"), "a queue of nothing trims everything; give at least 1 packet"));
+    }
+    if let Setting::Value(room) = trimming.headers
+        && room < Trimming::HEADER
+    {
+        let message = format!("{room} does not hold one header of {}; give more", Trimming::HEADER);
+        return Err(Finding::new(&key("headers"), message));
+    }
+    if trimming.headers_per_data == Setting::Value(0) {
+        return Err(Finding::new(&key("headers-per-data"), "headers would never be sent; give 1 or more, or \"off\""));
+    }
+    let (class, data) = (trimming.header_class, scenario.nic.data_class);
+    if class > 7 || class <= data {
+        let message = format!("{class} is not above the class of data (nic.data-class), {data}, and at most 7");
+        return Err(Finding::new(&key("header-class"), message));
+    }
+    if scenario.switch.pfc.enabled {
+        let message =
+            "switches that trim (switch.buffer.trimming) do not pause; set false, or give them another buffer";
+        return Err(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+/// The smallest buffer of any port, if they have limits.
+pub(super) fn least_room(buffer: &InputQueued, network: &Network) -> Option<Bytes> {
+    buffer.per_port.resolve(|| network.own_buffers().flatten().min())
+}
+
+/// Checks the buffers that several lossless priorities have beside each other; returns what a person should know.
+pub(super) fn check_accounts(
+    scenario: &Scenario,
+    network: &Network,
+    priorities: &[u8],
+) -> Result<Option<Finding>, Finding> {
+    let pfc = &scenario.switch.pfc;
+    let lossless = priorities.iter().filter(|&priority| pfc.enabled && pfc.classes.contains(priority)).count() as u64;
+    match &scenario.switch.buffer {
+        BufferConfig::SharedBuffer(shared) => {
+            let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
+            let headroom = |link: &&Link| pfc.headroom_on(link.rate, link.delay, &wire);
+            let of_switch = |links: Vec<&Link>| links.iter().map(headroom).sum::<Bytes>() * lossless;
+            let reserved = network.links_of_switches().map(of_switch).max().unwrap_or_default();
+            if reserved >= shared.total {
+                let total = shared.total;
+                let all = format!(
+                    "headroom of all ports, for each lossless priority in use ({lossless}), takes {reserved} of a switch, \
+                     which is all of its {total}"
+                );
+                if pfc.headroom == Setting::Auto {
+                    return Err(Finding::new("switch.buffer.shared-buffer.total", format!("{all}; give more")));
+                }
+                let message = format!("{all} (switch.buffer.shared-buffer.total); give less headroom or more buffer");
+                return Err(Finding::new("switch.pfc.headroom", message));
+            }
+            Ok(None)
+        }
+        BufferConfig::InputQueued(_) if lossless > 1 => {
+            let message = format!(
+                "{lossless} lossless priorities are in use, and each has per-port of its own at every input; without PFC all \
+                 share it"
+            );
+            Ok(Some(Finding::new("switch.buffer.input-queued.per-port", message)))
+        }
+        BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => Ok(None),
+    }
+}
+
+/// Timeouts follow from it, and several in a row are times that can be counted.
+const LONGEST_QUEUEING: Duration = Duration::from_ps(Duration::MAX.as_ps() / 64);

@@ -1,0 +1,49 @@
+//! Frames and classes of NICs.
+
+use selvedge_units::Bytes;
+
+use super::Finding;
+use crate::scenario::Scenario;
+
+/// Frames of sizes that exist. Before the scenario is resolved: "auto" adds them up.
+pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
+    let nic = &scenario.nic;
+    if !(SMALLEST_MTU..=LARGEST_MTU).contains(&nic.mtu) {
+        let message = format!("{} is out of range: a packet carries {SMALLEST_MTU} to {LARGEST_MTU}", nic.mtu);
+        return Err(Finding::new("nic.mtu", message));
+    }
+    for (key, value, most) in [
+        ("nic.header", nic.header, Bytes::new(1_000)),
+        ("nic.ack-frame", nic.ack_frame, Bytes::new(1_000)),
+        ("nic.cnp-frame", nic.cnp_frame, Bytes::new(1_000)),
+        ("nic.gap", nic.gap, Bytes::new(1_000)),
+    ] {
+        if value > most {
+            return Err(Finding::new(key, format!("{value} is out of range: at most {most}")));
+        }
+    }
+    if nic.qp_burst == 0 {
+        return Err(Finding::new("nic.qp-burst", "a queue pair's turn is at least one packet; give 1 or more"));
+    }
+    if nic.ack_frame.is_zero() {
+        return Err(Finding::new("nic.ack-frame", "an acknowledgement takes some bytes; 66B with RoCE's headers"));
+    }
+    if nic.cnp_frame.is_zero() {
+        return Err(Finding::new(
+            "nic.cnp-frame",
+            "a congestion notification takes some bytes; 78B with RoCE's headers",
+        ));
+    }
+    let classes =
+        [("nic.data-class", nic.data_class), ("nic.ack-class", nic.ack_class), ("nic.cnp-class", nic.cnp_class)];
+    for (key, class) in classes {
+        if class > 7 {
+            return Err(Finding::new(key, format!("{class} is not a traffic class: they are 0 to 7")));
+        }
+    }
+    Ok(())
+}
+
+const SMALLEST_MTU: Bytes = Bytes::new(64);
+
+const LARGEST_MTU: Bytes = Bytes::new(9_000);

@@ -1,0 +1,60 @@
+//! Traffic on a network: what it is like together, when it starts, and whether its samples can be kept.
+
+use selvedge_sim::topology::Graph;
+use selvedge_sim::workload::WorkloadSummary;
+use selvedge_units::{Duration, Setting};
+
+use super::Finding;
+use super::arrivals::{check_arrivals, check_begin, check_repeats, check_window};
+use super::buffer::check_accounts;
+use super::priorities::check_priorities;
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+/// What a person should know about traffic on a network although it can run.
+pub(crate) fn check_traffic(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &[WorkloadSummary],
+) -> Result<Vec<Finding>, Finding> {
+    let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
+    let mut findings = check_repeats(&scenario.workload, workloads, scenario.stop.flows);
+    findings.extend(check_priorities(scenario, &priorities, workloads)?);
+    findings.extend(check_accounts(scenario, network, &priorities)?);
+    Ok(findings)
+}
+
+/// Over how long a time flows start, or may; checked.
+pub(crate) fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Result<Duration, Finding> {
+    let (begin, stop) = (first_start(workloads), scenario.stop.time);
+    check_begin(begin, stop, &scenario.measure)?;
+    check_arrivals(workloads, stop)?;
+    check_window(workloads, stop, &scenario.measure)?;
+    let last = workloads.iter().filter_map(|workload| workload.duration).max().unwrap_or_default();
+    let starts = last.saturating_sub(begin);
+    Ok(match stop.map(|end| end.saturating_sub(begin)) {
+        Some(end) if starts.is_zero() => end,
+        Some(end) => end.min(starts),
+        None => starts,
+    })
+}
+
+/// No flow of these workloads starts before this.
+pub(crate) fn first_start(workloads: &[WorkloadSummary]) -> Duration {
+    workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
+}
+
+/// Whether the samples of one run, whose flows start over `span`, fit on a disk.
+pub(crate) fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {
+    let Setting::Value(interval) = scenario.sample else { return Ok(()) };
+    let (samples, ports) = (span.as_ps() / interval.as_ps().max(1), 2 * graph.links.len() as u64);
+    let rows = samples.saturating_mul(ports);
+    if rows <= MOST_SAMPLES {
+        return Ok(());
+    }
+    let least = Duration::from_us((span.as_ps().saturating_mul(ports) / MOST_SAMPLES).div_ceil(1_000_000));
+    Err(format!("{samples} samples of {ports} ports are too many to keep: give at least \"{least}\", or \"off\""))
+}
+
+/// Rows of one run, a few bytes each.
+const MOST_SAMPLES: u64 = 1_000_000_000;

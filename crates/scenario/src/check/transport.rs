@@ -1,0 +1,137 @@
+//! Transports and their congestion controls.
+
+use selvedge_sim::Beside;
+use selvedge_sim::config::BufferConfig;
+use selvedge_transport::congestion::fixed::FixedConfig;
+use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
+use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::{CongestionConfig, Scheme, SettingError, Tuning};
+use selvedge_units::{Bytes, Setting};
+
+use super::Finding;
+use super::eqds::{self, control_behind_data};
+use crate::network::Network;
+use crate::scenario::Scenario;
+
+pub(super) fn check(
+    series: &str,
+    scenario: &Scenario,
+    network: &Network,
+    warnings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    let transport = &scenario.transport;
+    check_beside(series, scenario, warnings)?;
+    if let Some(eqds) = &transport.eqds {
+        eqds::check(scenario, eqds, warnings)?;
+    }
+    if let Some(tcp) = &transport.tcp {
+        return check_tcp(scenario, tcp, "transport.tcp", warnings);
+    }
+    if let Some(ndp) = &transport.ndp {
+        return check_ndp(scenario, ndp, warnings);
+    }
+    if transport.is_rdma() { check_rdma(scenario, network, warnings) } else { Ok(()) }
+}
+
+/// `[beside]`: TCP that shares the network.
+fn check_beside(series: &str, scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let Some(Beside { tcp, class, .. }) = &scenario.beside else { return Ok(()) };
+    if let Some(class) = class.filter(|&class| class > 7) {
+        let message = format!("{class} is not a priority: they are 0 to 7");
+        return Err(Finding::new("beside.class", message));
+    }
+    check_tcp(scenario, tcp, "beside.tcp", warnings)?;
+    if scenario.transport.tcp.is_some() {
+        warnings.push(one_tcp(series, class));
+    }
+    Ok(())
+}
+
+/// `[beside]` where the others speak TCP, too.
+fn one_tcp(series: &str, class: &Option<u8>) -> Finding {
+    let priority = class.map_or(String::new(), |class| format!(", at priority {class} (beside.class)"));
+    let message = format!(
+        "in series \"{series}\" all workloads speak TCP as transport.tcp says{priority}: beside.tcp counts for nothing; \
+         leave the series out, or write under transport.tcp what is to count"
+    );
+    Finding::new("beside", message)
+}
+
+/// Any loss recovery with any congestion control.
+fn check_rdma(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let transport = &scenario.transport;
+    let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
+    let of = |role: &str, name: &str, error: SettingError| {
+        Finding::new(&format!("transport.{role}.{name}.{}", error.key), error.message)
+    };
+    transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
+    transport.congestion.check().map_err(|error| of("congestion", congestion, error))?;
+    if let CongestionConfig::Fixed(FixedConfig { window: Setting::Off, rate: Setting::Off }) = transport.congestion {
+        let message = "neither a window nor a rate is given, so that nothing is limited: give one, or \"auto\"";
+        warnings.push(Finding::new("transport.congestion.fixed.window", message));
+    }
+    let needs = transport.congestion.needs();
+    if needs.acks && !transport.recovery.acknowledges() {
+        let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
+        return Err(Finding::new(&format!("transport.recovery.{recovery}.acks"), message));
+    }
+    if needs.telemetry {
+        check_telemetry(scenario, network, warnings)?;
+    }
+    if needs.losses && scenario.switch.pfc.enabled {
+        let message =
+            format!("{congestion} hears of congestion by losses alone, and PFC prevents them: it never slows down");
+        warnings.push(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+fn check_ndp(scenario: &Scenario, ndp: &NdpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
+    let BufferConfig::Trimming(trimming) = scenario.switch.buffer else {
+        let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
+        return Err(Finding::new("switch.buffer", message));
+    };
+    warnings.extend(control_behind_data(scenario, &trimming));
+    Ok(())
+}
+
+fn check_telemetry(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let congestion = scenario.transport.congestion;
+    let (switches, most) = (network.longest().links - 1, MOST_SWITCHES as u32);
+    if switches > most {
+        let message = format!("telemetry of {switches} switches on the longest path has no room; it has for {most}");
+        return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
+    }
+    let takes = Bytes::new(2 + 8 * u64::from(switches));
+    if congestion.extra_header() < takes {
+        let message = format!(
+            "telemetry of {switches} switches takes {takes} on the wire, and {} are counted",
+            congestion.extra_header()
+        );
+        warnings.push(Finding::new(&format!("transport.congestion.{}.header", congestion.name()), message));
+    }
+    Ok(())
+}
+
+fn check_tcp(scenario: &Scenario, tcp: &TcpConfig, place: &str, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let of = |error: SettingError| Finding::new(&format!("{place}.{}", error.key), error.message);
+    tcp.check().map_err(of)?;
+    if let Setting::Value(mss) = tcp.mss
+        && mss > scenario.nic.mtu
+    {
+        let message = format!("{mss} is more than a packet carries, {}; give less, or raise nic.mtu", scenario.nic.mtu);
+        return Err(Finding::new(&format!("{place}.mss"), message));
+    }
+    if let (Setting::Value(delay), Setting::Value(rto)) = (tcp.delayed_ack, tcp.min_rto)
+        && delay >= rto
+    {
+        let message = format!(
+            "an acknowledgement may wait {delay}, as long as the shortest timeout, {rto}: \
+                               expect timeouts for nothing; give less, or \"off\""
+        );
+        warnings.push(Finding::new(&format!("{place}.delayed-ack"), message));
+    }
+    Ok(())
+}

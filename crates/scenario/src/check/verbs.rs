@@ -1,0 +1,32 @@
+//! RDMA applications.
+
+use selvedge_sim::ConfigError;
+use selvedge_transport::{CongestionConfig, RecoveryConfig};
+
+use super::Finding;
+use crate::scenario::Scenario;
+
+pub(super) fn check(scenario: &Scenario) -> Result<(), Finding> {
+    if scenario.workload.verbs.is_empty() {
+        return Ok(());
+    }
+    if scenario.switch.netrt.enabled {
+        let message = "NetRT's switches do not know the packets of [workload.verbs]: set false, or leave that out";
+        return Err(Finding::new("switch.netrt.enabled", message));
+    }
+    let mut beside = scenario.beside.iter().flat_map(|beside| &beside.workloads);
+    if let Some(named) = beside.find(|name| name.split(['.', '[']).next() == Some("verbs")) {
+        let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");
+        return Err(Finding::new("beside.workloads", message));
+    }
+    let congestion = scenario.transport.congestion;
+    if scenario.workload.verbs.0.iter().any(|verbs| verbs.operations.has_reads())
+        && matches!(scenario.transport.recovery, RecoveryConfig::GoBackN(_))
+        && !matches!(congestion, CongestionConfig::None(_))
+    {
+        let message = "standard queue pairs answer Reads without congestion control: leave Reads out of [workload.verbs], or give a series without, or one with \"irn\" or \"melo\"";
+        return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
+    }
+    let checked = scenario.transport.verbs(&scenario.nic, scenario.nic.data_class);
+    checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })
+}

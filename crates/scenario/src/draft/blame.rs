@@ -1,0 +1,96 @@
+//! Where values were written, and whom to blame for them.
+
+use super::{Draft, Variant, path};
+use crate::edit::Edit;
+use crate::error::{Place, ScenarioError};
+use crate::path::KeyPath;
+
+impl Draft {
+    /// Where the key at `path` of the study was written.
+    pub(crate) fn place(&self, path: &str) -> Place {
+        if let Some(origin) = self.seeds.as_ref().filter(|_| path == "seeds") {
+            return origin.clone();
+        }
+        let path = KeyPath::parse(path).unwrap_or_default();
+        match self.sets.iter().rev().find(|edit| edit.path.contains(&path)) {
+            Some(edit) => edit.origin.clone(),
+            None => self.document.place(&path),
+        }
+    }
+
+    /// Where a key of a series' `set` is written, if the series is written at all.
+    pub(super) fn place_of_set(&self, series: &Place, key: &str) -> Place {
+        let count = self.written.series.as_ref().map_or(0, Vec::len);
+        let of = |index: usize| path("series").join(index.to_string());
+        let index = (0..count).find(|&index| self.document.place(&of(index)) == *series);
+        index.map_or_else(|| series.clone(), |index| self.document.place(&of(index).join("set").join(key)))
+    }
+
+    /// Where the value at `path` came from: the last edit that covers it, or the text.
+    pub(super) fn origin(&self, edits: &[Edit], path: &KeyPath) -> Place {
+        let edit = edits.iter().rev().find(|edit| edit.path.contains(path));
+        edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
+    }
+
+    /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which
+    /// it belongs.
+    pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
+        let path = KeyPath::parse(key).unwrap_or_default();
+        let place = self.origin(&variant.edits, &path);
+        let is_set = variant.edits.iter().any(|edit| edit.path.contains(&path));
+        let message = match &variant.preset {
+            Some(preset) if is_set && place == variant.place => format!("{} (\"{preset}\" sets this)", message.into()),
+            _ => message.into(),
+        };
+        ScenarioError::new(place, key, message)
+    }
+
+    /// `error`, which the text as it is may not have: placed at the last edit of the series or its case inside the
+    /// error's key, or else inside one of `others`.
+    pub(crate) fn blamed(&self, variant: &Variant, error: ScenarioError, others: &[&str]) -> ScenarioError {
+        let keys = [&*error.key].into_iter().chain(others.iter().copied()).filter_map(KeyPath::parse);
+        let last = |key: KeyPath| variant.edits.iter().rev().find(|edit| key.contains(&edit.path));
+        let Some(edit) = keys.into_iter().find_map(last) else { return error };
+        let place = edit.origin.clone();
+        // An argument is said in full, and meant for all series.
+        if let Place::Argument(_) = place {
+            return ScenarioError { place, ..error };
+        }
+        let case = variant.case.as_ref().map_or(String::new(), |case| format!(", case \"{case}\""));
+        let message = format!("{} (series \"{}\"{case}: {} is set here)", error.message, variant.name, edit.path);
+        ScenarioError { place, message, ..error }
+    }
+
+    /// What `variant` lacks though the text asks all series for it, because its preset says otherwise.
+    pub(crate) fn overruled(&self, variant: &Variant) -> Option<ScenarioError> {
+        let path = path(PFC);
+        let asked = self.base.get("switch")?.get("pfc")?.get("enabled")?.as_bool()?;
+        let last = variant.edits.iter().rev().find(|edit| edit.path.contains(&path))?;
+        let is_preset = variant.preset.is_some() && last.origin == variant.place;
+        let message = format!(
+            "series \"{}\" has no PFC in spite of this: schemes say themselves whether they have, as \"irn+pfc\" does",
+            variant.name
+        );
+        let is_overruled = asked && is_preset && !variant.scenario.switch.pfc.enabled;
+        is_overruled.then(|| ScenarioError::new(self.document.place(&path), PFC, message))
+    }
+
+    /// Where a series that is called as its preset does not do with PFC what that name says, because something else
+    /// was set.
+    pub(crate) fn mislabelled(&self, variant: &Variant) -> Option<ScenarioError> {
+        let name = variant.preset.as_ref().filter(|preset| **preset == variant.name)?;
+        let says = name.split('+').any(|word| word == "pfc");
+        let place = self.origin(&variant.edits, &path(PFC));
+        let (runs, other) = match (says, variant.scenario.switch.pfc.enabled) {
+            (true, false) => ("without", "one without \"+pfc\""),
+            (false, true) => ("with", "one with \"+pfc\""),
+            _ => return None,
+        };
+        let message =
+            format!("series \"{name}\" runs {runs} PFC because of this, in spite of its name; choose {other}");
+        (place != variant.place).then(|| ScenarioError::new(place, PFC, message))
+    }
+}
+
+/// What every preset sets.
+const PFC: &str = "switch.pfc.enabled";

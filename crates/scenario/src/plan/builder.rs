@@ -1,0 +1,295 @@
+//! From the variants of a draft to series, with every "auto" settled and everything checked.
+
+use std::collections::BTreeSet;
+use std::iter;
+use std::sync::Arc;
+
+use selvedge_sim::ConfigError;
+use selvedge_sim::config::{BufferConfig, TransportConfig};
+use selvedge_sim::fault::{LossPlan, link_events};
+use selvedge_sim::topology::{Framing, LinkLoad, Topology};
+use selvedge_sim::workload::{BuildEnv, Extent, Measure, WorkloadConfig, WorkloadSummary};
+use selvedge_units::Setting;
+
+use super::paths::absolute_paths;
+use super::{Plan, PlannedSeries, World};
+use crate::check::{Finding, check, check_nic, check_samples, check_traffic, span_of_starts};
+use crate::draft::{Draft, Variant};
+use crate::error::{Place, ScenarioError};
+use crate::library::FileLibrary;
+use crate::network::Network;
+use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
+use crate::scenario::{Scenario, Seeds};
+
+/// Turns the variants of a draft into series.
+pub(super) struct Builder<'a> {
+    draft: &'a Draft,
+    pub(super) library: FileLibrary,
+    /// Networks by what they were built from: most series share one.
+    networks: Vec<(Topology, Arc<Network>)>,
+    /// The traffic of the latest series, which the next often shares: loads of large networks take their time.
+    traffic: Option<(BuiltFrom, Traffic)>,
+}
+
+/// What traffic depends on, within one study.
+type BuiltFrom = (Topology, WorkloadConfig, Framing, Measure, Option<u64>);
+
+/// A series' workloads in numbers.
+#[derive(Clone, Debug)]
+struct Traffic {
+    summaries: Vec<WorkloadSummary>,
+    worst_link: Option<LinkLoad>,
+    extent: Extent,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(draft: &'a Draft, library: FileLibrary) -> Self {
+        Self { draft, library, networks: Vec::new(), traffic: None }
+    }
+
+    pub(super) fn plan(&mut self, variants: Vec<Variant>) -> Result<Plan, ScenarioError> {
+        let seeds = checked_seeds(self.draft)?;
+        let mut warnings = Vec::new();
+        let mut series = Vec::new();
+        for variant in variants {
+            series.push(self.series(variant, &seeds, &mut warnings)?);
+        }
+        let library = self.library.clone();
+        warnings.extend(library.warnings());
+        keep_each_once(&mut warnings);
+        let Scenario { title, description, .. } = self.draft.written().clone();
+        Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, library })
+    }
+
+    fn series(
+        &mut self,
+        variant: Variant,
+        seeds: &[u64],
+        warnings: &mut Vec<String>,
+    ) -> Result<PlannedSeries, ScenarioError> {
+        let draft = self.draft;
+        let network = self.network(&variant)?;
+        let library = self.library.among(network.graph());
+        let refuse = |finding: Finding| {
+            let finding = in_words_of_file(finding, &variant.scenario, &library);
+            draft.error(&variant, &finding.key, finding.message)
+        };
+        check_nic(&variant.scenario).map_err(refuse)?;
+        // What flows are like depends on resolved keys, and timeouts on the priorities that flows ask for.
+        let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
+        let Traffic { summaries, worst_link, extent } = self.traffic(&variant, &resolved, &network, seeds, &library)?;
+        let asks = summaries.iter().any(|summary| !summary.priorities.is_empty());
+        let resolved = if asks { Resolved::of(&variant, &network, &summaries).map_err(refuse)? } else { resolved };
+        let Resolved { mut scenario, transport, transports, findings } = resolved;
+        if let Some(beside) = &scenario.beside {
+            beside.which(&summaries).map_err(|error| self.error(&variant, "beside", error))?;
+        }
+        let of_traffic = check_traffic(&scenario, &network, &summaries).map_err(refuse)?;
+        warnings.extend(findings.into_iter().chain(of_traffic).map(|finding| refuse(finding).to_string()));
+        let of_pfc = draft.overruled(&variant).or_else(|| draft.mislabelled(&variant));
+        warnings.extend(of_pfc.map(|warning| warning.to_string()));
+        let extent = extent.limited(scenario.stop.flows);
+        if extent == Extent::Endless && scenario.stop.time.is_none() {
+            let message =
+                "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
+            return Err(draft.error(&variant, "stop", message));
+        }
+        let span = span_of_starts(&scenario, &summaries).map_err(refuse)?;
+        settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
+        check_samples(&scenario, network.graph(), span).map_err(|message| draft.error(&variant, "sample", message))?;
+        absolute_paths(&mut scenario, &library).map_err(|error| draft.error(&variant, &error.key, error.message))?;
+        Ok(PlannedSeries {
+            name: match &variant.case {
+                Some(case) => format!("{case}: {}", variant.name),
+                None => variant.name.clone(),
+            },
+            series: variant.name,
+            case: variant.case,
+            scenario,
+            transport,
+            transports,
+            workloads: summaries,
+            worst_link,
+            flows: extent.known(),
+            is_endless: extent == Extent::Endless,
+            world: World::Simulated,
+            library,
+            network,
+        })
+    }
+
+    /// What runs on the network, whose losses and failures are checked, too.
+    fn traffic(
+        &mut self,
+        variant: &Variant,
+        resolved: &Resolved,
+        network: &Network,
+        seeds: &[u64],
+        library: &FileLibrary,
+    ) -> Result<Traffic, ScenarioError> {
+        let (scenario, graph) = (&resolved.scenario, network.graph());
+        LossPlan::new(graph, &scenario.loss, seeds[0], library).map_err(|error| self.error(variant, "loss", error))?;
+        link_events(graph, &scenario.failures).map_err(|error| self.error(variant, "failures", error))?;
+        let env = BuildEnv {
+            graph,
+            routes: network.routes(),
+            seed: seeds[0],
+            library,
+            framing: scenario.nic.framing(&scenario.transport),
+            measure: scenario.measure,
+            stop_flows: scenario.stop.flows,
+        };
+        let Scenario { topology, workload, .. } = scenario;
+        let from = (topology.clone(), workload.clone(), env.framing, env.measure, env.stop_flows);
+        if let Some((known, traffic)) = &self.traffic
+            && *known == from
+        {
+            return Ok(traffic.clone());
+        }
+        let workload = workload.build(&env).map_err(|error| {
+            let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
+            let error = self.error(variant, "workload", error);
+            // How much links carry depends on the network, too.
+            if is_about_all { self.draft.blamed(variant, error, SIZES_OF_LOADS) } else { error }
+        })?;
+        let extent = workload.extent();
+        let traffic = Traffic { summaries: workload.summaries, worst_link: workload.worst_link, extent };
+        self.traffic = Some((from, traffic.clone()));
+        Ok(traffic)
+    }
+
+    pub(super) fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {
+        let topology = &variant.scenario.topology;
+        if let Some((_, network)) = self.networks.iter().find(|(known, _)| known == topology) {
+            return Ok(Arc::clone(network));
+        }
+        let graph = topology.build(&self.library).map_err(|error| {
+            let is_about_all = !error.key.contains('.');
+            let error = self.error(variant, "topology", error);
+            // Several of its keys together: the one that was changed last.
+            if is_about_all { self.draft.blamed(variant, error, &[]) } else { error }
+        })?;
+        let network = Network::new(graph)
+            .ok_or_else(|| self.draft.error(variant, "topology", "no host can reach another: connect at least two"))?;
+        let network = Arc::new(network);
+        self.networks.push((topology.clone(), Arc::clone(&network)));
+        Ok(network)
+    }
+
+    /// How packets look on it.
+    pub(super) fn framing(&self, variant: &Variant, network: &Network) -> Result<Framing, ScenarioError> {
+        let resolved = check_nic(&variant.scenario).and_then(|()| Resolved::of(variant, network, &[]));
+        let resolved = resolved.map_err(|finding| self.draft.error(variant, &finding.key, finding.message))?;
+        Ok(resolved.scenario.nic.framing(&resolved.transport))
+    }
+
+    /// An error that a part reports about itself, which stands under `key`.
+    fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
+        // Workloads know about two keys that are not theirs.
+        let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
+        let key = match &*error.key {
+            inner if foreign => inner.to_owned(),
+            "" => key.to_owned(),
+            inner if inner.starts_with('[') => format!("{key}{inner}"),
+            inner => format!("{key}.{inner}"),
+        };
+        self.draft.error(variant, &key, error.message)
+    }
+}
+
+/// What decides how much of their links flows take, beside their own keys.
+const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header", "nic.gap"];
+
+/// The scenario of a series without an "auto", checked.
+struct Resolved {
+    /// Its transport is what all hosts have in common.
+    scenario: Scenario,
+    /// That of the fastest hosts.
+    transport: TransportConfig,
+    transports: Transports,
+    /// What a person should know.
+    findings: Vec<Finding>,
+}
+
+impl Resolved {
+    fn of(variant: &Variant, network: &Network, workloads: &[WorkloadSummary]) -> Result<Self, Finding> {
+        let mut scenario = variant.scenario.clone();
+        let transports = resolve(&mut scenario, network, workloads);
+        let transport = scenario.transport;
+        let mut findings = Vec::new();
+        for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
+            scenario.transport = other;
+            findings.extend(check(&variant.name, &scenario, network, workloads)?);
+        }
+        scenario.transport = in_common(transport, &transports);
+        Ok(Self { scenario, transport, transports, findings })
+    }
+}
+
+/// Series share most of what is to be said about them.
+fn keep_each_once(warnings: &mut Vec<String>) {
+    let mut known = BTreeSet::new();
+    warnings.retain(|warning| known.insert(warning.clone()));
+}
+
+/// A finding about buffers which nobody has written but the topology's file: said of that.
+fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary) -> Finding {
+    let (Topology::File(file), BufferConfig::InputQueued(buffer)) = (&scenario.topology, &scenario.switch.buffer)
+    else {
+        return finding;
+    };
+    let is_meant = finding.key == PER_PORT || finding.message.contains(PER_PORT);
+    let Some(queue) = library.least_queue(&file.path).filter(|_| is_meant && buffer.per_port == Setting::Auto) else {
+        return finding;
+    };
+    match &*finding.key {
+        PER_PORT => Finding {
+            key: "topology.file.path".to_owned(),
+            message: format!("{queue}: {} ({PER_PORT} goes before it)", finding.message),
+        },
+        _ => Finding { message: finding.message.replace(PER_PORT, &queue), ..finding },
+    }
+}
+
+/// The key of what the topology's file may say instead.
+const PER_PORT: &str = "switch.buffer.input-queued.per-port";
+
+fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
+    let place = draft.place("seeds");
+    // An option says what it is about.
+    let key = if let Place::Argument(_) = place { "" } else { "seeds" };
+    let wrong = |message: String| ScenarioError::new(place.clone(), key, message);
+    if let Seeds::Count(count) = draft.written().seeds
+        && count > MOST_SEEDS
+    {
+        return Err(wrong(format!("{count} seeds are too many; give at most {MOST_SEEDS}")));
+    }
+    let seeds = draft.written().seeds.list();
+    if seeds.is_empty() {
+        return Err(wrong("without a seed nothing would run; give at least one".to_owned()));
+    }
+    for (index, seed) in seeds.iter().enumerate() {
+        if seeds[..index].contains(seed) {
+            return Err(wrong(format!("seed {seed} twice would count one run as two; leave one out")));
+        }
+        if *seed > i64::MAX as u64 {
+            return Err(wrong(format!("seed {seed} is too large; give at most {}", i64::MAX)));
+        }
+    }
+    Ok(seeds)
+}
+
+/// More would be a mistake.
+const MOST_SEEDS: u64 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::keep_each_once;
+
+    #[test]
+    fn what_two_series_are_warned_about_is_told_once() {
+        let mut warnings = ["a", "b", "a", "c", "b"].map(str::to_owned).to_vec();
+        keep_each_once(&mut warnings);
+        assert_eq!(warnings, ["a", "b", "c"]);
+    }
+}

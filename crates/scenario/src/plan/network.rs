@@ -1,0 +1,61 @@
+//! The network of a scenario by itself, whether or not the rest can run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use selvedge_sim::topology::Framing;
+
+use super::builder::Builder;
+use super::{Changes, document_at};
+use crate::document::Document;
+use crate::draft::Draft;
+use crate::error::ScenarioError;
+use crate::library::FileLibrary;
+use crate::network::Network;
+use crate::origin::built_in;
+use crate::scenario::Scenario;
+
+impl Network {
+    /// The network of a scenario's first series and how its packets look there, whether or not the rest of the scenario
+    /// can run; and what a person should know about the scenario. `None`: the built-in one.
+    ///
+    /// # Errors
+    /// The scenario cannot be read, or has no such network.
+    pub fn of_scenario(
+        path: Option<&Path>,
+        changes: &Changes,
+    ) -> Result<(Arc<Self>, Framing, Vec<String>), ScenarioError> {
+        let (document, library) = match path {
+            Some(path) => document_at(path)?,
+            None => built_in()?,
+        };
+        let draft = Draft::read(document, changes)?;
+        let variants = draft.variants(changes.series.as_deref())?;
+        let mut builder = Builder::new(&draft, library);
+        let network = builder.network(&variants[0])?;
+        let Scenario { nic, transport, .. } = &variants[0].scenario;
+        let framing = builder.framing(&variants[0], &network).unwrap_or_else(|_| nic.framing(transport));
+        let warnings = match builder.plan(variants) {
+            Ok(plan) => plan.warnings,
+            Err(error) => {
+                let cannot = format!("a run of this scenario would be refused: {error}");
+                builder.library.warnings().into_iter().chain([cannot]).collect()
+            }
+        };
+        Ok((network, framing, warnings))
+    }
+
+    /// The network of a document's first series and how its packets look there, whatever else it lacks.
+    pub(crate) fn of_document(
+        document: Document,
+        library: FileLibrary,
+        changes: &Changes,
+    ) -> Result<(Arc<Self>, Framing, FileLibrary), ScenarioError> {
+        let draft = Draft::read(document, changes)?;
+        let variants = draft.variants(changes.series.as_deref())?;
+        let mut builder = Builder::new(&draft, library);
+        let network = builder.network(&variants[0])?;
+        let framing = builder.framing(&variants[0], &network)?;
+        Ok((network, framing, builder.library))
+    }
+}
