@@ -201,8 +201,9 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
 
 /// How patient to be with a run, its applications' queue pairs included.
 fn stall_limits<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> StallLimits {
-    let limits = StallLimits::of(config);
-    StallLimits { timeout: limits.timeout.saturating_add(silence(config, partitions)), ..limits }
+    let mut limits = StallLimits::of(config);
+    limits.timeout = limits.timeout.saturating_add(silence(config, partitions));
+    limits
 }
 
 /// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
