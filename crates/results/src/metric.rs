@@ -1,7 +1,7 @@
 //! The metrics: one table that the summary, the terminal, the report and expectations share.
 
-use crate::PointSummary;
 use crate::point::ReorderingTotals;
+use crate::{Estimate, PointSummary};
 
 /// One number about a run.
 #[derive(Clone, Copy)]
@@ -29,6 +29,8 @@ pub enum Unit {
     Us,
     /// A share from 0 to 1, printed in per cent.
     Share,
+    /// A plain number from 0 to 1.
+    Index,
     /// Gigabits per second.
     Gbps,
     /// Kilobytes.
@@ -39,7 +41,7 @@ impl Unit {
     /// What values in files are in, where that is not plain.
     pub(crate) const fn in_words(self) -> Option<&'static str> {
         match self {
-            Self::Plain | Self::Count => None,
+            Self::Plain | Self::Count | Self::Index => None,
             Self::Us => Some("microseconds"),
             Self::Share => Some("parts of 1"),
             Self::Gbps => Some("gigabits per second"),
@@ -49,6 +51,14 @@ impl Unit {
 }
 
 impl Metric {
+    /// Its estimate from the values of the seeds.
+    pub(crate) fn estimate(&self, per_seed: Vec<Option<f64>>) -> Estimate {
+        match self.unit {
+            Unit::Share | Unit::Index => Estimate::of_share(per_seed),
+            Unit::Plain | Unit::Count | Unit::Us | Unit::Gbps | Unit::Kb => Estimate::of_mean(per_seed),
+        }
+    }
+
     /// The metric of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
@@ -208,7 +218,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "throughput_jain",
         title: "evenness of throughputs",
-        unit: Unit::Plain,
+        unit: Unit::Index,
         meaning: "Jain's index of flows' mean throughputs, size over completion time: 1 where all are alike, 1/n where one of \
                   n has everything",
         of: |point| point.flows.throughput_jain,
