@@ -609,7 +609,7 @@ fn check_verbs(scenario: &Scenario) -> Result<(), Finding> {
         return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
     }
     let checked = scenario.transport.verbs(&scenario.nic, scenario.nic.data_class);
-    checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })
+    checked.map(drop).map_err(|ConfigError { key, message, .. }| Finding { key, message })
 }
 
 fn check_ndp(scenario: &Scenario, ndp: &NdpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {

@@ -306,6 +306,8 @@ impl Network {
 struct Builder<'a> {
     draft: &'a Draft,
     library: FileLibrary,
+    /// All that there are.
+    variants: Vec<Variant>,
     /// Networks by what they were built from: most series share one.
     networks: Vec<(Topology, Arc<Network>)>,
     /// The traffic of the latest series, which the next often shares: loads of large networks take their time.
@@ -325,13 +327,14 @@ struct Traffic {
 
 impl<'a> Builder<'a> {
     fn new(draft: &'a Draft, library: FileLibrary) -> Self {
-        Self { draft, library, networks: Vec::new(), traffic: None }
+        Self { draft, library, variants: Vec::new(), networks: Vec::new(), traffic: None }
     }
 
     fn plan(&mut self, variants: Vec<Variant>) -> Result<Plan, ScenarioError> {
         let seeds = checked_seeds(self.draft)?;
         let mut warnings = Vec::new();
         let mut series = Vec::new();
+        self.variants.clone_from(&variants);
         for variant in variants {
             series.push(self.series(variant, &seeds, &mut warnings)?);
         }
@@ -428,6 +431,7 @@ impl<'a> Builder<'a> {
             return Ok(traffic.clone());
         }
         let workload = workload.build(&env).map_err(|error| {
+            let (variant, error) = self.most_loaded(variant, error, network, &env);
             let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
             let error = self.error(variant, "workload", error);
             // How much links carry depends on the network, too.
@@ -437,6 +441,29 @@ impl<'a> Builder<'a> {
         let traffic = Traffic { summaries: workload.summaries, worst_link: workload.worst_link, extent };
         self.traffic = Some((from, traffic.clone()));
         Ok(traffic)
+    }
+
+    /// Of series with the same traffic, which differ in headers, the one that loads links most if one does too much:
+    /// what is advised then suits all.
+    fn most_loaded<'v>(
+        &'v self,
+        variant: &'v Variant,
+        error: ConfigError,
+        network: &Network,
+        env: &BuildEnv<'_>,
+    ) -> (&'v Variant, ConfigError) {
+        if error.overload.is_none() {
+            return (variant, error);
+        }
+        let traffic = |of: &Variant| (of.scenario.topology.clone(), of.scenario.workload.clone());
+        let alike = self.variants.iter().filter(|other| traffic(other) == traffic(variant));
+        let others = alike.filter_map(|other| {
+            let Resolved { scenario, .. } = Resolved::of(other, network, &[]).ok()?;
+            let framing = scenario.nic.framing(&scenario.transport);
+            Some((other, scenario.workload.build(&BuildEnv { framing, ..*env }).err()?))
+        });
+        let more = |a: &ConfigError, b: &ConfigError| a.overload < b.overload;
+        others.fold((variant, error), |most, other| if more(&most.1, &other.1) { other } else { most })
     }
 
     fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {

@@ -83,3 +83,17 @@ fn a_plan_knows_who_ends_it() {
     let timed = BUILT_IN.replace("flows = 12_500, ", "").replace("measure = { middle = 0.8 }", "");
     assert!(plan(&timed, &Changes::default()).expect("a plan").series[0].is_endless);
 }
+
+/// EQDS's headers are longer than RDMA's, and TCP's longer still.
+#[test]
+fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
+    let text =
+        |load: f64| format!("stop = {{ flows = 10 }}\n{}", BASE.replace("load = 0.7", &format!("load = {load}")));
+    for list in ["irn,eqds,tcp", "tcp,irn", "eqds,irn+overheads"] {
+        let changes = Changes { series: Some(list.into()), ..Changes::default() };
+        let error = plan(&text(0.99), &changes).expect_err("too much");
+        let (_, most) = error.split_once("multiply the load by at most ").expect("an advice");
+        let most: f64 = most.parse().expect("a number");
+        plan(&text(0.99 * most), &changes).expect("as advised");
+    }
+}
