@@ -24,6 +24,7 @@ use crate::input;
 use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::origin::built_in;
+use crate::path::KeyPath;
 use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 use crate::written::{written, written_values};
@@ -524,7 +525,8 @@ impl Resolved {
         let mut findings = Vec::new();
         for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
             scenario.transport = other;
-            findings.extend(check(&variant.name, &scenario, network, workloads)?);
+            let found = check(&variant.name, &scenario, network, workloads);
+            findings.extend(found.map_err(|finding| in_words_of_links(finding, &variant.scenario, network))?);
         }
         scenario.transport = in_common(transport, &transports);
         Ok(Self { scenario, transport, transports, findings })
@@ -553,6 +555,34 @@ fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary
             message: format!("{queue}: {} ({PER_PORT} goes before it)", finding.message),
         },
         _ => Finding { message: finding.message.replace(PER_PORT, &queue), ..finding },
+    }
+}
+
+/// A finding about a credit which nobody has written, and which long links make what it is: said of these.
+fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -> Finding {
+    let is_auto = scenario.transport.eqds.is_some_and(|eqds| eqds.window == Setting::Auto);
+    let longest = network.graph().links.iter().map(|link| link.delay).max();
+    let Some(delay) = longest.filter(|_| is_auto && finding.key == "transport.eqds.window") else { return finding };
+    let topology = toml::Value::try_from(&scenario.topology).expect("a topology can be written");
+    let message = format!(
+        "with links as long as {delay}, transport.eqds.window \"auto\" is too large ({}): make them shorter, or give that",
+        finding.message
+    );
+    let root = KeyPath::root().join("topology");
+    let key = key_of_delay(&root, &topology, delay).unwrap_or(root).to_string();
+    Finding { key, message }
+}
+
+/// The first key below `path`, which has this value, that is called "delay" and says `delay`.
+fn key_of_delay(path: &KeyPath, value: &toml::Value, delay: Duration) -> Option<KeyPath> {
+    let below = |(step, value): (&str, &toml::Value)| match value {
+        toml::Value::String(text) => (step == "delay" && text.parse() == Ok(delay)).then(|| path.join(step)),
+        other => key_of_delay(&path.join(step), other, delay),
+    };
+    match value {
+        toml::Value::Table(table) => table.iter().find_map(|(step, value)| below((step, value))),
+        toml::Value::Array(list) => list.iter().enumerate().find_map(|(at, value)| below((&at.to_string(), value))),
+        _ => None,
     }
 }
 
