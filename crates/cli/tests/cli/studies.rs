@@ -343,7 +343,7 @@ fn the_resolved_scenario_runs_to_the_same_results() {
 fn an_interrupted_study_continues_where_it_was() {
     let long = SMALL.replace("flows = 50", "flows = 2_000") + "\n[nic]\nack-class = 0\n";
     let scratch = Scratch::new("interrupt").with("long.toml", &long);
-    let (output, seeds) = scratch.interrupt(200, |seeds| {
+    let (output, seeds) = scratch.interrupt("-INT", 200, |seeds| {
         scratch.command(&["run", "long.toml", "--seeds", seeds, "--out", "out", "--threads", "1"])
     });
     let error = text(&output.stderr);
@@ -363,4 +363,17 @@ fn an_interrupted_study_continues_where_it_was() {
     assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
     let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
     assert!(error.contains("these results are complete"), "{error}");
+}
+
+/// As batch systems do when a job's time is up.
+#[cfg(unix)]
+#[test]
+fn a_study_that_is_terminated_says_so_and_can_be_continued() {
+    let scratch = Scratch::new("terminate").with("long.toml", &SMALL.replace("flows = 50", "flows = 2_000"));
+    let (output, _) = scratch.interrupt("-TERM", 200, |seeds| {
+        scratch.command(&["run", "long.toml", "--seeds", seeds, "--out", "out", "--threads", "1"])
+    });
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{error}");
+    assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
 }
