@@ -188,6 +188,8 @@ pub struct RunTotals {
     /// headers count, gaps do not.
     pub utilisation: Option<f64>,
     pub deadlock: Option<DeadlockReport>,
+    /// Who waits for what, and of which workload, if there are several.
+    pub stuck: Option<String>,
     pub cpu_s: f64,
     pub wall_s: f64,
 }
@@ -256,6 +258,7 @@ impl RunTotals {
                     })
                     .collect(),
             }),
+            stuck: record.stuck.as_ref().map(|stuck| stuck.waits.clone()),
             cpu_s: record.cpu_s,
             wall_s: record.wall_s,
         }

@@ -145,7 +145,14 @@ impl Kinds {
             _ => info.traits.kinds_of_groups(),
         };
         let one = missing(points, &format!(" {what}"), groups).unwrap_or_default();
-        let hint = hint(info.cut, points, |point| point.unfinished(groups));
+        let stuck = points.iter().find_map(|point| Some((point.seed, point.run.stuck.as_ref()?)));
+        let hint = match stuck {
+            Some((seed, waits)) => format!(
+                " With seed {seed}, {waits}: it has come, but a receive from any rank, or with any tag, has taken it. \
+                 Which message comes first depends on the network: tell them apart."
+            ),
+            None => hint(info.cut, points, |point| point.unfinished(groups)).to_owned(),
+        };
         self.add(
             info,
             &of_all,

@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRank};
 use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
@@ -23,6 +23,7 @@ use super::stall::StallLimits;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
+use crate::workload::schedule::Player;
 
 /// How one run is spread over processors and time. Results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -241,6 +242,8 @@ struct Run<'a, const RECORDED: bool> {
     handled: u64,
     stop_at: Instant,
     stop_flows: u64,
+    /// Whether nothing is under way any more, nor to begin.
+    is_over: bool,
     /// Everything earlier has happened.
     now: Instant,
     /// Nothing later has happened.
@@ -283,6 +286,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 .time
                 .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
+            is_over: false,
             now: Instant::ZERO,
             ahead: Instant::ZERO,
             watch: Watch::new(stall_limits(config, partitions)),
@@ -323,6 +327,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 return None;
             }
             if self.is_done() {
+                self.is_over = true;
                 // Those who are behind come up.
                 self.stop_at = self.stop_at.min(self.ahead.max(self.now));
             }
@@ -524,6 +529,16 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         exchange(self.partitions);
     }
 
+    /// Who waits in a schedule, where all messages have come.
+    fn stuck(&self) -> Option<StuckRank> {
+        let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
+        let players = partitions.first()?.workload.players.len();
+        (0..players).find_map(|number| {
+            let parts: Vec<_> = partitions.iter().map(|partition| &partition.workload.players[number]).collect();
+            Player::stuck(&parts)
+        })
+    }
+
     /// Reports what is left and adds everything up.
     fn finish(mut self) -> RunRecord {
         self.now = self.now.max(self.ahead);
@@ -543,6 +558,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             partition.add_to(self.now, &mut record);
             self.flows.extend(partition.unfinished_messages());
             self.flows.extend(partition.hosts.iter_mut().flat_map(crate::net::host::Host::give_up));
+        }
+        let all_came = record.flows_started == record.flows_finished && record.flows_started < self.stop_flows;
+        if all_came && (self.is_over || record.hopeless) {
+            record.stuck = self.stuck();
+            record.hopeless |= record.stuck.is_some();
         }
         self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));
         if !self.flows.is_empty() {

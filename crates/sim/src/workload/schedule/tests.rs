@@ -221,6 +221,36 @@ fn what_takes_what_comes_first_is_rehearsed_in_the_order_of_time() {
     assert!(why.message.contains("tag 7 (its step 2) that is never sent"), "{why:?}");
 }
 
+/// Whose message comes first depends on the network, and a receive that takes any may take another's.
+#[test]
+fn who_waits_for_what_another_receive_has_taken_is_named() {
+    let wait = |us| (Step::Compute { time: Duration::from_us(us), cpu: 0 }, &[][..]);
+    let first_any = [(recv(ANY, 2), &[][..]), (recv(1, 2), &[0]), (send(3, 5), &[1])];
+    let senders = [10, 20].map(|us| [wait(us), (send(0, 2), &[0][..])]);
+    let victim = [(recv(0, 5), &[][..])];
+    let steps = steps(&[&first_any, &senders[0], &senders[1], &victim]);
+    let mut player = player(steps, &[3, 1, 2, 0], 1).expect("another order has an end");
+    let (mut cues, mut now) = (Vec::new(), Instant::ZERO);
+    (0..4).for_each(|host| player.begin(HostId(host), &mut cues));
+    while !cues.is_empty() {
+        cues.sort_by_key(|cue| if let Cue::Compute { at, .. } = cue { *at } else { Instant::ZERO });
+        match cues.remove(0) {
+            Cue::Flow(flow) => {
+                player.on_received(flow.id, now, &mut cues);
+                player.on_sent(flow.id, now, &mut cues);
+            }
+            Cue::Compute { at, place } => {
+                now = at;
+                player.on_computed(place, now, &mut cues);
+            }
+            Cue::Done(_) => {}
+        }
+    }
+    // Rank 3 waits for it.
+    let stuck = Player::stuck(&[&player]).expect("rank 1's message has gone to the first");
+    assert_eq!(stuck.waits, "rank 0 waits for a message from rank 1 with tag 2 (its step 2)");
+}
+
 /// Ranks with these steps.
 fn steps(steps: &[&[(Step, &[u32])]]) -> Vec<Rank> {
     let rank = |steps: &&[(Step, &[u32])]| {
