@@ -368,7 +368,8 @@ scenario.toml; with lists of flows from files (GOAL has none) also fct.txt in th
 (first series, first seed) and fct-<series>.txt. It appears when it is complete; until then it is
 called <name>.partial.
 
-Exit status: 0 the study is complete, 1 it could not be finished, 2 wrong input, 130 interrupted.";
+Exit status: 0 the study is complete, 1 it could not be finished, 2 wrong input, 130 interrupted,
+143 ended by SIGTERM (129: SIGHUP).";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -377,7 +378,7 @@ Examples:
   selvedge check figures/irn --html claims.html   the whole evaluation of a paper, claim by claim
 
 Exit status: 0 all claims hold or fail for a known reason, 1 some claim fails or a run could not be finished,
-2 wrong input, 130 interrupted.";
+2 wrong input, 130 interrupted, 143 ended by SIGTERM (129: SIGHUP).";
 
 const FOOTPRINT_EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 //!
 //! Every command turns its arguments into values, calls the crate that does the work, and prints
 //! what comes back. Standard output carries results, standard error everything else. Exit status: 0
-//! well, 1 a claim fails or a study could not be finished, 2 wrong input, 130 interrupted.
+//! well, 1 a claim fails or a study could not be finished, 2 wrong input, 130 interrupted, 143 ended by SIGTERM.
 #![forbid(unsafe_code)]
 
 mod args;

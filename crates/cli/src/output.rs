@@ -7,6 +7,8 @@ use console::Term;
 use selvedge_scenario::ScenarioError;
 use selvedge_study::StudyError;
 
+use crate::progress::interrupted_status;
+
 /// Why a command ends without success.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -25,9 +27,9 @@ impl Failure {
     pub(crate) fn outcome(message: impl Into<String>) -> Self {
         Self { status: 1, message: message.into() }
     }
-    /// Somebody pressed Ctrl-C.
+    /// Somebody pressed Ctrl-C, or ended us.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
-        Self { status: 130, message: message.into() }
+        Self { status: interrupted_status(), message: message.into() }
     }
     /// A file cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {

@@ -1,7 +1,7 @@
 //! How a study goes, on standard error; and Ctrl-C.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Watch for Progress {
         }
     }
     fn interrupted(&self) -> bool {
-        INTERRUPTED.load(Ordering::Relaxed)
+        INTERRUPTED.load(Ordering::Relaxed) != 0
     }
 }
 
@@ -89,18 +89,46 @@ fn time_left(state: &ProgressState, out: &mut dyn Write) {
 fn catch_interrupts() {
     static CAUGHT: OnceLock<()> = OnceLock::new();
     CAUGHT.get_or_init(|| {
-        let handler = || {
-            if INTERRUPTED.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        };
-        if let Err(error) = ctrlc::set_handler(handler) {
+        if let Err(error) = catch_signals() {
             say(&format!("note: Ctrl-C will not stop cleanly: {error}"));
         }
     });
 }
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// One thread waits for them, so that it learns which came; those that the others start leave them to it.
+#[cfg(unix)]
+fn catch_signals() -> std::io::Result<()> {
+    use nix::sys::signal::{SigSet, Signal};
+
+    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    signals.thread_block()?;
+    let wait = move || {
+        while let Ok(signal) = signals.wait() {
+            on_interrupt(128 + signal as u8);
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(wait)?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn catch_signals() -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(|| on_interrupt(130))
+}
+
+fn on_interrupt(status: u8) {
+    if INTERRUPTED.swap(status, Ordering::Relaxed) != 0 {
+        std::process::exit(status.into());
+    }
+}
+
+/// The exit status of who was interrupted: 128 and the signal's number, as shells have it.
+pub(crate) fn interrupted_status() -> u8 {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// The exit status for what has interrupted us; zero: nothing.
+static INTERRUPTED: AtomicU8 = AtomicU8::new(0);
 const STEPS: u64 = 10_000;
 /// Columns of the bar.
 const WIDEST: usize = 40;

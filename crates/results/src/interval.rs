@@ -14,7 +14,7 @@ pub struct Estimate {
     /// Mean over the seeds that have a value (geometric for ratios); null if none has.
     pub mean: Option<f64>,
     /// 95 % confidence interval; null with fewer than two values, for one says nothing about
-    /// spread.
+    /// spread. Those of what lies between 0 and 1, as drop rates, utilisation and Jain's index, end there.
     pub ci95: Option<[f64; 2]>,
     /// The value of each seed, in the study's order; null where the run could not tell, as the
     /// completion time of a run in which nothing finished.
@@ -27,6 +27,15 @@ impl Estimate {
         let (mean, half) = t_interval(&per_seed);
         let ci95 = mean.zip(half).map(|(mean, half)| [mean - half, mean + half]);
         Self { mean, ci95, per_seed }
+    }
+
+    /// The same of what lies between 0 and 1, beyond which no interval reaches.
+    pub(crate) fn of_share(per_seed: Vec<Option<f64>>) -> Self {
+        let mut estimate = Self::of_mean(per_seed);
+        if let (Some(mean), Some([low, high])) = (estimate.mean, &mut estimate.ci95) {
+            (*low, *high) = (low.max(mean.min(0.0)), high.min(mean.max(1.0)));
+        }
+        estimate
     }
 
     /// What is counted, not measured: the same for each of so many seeds, and known beyond doubt.
@@ -50,9 +59,10 @@ impl Estimate {
         Self { mean: mean.map(f64::exp), ci95, per_seed }
     }
 
-    /// Half the interval's width; `None` without an interval.
+    /// How far the interval reaches from the mean; `None` without an interval.
     pub fn half_width(&self) -> Option<f64> {
-        self.ci95.map(|[low, high]| (high - low) / 2.0)
+        let [low, high] = self.ci95?;
+        self.mean.map(|mean| (high - mean).max(mean - low))
     }
 }
 
@@ -140,6 +150,19 @@ mod tests {
         let estimate = Estimate::of_mean(seeds(&[1.0, 2.0, 3.0, 4.0, 5.0]));
         assert_eq!(estimate.mean, Some(3.0));
         assert!((estimate.half_width().unwrap() - 1.963_243).abs() < 1e-5);
+    }
+
+    #[test]
+    fn intervals_of_shares_end_at_none_and_all() {
+        let share = Estimate::of_share(seeds(&[0.0, 0.0, 0.03]));
+        let [low, high] = share.ci95.unwrap();
+        let whole = Estimate::of_mean(seeds(&[0.0, 0.0, 0.03]));
+        assert_eq!((low, high), (0.0, whole.ci95.unwrap()[1]));
+        assert!(whole.ci95.unwrap()[0] < 0.0);
+        assert!((share.half_width().unwrap() - whole.half_width().unwrap()).abs() < 1e-12, "the end that is free");
+        assert_eq!(Estimate::of_share(seeds(&[1.0, 0.9, 1.0])).ci95.unwrap()[1], 1.0);
+        let inside = seeds(&[0.4, 0.5, 0.6]);
+        assert_eq!(Estimate::of_share(inside.clone()), Estimate::of_mean(inside));
     }
 
     #[test]

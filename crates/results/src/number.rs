@@ -13,7 +13,7 @@ impl Scale {
     /// The scale that suits values up to `largest`.
     pub(crate) fn of(unit: Unit, largest: f64) -> Self {
         let (factor, unit) = match unit {
-            Unit::Plain | Unit::Count => (1.0, ""),
+            Unit::Plain | Unit::Count | Unit::Index => (1.0, ""),
             Unit::Share => (100.0, "%"),
             Unit::Gbps => (1.0, "Gb/s"),
             Unit::Kb => (1.0, "KB"),

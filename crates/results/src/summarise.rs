@@ -50,7 +50,7 @@ pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummar
 fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> SeriesSummary {
     let metrics = METRICS.iter().map(|metric| {
         let per_seed = points.iter().map(|point| point.and_then(metric.of)).collect();
-        (metric.name.to_string(), Estimate::of_mean(per_seed))
+        (metric.name.to_string(), metric.estimate(per_seed))
     });
     let mut metrics: BTreeMap<String, Estimate> = metrics.collect();
     let names = points.iter().flatten().flat_map(|point| point.workloads.iter().map(|(name, _)| name));
@@ -62,7 +62,7 @@ fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> Seri
             (metric.of)(&PointSummary { flows: flows.clone(), ..point.clone() })
         };
         let per_seed = points.iter().map(|point| point.and_then(own)).collect();
-        metrics.insert(format!("{name}.{}", metric.name), Estimate::of_mean(per_seed));
+        metrics.insert(format!("{name}.{}", metric.name), metric.estimate(per_seed));
     }
     let mut drops = DropCounts::default();
     let mut deadlocks = Vec::new();

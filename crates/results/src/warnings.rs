@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_units::Instant;
 use selvedge_units::words::all_of;
 
 use crate::number::fixed;
@@ -43,6 +44,10 @@ fn hint(cut: Cut, points: &[&PointSummary], unfinished: impl Fn(&PointSummary) -
     let mut cut_short = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
     match cut_short.clone().next() {
         None => "",
+        Some(_) if cut_short.clone().any(|point| !point.run.hopeless && took_all_time(&point.run)) => {
+            " Simulated time ends after 53 days, and so did the run: on these links, or with these computations, it takes \
+             longer."
+        }
         Some(_) if cut_short.clone().any(|point| !point.run.hopeless) => match cut {
             Cut::Written => {
                 " Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
@@ -140,7 +145,14 @@ impl Kinds {
             _ => info.traits.kinds_of_groups(),
         };
         let one = missing(points, &format!(" {what}"), groups).unwrap_or_default();
-        let hint = hint(info.cut, points, |point| point.unfinished(groups));
+        let stuck = points.iter().find_map(|point| Some((point.seed, point.run.stuck.as_ref()?)));
+        let hint = match stuck {
+            Some((seed, waits)) => format!(
+                " With seed {seed}, {waits}: it has come, but a receive from any rank, or with any tag, has taken it. \
+                 Which message comes first depends on the network: tell them apart."
+            ),
+            None => hint(info.cut, points, |point| point.unfinished(groups)).to_owned(),
+        };
         self.add(
             info,
             &of_all,
@@ -257,6 +269,11 @@ fn cut<T>(list: &[T]) -> &[T] {
     if list.len() > LISTED { &list[..LISTED - 1] } else { list }
 }
 
+/// Whether a run went on until simulated time ended.
+fn took_all_time(run: &RunTotals) -> bool {
+    run.end_us >= Instant::HORIZON.as_us_f64()
+}
+
 /// Whether most of what a run sent was sent again, and full buffers dropped most of what was lost: it was busy to the
 /// end.
 fn goes_round(run: &RunTotals) -> bool {
@@ -303,6 +320,10 @@ fn of_seed(point: Option<&PointSummary>) -> Option<String> {
     let PointSummary { run, flows, .. } = point;
     Some(if run.deadlock.is_some() {
         return None;
+    } else if run.flows_started == 0 && flows.unfinished_groups > 0 && took_all_time(run) {
+        format!(
+            "nothing is sent between hosts with {SEEDS}: simulated time ended, after 53 days, before the first message."
+        )
     } else if run.flows_started == 0 && flows.groups > 0 && flows.unfinished_groups > 0 {
         format!(
             "nothing is sent between hosts with {SEEDS}: the run ended at {} us, before the first message; give more stop.time.",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
-use selvedge_sim::topology::{Bdp, Graph, Link, Node, Path, Paths, Routes};
+use selvedge_sim::topology::{Bdp, Graph, Kind, Link, Node, Path, Paths, Routes};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 /// A network with its routes.
@@ -58,15 +58,17 @@ impl Network {
     pub fn longest(&self) -> Path {
         self.longest
     }
-    /// What two hosts can send each other: where packets may spread over several paths, as much as both their links
-    /// take.
-    fn rate_between(&self, src: HostId, dst: HostId) -> Option<Rate> {
+    /// What two hosts can send each other on ways of this kind, which are `all_alike` or not: where packets may spread
+    /// over several, as much as both their links take, unless there are too few of this kind for that.
+    fn rate_on(&self, kind: &Kind, src: HostId, dst: HostId, all_alike: bool) -> Rate {
         let spreads = self.routes().leaf_of(src).zip(self.routes().leaf_of(dst)).is_some_and(|(from, to)| {
             from != to && self.routes().next_hops(self.routes().leaves()[from], to).len() > 1
         });
+        let most = self.paths.host_rate(src).min(self.paths.host_rate(dst));
         match spreads {
-            true => Some(self.paths.host_rate(src).min(self.paths.host_rate(dst))),
-            false => self.paths.between(src, dst).map(|path| path.bottleneck),
+            true if all_alike => most,
+            true => Rate::from_bps(kind.bottleneck().as_bps().saturating_mul(kind.ways)).min(most),
+            false => kind.bottleneck(),
         }
     }
     /// The propagation delay of the first and the last link of the longest path together.
@@ -136,11 +138,17 @@ impl Network {
             (port.peer, &self.graph().links[port.link as usize])
         })
     }
-    /// Rates of the links of senders, what their paths to receivers carry, and the longest round trips on these.
+    /// Rates of the links of senders, what their paths to receivers carry, and the longest round trips on these: for
+    /// each kind of path between two hosts.
     fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = (Rate, Rate, Duration)> {
-        self.farthest.iter().filter_map(move |&(src, dst)| {
-            let rtt = self.paths.base_rtt(src, dst, forth, back)?;
-            Some((self.paths.host_rate(src), self.rate_between(src, dst)?, rtt))
+        self.farthest.iter().flat_map(move |&(src, dst)| {
+            let kinds = self.paths.kinds(src, dst);
+            let all_alike = kinds.windows(2).all(|two| two[0].bottleneck() == two[1].bottleneck());
+            let answer = self.paths.kinds(dst, src).iter().map(|kind| kind.time_for(back)).max();
+            kinds.into_iter().filter_map(move |kind| {
+                let rtt = kind.time_for(forth).saturating_add(answer?);
+                Some((self.paths.host_rate(src), self.rate_on(&kind, src, dst, all_alike), rtt))
+            })
         })
     }
     /// The largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).

@@ -7,18 +7,21 @@ use crate::workload::schedule::Schedule;
 use crate::workload::{Cdf, FlowList, StartUnit};
 
 /// A configuration that cannot be built; names the key and says what would be right.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ConfigError {
     /// The key within the part that was built, as "k" or "link.rate". Empty: the part as a whole.
     pub key: String,
     /// What is wrong and what would be right.
     pub message: String,
+    /// Where loads are too high together, that of the fullest link, above 1: of several configurations, what suits the
+    /// one with the highest suits all.
+    pub overload: Option<f64>,
 }
 
 impl ConfigError {
     /// An error about `key`.
     pub fn new(key: &str, message: impl Into<String>) -> Self {
-        Self { key: key.to_owned(), message: message.into() }
+        Self { key: key.to_owned(), message: message.into(), overload: None }
     }
     /// The same error, seen from outside the table `prefix`.
     #[must_use]

@@ -17,6 +17,6 @@ pub use eqif::EqifTotals;
 pub use kind::{ByKind, PacketKind};
 pub use row::{
     Deadlock, DropReason, Drops, Fill, FlowRow, GroupParts, NetRtTotals, Observer, PausedHop, PortInfo, PortKind,
-    PortRow, PortTotals, RankRow, Reordering, RunRecord,
+    PortRow, PortTotals, RankRow, Reordering, RunRecord, StuckRank,
 };
 pub use trace::{Probe, Trace};

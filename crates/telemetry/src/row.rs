@@ -252,6 +252,16 @@ pub struct Deadlock {
     pub cycle: Vec<PausedHop>,
 }
 
+/// A rank of a schedule that waits for a message although all have come: another receive, from any rank or with any
+/// tag, has taken it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StuckRank {
+    /// Which workload of the scenario it belongs to, from 0.
+    pub workload: u16,
+    /// Which rank waits for what, in which of its steps.
+    pub waits: String,
+}
+
 /// What receivers did with data out of order, where they keep it beside the application's memory and remember it in
 /// bits that a NIC's queue pairs share (MELO); nothing elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -366,6 +376,8 @@ pub struct RunRecord {
     pub ports: Vec<PortTotals>,
     /// Why the run ended early, if it did.
     pub deadlock: Option<Deadlock>,
+    /// Who waits in a schedule that cannot go on although all messages have come.
+    pub stuck: Option<StuckRank>,
     /// Seconds of processor time that the run took, and of wall time. Not part of the fingerprint.
     pub cpu_s: f64,
     /// See `cpu_s`.

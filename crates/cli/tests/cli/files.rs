@@ -375,7 +375,7 @@ fn files_may_come_through_pipes() {
         assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo exists").success());
     }
     let study = ["--series", "irn,roce+pfc", "--threads", "1", "--seeds"];
-    let (_, seeds) = scratch.interrupt(500, |seeds| {
+    let (_, seeds) = scratch.interrupt("-INT", 500, |seeds| {
         for (path, content) in pipes.clone() {
             std::thread::spawn(move || fs::write(path, content));
         }

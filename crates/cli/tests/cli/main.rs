@@ -46,7 +46,7 @@ impl Scratch {
     /// what it said, and the number of seeds.
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
-    fn interrupt(&self, seeds: u32, begin: impl Fn(&str) -> Command) -> (Output, usize) {
+    fn interrupt(&self, signal: &str, seeds: u32, begin: impl Fn(&str) -> Command) -> (Output, usize) {
         let is_under_way = || fs::read_dir(self.join("out.partial/parts")).is_ok_and(|parts| parts.count() > 3);
         for seeds in [1, 4, 16].map(|longer| seeds * longer) {
             let mut study = begin(&seeds.to_string());
@@ -58,7 +58,7 @@ impl Scratch {
             // Its number is its own until we have heard of its end.
             if !has_ended(&mut child) {
                 let pid = child.id().to_string();
-                assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill exists").success());
+                assert!(Command::new("kill").args([signal, &pid]).status().expect("kill exists").success());
             }
             let output = child.wait_with_output().expect("it ends");
             if !self.join("out").exists() {

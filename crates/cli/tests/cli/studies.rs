@@ -343,7 +343,7 @@ fn the_resolved_scenario_runs_to_the_same_results() {
 fn an_interrupted_study_continues_where_it_was() {
     let long = SMALL.replace("flows = 50", "flows = 2_000") + "\n[nic]\nack-class = 0\n";
     let scratch = Scratch::new("interrupt").with("long.toml", &long);
-    let (output, seeds) = scratch.interrupt(200, |seeds| {
+    let (output, seeds) = scratch.interrupt("-INT", 200, |seeds| {
         scratch.command(&["run", "long.toml", "--seeds", seeds, "--out", "out", "--threads", "1"])
     });
     let error = text(&output.stderr);
@@ -363,4 +363,49 @@ fn an_interrupted_study_continues_where_it_was() {
     assert!(scratch.join("out/summary.json").exists() && !scratch.join("out.partial").exists());
     let (_, error) = scratch.expect(2, &["run", "--resume", "out"]);
     assert!(error.contains("these results are complete"), "{error}");
+}
+
+/// As batch systems do when a job's time is up.
+#[cfg(unix)]
+#[test]
+fn a_study_that_is_terminated_says_so_and_can_be_continued() {
+    let scratch = Scratch::new("terminate").with("long.toml", &SMALL.replace("flows = 50", "flows = 2_000"));
+    let (output, _) = scratch.interrupt("-TERM", 200, |seeds| {
+        scratch.command(&["run", "long.toml", "--seeds", seeds, "--out", "out", "--threads", "1"])
+    });
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{error}");
+    assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
+}
+
+#[test]
+fn a_schedule_in_which_a_receive_takes_anothers_message_says_who_waits() {
+    let scenario = r#"
+        title = "stuck"
+        seeds = 1
+        workload.goal.path = "stuck.goal"
+        [topology.leaf-spine]
+        leaves = 1
+        spines = 1
+        hosts-per-leaf = 3
+        host-link = { rate = "40Gbps", delay = "1us" }
+        spine-link = { rate = "40Gbps", delay = "1us" }
+        "#;
+    // Rank 1's message comes first, and both receives take it.
+    let late = |rank, ns| format!("rank {rank} {{\nc: calc {ns}\nm: send 1000b to 0 tag 2\nm requires c\n}}\n");
+    let first = "rank 0 {\nany: recv 1000b from -1 tag 2\nown: recv 1000b from 1 tag 2\nown requires any\n}\n";
+    let of = |ns: [u32; 2]| format!("num_ranks 3\n{first}{}{}", late(1, ns[0]), late(2, ns[1]));
+    let scratch = Scratch::new("stuck").with("stuck.toml", scenario);
+    let warnings = |ns: [u32; 2]| {
+        std::fs::write(scratch.join("stuck.goal"), of(ns)).expect("it is ours");
+        let (out, _) = scratch.expect(0, &["run", "stuck.toml", "--series", "irn", "--json", "-q"]);
+        parsed(&out)["warnings"].to_string()
+    };
+    let found = warnings([10_000, 20_000]);
+    assert!(
+        found.contains("rank 0 waits for a message from rank 1 with tag 2 (its step 2), in line 4: it has"),
+        "{found}"
+    );
+    assert!(!found.contains("stop.time"), "{found}");
+    assert!(!warnings([20_000, 10_000]).contains("waits"), "the other order");
 }

@@ -3,7 +3,7 @@
 mod names;
 mod table;
 
-use crate::PointSummary;
+use crate::{Estimate, PointSummary};
 
 pub(crate) use self::names::{
     COMPARED, EQIF_DROPS, FLOW_COMPLETION, GROUP_COMPLETION, GROUPS, MEASURED, OF_FINISHED, PER_WORKLOAD,
@@ -37,6 +37,8 @@ pub enum Unit {
     Us,
     /// A share from 0 to 1, printed in per cent.
     Share,
+    /// A plain number from 0 to 1.
+    Index,
     /// Gigabits per second.
     Gbps,
     /// Kilobytes.
@@ -47,7 +49,7 @@ impl Unit {
     /// What values in files are in, where that is not plain.
     pub(crate) const fn in_words(self) -> Option<&'static str> {
         match self {
-            Self::Plain | Self::Count => None,
+            Self::Plain | Self::Count | Self::Index => None,
             Self::Us => Some("microseconds"),
             Self::Share => Some("parts of 1"),
             Self::Gbps => Some("gigabits per second"),
@@ -57,6 +59,14 @@ impl Unit {
 }
 
 impl Metric {
+    /// Its estimate from the values of the seeds.
+    pub(crate) fn estimate(&self, per_seed: Vec<Option<f64>>) -> Estimate {
+        match self.unit {
+            Unit::Share | Unit::Index => Estimate::of_share(per_seed),
+            Unit::Plain | Unit::Count | Unit::Us | Unit::Gbps | Unit::Kb => Estimate::of_mean(per_seed),
+        }
+    }
+
     /// The metric of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)

@@ -146,7 +146,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "throughput_jain",
         title: "evenness of throughputs",
-        unit: Unit::Plain,
+        unit: Unit::Index,
         meaning: "Jain's index of flows' mean throughputs, size over completion time: 1 where all are alike, 1/n where one of \
                   n has everything",
         of: |point| point.flows.throughput_jain,

@@ -56,6 +56,8 @@ pub struct RunTotals {
     /// headers count, gaps do not.
     pub utilisation: Option<f64>,
     pub deadlock: Option<DeadlockReport>,
+    /// Who waits for what, and of which workload, if there are several.
+    pub stuck: Option<String>,
     pub cpu_s: f64,
     pub wall_s: f64,
 }
@@ -109,6 +111,7 @@ impl RunTotals {
             paused_us: record.paused.as_us_f64(),
             utilisation,
             deadlock: record.deadlock.as_ref().map(DeadlockReport::from),
+            stuck: record.stuck.as_ref().map(|stuck| stuck.waits.clone()),
             cpu_s: record.cpu_s,
             wall_s: record.wall_s,
         }

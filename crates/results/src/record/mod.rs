@@ -115,15 +115,21 @@ impl PointRecorder {
                 }
             }
         }
+        let mut run = RunTotals::new(
+            record,
+            self.begin,
+            if record.flows_finished == record.flows_started { self.last_finish } else { record.end },
+            self.port_table.host_utilisation(record, self.begin),
+        );
+        if let (Some(waits), Some(stuck)) = (&mut run.stuck, &record.stuck)
+            && let Some((name, _)) = self.workloads.get(usize::from(stuck.workload))
+        {
+            *waits += &format!(", of {name}");
+        }
         let summary = PointSummary {
             series: self.series,
             seed: self.seed,
-            run: RunTotals::new(
-                record,
-                self.begin,
-                if record.flows_finished == record.flows_started { self.last_finish } else { record.end },
-                self.port_table.host_utilisation(record, self.begin),
-            ),
+            run,
             flows: self.flows.finish(),
             workloads: self.workloads.into_iter().map(|(name, flows)| (name, flows.finish())).collect(),
             queues: self.ports.queues(),

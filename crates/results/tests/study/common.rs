@@ -15,6 +15,8 @@ pub(crate) struct Given {
     pub(crate) unfinished: u64,
     /// Whether more time would not help these.
     pub(crate) hopeless: bool,
+    /// When runs end.
+    pub(crate) end_us: f64,
     /// Seeds that end in a deadlock.
     pub(crate) deadlocks: Vec<u64>,
     /// Packets that each seed sends again.
@@ -40,6 +42,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         seeds,
         unfinished: 0,
         hopeless: false,
+        end_us: 0.0,
         deadlocks: Vec::new(),
         retransmissions: 0,
         drops: 0,
@@ -71,6 +74,7 @@ pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -
         run: RunTotals {
             fingerprint: format!("{seed:016x}"),
             hopeless: series.hopeless,
+            end_us: series.end_us,
             data_sent: 1_000,
             retransmissions: series.retransmissions,
             data_drops: DropCounts { buffer_full: series.drops, ..DropCounts::default() },

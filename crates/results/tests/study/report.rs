@@ -3,8 +3,8 @@
 use crate::common::{Given, series, study};
 use crate::synthetic;
 use selvedge_results::{
-    Estimate, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary, ReportInput, SeriesInfo, StudyInfo,
-    Summary, render_report, render_table, summarise,
+    Estimate, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary, ReportInput, RunTotals, SeriesInfo,
+    StudyInfo, Summary, render_report, render_table, summarise,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, RunRecord};
 use selvedge_testkit::Scratch;
@@ -344,6 +344,15 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     let warning = "irn: 1 of 1 incasts or jobs of incast never completed; their completion time is that of the others. Where stop.time \
                    or stop.flows ended the run, give more, unless a link that they need stays down.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
+    // A schedule that cannot go on says who waits.
+    let waits = "rank 0 waits for a message from rank 1 with tag 2 (its step 2)";
+    let mut points = points;
+    points[0].run = RunTotals { hopeless: true, stuck: Some(waits.into()), ..points[0].run.clone() };
+    let info = series("irn", "irn", false, 1.0, 0.0).info;
+    let stuck = summarise(&StudyInfo::default(), &[info], &points).warnings;
+    let said =
+        format!("With seed 1, {waits}: it has come, but a receive from any rank, or with any tag, has taken it.");
+    assert!(stuck.iter().any(|found| found.contains(&said)), "{stuck:?}");
     let total = |name: &str| summary.series[0].metric(name).unwrap().mean;
     assert_eq!(["measured_flows", "unfinished_flows", "incast.unfinished_flows"].map(total), [2.0, 0.0, 3.0].map(Some));
     let table = render_table(&summary, 100, false);

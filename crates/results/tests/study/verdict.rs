@@ -2,6 +2,7 @@
 
 use crate::common::{Given, series, study};
 use selvedge_results::{Answer, Cut, Estimate, GroupKind, GroupTraits, NetRtReport, SeriesSummary, Summary, Verdict};
+use selvedge_units::Instant;
 
 fn verdict(given: &[Given]) -> Verdict {
     study(given).verdict
@@ -270,6 +271,11 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
           too good. Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
         ]
     );
+    // Nobody can give more than there is.
+    lossy.end_us = Instant::HORIZON.as_us_f64();
+    let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
+    let [warning] = &summary.warnings[..] else { panic!("{:?}", summary.warnings) };
+    assert!(warning.contains("Simulated time ends after 53 days") && !warning.contains("stop.time"), "{warning}");
     lossy.hopeless = true;
     let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert!(summary.warnings[0].contains("Nothing more would have arrived"), "{:?}", summary.warnings);

@@ -28,5 +28,5 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Finding> {
         return Err(Finding::new(&format!("transport.congestion.{}", congestion.name()), message));
     }
     let checked = scenario.transport.verbs(&scenario.nic, scenario.nic.data_class);
-    checked.map(drop).map_err(|ConfigError { key, message }| Finding { key, message })
+    checked.map(drop).map_err(|ConfigError { key, message, .. }| Finding { key, message })
 }

@@ -9,7 +9,7 @@ use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{LossPlan, link_events};
 use selvedge_sim::topology::{Framing, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Measure, WorkloadConfig, WorkloadSummary};
-use selvedge_units::Setting;
+use selvedge_units::{Duration, Setting};
 
 use super::paths::absolute_paths;
 use super::{Plan, PlannedSeries, World};
@@ -18,6 +18,7 @@ use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
+use crate::path::KeyPath;
 use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 
@@ -25,6 +26,8 @@ use crate::scenario::{Scenario, Seeds};
 pub(super) struct Builder<'a> {
     draft: &'a Draft,
     pub(super) library: FileLibrary,
+    /// All that there are.
+    variants: Vec<Variant>,
     /// Networks by what they were built from: most series share one.
     networks: Vec<(Topology, Arc<Network>)>,
     /// The traffic of the latest series, which the next often shares: loads of large networks take their time.
@@ -44,13 +47,14 @@ struct Traffic {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(draft: &'a Draft, library: FileLibrary) -> Self {
-        Self { draft, library, networks: Vec::new(), traffic: None }
+        Self { draft, library, variants: Vec::new(), networks: Vec::new(), traffic: None }
     }
 
     pub(super) fn plan(&mut self, variants: Vec<Variant>) -> Result<Plan, ScenarioError> {
         let seeds = checked_seeds(self.draft)?;
         let mut warnings = Vec::new();
         let mut series = Vec::new();
+        self.variants.clone_from(&variants);
         for variant in variants {
             series.push(self.series(variant, &seeds, &mut warnings)?);
         }
@@ -147,6 +151,7 @@ impl<'a> Builder<'a> {
             return Ok(traffic.clone());
         }
         let workload = workload.build(&env).map_err(|error| {
+            let (variant, error) = self.most_loaded(variant, error, network, &env);
             let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
             let error = self.error(variant, "workload", error);
             // How much links carry depends on the network, too.
@@ -156,6 +161,29 @@ impl<'a> Builder<'a> {
         let traffic = Traffic { summaries: workload.summaries, worst_link: workload.worst_link, extent };
         self.traffic = Some((from, traffic.clone()));
         Ok(traffic)
+    }
+
+    /// Of series with the same traffic, which differ in headers, the one that loads links most if one does too much:
+    /// what is advised then suits all.
+    fn most_loaded<'v>(
+        &'v self,
+        variant: &'v Variant,
+        error: ConfigError,
+        network: &Network,
+        env: &BuildEnv<'_>,
+    ) -> (&'v Variant, ConfigError) {
+        if error.overload.is_none() {
+            return (variant, error);
+        }
+        let traffic = |of: &Variant| (of.scenario.topology.clone(), of.scenario.workload.clone());
+        let alike = self.variants.iter().filter(|other| traffic(other) == traffic(variant));
+        let others = alike.filter_map(|other| {
+            let Resolved { scenario, .. } = Resolved::of(other, network, &[]).ok()?;
+            let framing = scenario.nic.framing(&scenario.transport);
+            Some((other, scenario.workload.build(&BuildEnv { framing, ..*env }).err()?))
+        });
+        let more = |a: &ConfigError, b: &ConfigError| a.overload < b.overload;
+        others.fold((variant, error), |most, other| if more(&most.1, &other.1) { other } else { most })
     }
 
     pub(super) fn network(&mut self, variant: &Variant) -> Result<Arc<Network>, ScenarioError> {
@@ -219,7 +247,8 @@ impl Resolved {
         let mut findings = Vec::new();
         for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
             scenario.transport = other;
-            findings.extend(check(&variant.name, &scenario, network, workloads)?);
+            let found = check(&variant.name, &scenario, network, workloads);
+            findings.extend(found.map_err(|finding| in_words_of_links(finding, &variant.scenario, network))?);
         }
         scenario.transport = in_common(transport, &transports);
         Ok(Self { scenario, transport, transports, findings })
@@ -248,6 +277,34 @@ fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary
             message: format!("{queue}: {} ({PER_PORT} goes before it)", finding.message),
         },
         _ => Finding { message: finding.message.replace(PER_PORT, &queue), ..finding },
+    }
+}
+
+/// A finding about a credit which nobody has written, and which long links make what it is: said of these.
+fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -> Finding {
+    let is_auto = scenario.transport.eqds.is_some_and(|eqds| eqds.window == Setting::Auto);
+    let longest = network.graph().links.iter().map(|link| link.delay).max();
+    let Some(delay) = longest.filter(|_| is_auto && finding.key == "transport.eqds.window") else { return finding };
+    let topology = toml::Value::try_from(&scenario.topology).expect("a topology can be written");
+    let message = format!(
+        "with links as long as {delay}, transport.eqds.window \"auto\" is too large ({}): make them shorter, or give that",
+        finding.message
+    );
+    let root = KeyPath::root().join("topology");
+    let key = key_of_delay(&root, &topology, delay).unwrap_or(root).to_string();
+    Finding { key, message }
+}
+
+/// The first key below `path`, which has this value, that is called "delay" and says `delay`.
+fn key_of_delay(path: &KeyPath, value: &toml::Value, delay: Duration) -> Option<KeyPath> {
+    let below = |(step, value): (&str, &toml::Value)| match value {
+        toml::Value::String(text) => (step == "delay" && text.parse() == Ok(delay)).then(|| path.join(step)),
+        other => key_of_delay(&path.join(step), other, delay),
+    };
+    match value {
+        toml::Value::Table(table) => table.iter().find_map(|(step, value)| below((step, value))),
+        toml::Value::Array(list) => list.iter().enumerate().find_map(|(at, value)| below((&at.to_string(), value))),
+        _ => None,
     }
 }
 

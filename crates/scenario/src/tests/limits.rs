@@ -84,3 +84,41 @@ fn a_plan_knows_who_ends_it() {
     let timed = BUILT_IN.replace("flows = 12_500, ", "").replace("measure = { middle = 0.8 }", "");
     assert!(plan(&timed, &Changes::default()).expect("a plan").series[0].is_endless);
 }
+
+/// EQDS's headers are longer than RDMA's, and TCP's longer still.
+#[test]
+fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
+    let text =
+        |load: f64| format!("stop = {{ flows = 10 }}\n{}", BASE.replace("load = 0.7", &format!("load = {load}")));
+    for list in ["irn,eqds,tcp", "tcp,irn", "eqds,irn+overheads"] {
+        let changes = Changes { series: Some(list.into()), ..Changes::default() };
+        let error = plan(&text(0.99), &changes).expect_err("too much");
+        let (_, most) = error.split_once("multiply the load by at most ").expect("an advice");
+        let most: f64 = most.parse().expect("a number");
+        plan(&text(0.99 * most), &changes).expect("as advised");
+    }
+}
+
+#[test]
+fn links_that_are_too_long_for_a_credit_nobody_gave_are_blamed_themselves() {
+    let error = |topology: &str, set: &str| {
+        let workload = &BASE[BASE.find("[workload").expect("it is there")..];
+        let text = format!("title = 'long'\nstop = {{ flows = 10 }}\n{topology}{workload}");
+        let sets = if set.is_empty() { Vec::new() } else { vec![set.to_owned()] };
+        plan(&text, &Changes { series: Some("eqds".into()), sets, ..Changes::default() }).expect_err("too long")
+    };
+    let tree = "[topology.fat-tree]\nk = 4\nlink = { rate = '40Gbps', delay = '1s' }\n";
+    let found = error(tree, "");
+    let said = "study.toml:5:27: topology.fat-tree.link.delay: with links as long as 1s, transport.eqds.window \"auto\" is too \
+                large (60000007";
+    assert!(found.starts_with(said) && found.ends_with("make them shorter, or give that"), "{found}");
+    let explicit = "[topology.explicit]\nhosts = ['a', 'b']\nswitches = ['s']\nlinks = [\n\
+                    { between = ['a', 's'], rate = '40Gbps', delay = '1us' },\n\
+                    { between = ['s', 'b'], rate = '40Gbps', delay = '1s' },\n]\n";
+    let found = error(explicit, "");
+    assert!(found.starts_with("study.toml:8:42: topology.explicit.links[1].delay: with links"), "{found}");
+    let set = "topology.fat-tree.link.delay=2s";
+    assert!(error(tree, set).starts_with(&format!("--set {set}: topology.fat-tree.link.delay: with")), "set");
+    let given = error(tree, "transport.eqds.window=2GB");
+    assert!(given.starts_with("--set transport.eqds.window=2GB: transport.eqds.window: 2000000"), "{given}");
+}

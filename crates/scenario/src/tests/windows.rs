@@ -81,6 +81,43 @@ size = "1MB"
     assert_eq!(cap, Setting::Value(47), "50 KB of 1,086 bytes each");
 }
 
+/// Of parallel ways, the slower one has the longer round trip, and the faster one the longer propagation.
+#[test]
+fn timeouts_and_windows_go_by_the_worst_of_parallel_ways() {
+    let planned = |slow: &str| {
+        let text = format!(
+            r#"title = "parallel"
+stop = {{ flows = 10 }}
+[topology.explicit]
+hosts = ["a", "b"]
+switches = ["left", "x", "y", "right"]
+links = [
+    {{ between = ["a", "left"], rate = "10Gbps", delay = "1us" }},
+    {{ between = ["left", "x"], rate = "10Gbps", delay = "2us" }},
+    {{ between = ["left", "y"], rate = "{slow}", delay = "1us" }},
+    {{ between = ["x", "right"], rate = "10Gbps", delay = "1us" }},
+    {{ between = ["y", "right"], rate = "10Gbps", delay = "1us" }},
+    {{ between = ["right", "b"], rate = "10Gbps", delay = "1us" }},
+]
+[workload.permutation]
+size = "1MB"
+"#
+        );
+        let plan = plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("a plan");
+        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("irn") };
+        let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("there are timeouts");
+        (value(irn.rto_low), value(irn.rto_high), irn.bdp_cap)
+    };
+    let (low, high, cap) = planned("10Gbps");
+    assert_eq!((low, cap), (high, Setting::Value(16)));
+    // 1,106 bytes and their answer of 84 take 952 us at 10 Mb/s: half more.
+    let (slow_low, slow_high, slow_cap) = planned("10Mbps");
+    assert!(slow_low > Duration::from_us(1_428) && slow_low < Duration::from_us(1_500), "{slow_low}");
+    assert!(slow_high > high && slow_high > slow_low, "{slow_high}");
+    // The faster way there, and 67 us back on the slower one, hold 93 packets; the slower one both ways holds two.
+    assert_eq!(slow_cap, Setting::Value(93));
+}
+
 #[test]
 fn windows_and_timeouts_do_not_depend_on_the_order_of_hosts() {
     let planned = |hosts: &str| {

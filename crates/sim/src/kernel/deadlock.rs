@@ -83,13 +83,14 @@ impl Watch {
         }
         // Hosts may compute for days, and senders wait for long timeouts: the looks until then, but for the last one,
         // would see the same again.
-        let stall = if self.since == now { Instant::NEVER } else { self.since.saturating_add(self.limits.timeout) };
+        let end = self.limits.end(self.since);
+        let stall = if self.since == now { Instant::NEVER } else { end };
         let until = begin.min(stall);
         if still && until > self.next {
             let look = self.limits.look;
             self.next = now.saturating_add(look * ((until.since(now).as_ps() - 1) / look.as_ps()));
         }
-        (now.since(self.since) >= self.limits.timeout).then_some(Verdict { deadlock: None })
+        (now >= end).then_some(Verdict { deadlock: None })
     }
 
     /// A cycle of ports that wait for each other and have not moved since the last look.

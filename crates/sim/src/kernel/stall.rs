@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use selvedge_transport::eqds::MOST_DOUBLINGS;
 use selvedge_transport::recovery::irn::Rto;
+use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
-use selvedge_units::{Bytes, Duration, Rate, Setting};
+use selvedge_units::{Bytes, Duration, Instant, Rate, Setting};
 
 use crate::config::{BufferConfig, SimConfig, TransportConfig};
 use crate::fault::LossModel;
@@ -26,9 +27,20 @@ const UNLIKELY: f64 = 1e-12;
 pub(crate) struct StallLimits {
     /// The time between two looks. What is on its way over a link has arrived at the next but one.
     pub(crate) look: Duration,
-    /// A run ends when no receiver has accepted anything for this long although flows are open and none is about to
-    /// begin.
+    /// A run ends when no receiver has accepted anything for this long, and for what TCP takes, although flows are open
+    /// and none is about to begin.
     pub(crate) timeout: Duration,
+    tcp: Option<TcpWaits>,
+}
+
+/// How long TCP's timeouts may become, which double.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct TcpWaits {
+    /// The first may be so long at the beginning.
+    first: Duration,
+    longest: Duration,
+    /// So many of them may pass in a row.
+    in_a_row: u64,
 }
 
 impl StallLimits {
@@ -50,10 +62,42 @@ impl StallLimits {
             // What is in front may be what everybody has already.
             slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
         ];
-        let tcp = config.transport.tcp.as_ref().or(config.beside.as_ref().map(|beside| &beside.tcp));
-        let tcp = tcp.map_or(Duration::ZERO, |tcp| tcp.max_rto.saturating_mul(2.max(in_a_row - IN_A_ROW.start())));
-        let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL).saturating_add(tcp);
-        Self { look: crossing.saturating_mul(2).max(LOOK), timeout: stall }
+        let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL);
+        let in_a_row = 2.max(in_a_row - IN_A_ROW.start());
+        let tcp = match (&config.transport.tcp, &config.beside) {
+            (Some(tcp), _) => Some(TcpWaits { first: tcp.max_rto, longest: tcp.max_rto, in_a_row }),
+            (None, Some(beside)) => Some(TcpWaits::beside_rdma(&beside.tcp, in_a_row)),
+            (None, None) => None,
+        };
+        Self { look: crossing.saturating_mul(2).max(LOOK), timeout: stall, tcp }
+    }
+
+    /// When a run ends in which nothing has been accepted since then.
+    pub(crate) fn end(&self, since: Instant) -> Instant {
+        let tcp = self.tcp.map_or(Duration::ZERO, |tcp| tcp.after(since));
+        since.saturating_add(self.timeout.saturating_add(tcp))
+    }
+}
+
+impl TcpWaits {
+    /// RDMA sends again all the time meanwhile, in vain: no longer than needed. TCP alone is silent for as long as it
+    /// waits, and that costs nothing.
+    fn beside_rdma(tcp: &TcpConfig, in_a_row: u64) -> Self {
+        let set = |setting: Setting<Duration>| setting.resolve(|| None).unwrap_or_default();
+        // After a second SYN, three times the first (RFC 6298, section 5, rule 5.7).
+        let first = set(tcp.initial_rto).saturating_mul(3).max(set(tcp.min_rto));
+        Self { first, longest: tcp.max_rto, in_a_row }
+    }
+    /// How long it takes them from `since` on. A timeout begins at five round trips at most (SRTT and four RTTVAR),
+    /// none of which is longer than the run, and has passed whenever it doubles: it cannot be long early in a run.
+    fn after(&self, since: Instant) -> Duration {
+        let mut next = self.first.max(since.since(Instant::ZERO).saturating_mul(6)).min(self.longest);
+        let mut sum = Duration::ZERO;
+        for _ in 0..self.in_a_row {
+            sum = sum.saturating_add(next);
+            next = next.saturating_mul(2).min(self.longest);
+        }
+        sum
     }
 }
 
@@ -138,6 +182,18 @@ fn largest_buffer(buffer: &BufferConfig, frame: Bytes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Beside RDMA, which sends again all the time, each second of them is millions of events.
+    #[test]
+    fn timeouts_that_double_are_waited_for_as_long_as_they_can_be() {
+        let [ms, s] = [Duration::from_ms, |s| Duration::from_ms(1_000 * s)];
+        let waits = |first, in_a_row| TcpWaits { first, longest: s(60), in_a_row };
+        let at = |time: Duration| Instant::ZERO + time;
+        assert_eq!(waits(ms(1), 2).after(at(Duration::ZERO)), ms(3));
+        assert_eq!(waits(ms(1), 2).after(at(ms(20))), ms(120 + 240));
+        assert_eq!(waits(ms(1), 2).after(at(s(100))), s(120), "RFC 6298's 60 s, twice");
+        assert_eq!(waits(s(9), 4).after(at(Duration::ZERO)), s(9 + 18 + 36 + 60));
+    }
 
     #[test]
     fn bursts_are_waited_for_and_what_never_ends_is_not() {

@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRank};
 use selvedge_units::{Duration, Instant};
 
 use super::build::{Built, Change, build};
@@ -24,6 +24,7 @@ use super::stall::StallLimits;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
+use crate::workload::schedule::Executor;
 
 /// How one run is spread over processors and time. Results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,8 +222,9 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
 
 /// How patient to be with a run, its applications' queue pairs included.
 fn stall_limits<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> StallLimits {
-    let limits = StallLimits::of(config);
-    StallLimits { timeout: limits.timeout.saturating_add(silence(config, partitions)), ..limits }
+    let mut limits = StallLimits::of(config);
+    limits.timeout = limits.timeout.saturating_add(silence(config, partitions));
+    limits
 }
 
 /// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
@@ -264,6 +266,8 @@ struct Run<'a, const RECORDED: bool> {
     stop_flows: u64,
     /// Flows that had begun before the last look.
     started: u64,
+    /// Whether nothing is under way any more, nor to begin.
+    is_over: bool,
     /// Everything earlier has happened.
     now: Instant,
     /// Nothing later has happened.
@@ -308,6 +312,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             started: 0,
+            is_over: false,
             now: Instant::ZERO,
             ahead: Instant::ZERO,
             watch: Watch::new(stall_limits(config, partitions)),
@@ -354,6 +359,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 return None;
             }
             if self.is_done() {
+                self.is_over = true;
                 // Those who are behind come up.
                 self.stop_at = self.stop_at.min(self.ahead.max(self.now));
             }
@@ -575,6 +581,16 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         exchange(self.partitions);
     }
 
+    /// Who waits in a schedule, where all messages have come.
+    fn stuck(&self) -> Option<StuckRank> {
+        let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
+        let executors = partitions.first()?.workload.executors.len();
+        (0..executors).find_map(|number| {
+            let parts: Vec<_> = partitions.iter().map(|partition| &partition.workload.executors[number]).collect();
+            Executor::stuck(&parts)
+        })
+    }
+
     /// Reports what is left and adds everything up.
     fn finish(mut self) -> RunRecord {
         self.now = self.now.max(self.ahead);
@@ -594,6 +610,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             partition.add_to(self.now, &mut record);
             self.flows.extend(partition.unfinished_messages());
             self.flows.extend(partition.hosts.iter_mut().flat_map(crate::net::host::Host::give_up));
+        }
+        let all_came = record.flows_started == record.flows_finished && record.flows_started < self.stop_flows;
+        if all_came && (self.is_over || record.hopeless) {
+            record.stuck = self.stuck();
+            record.hopeless |= record.stuck.is_some();
         }
         self.flows.sort_unstable_by_key(|row| (row.workload, row.id, row.group));
         if !self.flows.is_empty() {

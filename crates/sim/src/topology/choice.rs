@@ -8,7 +8,8 @@ use selvedge_units::{Bytes, Duration, Rate, SwitchId};
 use super::alternatives::{self, Alternatives};
 use super::{Graph, Routes};
 
-const COMMON_PACKET: Bytes = Bytes::new(1086);
+/// What takes longest is told by a packet of this size, where it has to be told once for all.
+pub(super) const COMMON_PACKET: Bytes = Bytes::new(1086);
 
 /// Of the paths of equal length between two switches, some.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 use super::choice::Choice;
+use super::kinds::{Kind, Kinds};
 use super::{Graph, InnerNics, Port, Routes};
 use crate::ConfigError;
 
@@ -68,6 +69,8 @@ pub struct Paths {
     choice: Option<Choice>,
     /// Once somebody has asked.
     longest: OnceLock<Option<Path>>,
+    /// The same, if not all paths are alike.
+    kinds: OnceLock<Kinds>,
 }
 
 impl Paths {
@@ -84,7 +87,7 @@ impl Paths {
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
         let inner = InnerNics::new(&graph, routes.ports());
         let choice = Choice::new(&graph, &routes);
-        Self { graph, routes, inner, choice, longest: OnceLock::new() }
+        Self { graph, routes, inner, choice, longest: OnceLock::new(), kinds: OnceLock::new() }
     }
     /// Hosts, switches and links.
     pub fn graph(&self) -> &Graph {
@@ -169,30 +172,41 @@ impl Paths {
         let (_, _, (src, dst)) = longest?;
         Some(self.facts(src, dst, self.slowest_links(src, dst)?))
     }
+    /// All shortest ways from `src` to `dst`, by what their links are like; none when they are the same host or no way
+    /// is left. Where paths are alike, one stands for all.
+    pub fn kinds(&self, src: HostId, dst: HostId) -> Vec<Kind> {
+        let Some(links) = self.links(src, dst) else { return Vec::new() };
+        let leaves = |(src, dst)| self.routes.leaf_of(src).zip(self.routes.leaf_of(dst));
+        let (src, dst) = self.inner.between(src, dst);
+        let (Some(_), Some((from, to))) = (&self.choice, leaves((src, dst))) else {
+            let links = links.map(|link| &self.graph.links[link as usize]);
+            return vec![links.fold(Kind::NONE, |kind, link| kind.and(link.rate, link.delay))];
+        };
+        let kinds = self.kinds.get_or_init(|| Kinds::new(&self.graph, &self.routes));
+        let [first, last] = [src, dst].map(|host| &self.graph.links[self.routes.ports().of_host(host).link as usize]);
+        let whole = |kind: &Kind| kind.and(first.rate, first.delay).and(last.rate, last.delay);
+        kinds.between(from, to).iter().map(whole).collect()
+    }
     /// Pairs of hosts one of which has the longest round trip ([`Paths::base_rtt`]) of all between hosts with links of
-    /// their rates, whatever the sizes: of pairs whose paths there and back have links of the same rates, the one with
+    /// their rates, whatever the sizes: of pairs with ways there and back whose links have the same rates, the one with
     /// the longest propagation.
     pub fn farthest(&self) -> Vec<(HostId, HostId)> {
         let mut farthest = BTreeMap::new();
         for (src, dst) in self.far_pairs() {
-            let Some((forth, back)) = self.slowest_links(src, dst).zip(self.slowest_links(dst, src)) else {
-                continue;
-            };
-            let mut propagation = Duration::ZERO;
-            let mut rates = |links: PathLinks<'_>| {
-                let links = links.map(|link| &self.graph.links[link as usize]);
-                let mut rates: Vec<Rate> =
-                    links.inspect(|link| propagation += link.delay).map(|link| link.rate).collect();
-                rates.sort_unstable();
-                rates
-            };
-            let key = (self.host_rate(src), self.host_rate(dst), rates(forth), rates(back));
-            let longest = farthest.entry(key).or_insert((propagation, src, dst));
-            if propagation > longest.0 {
-                *longest = (propagation, src, dst);
+            let back = self.kinds(dst, src);
+            for forth in self.kinds(src, dst) {
+                for back in &back {
+                    let propagation = forth.propagation.saturating_add(back.propagation);
+                    let key = (self.host_rate(src), self.host_rate(dst), forth.rates.clone(), back.rates.clone());
+                    let longest = farthest.entry(key).or_insert((propagation, src, dst));
+                    if propagation > longest.0 {
+                        *longest = (propagation, src, dst);
+                    }
+                }
             }
         }
-        farthest.into_values().map(|(_, src, dst)| (src, dst)).collect()
+        let farthest: BTreeSet<_> = farthest.into_values().map(|(_, src, dst)| (src, dst)).collect();
+        farthest.into_iter().collect()
     }
     /// Of the hosts of each leaf with links of each rate, and those of each other, the two that are farthest apart.
     fn far_pairs(&self) -> Vec<(HostId, HostId)> {
@@ -216,14 +230,12 @@ impl Paths {
         let most = self.fastest_host();
         let mut bdps: BTreeMap<Rate, Bdp> = BTreeMap::new();
         for (src, dst) in self.far_pairs() {
-            // A flow may take either; where all are alike, they are one.
-            let slowest = self.choice.as_ref().and_then(|_| self.slowest_links(src, dst));
-            for links in self.links(src, dst).into_iter().chain(slowest) {
-                let Path { propagation, bottleneck, .. } = self.facts(src, dst, links);
-                let first = self.host_rate(self.inner.between(src, dst).0);
-                let bytes = bottleneck.min(most).amount_in(propagation * 2);
+            let first = self.host_rate(self.inner.between(src, dst).0);
+            // A flow may take any.
+            for kind in self.kinds(src, dst) {
+                let bytes = kind.bottleneck().min(most).amount_in(kind.propagation.saturating_mul(2));
                 let bdp = bdps.entry(first).or_default();
-                *bdp = (*bdp).max(Bdp { bytes, sender_is_slowest: bottleneck >= first });
+                *bdp = (*bdp).max(Bdp { bytes, sender_is_slowest: kind.bottleneck() >= first });
             }
         }
         bdps
@@ -245,14 +257,12 @@ impl Paths {
         (0..self.graph.host_count()).map(|host| self.host_rate(HostId(host))).max().unwrap_or_default()
     }
     /// How long a packet that takes `forth` on each link and an answer that takes `back` are under
-    /// way in an empty network on the slowest of the shortest paths: serialisation and propagation at every link, both
-    /// ways. Zero sizes give the propagation alone. `None` when they are the same host or no way is left.
+    /// way in an empty network on those of the shortest paths on which each takes longest: serialisation and
+    /// propagation at every link, both ways. Zero sizes give the propagation alone. `None` when they are the same host
+    /// or no way is left.
     pub fn base_rtt(&self, src: HostId, dst: HostId, forth: Bytes, back: Bytes) -> Option<Duration> {
-        let one_way = |src, dst, size| -> Option<Duration> {
-            let links = self.slowest_links(src, dst)?.map(|link| &self.graph.links[link as usize]);
-            Some(links.map(|link| link.rate.time_for(size) + link.delay).sum())
-        };
-        Some(one_way(src, dst, forth)? + one_way(dst, src, back)?)
+        let one_way = |src, dst, size| self.kinds(src, dst).iter().map(|kind| kind.time_for(size)).max();
+        Some(one_way(src, dst, forth)?.saturating_add(one_way(dst, src, back)?))
     }
     /// How long a flow of `size` takes in an empty network, from its start until its last packet is received: packets
     /// follow each other without a pause, and every node passes one on when it has it whole. Exact for any mix of link

@@ -283,7 +283,7 @@ impl<'a> Builder<'a> {
         let most = (1.0 / worst.load / unit).floor() * unit;
         let digits = (-unit.log10()).round().max(0.0) as usize;
         let loading = self.summaries.iter().find(|summary| summary.load.is_some());
-        Err(ConfigError::new(
+        let error = ConfigError::new(
             loading.map_or(Poisson::NAME, |summary| summary.kind),
             format!(
                 "the link from \"{}\" to \"{}\" would have to carry {:.0} % of its rate ({:.0} % payload, the rest headers), so that queues grow without end: multiply the load by at most {most:.digits$}",
@@ -292,7 +292,8 @@ impl<'a> Builder<'a> {
                 100.0 * worst.load,
                 100.0 * payload,
             ),
-        ))
+        );
+        Err(ConfigError { overload: Some(worst.load), ..error })
     }
 }
 

@@ -5,10 +5,11 @@ use selvedge_sim::fault::{
 };
 use selvedge_sim::topology::{Dumbbell, FatTree, LeafSpine};
 use selvedge_sim::workload::{Many, Permutation};
-use selvedge_sim::{SimConfig, port_infos};
+use selvedge_sim::{Beside, SimConfig, port_infos};
 use selvedge_telemetry::DropReason;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::recovery::irn::Timeouts;
+use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
 
 use crate::support::{Outcome, Scene, Series, drops, link, star};
@@ -210,6 +211,21 @@ fn a_run_knows_whether_more_time_would_help() {
     assert_eq!(hopeless(None, None), (false, true), "the link is gone");
     assert_eq!(hopeless(None, Some(Duration::from_us(60))), (false, false), "nobody knows yet");
     assert_eq!(hopeless(Some(500), None), (false, true), "the tail is lost, and with PFC nobody has a timeout");
+}
+
+/// TCP's timeouts double up to a minute; IRN sends again every 100 us meanwhile.
+#[test]
+fn tcp_beside_rdma_does_not_keep_a_run_that_is_over() {
+    let scene = Scene::new(star(&[link(40, 1_000); 3]), Series::Irn).flow(0, 1, 500_000, Duration::ZERO);
+    let outcome = scene.with(fail("h1", 50, None)).with(|config| {
+        let (hosts, start, jitter) = (None, Duration::ZERO, Duration::ZERO);
+        config.workload.permutation =
+            Many::from(Permutation { size: Bytes::new(500_000), repeat: 1, hosts, start, jitter });
+        config.beside = Some(Beside { workloads: vec!["permutation".into()], class: None, tcp: TcpConfig::default() });
+    });
+    let record = outcome.run().record;
+    assert!(record.hopeless && record.flows_finished < record.flows_started);
+    assert!(record.end < Instant::ZERO + Duration::from_ms(1_000), "{}", record.end);
 }
 
 #[test]

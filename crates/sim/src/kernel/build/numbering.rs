@@ -40,7 +40,8 @@ impl Numbering {
     }
 }
 
-/// What each port of the fabric is, by its number.
+/// What each port of the fabric is, by its number. Hosts' ports have the numbers of their hosts, so that rows of flows
+/// and of ports can be joined.
 pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
     let numbering = Numbering::new(graph);
     let kind = |node: Node| match node {
@@ -62,4 +63,28 @@ pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
         }
     }
     infos.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Duration, Rate};
+
+    use super::*;
+    use crate::topology::LinkConfig;
+
+    #[test]
+    fn ports_of_hosts_have_their_hosts_numbers_in_whatever_order_links_are() {
+        let mut graph = Graph::default();
+        let link = LinkConfig { rate: Rate::from_gbps(10), delay: Duration::from_us(1) };
+        let switch = graph.add_switch("s".into(), 0, 0);
+        let hosts: Vec<_> = (0..3).map(|n| graph.add_host(format!("name{n}"), 0)).collect();
+        for n in [2, 0, 1] {
+            graph.connect(hosts[n].into(), switch.into(), link);
+        }
+        let infos = port_infos(&graph);
+        for host in hosts {
+            let own = infos.iter().find(|info| info.id.0 == host.0).expect("a port for each");
+            assert_eq!((&own.node, own.kind), (&graph.hosts[host.index()].name, PortKind::Host));
+        }
+    }
 }

@@ -56,7 +56,10 @@ impl Kind for MixtureOfExperts {
         if self.layers == 0 {
             return Err(ConfigError::new("layers", "found 0, expected at least 1"));
         }
-        groups.limit(4 * u64::from(n) * u64::from(self.layers))?;
+        groups.limit(
+            4 * u64::from(n) * u64::from(self.layers),
+            "give fewer \"layers\", or a smaller \"team.group-size\"",
+        )?;
         groups.build_part(Self::NAME, workload, env, self.start, self.repeat, |group, ranks| {
             let mut rng = stream(env.seed, Domain::WorkloadShape, workload, group);
             let mut before: Vec<Vec<u32>> = vec![Vec::new(); ranks.len()];

@@ -81,7 +81,13 @@ impl Kind for Collective {
         let groups = self.team.groups(workload, env)?;
         let n = groups.size();
         groups.check_parts(self.size)?;
-        groups.limit(self.steps(n))?;
+        let remedy = match self.operation {
+            Operation::TreeAllReduce { .. } => {
+                "give a larger \"operation.tree-all-reduce.chunk\", or fewer \"team.hosts\""
+            }
+            _ => "give a smaller \"team.group-size\", or fewer \"team.hosts\"",
+        };
+        groups.limit(self.steps(n), remedy)?;
         self.operation.check(n)?;
         groups.build_part(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {
             let ready: Vec<Vec<u32>> = ranks.iter_mut().map(|rank| think(rank, self.compute)).collect();

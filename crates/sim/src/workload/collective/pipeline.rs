@@ -66,7 +66,7 @@ impl Kind for Pipeline {
         if self.micro_batches == 0 {
             return Err(ConfigError::new("micro-batches", "found 0, expected at least 1"));
         }
-        groups.limit(6 * u64::from(self.micro_batches))?;
+        groups.limit(6 * u64::from(self.micro_batches), "give fewer \"micro-batches\", or \"team.hosts\"")?;
         groups.build_part(Self::NAME, workload, env, self.start, self.repeat, |_, ranks| {
             let stages = ranks.len() as u32;
             for (stage, rank) in (0..).zip(ranks) {

@@ -88,12 +88,12 @@ impl Groups {
         Ok(())
     }
 
-    /// Whether so many steps of each rank can be kept.
-    pub(super) fn limit(&self, steps: u64) -> Result<(), ConfigError> {
+    /// Whether so many steps of each rank can be kept; what makes them fewer.
+    pub(super) fn limit(&self, steps: u64, remedy: &str) -> Result<(), ConfigError> {
         let all = steps.saturating_mul(self.hosts.len() as u64);
         if all > MOST_STEPS {
             let message = format!(
-                "that makes about {all} steps of {} hosts, but at most {MOST_STEPS} can be kept: make \"team.group-size\" smaller, or the messages larger",
+                "that makes about {all} steps of {} hosts, but at most {MOST_STEPS} can be kept: {remedy}",
                 self.hosts.len()
             );
             return Err(ConfigError::new("", message));

@@ -132,6 +132,26 @@ fn all_to_all_obeys_its_limit() {
 }
 
 #[test]
+fn what_is_too_large_is_told_what_makes_it_smaller() {
+    let team = "team = { group-size = 4 }";
+    for (workload, remedy) in [
+        (
+            collective("{ tree-all-reduce = { chunk = \"1B\" } }", "").replace("size = \"16KB\"", "size = \"1GB\""),
+            "chunk",
+        ),
+        (
+            format!("pipeline = {{ size = \"1KB\", micro-batches = 4_000_000, forward = \"1us\", {team} }}"),
+            "micro-batches",
+        ),
+        (format!("mixture-of-experts = {{ size = \"1KB\", layers = 4_000_000, {team} }}"), "layers"),
+    ] {
+        let error = build(&workload).err().unwrap();
+        assert!(error.message.contains("can be kept: give"), "{error}");
+        assert!(error.message.contains(remedy), "{error}");
+    }
+}
+
+#[test]
 fn groups_keep_to_themselves() {
     for (placement, distance) in [("adjacent", 1), ("strided", 4)] {
         let team = format!("team = {{ group-size = 4, placement = \"{placement}\" }}");

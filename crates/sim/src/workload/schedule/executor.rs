@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use selvedge_telemetry::RankRow;
+use selvedge_telemetry::{RankRow, StuckRank};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use super::mailbox::Mailbox;
-use super::{Schedule, Step};
+use super::{Schedule, Step, partners};
 use crate::workload::{FlowSpec, Measure};
 
 /// What an [`Executor`] executes: a schedule, and where and when.
@@ -172,6 +172,33 @@ impl Executor {
         let ranks = (0..).zip(&self.ranks).filter_map(|(rank, state)| Some((rank, state.as_deref()?)));
         let begun = ranks.filter(move |(_, state)| state.left > 0 && state.since < end);
         begun.map(|(rank, state)| self.row_of(rank, state, None))
+    }
+    /// Where all messages have come and ranks still wait: who waits for what, because a receive that takes any has
+    /// taken it. `parts`: this executor as each partition has it.
+    pub(crate) fn stuck(parts: &[&Self]) -> Option<StuckRank> {
+        let plan = &parts.first()?.plan;
+        let state = |rank: u32| parts.iter().find_map(|part| part.ranks[rank as usize].as_deref());
+        // To each rank, and from which iteration on it is still to be sent.
+        let mut unsent: BTreeMap<u32, Vec<(partners::Address, u32)>> = BTreeMap::new();
+        for &(from, step) in plan.schedule.sends.iter() {
+            let (Step::Send { to, tag, .. }, Some(sender)) = (plan.schedule.step(from, step), state(from)) else {
+                continue;
+            };
+            let waits = sender.left > 0 && sender.waits[step as usize] > 0;
+            unsent.entry(to).or_default().push(((from, tag), sender.iteration + u32::from(!waits)));
+        }
+        let mut receives = Vec::new();
+        for (rank, state) in (0..plan.hosts.len() as u32).filter_map(|rank| Some((rank, state(rank)?))) {
+            receives.extend(state.receives.iter().map(|(wanted, step)| (rank, step, wanted, state.iteration)));
+        }
+        // Who waits for what is still to be sent may be another's victim.
+        let is_cause = |&(rank, _, wanted, iteration): &(u32, u32, partners::Address, u32)| {
+            let mut own = unsent.get(&rank).into_iter().flatten();
+            !own.any(|&(sent, first)| first <= iteration && partners::suits(wanted, sent))
+        };
+        let &(rank, step, wanted, _) = receives.iter().find(|one| is_cause(one)).or(receives.first())?;
+        let line = plan.schedule.place(rank, step).map_or(String::new(), |(line, _)| format!(", in line {line}"));
+        Some(StuckRank { workload: plan.workload, waits: partners::waits(rank, step, wanted) + &line })
     }
     /// A computation is done.
     pub fn on_computed(&mut self, place: u64, now: Instant, actions: &mut Vec<Action>) {

@@ -19,6 +19,11 @@ impl Mailbox {
         self.count += 1;
     }
 
+    /// What is there, by address.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Address, u32)> + '_ {
+        self.by_address.iter().flat_map(|(&address, queue)| queue.iter().map(move |&(_, value)| (address, value)))
+    }
+
     /// The first receive that a message from `address` suits.
     pub(super) fn take_receive(&mut self, (from, tag): Address) -> Option<u32> {
         self.take_first([(from, tag), (ANY, tag), (from, ANY), (ANY, ANY)].into_iter())

@@ -225,6 +225,36 @@ fn what_takes_what_comes_first_is_tried_in_the_order_of_time() {
     assert!(why.message.contains("tag 7 (its step 2) that is never sent"), "{why:?}");
 }
 
+/// Whose message comes first depends on the network, and a receive that takes any may take another's.
+#[test]
+fn who_waits_for_what_another_receive_has_taken_is_named() {
+    let wait = |us| (Step::Compute { time: Duration::from_us(us), cpu: 0 }, &[][..]);
+    let first_any = [(recv(ANY, 2), &[][..]), (recv(1, 2), &[0]), (send(3, 5), &[1])];
+    let senders = [10, 20].map(|us| [wait(us), (send(0, 2), &[0][..])]);
+    let victim = [(recv(0, 5), &[][..])];
+    let steps = steps(&[&first_any, &senders[0], &senders[1], &victim]);
+    let mut executor = executor(steps, &[3, 1, 2, 0], 1).expect("another order has an end");
+    let (mut actions, mut now) = (Vec::new(), Instant::ZERO);
+    (0..4).for_each(|host| executor.begin(HostId(host), &mut actions));
+    while !actions.is_empty() {
+        actions.sort_by_key(|action| if let Action::Compute { at, .. } = action { *at } else { Instant::ZERO });
+        match actions.remove(0) {
+            Action::Flow(flow) => {
+                executor.on_received(flow.id, now, &mut actions);
+                executor.on_sent(flow.id, now, &mut actions);
+            }
+            Action::Compute { at, place } => {
+                now = at;
+                executor.on_computed(place, now, &mut actions);
+            }
+            Action::Done(_) => {}
+        }
+    }
+    // Rank 3 waits for it.
+    let stuck = Executor::stuck(&[&executor]).expect("rank 1's message has gone to the first");
+    assert_eq!(stuck.waits, "rank 0 waits for a message from rank 1 with tag 2 (its step 2)");
+}
+
 /// Ranks with these steps.
 fn steps(steps: &[&[(Step, &[u32])]]) -> Vec<Rank> {
     let rank = |steps: &&[(Step, &[u32])]| {
