@@ -9,8 +9,9 @@ use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
 
-/// Rows that are put in order together.
+/// Rows that are put in order together, at least; and samples of all ports.
 const SORTED: usize = 1 << 17;
+const SAMPLES: usize = 10;
 
 /// Writes the port samples of one point.
 pub(crate) struct PortWriter {
@@ -20,6 +21,8 @@ pub(crate) struct PortWriter {
     /// Node, peer and tier by port number.
     names: Vec<[String; 3]>,
     rows: Vec<Row>,
+    /// How many of them are put in order together: the more a port has of these, the more repeats itself.
+    sorted: usize,
 }
 
 /// What is written of a sample.
@@ -59,15 +62,17 @@ impl PortWriter {
         for port in ports {
             names[port.id.index()] = [port.node.clone(), port.peer.clone(), Tier::from(port.kind).to_string()];
         }
-        Ok(Self { part: Part::create(path, Table::Ports)?, series: series.into(), seed, names, rows: Vec::new() })
+        let part = Part::create(path, Table::Ports)?;
+        let sorted = SORTED.max(SAMPLES * ports.len());
+        Ok(Self { part, series: series.into(), seed, names, rows: Vec::new(), sorted })
     }
 
     /// Adds rows; `interval` is the time they cover.
     pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
-            let (first, rest) = rows.split_at(rows.len().min(SORTED - self.rows.len()));
+            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.rows.len()));
             self.rows.extend(first.iter().map(|row| Row::of(row, interval)));
-            if self.rows.len() == SORTED {
+            if self.rows.len() == self.sorted {
                 self.flush()?;
             }
             rows = rest;
