@@ -132,27 +132,29 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             slow_path: self.ingress[state.port].slow_path,
             plain: !fabric.reads_records && !fabric.has_more_to_tell,
         };
-        if !RECORDED && visit.plain && !visit.slow_path && state.params.takes_unanswered() {
-            self.visit_in_trains(host, limit, visit);
+        if !state.params.takes_unanswered() {
+            self.visit_step_by_step::<false>(host, limit, visit);
+        } else if RECORDED || visit.slow_path || !visit.plain {
+            self.visit_step_by_step::<true>(host, limit, visit);
         } else {
-            self.visit_step_by_step(host, limit, visit);
+            self.visit_in_trains(host, limit, visit);
         }
     }
 
-    /// The same event by event.
+    /// The same event by event. Packets of trains may come if there can be any (`TRAINS`).
     #[inline(never)]
-    fn visit_step_by_step(&mut self, host: u32, limit: u64, visit: HostVisit) {
-        self.visit_as::<false>(host, limit, visit);
+    fn visit_step_by_step<const TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
+        self.visit_as::<false, TRAINS>(host, limit, visit);
     }
 
     /// The same where data that is expected is not answered (see [`super::trains`]).
     #[inline(never)]
     fn visit_in_trains(&mut self, host: u32, limit: u64, visit: HostVisit) {
-        self.visit_as::<true>(host, limit, visit);
+        self.visit_as::<true, true>(host, limit, visit);
     }
 
     #[inline(always)]
-    fn visit_as<const IN_TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
+    fn visit_as<const IN_TRAINS: bool, const TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         let begin = self.calendar.begin();
         // One link leads here, so mail lies in the order of its arrival.
         let mail = self.calendar.take_mail(host);
@@ -180,7 +182,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let Some(packet) = unread.next() else { break NEVER };
                 arrival = arrival_of(unread.as_slice().first());
                 self.events += 1;
-                self.arrive_at_host(host, port, packet, visit, &mut control)
+                self.arrive_at_host::<TRAINS>(host, port, packet, visit, &mut control)
             } else if state.free_at <= now && control > now {
                 // Hosts pause nobody, so there is nothing else that the port may have to send.
                 self.events += 1;
@@ -229,7 +231,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// A packet has reached its host. Returns whether it may send now; `control` is [`Host::control_at`].
     #[inline(always)]
-    fn arrive_at_host(
+    fn arrive_at_host<const TRAINS: bool>(
         &mut self,
         host: u32,
         at: u32,
@@ -250,7 +252,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         }
         let mut room = MaybeUninit::uninit();
-        let packet = self.pool.read(descriptor.slot, &mut room);
+        let packet = self.pool.read::<TRAINS>(descriptor.slot, &mut room);
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
         let Host { nic, params, .. } = &mut self.hosts[host];
         let (kind, handled) = match packet.repr {
@@ -278,15 +280,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             // Applications have heard of it, and may want something later.
             *control = self.hosts[host].control_at();
         }
-        self.pool.release(descriptor.slot);
+        self.pool.let_go::<TRAINS>(descriptor.slot);
         self.may_send(host, at)
     }
 
     /// A packet may have finished something, or was dropped.
     #[inline(never)]
     fn finish_arrival(&mut self, host: u32, at: u32, slot: Slot, handled: Handled) {
-        let packet = self.pool.get(slot);
-        let (kind, slot) = (kind_of(&packet), packet.slot);
+        let packet = self.pool.first(slot).0;
+        let (kind, slot) = (kind_of(packet), packet.slot);
         match handled {
             Handled::Taken => self.tally.delivered[kind] += 1,
             Handled::Completed(completion) => {

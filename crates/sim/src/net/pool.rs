@@ -15,22 +15,18 @@ use selvedge_wire::Packet;
 
 use crate::kernel::table::Table;
 
-/// A packet's handle. Valid until the packet is taken out.
-///
-/// ```text
-///   0 | place: 31 bits                           a packet by itself
-///   1 | before: 7 bits | place: 24 bits          the one of a train that so many others precede
-/// ```
+/// A packet's handle: its place in the lower 28 bits, and how many others of its train precede it there. Valid until
+/// the packet is taken out.
 pub(crate) type Slot = u32;
 
 /// No packet.
 pub(crate) const NONE: Slot = u32::MAX;
 
 /// Packets of a train that can share a place.
-pub(crate) const LONGEST: u64 = 128;
-/// The bit of those that do, and where their number in the train and their place lie.
-const SHARED: Slot = 1 << 31;
-const BEFORE: u32 = 24;
+pub(crate) const LONGEST: u64 = 1 << (Slot::BITS - BEFORE);
+/// Where a handle says how many precede a packet.
+const BEFORE: u32 = 28;
+/// Where it says where that lies. So many places would take 16 GiB.
 const PLACE: Slot = (1 << BEFORE) - 1;
 
 /// A packet in the fabric, or some of a train, one cache line.
@@ -87,13 +83,10 @@ impl Pool {
         let step = u32::try_from(step.as_ps()).ok()?;
         let (slot, place) = self.vacancy();
         train.write(before, now, place);
-        if slot >= PLACE {
-            return None;
-        }
         self.occupy(slot);
         let place = &mut self.places[slot];
         (place.next, place.shared) = (step, count as u32);
-        Some(slot | SHARED)
+        Some(slot)
     }
 
     /// What lies between the handles of packets that share a place.
@@ -121,6 +114,7 @@ impl Pool {
     #[inline(never)]
     fn grow(&mut self) {
         let first = self.places.len() as Slot;
+        assert!(first < PLACE - MORE, "no more than {first} packets can be under way at once");
         let next = (first + 1..first + MORE).chain([NONE]);
         self.places.extend(next.map(|next| Held { packet: Packet::BLANK, next, shared: 0 }));
         self.free = first;
@@ -137,27 +131,23 @@ impl Pool {
     /// Forgets a packet.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: Slot) {
-        if slot & SHARED == 0 {
-            self.vacate(slot);
-        } else {
-            self.leave(slot & PLACE);
-        }
+        self.let_go::<true>(slot);
     }
 
-    /// One that shares a place goes.
+    /// The same; says whether it may be one of a train (`TRAINS`).
     #[inline(always)]
-    fn leave(&mut self, at: Slot) {
+    pub(crate) fn let_go<const TRAINS: bool>(&mut self, slot: Slot) {
+        let at = if TRAINS { slot & PLACE } else { slot };
         let place = &mut self.places[at];
-        place.shared -= 1;
-        if place.shared == 0 {
-            self.vacate(at);
+        if TRAINS && place.shared > 1 {
+            place.shared -= 1;
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn vacate(&mut self, at: Slot) {
-        let place = &mut self.places[at];
+        debug_assert!(TRAINS || place.shared == 0, "there are no trains");
         place.next = self.free;
+        if TRAINS {
+            place.shared = 0;
+        }
         place.packet.frame = Packet::BLANK.frame;
         self.free = at;
     }
@@ -165,11 +155,7 @@ impl Pool {
     /// What lies at the place of a packet: itself, or the first of its train and how many lie between them.
     #[inline(always)]
     pub(crate) fn first(&self, slot: Slot) -> (&Packet, u32) {
-        if slot & SHARED == 0 {
-            (&self.places[slot].packet, 0)
-        } else {
-            (&self.places[slot & PLACE].packet, (slot & !SHARED) >> BEFORE)
-        }
+        (&self.places[slot & PLACE].packet, slot >> BEFORE)
     }
 
     #[inline(always)]
@@ -178,9 +164,12 @@ impl Pool {
         if before == 0 { *first } else { self.nth(slot) }
     }
 
-    /// A packet, if need be in `room`.
+    /// A packet, if need be in `room`; says whether it may be one of a train (`TRAINS`).
     #[inline(always)]
-    pub(crate) fn read<'p>(&'p self, slot: Slot, room: &'p mut MaybeUninit<Packet>) -> &'p Packet {
+    pub(crate) fn read<'p, const TRAINS: bool>(&'p self, slot: Slot, room: &'p mut MaybeUninit<Packet>) -> &'p Packet {
+        if !TRAINS {
+            return &self.places[slot].packet;
+        }
         let (first, before) = self.first(slot);
         if before == 0 { first } else { room.write(self.nth(slot)) }
     }
@@ -198,14 +187,15 @@ impl Pool {
     /// A packet by itself, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Packet {
-        debug_assert!(slot & SHARED == 0, "others are not changed");
-        &mut self.places[slot].packet
+        let place = &mut self.places[slot];
+        debug_assert!(place.shared == 0, "others are not changed");
+        &mut place.packet
     }
 
     /// Fetches a packet that will be needed soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self, slot: Slot) {
-        crate::kernel::prefetch(&self.places, if slot & SHARED == 0 { slot } else { slot & PLACE });
+        crate::kernel::prefetch(&self.places, slot & PLACE);
     }
 
     /// The packets that are in the fabric now, in no particular order: those that share a place as one, and how many
@@ -247,7 +237,7 @@ mod tests {
             let mut packet = Packet::BLANK;
             train.write(40 + n, begin + step * n, &mut packet);
             assert_eq!(pool.get(slot), packet);
-            assert_eq!(*pool.read(slot, &mut room), packet);
+            assert_eq!(*pool.read::<true>(slot, &mut room), packet);
         }
         // Whoever goes leaves the others where they are.
         for (left, &slot) in (1..=LONGEST).rev().zip(slots.iter().rev()) {
