@@ -34,3 +34,79 @@ fn distances(neighbours: &[Vec<u32>], hosts: usize) -> Vec<u32> {
     }
     distances
 }
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Duration, Rate};
+
+    use super::*;
+    use crate::kernel::build::sides::Sides;
+    use crate::topology::{FatTree, LinkConfig};
+
+    fn link() -> LinkConfig {
+        LinkConfig { rate: Rate::from_gbps(10), delay: Duration::from_us(1) }
+    }
+
+    /// Two switches of three hosts each, and one with nobody.
+    fn two_switches() -> Graph {
+        let mut graph = Graph::default();
+        let switches: Vec<_> = (0..3).map(|n| graph.add_switch(format!("s{n}"), 0, 0)).collect();
+        graph.connect(switches[0].into(), switches[1].into(), link());
+        for n in 0..6 {
+            let host = graph.add_host(format!("h{n}"), 0);
+            graph.connect(host.into(), switches[n / 3].into(), link());
+        }
+        graph
+    }
+
+    #[test]
+    fn everybody_is_visited_once_and_behind_the_leaders_that_are_neighbours() {
+        let graphs = [2, 4, 8, 16].map(|k| FatTree { k, link: link() }.build().unwrap());
+        for graph in graphs.into_iter().chain([two_switches()]) {
+            let sides = Sides::two(&graph).unwrap();
+            let (neighbours, leader) = (neighbours(&graph), sides.smaller());
+            let sides: Vec<u8> = sides.all().collect();
+            let leads = |node: u32| sides[node as usize] == leader;
+            let tour = Tour::in_legs(&neighbours, &distances(&neighbours, graph.hosts.len()), leads);
+
+            let mut turn = vec![None; neighbours.len()];
+            for (n, leg) in tour.legs().iter().enumerate() {
+                for node in
+                    leg.words.clone().flat_map(|word| tour.nodes(word, u64::MAX)).filter(|&node| node != u32::MAX)
+                {
+                    assert_eq!(leads(node), leg.leads);
+                    assert_eq!(turn[node as usize].replace(n), None, "once");
+                    let (word, bit) = tour.place(node);
+                    assert!(tour.nodes(word, bit).eq([node]), "where it says");
+                }
+            }
+            for (node, neighbours) in (0..).zip(&neighbours).filter(|&(node, _)| !leads(node)) {
+                let own = turn[node as usize];
+                assert!(own.is_some() && neighbours.iter().all(|&leader| turn[leader as usize] < own));
+            }
+            assert!(turn.iter().all(Option::is_some));
+        }
+    }
+
+    /// Their mail is read before that of other switches is written.
+    #[test]
+    fn hosts_come_soon_after_their_switch() {
+        let graph = FatTree { k: 32, link: link() }.build().unwrap();
+        let sides = Sides::two(&graph).unwrap();
+        let leader = sides.smaller();
+        assert_ne!(sides.hosts[0], leader, "most nodes are hosts");
+        let neighbours = neighbours(&graph);
+        let sides: Vec<u8> = sides.all().collect();
+        let distances = distances(&neighbours, graph.hosts.len());
+        let tour = Tour::in_legs(&neighbours, &distances, |node| sides[node as usize] == leader);
+        let leg_of = |node: u32| {
+            let (word, _) = tour.place(node);
+            tour.legs().iter().position(|leg| leg.words.contains(&word)).expect("a leg for each")
+        };
+        for host in 0..graph.hosts.len() as u32 {
+            assert_eq!(leg_of(host), leg_of(neighbours[host as usize][0]) + 1);
+        }
+        // Eight switches with their hosts each; with the second half of a pod its other switches, which wait for all.
+        assert_eq!(tour.legs().len(), 2 * 64);
+    }
+}
