@@ -35,7 +35,7 @@ struct Spans {
 #[derive(Clone, Copy, Debug)]
 enum List {
     InBrackets,
-    /// As [[tables]].
+    /// As `[[tables]]`.
     OfTables,
 }
 

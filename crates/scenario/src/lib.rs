@@ -1,7 +1,7 @@
 //! What a person writes: scenario files.
 //!
 //! [`Scenario`] composes the configuration types of the crates below into one file format, from
-//! which [`schema`] derives a JSON Schema. A [`Plan`] is a scenario once it is checked: its series
+//! which [`schema()`] derives a JSON Schema. A [`Plan`] is a scenario once it is checked: its series
 //! and seeds expanded, every "auto" resolved, every error said with its place and its remedy.
 //!
 //! The only crate that knows file syntax.

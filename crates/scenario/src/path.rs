@@ -1,4 +1,4 @@
-//! Dotted paths to keys: "switch.pfc.headroom", "loss[0].chance".
+//! Dotted paths to keys: `switch.pfc.headroom`, `loss[0].chance`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 pub(crate) struct KeyPath(Vec<String>);
 
 impl KeyPath {
-    /// Reads "a.b[0].c"; "a.b.0.c" means the same. `None` when a step is empty.
+    /// Reads `a.b[0].c`; `a.b.0.c` means the same. `None` when a step is empty.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim().replace('[', ".").replace(']', "");
         let steps: Vec<String> = text.split('.').map(|step| step.trim().to_owned()).collect();

@@ -28,7 +28,8 @@ pub(crate) struct FabricParams {
     pub(crate) all_classes: u8,
     /// Class of a flow's data by its priority; behind them, that of flows with none.
     pub(crate) class_of: [u8; 9],
-    /// Leaf switch of each host (as [`Routes`] numbers leaves) and the leaf's local port towards it.
+    /// Leaf switch of each host (as [`Routes`](crate::topology::Routes) numbers leaves) and the leaf's local port
+    /// towards it.
     pub(crate) attachment: Vec<Attachment>,
     /// Partition and local number of each host.
     pub(crate) home: Vec<(u16, u32)>,

@@ -1,7 +1,7 @@
 //! Where mail lies until it is read.
 //!
 //! Every hop writes half a cache line of mail and reads it a window later, so this is much of what a busy fabric moves
-//! through memory. It lies in rooms that are cut from large pieces ([`pages`](super::pages)); those that were read last
+//! through memory. It lies in rooms that are cut from large pieces ([`pages`]); those that were read last
 //! are given out first, so that what is written next is still in the cache.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};

@@ -68,7 +68,7 @@ impl Ways<'_> {
 }
 
 impl Forwarding {
-    /// Where there are several ports, a hash chooses one (ECMP) or [`Forwarding::port`] leaves it to
+    /// Where there are several ports, a hash chooses one (ECMP) or [`Ways::port`] leaves it to
     /// others. `None` if the fabric has more different sets of equal paths than the tables can tell apart
     /// (two thousand million).
     pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! Applications that post work requests: what their queue pairs have under way, and the rows that come of it.
 //!
-//! The packets of [`selvedge_nic`]'s RNIC travel as all others do, their headers beside them ([`super::beside`]). What
+//! The packets of [`selvedge_nic`]'s RNIC travel as all others do, their headers beside them ([`super::records`]). What
 //! is done is told to whoever asked for it, at once; the next message follows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

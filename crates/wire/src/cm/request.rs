@@ -13,7 +13,7 @@
 //! | 48-51   | partition; MTU (4), 0 (1), RNR retries (3); CM retries (4), SRQ (1), 0 (3)       |
 //! | 52-95   | the path: see [`PathOf`]                                                         |
 //! | 96-139  | another path, 0                                                                  |
-//! | 140-231 | private data, the first 36 of them [`IpAddresses`](super::IpAddresses)           |
+//! | 140-231 | private data, the first 36 of them [`IpAddresses`]                               |
 
 use core::net::Ipv6Addr;
 
