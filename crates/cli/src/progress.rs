@@ -100,7 +100,8 @@ fn catch_interrupts() {
 fn catch_signals() -> std::io::Result<()> {
     use nix::sys::signal::{SigSet, Signal};
 
-    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    let hangup = (!ignores_hangups()).then_some(Signal::SIGHUP);
+    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().chain(hangup).collect();
     signals.thread_block()?;
     let wait = move || {
         while let Ok(signal) = signals.wait() {
@@ -109,6 +110,16 @@ fn catch_signals() -> std::io::Result<()> {
     };
     std::thread::Builder::new().name("signals".into()).spawn(wait)?;
     Ok(())
+}
+
+/// Whether we were told to stay when the terminal goes, as by `nohup`. Only Linux tells.
+#[cfg(unix)]
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // The lowest bit is the first signal's.
+    ignored & 1 << (nix::sys::signal::Signal::SIGHUP as u32 - 1) != 0
 }
 
 #[cfg(not(unix))]

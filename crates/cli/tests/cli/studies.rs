@@ -1,6 +1,8 @@
 //! A study, what it leaves behind, and what is asked about it afterwards.
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::process::{Command, Stdio};
 
 use selvedge_testkit::texts::ring;
 use serde_json::Value;
@@ -376,6 +378,25 @@ fn a_study_that_is_terminated_says_so_and_can_be_continued() {
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(143), "{error}");
     assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
+}
+
+/// Who closes the terminal wants the study to go on.
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
+fn a_study_under_nohup_goes_on_when_the_terminal_goes() {
+    let scratch = Scratch::new("nohup").with("long.toml", &SMALL.replace("flows = 50", "flows = 2_000"));
+    let run = scratch.command(&["run", "long.toml", "--seeds", "40", "--out", "out", "--threads", "1", "-q"]);
+    let mut nohup = Command::new("nohup");
+    nohup.arg(run.get_program()).args(run.get_args()).current_dir(run.get_current_dir().expect("its own"));
+    let mut child = nohup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("nohup exists");
+    while !scratch.join("out.partial/parts").exists() && !scratch.join("out").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill exists").success());
+    assert!(child.wait().expect("it ends").success());
+    assert!(scratch.join("out/summary.json").exists());
 }
 
 #[test]
