@@ -24,6 +24,8 @@ pub(crate) const NONE: Slot = u32::MAX;
 
 /// Packets of a train that can share a place.
 pub(crate) const LONGEST: u64 = 1 << (Slot::BITS - BEFORE);
+/// The longest that may lie between two that do.
+pub(crate) const LONGEST_STEP: Duration = Duration::from_ps(u32::MAX as u64);
 /// Where a handle says how many precede a packet.
 const BEFORE: u32 = 28;
 /// Where it says where that lies. So many places would take 16 GiB.
@@ -69,24 +71,17 @@ impl Pool {
 
     /// Puts in some packets of a train, [`LONGEST`] at most, the first of which is sent at `now` and others behind it,
     /// each `step` after the one before; `before` have been sent earlier. Returns the handle of the first; those of the
-    /// others follow at a distance of [`Pool::STEP`]. `None` where they cannot share a place.
+    /// others follow at a distance of [`Pool::STEP`].
     #[inline(always)]
-    pub(crate) fn put_train(
-        &mut self,
-        train: &Train,
-        before: u64,
-        count: u64,
-        now: Instant,
-        step: Duration,
-    ) -> Option<Slot> {
+    pub(crate) fn put_train(&mut self, train: &Train, before: u64, count: u64, now: Instant, step: Duration) -> Slot {
         debug_assert!((1..=LONGEST).contains(&count), "so many can be told apart");
-        let step = u32::try_from(step.as_ps()).ok()?;
+        debug_assert!(count == 1 || step <= LONGEST_STEP, "it has room");
         let (slot, place) = self.vacancy();
         train.write(before, now, place);
         self.occupy(slot);
         let place = &mut self.places[slot];
-        (place.next, place.shared) = (step, count as u32);
-        Some(slot)
+        (place.next, place.shared) = (step.as_ps() as u32, if count > 1 { count as u32 } else { 0 });
+        slot
     }
 
     /// What lies between the handles of packets that share a place.
@@ -229,7 +224,7 @@ mod tests {
         let (mut pool, train) = (Pool::new(), train());
         let other = pool.put(Packet { frame: 64, ..Packet::BLANK });
         let (begin, step) = (Instant::from_ps(7_000), Duration::from_ps(85_120));
-        let first = pool.put_train(&train, 40, LONGEST, begin, step).expect("there is room");
+        let first = pool.put_train(&train, 40, LONGEST, begin, step);
         let slots: Vec<Slot> = (0..LONGEST as u32).map(|n| first + n * Pool::STEP).collect();
         assert_eq!(pool.live().map(|(_, count)| count).sum::<u64>(), 1 + LONGEST);
         let mut room = MaybeUninit::uninit();

@@ -9,7 +9,7 @@ use selvedge_units::Instant;
 
 use super::descriptor::Descriptor;
 use super::host::Host;
-use super::pool::{LONGEST, Pool};
+use super::pool::{LONGEST, LONGEST_STEP, Pool};
 use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 
@@ -65,20 +65,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
         let (mut now, mut sent) = (port.busy_until, 0);
         // Nobody changes what can be neither marked nor trimmed.
-        let may_share = !descriptor.is_markable() && !self.fabric.queueing.trims() && self.tors.is_empty();
+        let is_left_alone = !descriptor.is_markable() && !self.fabric.queueing.trims() && self.tors.is_empty();
+        let most = if is_left_alone && step <= LONGEST_STEP { LONGEST } else { 1 };
         while now.as_ps() < until && sent < train.count {
             let in_time = (until - now.as_ps()).div_ceil(step.as_ps());
-            let count = in_time.min(train.count - sent).min(LONGEST);
-            let shared = if may_share { self.pool.put_train(train, sent, count, now, step) } else { None };
-            let (mut slot, count) = shared.map_or_else(
-                || {
-                    let (slot, place) = self.pool.vacancy();
-                    train.write(sent, now, place);
-                    self.pool.occupy(slot);
-                    (slot, 1)
-                },
-                |first| (first, count),
-            );
+            let count = in_time.min(train.count - sent).min(most);
+            let mut slot = self.pool.put_train(train, sent, count, now, step);
             for _ in 0..count {
                 (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, train.first.src));
                 now += step;
