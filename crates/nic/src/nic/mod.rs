@@ -386,9 +386,14 @@ impl Nic {
     /// Where all such state lies: its addresses, each with how many bytes lie there. Where that is little, drivers
     /// need not ask for the [`whereabouts`](Nic::whereabouts) of each packet.
     #[inline]
-    pub fn all_whereabouts(&self) -> [(*const u8, usize); 6] {
-        let [outbound, inbound, by_source] = self.tunnels.all_whereabouts();
-        let senders = (self.senders.as_ptr().cast(), self.senders.len() * size_of::<SendQp>());
+    pub fn all_whereabouts(&self, params: &NicParams) -> [(*const u8, usize); 6] {
+        // Where there are no tunnels, what says so lies far behind the rest.
+        let nothing = [(core::ptr::null(), 0); 3];
+        let [outbound, inbound, by_source] =
+            if params.eqds.is_some() { self.tunnels.all_whereabouts() } else { nothing };
+        // Of the last of them, packets touch no more than that.
+        let rest = size_of::<SendQp>() - self.busy_sender as usize;
+        let senders = (self.senders.as_ptr().cast(), (self.senders.len() * size_of::<SendQp>()).saturating_sub(rest));
         let receivers = (self.receivers.as_ptr().cast(), self.receivers.len() * size_of::<RecvQp>());
         [senders, receivers, self.by_peer.all_whereabouts(), outbound, inbound, by_source]
     }

@@ -114,7 +114,7 @@ impl Watch {
                 frames.insert(extra.id, sent);
                 // Nothing has left since the last look, or nothing of this class may have.
                 let idle = self.frames.get(&extra.id) == Some(&sent);
-                for class in of_bits(held).filter(|&class| idle || extra.class_paused_since[class] <= self.last) {
+                for class in of_bits(held).filter(|&class| idle || extra.pauses[class].since <= self.last) {
                     let class = class as u8;
                     stuck.insert((extra.id, class), (index, at, class));
                 }

@@ -276,7 +276,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         {
             let nic = &self.hosts[node].nic;
             let mail = self.calendar.mail(node);
-            let all = nic.all_whereabouts();
+            let all = nic.all_whereabouts(&self.fabric.nic);
             // As long as a few lines of cache are fetched sooner than a packet is asked.
             if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= mail.len() * ASKING {
                 all.into_iter().for_each(|(address, bytes)| super::prefetch_bytes(address, bytes));

@@ -16,6 +16,7 @@ use super::pool::Slot;
 use super::port::of_bits;
 use crate::kernel::fabric::Attachment;
 use crate::kernel::partition::Partition;
+use crate::kernel::prefetch_at;
 
 /// Bit times per quantum.
 const QUANTUM_BITS: u64 = 512;
@@ -87,6 +88,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         port.announced & port.shall_pause() != 0 && self.extras[at].refresh_at <= self.now
     }
 
+    /// Fetches what [`take_pause`](Self::take_pause) needs.
+    #[inline]
+    pub(super) fn prefetch_pause(&self, at: u32, slot: Slot) {
+        self.pool.prefetch(slot);
+        let extra = &self.extras[at];
+        prefetch_at(extra);
+        prefetch_at(&raw const extra.pauses);
+    }
+
     /// The peer of port `at` asks it to pause or to resume.
     #[cold]
     pub(crate) fn take_pause(&mut self, at: u32, slot: Slot) {
@@ -100,8 +110,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             port.paused &= !pause.classes;
         } else {
             port.paused |= pause.classes;
-            of_bits(pause.classes).for_each(|class| extra.pause_expires[class] = expires);
-            of_bits(pause.classes & !before).for_each(|class| extra.class_paused_since[class] = self.now);
+            of_bits(pause.classes).for_each(|class| extra.pauses[class].expires = expires);
+            of_bits(pause.classes & !before).for_each(|class| extra.pauses[class].since = self.now);
         }
         let after = port.paused;
         self.note_pause(at, before, after);
@@ -155,7 +165,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         extra.timer_at = Instant::NEVER;
         let before = port.paused;
         if !extra.down && extra.first_expiry(before) <= self.now {
-            let expired = |class: &usize| extra.pause_expires[*class] <= self.now;
+            let expired = |class: &usize| extra.pauses[*class].expires <= self.now;
             port.paused = of_bits(before).filter(|class| !expired(class)).fold(0, |bits, class| bits | 1 << class);
             let after = port.paused;
             self.note_pause(at, before, after);

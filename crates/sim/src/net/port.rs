@@ -1,5 +1,7 @@
 //! One end of a link: what leaves through it, and what has entered through it.
 
+use std::mem::offset_of;
+
 use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, mix64};
 use selvedge_wire::Packet;
 
@@ -80,21 +82,14 @@ pub(crate) struct Ingress {
 
 const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 32);
 
-/// What few events need.
+/// What few events need. What pauses need comes first, then what samples need, a cache line each; and of each class,
+/// what its pauses need lies together.
+#[repr(C, align(64))]
 pub(crate) struct PortExtra {
     pub(crate) id: PortId,
-    pub(crate) rate: Rate,
-    /// What the link loses on the way here.
-    pub(crate) loss: Option<LaneLoss>,
     pub(crate) down: bool,
-    /// ECN marking at this output.
-    pub(crate) red: Red,
     /// Of this input, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
     pub(crate) limits: InputLimits,
-    /// When the pause of each class runs out unless it is refreshed; meaningless unless it is paused.
-    pub(crate) pause_expires: [Instant; 8],
-    /// Since when each class is paused; meaningless unless it is.
-    pub(crate) class_paused_since: [Instant; 8],
     /// Since when it is paused; never, unless it is.
     pub(crate) paused_since: Instant,
     /// Paused time of pauses that have ended.
@@ -103,15 +98,33 @@ pub(crate) struct PortExtra {
     pub(crate) timer_at: Instant,
     /// When the peer has to be reminded of its pause.
     pub(crate) refresh_at: Instant,
-    pub(crate) pauses_sent: u64,
-    pub(crate) pause_frames: u64,
     pub(crate) drops: u64,
     pub(crate) trims: u64,
+    /// Values at the last sample.
+    pub(crate) sampled: Sampled,
+    pub(crate) pauses_sent: u64,
+    pub(crate) pause_frames: u64,
+    /// Of each class.
+    pub(crate) pauses: [ClassPause; 8],
+    pub(crate) rate: Rate,
+    /// ECN marking at this output.
+    pub(crate) red: Red,
+    /// What the link loses on the way here.
+    pub(crate) loss: Option<Box<LaneLoss>>,
     /// What was lost of what entered here, for the fingerprint: a sum, so that it does not matter what else had
     /// arrived when it was lost.
     pub(crate) losses: u64,
-    /// Values at the last sample.
-    pub(crate) sampled: Sampled,
+}
+
+const _: () = assert!(offset_of!(PortExtra, drops) == 64 && offset_of!(PortExtra, pauses) == 128);
+
+/// The pause of one class, which may be over.
+#[derive(Clone, Copy)]
+pub(crate) struct ClassPause {
+    /// When it runs out unless it is refreshed; meaningless unless the class is paused.
+    pub(crate) expires: Instant,
+    /// Since when the class is paused; meaningless unless it is.
+    pub(crate) since: Instant,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -290,7 +303,7 @@ impl Egress {
 impl PortExtra {
     /// When the first of the paused `classes` may go on by itself.
     pub(crate) fn first_expiry(&self, classes: u8) -> Instant {
-        of_bits(classes).map(|class| self.pause_expires[class]).min().unwrap_or(Instant::NEVER)
+        of_bits(classes).map(|class| self.pauses[class].expires).min().unwrap_or(Instant::NEVER)
     }
 
     pub(crate) fn new(id: PortId, rate: Rate, red: Red) -> Self {
@@ -301,8 +314,7 @@ impl PortExtra {
             down: false,
             red,
             limits: InputLimits::NONE,
-            pause_expires: [Instant::ZERO; 8],
-            class_paused_since: [Instant::ZERO; 8],
+            pauses: [ClassPause { expires: Instant::ZERO, since: Instant::ZERO }; 8],
             paused_since: Instant::NEVER,
             paused_total: Duration::ZERO,
             timer_at: Instant::NEVER,

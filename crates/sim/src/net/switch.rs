@@ -148,7 +148,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let window = self.calendar.end() - self.calendar.begin();
         let ways = self.forwarding.ways_of(site.routes);
         // What takes the slow path finds its way after that.
-        let way = |packet: &Descriptor| if packet.takes_slow_path() { UNKNOWN } else { site.route(ways, packet) };
+        let way = |packet: &Descriptor| {
+            if packet.takes_slow_path() {
+                self.prefetch_pause(site.first_port + u32::from(packet.port), packet.slot);
+                UNKNOWN
+            } else {
+                site.route(ways, packet)
+            }
+        };
         order.sort(&mail, window, |packet| way(packet) as u16);
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();

@@ -43,7 +43,7 @@ pub(super) fn make_lossy<const RECORDED: bool>(
         let [a, b] = link_ports[lane.link as usize];
         let (partition, at) = places[if lane.from_a { b } else { a }.index()];
         let partition = &mut partitions[partition as usize];
-        partition.extras[at].loss = Some(loss.clone());
+        partition.extras[at].loss = Some(Box::new(loss.clone()));
         partition.set_slow_path(at, true);
     }
     Ok(())
