@@ -11,10 +11,10 @@ use crate::net::descriptor::Descriptor;
 const FEW: usize = 32;
 /// Up to so many it is while they are dealt out, too.
 const MANY: usize = 256;
-/// Up to so many, insertion is where parts of a window are sorted one after the other.
+/// Up to so many, it is counted what comes in each part of a window.
 const SOME: usize = 1_000;
 /// Into so many parts a window is divided.
-const PARTS: usize = 64;
+const PARTS: usize = 128;
 /// For more keys than that there is no room to deal them out.
 const MOST: usize = 1 << 16;
 
@@ -24,8 +24,8 @@ pub(crate) struct Order {
     /// One for each packet. Before them stands a key before all, and behind the last one of all that are sorted
     /// together one beyond all windows.
     keys: Vec<Key>,
-    /// By place in the mail.
-    notes: Vec<Note>,
+    /// Through which port each packet will leave, by place in the mail.
+    outputs: Vec<u16>,
     /// The keys of packets that have been [dealt out](Order::deal), row by row.
     dealt: Vec<MaybeUninit<Key>>,
     /// How many keys a row has room for.
@@ -37,21 +37,9 @@ pub(crate) struct Order {
 // SAFETY: it owns the keys at whose ends it points.
 unsafe impl Send for Order {}
 
-/// What is noted of a packet while the mail is sorted.
-#[derive(Clone, Copy)]
-struct Note {
-    /// Through which port it will leave.
-    output: u16,
-    /// The place of the next one that arrives in the same part of the window.
-    next: u16,
-}
-
-/// No packet: mail has no more than 65,535.
-const NONE: u16 = u16::MAX;
-
 impl Default for Order {
     fn default() -> Self {
-        Self { keys: Vec::new(), notes: Vec::new(), dealt: Vec::new(), width: 0, ends: Table::new() }
+        Self { keys: Vec::new(), outputs: Vec::new(), dealt: Vec::new(), width: 0, ends: Table::new() }
     }
 }
 
@@ -99,24 +87,25 @@ impl Order {
         let count = mail.len();
         self.keys.clear();
         self.keys.reserve(count + 2);
-        self.notes.clear();
-        self.notes.reserve(count);
-        let (keys, notes) = (self.keys.as_mut_ptr(), self.notes.as_mut_ptr());
-        // SAFETY: there is room for that many keys and notes, and all are written, each before it is read.
+        self.outputs.clear();
+        self.outputs.reserve(count);
+        let (keys, outputs) = (self.keys.as_mut_ptr(), self.outputs.as_mut_ptr());
+        // SAFETY: there is room for that many of both, and all are written, each before it is read.
         unsafe {
             keys.write(Key::FIRST);
             if count > FEW && count <= SOME {
-                let firsts = note_by_parts(notes, mail, window, output_of);
-                sort_parts(keys.add(1), notes, mail, &firsts);
+                // Processors guess how comparisons will end; where keys are nearly in order, they are mostly right.
+                write_by_parts(keys.add(1), mail, window, |place, packet| outputs.add(place).write(output_of(packet)));
+                put_right(keys.add(1), count);
             } else {
                 for (place, packet) in mail.iter().enumerate() {
-                    notes.add(place).write(Note { output: output_of(packet), next: NONE });
+                    outputs.add(place).write(output_of(packet));
                 }
                 sort_whole(keys.add(1), mail);
             }
             keys.add(count + 1).write(Key::LAST);
             self.keys.set_len(count + 2);
-            self.notes.set_len(count);
+            self.outputs.set_len(count);
         }
     }
 
@@ -153,30 +142,26 @@ impl Order {
             let mut places = 0..mail.len();
             return places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of));
         }
+        self.sort_by_parts(mail, window);
+        let mut places = self.keys[1..=mail.len()].iter().map(|key| key.place());
+        places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of))
+    }
+
+    /// Puts the keys of `mail` in the order of the parts of the window, at least.
+    #[inline(never)]
+    fn sort_by_parts(&mut self, mail: &[Descriptor], window: u64) {
         if mail.len() > SOME {
-            self.sort_first(mail, window);
-            let mut places = self.keys[1..=mail.len()].iter().map(|key| key.place());
-            return places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of));
+            return self.sort(mail, window, |_| 0);
         }
-        let firsts = self.note_parts(mail, window);
-        // SAFETY: they have been noted.
-        let in_parts = unsafe { InParts::new(self.notes.as_ptr(), &firsts) };
-        in_parts.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn sort_first(&mut self, mail: &[Descriptor], window: u64) {
-        self.sort(mail, window, |_| 0);
-    }
-
-    /// Notes what arrives in the same part of the window; returns the first of each.
-    #[inline(never)]
-    fn note_parts(&mut self, mail: &[Descriptor], window: u64) -> [u16; PARTS] {
-        self.notes.clear();
-        self.notes.reserve(mail.len());
-        // SAFETY: there is room.
-        unsafe { note_by_parts(self.notes.as_mut_ptr(), mail, window, |_| 0) }
+        self.keys.clear();
+        self.keys.reserve(mail.len() + 1);
+        // SAFETY: there is room for one before them, and for all of them, which are written.
+        unsafe {
+            let keys = self.keys.as_mut_ptr();
+            keys.write(Key::FIRST);
+            write_by_parts(keys.add(1), mail, window, |_, _| {});
+            self.keys.set_len(mail.len() + 1);
+        }
     }
 
     /// The keys that were dealt out to `port`, in order.
@@ -207,9 +192,9 @@ impl Order {
     /// Through which port the packet will leave whose key that is.
     #[inline(always)]
     pub(crate) fn output(&self, key: Key) -> u16 {
-        debug_assert!(key.place() < self.notes.len(), "it has been looked up");
+        debug_assert!(key.place() < self.outputs.len(), "it has been looked up");
         // SAFETY: the key was made for mail that has been looked up.
-        unsafe { self.notes.get_unchecked(key.place()).output }
+        unsafe { *self.outputs.get_unchecked(key.place()) }
     }
 }
 
@@ -268,77 +253,48 @@ fn deal_one(
     true
 }
 
-/// Notes of each packet of `mail` through which port it will leave, and which one comes next that arrives in the same
-/// part of the window, in the order of the mail. Returns the first of each part.
+/// Writes the keys of `mail`: first those of all that arrive in the first part of the window, then those of the next.
+/// How many these are is counted before, and meanwhile each packet shown to `see`, with its place.
 ///
 /// # Safety
-/// There is room for a note for each.
+/// There is room for them.
 #[inline(always)]
-unsafe fn note_by_parts(
-    notes: *mut Note,
-    mail: &[Descriptor],
-    window: u64,
-    mut output_of: impl FnMut(&Descriptor) -> u16,
-) -> [u16; PARTS] {
+unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut see: impl FnMut(usize, &Descriptor)) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
-    let mut firsts = [NONE; PARTS];
-    for (place, packet) in mail.iter().enumerate().rev() {
-        // What comes later is anywhere.
-        let first = &mut firsts[(u64::from(packet.at) >> shift) as usize & (PARTS - 1)];
-        let next = std::mem::replace(first, place as u16);
-        // SAFETY: as above.
-        unsafe { notes.add(place).write(Note { output: output_of(packet), next }) };
+    // What comes later is anywhere.
+    let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
+    let mut places = [0_u16; PARTS];
+    for (place, packet) in mail.iter().enumerate() {
+        places[part(packet)] += 1;
+        see(place, packet);
     }
-    firsts
+    let mut sum = 0;
+    for place in &mut places {
+        sum += std::mem::replace(place, sum);
+    }
+    for (place, packet) in mail.iter().enumerate() {
+        let next = &mut places[part(packet)];
+        // SAFETY: as many have been counted.
+        unsafe { keys.add(usize::from(*next)).write(Key::of(packet, place)) };
+        *next += 1;
+    }
 }
 
-/// The places of mail whose parts have been [noted](note_by_parts), part by part.
-struct InParts<'a> {
-    notes: *const Note,
-    firsts: &'a [u16; PARTS],
-}
-
-impl<'a> InParts<'a> {
-    /// # Safety
-    /// Those are the notes of mail, and the first places of its parts.
-    unsafe fn new(notes: *const Note, firsts: &'a [u16; PARTS]) -> Self {
-        Self { notes, firsts }
-    }
-
-    /// Whether `each` says yes to all of them; asks up to the first no.
-    #[inline(always)]
-    fn all(&self, mut each: impl FnMut(usize) -> bool) -> bool {
-        for &first in self.firsts {
-            let mut place = first;
-            while place != NONE {
-                if !each(place.into()) {
-                    return false;
-                }
-                // SAFETY: places are those of packets, all of which have notes.
-                place = unsafe { (*self.notes.add(place.into())).next };
+/// Puts the `count` keys from `keys` on in order, where most are.
+///
+/// # Safety
+/// They have been written, and before them stands one that is earlier.
+#[inline(always)]
+unsafe fn put_right(keys: *mut Key, count: usize) {
+    for n in 1..count {
+        // SAFETY: all have been written, and those before this one are in order.
+        unsafe {
+            let key = *keys.add(n);
+            if *keys.add(n - 1) > key {
+                insert(keys.add(n), key);
             }
         }
-        true
     }
-}
-
-/// Writes the keys of `mail` in order, part by part.
-///
-/// # Safety
-/// There is room for them, and something earlier before the first. The parts, whose `firsts` those are, have been
-/// noted.
-#[inline(always)]
-unsafe fn sort_parts(keys: *mut Key, notes: *const Note, mail: &[Descriptor], firsts: &[u16; PARTS]) {
-    let mut end = keys;
-    // SAFETY: as above.
-    unsafe { InParts::new(notes, firsts) }.all(|place| {
-        // SAFETY: there is room, and places are those of packets.
-        unsafe {
-            insert(end, Key::of(mail.get_unchecked(place), place));
-            end = end.add(1);
-        }
-        true
-    });
 }
 
 /// Writes the keys of `mail` in order.
