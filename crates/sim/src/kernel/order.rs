@@ -303,17 +303,17 @@ unsafe fn put_right(keys: *mut Key, count: usize) {
 /// There is room for them, and something earlier before the first.
 #[inline(always)]
 unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
-    let all = mail.iter().enumerate().map(|(place, packet)| Key::of(packet, place));
-    if mail.len() > SOME {
-        all.enumerate().for_each(|(n, key)| {
-            // SAFETY: there is room.
-            unsafe { keys.add(n).write(key) }
-        });
-        // SAFETY: they have been written, and nobody else looks at them.
-        unsafe { std::slice::from_raw_parts_mut(keys, mail.len()) }.sort_unstable();
-    } else {
-        // SAFETY: there is room, and those before it have been written.
-        all.enumerate().for_each(|(n, key)| unsafe { insert(keys.add(n), key) });
+    for (place, packet) in mail.iter().enumerate() {
+        // SAFETY: there is room.
+        unsafe { keys.add(place).write(Key::of(packet, place)) };
+    }
+    // SAFETY: they have been written, and nobody else looks at them.
+    unsafe {
+        if mail.len() > SOME {
+            std::slice::from_raw_parts_mut(keys, mail.len()).sort_unstable();
+        } else {
+            put_right(keys, mail.len());
+        }
     }
 }
 
