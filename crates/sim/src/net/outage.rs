@@ -61,7 +61,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let line = self.line_of(at, class);
             let switch = self.egress[at].owner;
             let line = &mut self.lines[line];
-            let packet = *line.pop(&mut self.queues, &mut self.store);
+            let packet = line.pop(&mut self.queues, &mut self.store);
             if line.is_empty() {
                 self.egress[at].waiting &= !(1 << class);
             }

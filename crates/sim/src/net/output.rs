@@ -380,7 +380,7 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
     ) -> &'p Descriptor {
         let buffer = &mut self.buffer;
         let line = &mut buffer.lines[class.into()];
-        let packet = place.write(*line.pop(buffer.queues, buffer.store));
+        let packet = place.write(line.pop(buffer.queues, buffer.store));
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }

@@ -89,11 +89,9 @@ impl Store {
 
     /// Frees a place; what lies there does so until the next one is put in, but for its `at`.
     #[inline(always)]
-    pub(super) fn release(&mut self, place: u32) -> &Descriptor {
-        let entry = &mut self.places[place];
-        entry.at = self.free;
+    pub(super) fn release(&mut self, place: u32) {
+        self.places[place].at = self.free;
         self.free = place;
-        entry
     }
 }
 
@@ -102,7 +100,7 @@ impl Store {
 pub(crate) struct Queue {
     head: u32,
     tail: u32,
-    /// The queue behind it in its line's ring.
+    /// The queue behind it in its line's ring: behind the last one comes the first.
     next: u32,
 }
 
@@ -187,7 +185,7 @@ impl Line {
         let place = store.put(packet, flags);
         let entry = &mut queues[queue];
         if entry.head == NONE {
-            *entry = Queue { head: place, tail: place, next: NONE };
+            (entry.head, entry.tail) = (place, place);
             self.append(queues, queue);
         } else {
             store.places[entry.tail].at = place;
@@ -195,10 +193,13 @@ impl Line {
         }
     }
 
-    /// Takes the next packet in round-robin order. The line must not be empty. What is returned is in nobody's `at`.
+    /// Takes the next packet in round-robin order. The line must not be empty.
     #[inline(always)]
-    pub(crate) fn pop<'s>(&mut self, queues: &mut Table<Queue>, store: &'s mut Store) -> &'s Descriptor {
-        self.take(self.next(queues), queues, store)
+    pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
+        let next = self.next(queues);
+        let packet = *store.at(next.place);
+        self.remove_next(next, queues, store);
+        packet
     }
 
     /// Which packet is next in round-robin order. The line must not be empty.
@@ -207,30 +208,29 @@ impl Line {
         Next { queue: self.first, place: queues[self.first].head }
     }
 
-    /// Takes the packet that is [next](Self::next), as [`Line::pop`] does.
+    /// Removes the packet that is [next](Self::next). Whoever needs it should have read it: what is written to its
+    /// place here is narrower than what is read of it, and processors wait until such a write has gone to the cache,
+    /// with all others before it.
     #[inline(always)]
-    pub(super) fn take<'s>(
-        &mut self,
-        Next { queue, place }: Next,
-        queues: &mut Table<Queue>,
-        store: &'s mut Store,
-    ) -> &'s Descriptor {
+    pub(super) fn remove_next(&mut self, Next { queue, place }: Next, queues: &mut Table<Queue>, store: &mut Store) {
         let entry = &mut queues[queue];
+        // Asked of the queue, not of the packet: that is farther away.
+        let emptied = entry.tail == place;
         let next = store.places[place].at;
         // Its turn comes after all others.
         prefetch(&store.places, next);
         self.bytes -= store.frame(place);
         entry.head = next;
-        let emptied = next == NONE;
-        if self.last != queue {
-            self.first = core::mem::replace(&mut entry.next, NONE);
-            if !emptied {
-                self.append(queues, queue);
-            }
-        } else if emptied {
+        let behind = entry.next;
+        if !emptied {
+            (self.first, self.last) = (behind, queue);
+        } else if self.last != queue {
+            self.first = behind;
+            queues[self.last].next = behind;
+        } else {
             (self.first, self.last) = (NONE, NONE);
         }
-        store.release(place)
+        store.release(place);
     }
 
     /// Lets `queue`, its only one, begin with what lies at `head` of the store, or hold nothing. What was before that
@@ -251,7 +251,7 @@ impl Line {
         store.link(place, NONE);
         let entry = &mut queues[queue];
         if entry.head == NONE {
-            *entry = Queue { head: place, tail: place, next: NONE };
+            *entry = Queue { head: place, tail: place, next: queue };
             (self.first, self.last) = (queue, queue);
         } else {
             store.link(entry.tail, place);
@@ -305,9 +305,15 @@ impl Line {
     #[inline]
     pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store) {
         let mut queue = self.first;
-        while queue != NONE {
+        if queue == NONE {
+            return;
+        }
+        loop {
             let entry = &queues[queue];
             prefetch(&store.places, entry.head);
+            if queue == self.last {
+                break;
+            }
             queue = entry.next;
         }
     }
@@ -319,6 +325,7 @@ impl Line {
         } else {
             queues[self.last].next = queue;
         }
+        queues[queue].next = self.first;
         self.last = queue;
     }
 }

@@ -393,7 +393,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &mut self.egress[at];
         let line = at * self.classes + u32::from(class);
         let line = &mut self.lines[line];
-        let packet = *line.pop(&mut self.queues, &mut self.store);
+        let packet = line.pop(&mut self.queues, &mut self.store);
         let ingress = site.first_port + u32::from(packet.port);
         if line.is_empty() {
             port.waiting &= !(1 << class);

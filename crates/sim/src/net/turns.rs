@@ -96,7 +96,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     break;
                 }
                 input.buffered = buffered;
-                let ends = send(port, due, line.take(next, queues, store));
+                let ends = send(port, due, packet);
+                line.remove_next(next, queues, store);
                 served += 1;
                 if line.is_empty() {
                     port.waiting = 0;
