@@ -66,8 +66,10 @@ pub(crate) struct Calendar {
     /// Where those three belong.
     places: [usize; 3],
     rooms: Rooms,
-    /// Per node: for how much mail it had to have room, as a logarithm.
+    /// Per node: for how much mail it had to have room, as a logarithm; and for how much of it until its window was the
+    /// next.
     usual: Table<u8>,
+    usual_early: Table<u8>,
     /// Mail for windows beyond those.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
 }
@@ -97,6 +99,7 @@ impl Calendar {
             places: [NOW, SOON, LATER],
             rooms: Rooms::new(),
             usual: Table::of(nodes, || SMALLEST as u8),
+            usual_early: Table::of(nodes, || SMALLEST as u8),
             far_mail: BTreeMap::new(),
         };
         calendar.exchange_inboxes();
@@ -315,32 +318,29 @@ impl Calendar {
     fn make_room_at_hand(&mut self, node: u32, later: bool) {
         let inbox = if later { LATER } else { SOON };
         let mut mail = std::mem::replace(&mut self.at_hand[inbox][node], Mail::NONE);
-        self.make_room(&mut mail, node, self.window + 1 + if later { self.pace.each() } else { 0 });
+        self.make_room(&mut mail, node, self.window + 1 + if later { self.pace.each() } else { 0 }, later);
         self.at_hand[inbox][node] = mail;
     }
 
     /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked.
     #[inline]
-    fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64) {
+    fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64, early: bool) {
+        let usual = if early { &mut self.usual_early } else { &mut self.usual };
         if mail.is_empty() {
-            *mail = self.rooms.lend(u32::from(self.usual[node]));
+            *mail = self.rooms.lend(u32::from(usual[node]));
             self.book_window(node, window);
         } else {
-            self.make_more_room(mail, node);
+            let more = usual[node].max(mail.size() as u8 + 1);
+            usual[node] = more;
+            self.rooms.enlarge(mail, more.into());
         }
-    }
-
-    #[cold]
-    fn make_more_room(&mut self, mail: &mut Mail, node: u32) {
-        self.rooms.enlarge(mail);
-        self.usual[node] = self.usual[node].max(mail.size() as u8);
     }
 
     /// Puts something into the inbox of a window.
     fn put(&mut self, node: u32, window: u64, packet: &Descriptor) {
         let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
         if mail.tail().is_full() {
-            self.make_room(&mut mail, node, window);
+            self.make_room(&mut mail, node, window, true);
         }
         mail.tail().push(packet, packet.at, packet.port);
         self.inboxes_of(window)[node] = mail;

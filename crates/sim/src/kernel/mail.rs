@@ -163,9 +163,9 @@ impl Rooms {
         }
     }
 
-    /// Makes room for twice as much.
-    pub(crate) fn enlarge(&mut self, mail: &mut Mail) {
-        let mut larger = self.lend(mail.size() + 1);
+    /// Makes room for two to the power of `size`, which is more.
+    pub(crate) fn enlarge(&mut self, mail: &mut Mail, size: u32) {
+        let mut larger = self.lend(size);
         larger.copy(mail);
         self.take_back(std::mem::replace(mail, larger));
     }
@@ -229,7 +229,7 @@ mod tests {
             let at = rng.below(held.len() as u64) as usize;
             let (mail, model) = &mut held[at];
             if mail.tail.is_full() {
-                rooms.enlarge(mail);
+                rooms.enlarge(mail, mail.size() + 1);
             }
             mail.tail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
             model.push(slot);
