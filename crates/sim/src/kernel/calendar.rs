@@ -66,9 +66,9 @@ pub(crate) struct Calendar {
     /// Where those three belong.
     places: [usize; 3],
     rooms: Rooms,
-    /// Per node: for how much mail it had to have room, as a logarithm; and for how much of it until its window was the
-    /// next.
+    /// Per node: for how much mail of a window it had to have room, as a logarithm.
     usual: Table<u8>,
+    /// The same for what comes early: before the window is its next.
     usual_early: Table<u8>,
     /// Mail for windows beyond those.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
@@ -323,16 +323,19 @@ impl Calendar {
     }
 
     /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked.
+    ///
+    /// What comes `early` is little and waits long. If all the rest were written behind it, that memory would have left
+    /// the cache; so it has a small room of its own, and moves to one that was just read.
     #[inline]
     fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64, early: bool) {
-        let usual = if early { &mut self.usual_early } else { &mut self.usual };
         if mail.is_empty() {
-            *mail = self.rooms.lend(u32::from(usual[node]));
+            let usual = if early && self.rooms.exceed_cache() { &self.usual_early } else { &self.usual };
+            *mail = self.rooms.lend(usual[node].into());
             self.book_window(node, window);
         } else {
-            let more = usual[node].max(mail.size() as u8 + 1);
-            usual[node] = more;
-            self.rooms.enlarge(mail, more.into());
+            let usual = if early { &mut self.usual_early[node] } else { &mut self.usual[node] };
+            *usual = (*usual).max(mail.size() as u8 + 1);
+            self.rooms.enlarge(mail, (*usual).into());
         }
     }
 

@@ -8,7 +8,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
-use super::pages;
+use super::{CACHE, pages};
 use crate::net::descriptor::Descriptor;
 
 /// Mail of one node for one window, in no order. Borrowed from [`Rooms`].
@@ -129,6 +129,8 @@ impl DerefMut for Mail {
 pub(crate) struct Rooms {
     /// All memory there is: where it begins and how it was asked for.
     pieces: Vec<(*mut Descriptor, Layout)>,
+    /// How large all pieces are together.
+    bytes: usize,
     /// What has not been cut from the last piece.
     rest: *mut Descriptor,
     left: usize,
@@ -146,7 +148,7 @@ const SIZES: usize = 17;
 
 impl Rooms {
     pub(crate) const fn new() -> Self {
-        Self { pieces: Vec::new(), rest: ptr::null_mut(), left: 0, free: [const { Vec::new() }; SIZES] }
+        Self { pieces: Vec::new(), bytes: 0, rest: ptr::null_mut(), left: 0, free: [const { Vec::new() }; SIZES] }
     }
 
     /// An empty mail with room for two to the power of `size`, of which [`SMALLEST`] is the least.
@@ -177,13 +179,19 @@ impl Rooms {
         kept
     }
 
+    /// Whether all rooms together are more than stays in the cache.
+    #[inline]
+    pub(crate) fn exceed_cache(&self) -> bool {
+        self.bytes > CACHE
+    }
+
     /// A new room.
     #[cold]
     fn cut(&mut self, count: usize) -> *mut Descriptor {
         if self.left < count {
             // As large as all the others together: so pieces are few, and what is not needed is half of them at most.
-            let total: usize = self.pieces.iter().map(|(_, layout)| layout.size()).sum();
-            let bytes = (count * size_of::<Descriptor>()).max(total.next_power_of_two()).clamp(1 << 16, 1 << 25);
+            let bytes = (count * size_of::<Descriptor>()).max(self.bytes.next_power_of_two()).clamp(1 << 16, 1 << 25);
+            self.bytes += bytes;
             let layout = pages::layout(bytes);
             // SAFETY: it is not empty.
             let begin = unsafe { alloc(layout) }.cast::<Descriptor>();

@@ -24,6 +24,10 @@ pub use build::port_infos;
 pub use pages::return_freed_memory;
 pub use window::{Parallel, run, run_recorded};
 
+/// Up to so many bytes of a kind are taken to stay in the cache, where to save some costs more than it saves. None in
+/// debug builds, so that the smallest test goes the ways of large fabrics, too, to the same fingerprints.
+pub(crate) const CACHE: usize = if cfg!(debug_assertions) { 0 } else { 4 << 20 };
+
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]
 pub(crate) fn prefetch<T>(table: &[T], index: u32) {

@@ -5,18 +5,19 @@
 
 use std::mem::offset_of;
 
-use selvedge_units::{HostId, Instant};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::pool::Slot;
+use super::pool::{Pool, Slot};
 use crate::kernel::fabric::Attachment;
 
 /// A packet on its way, as switches see it.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 pub(crate) struct Descriptor {
-    /// Tells packets apart in the fingerprint: when it was sent, and by whom.
-    pub(crate) name: u64,
+    /// The leaf switch of its destination.
+    pub(crate) leaf: u32,
+    /// What ECMP hashes.
+    pub(crate) entropy: u32,
     /// Traffic class.
     pub(crate) class: u8,
     /// See [`Descriptor::PAUSE`] and what follows it.
@@ -29,14 +30,12 @@ pub(crate) struct Descriptor {
     pub(crate) at: u32,
     /// Where the packet is kept.
     pub(crate) slot: Slot,
-    /// The leaf switch of its destination.
-    pub(crate) leaf: u32,
-    /// What ECMP hashes.
-    pub(crate) entropy: u32,
     /// Bytes of the frame.
     pub(crate) frame: u16,
     /// The leaf's port towards the destination.
     pub(crate) exit: u16,
+    /// In a queue: how many packets of its train share its place there, and come next. On a link: anything.
+    pub(crate) more: u32,
 }
 
 const _: () = assert!(size_of::<Descriptor>() == 32);
@@ -49,7 +48,7 @@ impl Descriptor {
 
     /// Describes nothing.
     pub(crate) const EMPTY: Self =
-        Self { name: 0, at: u32::MAX, slot: 0, leaf: 0, entropy: 0, frame: 0, port: 0, exit: 0, class: 0, flags: 0 };
+        Self { at: u32::MAX, slot: 0, leaf: 0, entropy: 0, frame: 0, port: 0, exit: 0, class: 0, flags: 0, more: 0 };
 
     /// Describes `packet`, which is kept at `slot` and goes to the host at `to`.
     #[inline]
@@ -57,7 +56,6 @@ impl Descriptor {
         let pause = if let Repr::Pause(_) = packet.repr { Self::PAUSE } else { 0 };
         let capable = if packet.ecn == Ecn::Capable { Self::ECN_CAPABLE } else { 0 };
         Self {
-            name: Self::name_of(packet.sent_at, packet.src),
             at: 0,
             slot,
             leaf: to.leaf,
@@ -67,14 +65,19 @@ impl Descriptor {
             exit: to.port,
             class: packet.class,
             flags: pause | capable,
+            more: 0,
         }
     }
 
-    /// What a packet is called. A host sends one packet at a time, so its number and the time of sending name a data
-    /// packet, and with the receiver's number the acknowledgement that returns that time.
+    /// Becomes the next packet of those that share its place in a queue; returns whether there is one.
     #[inline(always)]
-    pub(crate) fn name_of(sent_at: Instant, src: HostId) -> u64 {
-        sent_at.as_ps() ^ u64::from(src.0) << 40
+    pub(super) fn give_way(&mut self) -> bool {
+        if self.more == 0 {
+            return false;
+        }
+        self.more -= 1;
+        self.slot += Pool::STEP;
+        true
     }
 
     /// When it arrives, in the upper half, and through which port, above the lower 16 bits, which are anything.

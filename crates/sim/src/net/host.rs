@@ -243,7 +243,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.note_arrived(at, descriptor.slot);
         }
         let state = &mut self.hosts[host];
-        state.digest = fold(state.digest, self.now, descriptor.name);
+        state.digest = fold(state.digest, self.now, self.pool.name(descriptor.slot));
         if visit.slow_path | descriptor.takes_slow_path() {
             let goes_on = self.enter_slow_path(at, descriptor);
             *control = self.hosts[host].control_at();

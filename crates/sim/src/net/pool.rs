@@ -179,6 +179,15 @@ impl Pool {
         packet
     }
 
+    /// What a packet is called in the fingerprint. A host sends one packet at a time, so its number and the time of
+    /// sending name a data packet, and with the receiver's number the acknowledgement that returns that time.
+    #[inline(always)]
+    pub(crate) fn name(&self, slot: Slot) -> u64 {
+        let Held { packet, next: step, .. } = &self.places[slot & PLACE];
+        let after = u64::from(*step) * u64::from(slot >> BEFORE);
+        (packet.sent_at.as_ps() + after) ^ u64::from(packet.src.0) << 40
+    }
+
     /// A packet by itself, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Packet {

@@ -32,7 +32,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if packet.takes_slow_path() || !incoming.take(first, before) {
                     break;
                 }
-                hash = fold(hash, Instant::from_ps(begin + u64::from(packet.at)), packet.name);
+                hash = fold(hash, Instant::from_ps(begin + u64::from(packet.at)), self.pool.name(packet.slot));
                 self.pool.release(packet.slot);
             }
             *digest = hash;
@@ -72,7 +72,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let count = in_time.min(train.count - sent).min(most);
             let mut slot = self.pool.put_train(train, sent, count, now, step);
             for _ in 0..count {
-                (descriptor.slot, descriptor.name) = (slot, Descriptor::name_of(now, train.first.src));
+                descriptor.slot = slot;
                 now += step;
                 outlet.send(now.as_ps() + delay - begin, &descriptor);
                 slot = slot.wrapping_add(Pool::STEP);
