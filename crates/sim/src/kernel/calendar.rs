@@ -26,6 +26,9 @@ const NEAR: u64 = 64;
 /// Those that are booked there, the one before the present one included: who turns back sees one more.
 const REACH: u64 = NEAR - 1;
 
+/// So little mail of a window, as a logarithm, lies in one room, whenever it comes: it is not worth a move.
+const SMALL: u8 = 5;
+
 /// The windows of [`Calendar::at_hand`].
 const NOW: usize = 0;
 const SOON: usize = 1;
@@ -325,12 +328,14 @@ impl Calendar {
     /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked.
     ///
     /// What comes `early` is little and waits long. If all the rest were written behind it, that memory would have left
-    /// the cache; so it has a small room of its own, and moves to one that was just read.
+    /// the cache; so, unless that is little as well, it has a small room of its own, and moves to one that was just
+    /// read.
     #[inline]
     fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64, early: bool) {
         if mail.is_empty() {
-            let usual = if early && self.rooms.exceed_cache() { &self.usual_early } else { &self.usual };
-            *mail = self.rooms.lend(usual[node].into());
+            let usual = self.usual[node];
+            let moves = early && usual > SMALL && self.rooms.exceed_cache();
+            *mail = self.rooms.lend(if moves { self.usual_early[node] } else { usual }.into());
             self.book_window(node, window);
         } else {
             let usual = if early { &mut self.usual_early[node] } else { &mut self.usual[node] };
