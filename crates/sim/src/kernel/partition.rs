@@ -292,8 +292,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let line = self.line_of(switch.site.first_port + port, 0);
                 self.lines[line].prefetch_packets(&self.queues, &self.store);
             }
+            // Where classes have accounts of their own, no input is calm: that says nothing.
             if self.accounting.is_plain {
-                switch.port_range().filter(|&at| self.may_pause(at)).for_each(|at| self.prefetch_pauses(at));
+                switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
             }
         }
     }

@@ -19,13 +19,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(super) fn may_be_calm(&self, site: &Site, limit: u64) -> bool {
         let state = &self.switches[site.switch];
         let is_plain = !RECORDED && !site.slow_path && self.balancers.is_empty() && self.tors.is_empty();
-        let is_calm = |at| {
-            let input = &self.ingress[at];
-            // One that wants to hear of packets that leave has a slow_below.
-            input.slow_below == 0
-                && input.buffered + u64::from(input.most) <= input.slow_above
-                && !self.egress[at].pause_due()
-        };
+        let is_calm = |at| self.ingress[at].is_calm() && !self.egress[at].pause_due();
         is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
     }
 

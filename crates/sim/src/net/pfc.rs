@@ -92,23 +92,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline]
     pub(super) fn prefetch_pause(&self, at: u32, slot: Slot) {
         self.pool.prefetch(slot);
-        self.prefetch_pauses(at);
-    }
-
-    /// Whether a pause at port `at` may begin or end soon.
-    #[inline(always)]
-    pub(crate) fn may_pause(&self, at: u32) -> bool {
-        let (port, entry) = (&self.egress[at], &self.ingress[at]);
-        port.paused != 0 || entry.slow_below != 0 || entry.buffered + u64::from(entry.most) > entry.slow_above
-    }
-
-    /// Fetches what pauses at port `at` need.
-    #[inline(always)]
-    pub(crate) fn prefetch_pauses(&self, at: u32) {
         let extra = &self.extras[at];
         prefetch_at(extra);
-        prefetch_at(&raw const extra.drops);
         prefetch_at(&raw const extra.pauses);
+    }
+
+    /// Fetches what pauses need of port `at`, where one may soon begin or end: the port's, or its peer's.
+    #[inline(always)]
+    pub(crate) fn prefetch_likely_pause(&self, at: u32) {
+        if self.egress[at].paused != 0 || !self.ingress[at].is_calm() {
+            let extra = &self.extras[at];
+            prefetch_at(extra);
+            prefetch_at(&raw const extra.pauses_sent);
+            prefetch_at(&raw const extra.pauses);
+        }
     }
 
     /// The peer of port `at` asks it to pause or to resume.

@@ -178,6 +178,13 @@ impl Ingress {
         }
     }
 
+    /// Whether nothing is to be done or decided here, whatever comes in during a window, and whatever leaves. One that
+    /// wants to hear of packets that leave has a `slow_below`.
+    #[inline(always)]
+    pub(crate) fn is_calm(&self) -> bool {
+        self.slow_below == 0 && self.buffered + u64::from(self.most) <= self.slow_above
+    }
+
     /// Bit per class: the peer shall be paused, for whatever reason.
     #[inline]
     pub(crate) fn shall_pause(&self) -> u8 {
