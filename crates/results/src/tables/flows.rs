@@ -4,6 +4,7 @@ use std::path::Path;
 
 use selvedge_telemetry::FlowRow;
 
+use super::names::Name;
 use super::part::{BATCH, Part};
 use super::schema::Table;
 use crate::ResultsError;
@@ -11,7 +12,7 @@ use crate::ResultsError;
 /// Writes the flows of one point.
 pub(crate) struct FlowWriter {
     part: Part,
-    series: String,
+    series: Name,
     seed: u64,
     rows: Vec<FlowRow>,
 }
@@ -21,7 +22,7 @@ impl FlowWriter {
     pub(crate) fn create(path: &Path, series: &str, seed: u64) -> Result<Self, ResultsError> {
         Ok(Self {
             part: Part::create(path, Table::Flows)?,
-            series: series.into(),
+            series: Name::only(series),
             seed,
             rows: Vec::with_capacity(BATCH),
         })

@@ -6,7 +6,6 @@
 //!
 //! [encodings]: https://parquet.apache.org/docs/file-format/data-pages/encodings/
 
-use std::borrow::Borrow;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem;
 
@@ -21,6 +20,7 @@ use parquet::schema::types::ColumnDescPtr;
 use selvedge_units::mix64;
 
 use super::PAGE;
+use super::names::Name;
 use super::runs::{self, Run};
 use super::spill::PageSink;
 use super::squeeze::compression;
@@ -54,13 +54,13 @@ impl Value for u32 {
     }
 }
 
-impl Value for String {
+impl Value for Name {
     fn write_plain(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&(self.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(self.as_bytes());
+        bytes.extend_from_slice(&(self.text().len() as u32).to_le_bytes());
+        bytes.extend_from_slice(self.text().as_bytes());
     }
     fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
-        let bytes = |text: Self| ByteArray::from(text.into_bytes());
+        let bytes = |name: Self| ByteArray::from(name.text());
         Statistics::new(least.map(bytes), most.map(bytes), None, Some(0), false)
     }
 }
@@ -134,12 +134,8 @@ impl<V: Value> Indexed<V> {
 
     /// Adds a value.
     #[inline(always)]
-    pub(super) fn push<Q>(&mut self, value: &Q) -> ParquetResult<()>
-    where
-        V: Borrow<Q>,
-        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
-    {
-        if self.values.get(self.run.number as usize).is_some_and(|last| last.borrow() == value) {
+    pub(super) fn push(&mut self, value: &V) -> ParquetResult<()> {
+        if self.values.get(self.run.number as usize) == Some(value) {
             self.run.len += 1;
         } else {
             self.push_other(value)?;
@@ -177,18 +173,18 @@ impl<V: Value> Indexed<V> {
     }
 
     /// Adds a value so many times.
-    pub(super) fn push_run<Q>(&mut self, value: &Q, mut count: usize) -> ParquetResult<()>
-    where
-        V: Borrow<Q>,
-        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
-    {
+    pub(super) fn push_run(&mut self, value: &V, mut count: usize) -> ParquetResult<()> {
         while count > 0 {
             self.push(value)?;
             count -= 1;
-            if self.run.number != UNKNOWN && self.rows > 0 {
+            if self.rows > 0 {
                 // What the page has room for is like this one. It ends with the last of them, as ever.
                 let more = count.min(PAGE - self.rows).saturating_sub(1);
-                self.run.len += more;
+                if self.plain.is_empty() {
+                    self.run.len += more;
+                } else {
+                    (0..more).for_each(|_| value.write_plain(&mut self.plain));
+                }
                 self.rows += more;
                 count -= more;
             }
@@ -198,11 +194,7 @@ impl<V: Value> Indexed<V> {
 
     /// Adds a value that is not like the last.
     #[inline(never)]
-    fn push_other<Q>(&mut self, value: &Q) -> ParquetResult<()>
-    where
-        V: Borrow<Q>,
-        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
-    {
+    fn push_other(&mut self, value: &V) -> ParquetResult<()> {
         if self.plain.is_empty() {
             if let Some(number) = self.index_of(value) {
                 self.end_run();
@@ -212,21 +204,16 @@ impl<V: Value> Indexed<V> {
             self.end_page()?;
             self.run.number = UNKNOWN;
         }
-        let value = value.to_owned();
         value.write_plain(&mut self.plain);
         self.count_in(value);
         Ok(())
     }
 
     /// Where the dictionary has it; `None` if it has not, and no room.
-    fn index_of<Q>(&mut self, value: &Q) -> Option<u32>
-    where
-        V: Borrow<Q>,
-        Q: Eq + Hash + ToOwned<Owned = V> + ?Sized,
-    {
+    fn index_of(&mut self, value: &V) -> Option<u32> {
         // Times come again and again in the same order.
         let next = self.run.number.wrapping_add(1);
-        if self.values.get(next as usize).is_some_and(|known| known.borrow() == value) {
+        if self.values.get(next as usize) == Some(value) {
             return Some(next);
         }
         if let Some(&index) = self.known.get(value) {
@@ -236,19 +223,19 @@ impl<V: Value> Indexed<V> {
             return None;
         }
         let index = self.values.len() as u32;
-        self.values.push(value.to_owned());
-        self.known.insert(value.to_owned(), index);
-        self.count_in(value.to_owned());
+        self.values.push(value.clone());
+        self.known.insert(value.clone(), index);
+        self.count_in(value);
         Some(index)
     }
 
     /// Minds a value for the statistics.
-    fn count_in(&mut self, value: V) {
-        if self.least.as_ref().is_none_or(|least| value < *least) {
+    fn count_in(&mut self, value: &V) {
+        if self.least.as_ref().is_none_or(|least| value < least) {
             self.least = Some(value.clone());
         }
-        if self.most.as_ref().is_none_or(|most| value > *most) {
-            self.most = Some(value);
+        if self.most.as_ref().is_none_or(|most| value > most) {
+            self.most = Some(value.clone());
         }
     }
 

@@ -14,6 +14,7 @@ mod digest;
 mod flows;
 mod indexed;
 mod merge;
+mod names;
 mod part;
 mod ports;
 mod read;

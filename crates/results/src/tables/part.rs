@@ -18,6 +18,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::PAGE;
 use super::digest::Digested;
 use super::indexed::{Indexed, Share};
+use super::names::Name;
 use super::schema::Table;
 use super::spill::{Chunk, PageSink, Spill, pages_of};
 use super::squeeze::{Squeezer, compression};
@@ -98,7 +99,7 @@ struct RowGroup {
 enum Column {
     /// Whose values are all different, or may be absent.
     Encoded(Box<ColumnWriter<'static>>),
-    Texts(Indexed<String>),
+    Texts(Indexed<Name>),
     Longs(Indexed<u64>),
     Ints(Indexed<u32>),
     Shares(Indexed<Share>),
@@ -165,14 +166,14 @@ impl<'a, Row> Columns<'a, Row> {
         self.rows.chunk_by(same).map(|rows| (&rows[0], rows.len())).collect()
     }
     /// A column of texts that are the same in each of these parts.
-    pub(super) fn text_of<'t>(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> &'t str) -> ParquetResult<()> {
+    pub(super) fn text_of<'t>(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> &'t Name) -> ParquetResult<()> {
         match self.next()? {
             Column::Texts(column) => parts.iter().try_for_each(|&(row, count)| column.push_run(of(row), count)),
             _ => Err(other_type("texts")),
         }
     }
     /// A column of texts.
-    pub(super) fn text<'t>(&mut self, of: impl Fn(&Row) -> &'t str) -> ParquetResult<()> {
+    pub(super) fn text<'t>(&mut self, of: impl Fn(&Row) -> &'t Name) -> ParquetResult<()> {
         match self.next()? {
             Column::Texts(column) => self.rows.iter().try_for_each(|row| column.push(of(row))),
             _ => Err(other_type("texts")),

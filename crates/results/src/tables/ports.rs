@@ -5,6 +5,7 @@ use std::path::Path;
 use selvedge_telemetry::{PortInfo, PortRow};
 use selvedge_units::Duration;
 
+use super::names::{Name, Names};
 use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
@@ -16,10 +17,11 @@ const SAMPLES: usize = 10;
 /// Writes the port samples of one point.
 pub(crate) struct PortWriter {
     part: Part,
-    series: String,
+    series: Name,
     seed: u64,
-    /// Node, peer and tier by port number.
-    names: Vec<[String; 3]>,
+    names: Names,
+    /// Node, peer and tier by port number: where they stand among the names.
+    ports: Vec<[u32; 3]>,
     rows: Vec<Row>,
     /// How many of them are put in order together: the more a port has of these, the more repeats itself.
     sorted: usize,
@@ -57,14 +59,15 @@ impl Row {
 impl PortWriter {
     /// Creates or replaces the file. `ports` describes all ports of the fabric, in any order.
     pub(crate) fn create(path: &Path, series: &str, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+        let tiers: Vec<String> = ports.iter().map(|port| Tier::from(port.kind).to_string()).collect();
+        let texts = ports.iter().zip(&tiers).flat_map(|(port, tier)| [&*port.node, &port.peer, tier]);
+        let (names, ranks) = Names::of(texts);
         let len = ports.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
-        let mut names = vec![[const { String::new() }; 3]; len];
-        for port in ports {
-            names[port.id.index()] = [port.node.clone(), port.peer.clone(), Tier::from(port.kind).to_string()];
-        }
+        let mut by_port = vec![[0; 3]; len];
+        ports.iter().zip(ranks.as_chunks().0).for_each(|(port, ranks)| by_port[port.id.index()] = *ranks);
         let part = Part::create(path, Table::Ports)?;
         let sorted = SORTED.max(SAMPLES * ports.len());
-        Ok(Self { part, series: series.into(), seed, names, rows: Vec::new(), sorted })
+        Ok(Self { part, series: Name::only(series), seed, names, ports: by_port, rows: Vec::new(), sorted })
     }
 
     /// Adds rows; `interval` is the time they cover.
@@ -89,9 +92,7 @@ impl PortWriter {
     fn flush(&mut self) -> Result<(), ResultsError> {
         let order = by_port(&self.rows);
         let row = |&at: &u32| &self.rows[at as usize];
-        let name = |at: &u32, which: usize| -> &str {
-            self.names.get(row(at).port as usize).map_or("", |names| &names[which])
-        };
+        let name = |at: &u32, which: usize| self.names.at(self.ports[row(at).port as usize][which]);
         self.part.write(&order, |columns| {
             let ports = columns.parts(|a, b| row(a).port == row(b).port);
             let all = columns.parts(|_, _| true);
