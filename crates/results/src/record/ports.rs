@@ -1,6 +1,7 @@
 //! Samples of ports: queues and utilisation by tier, pauses by port.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use selvedge_telemetry::{PortInfo, PortRow, PortTotals};
 use selvedge_units::{Duration, Instant};
@@ -9,7 +10,7 @@ use super::PortTable;
 use super::tiers::TierTimeline;
 use crate::Tier;
 use crate::point::{PausedPort, Pauses, PortTimes, TierPauses, WORST_PORTS};
-use crate::timeline::Timeline;
+use crate::timeline::{Bin, Timeline};
 
 /// Bins of the map of pauses.
 const PAUSE_BINS: usize = 128;
@@ -20,9 +21,35 @@ pub(super) struct PortAccumulator {
     tier_of: Vec<Option<u8>>,
     queues: TierTimeline,
     utilisation: TierTimeline,
-    /// Paused picoseconds by port; only for ports that were ever paused.
-    paused: BTreeMap<usize, Timeline<u64>>,
-    first_interval: Duration,
+    /// Created at the first sample, as those above.
+    paused: Option<Timeline<PausedPorts>>,
+    /// Those of the sample at hand.
+    pauses: PausedPorts,
+}
+
+/// Ports that were paused, by number, and for how many picoseconds.
+#[derive(Clone, Default)]
+struct PausedPorts(Vec<(u32, u64)>);
+
+impl Bin for PausedPorts {
+    fn absorb(&mut self, later: &Self) {
+        self.0.extend_from_slice(&later.0);
+        // Both are in order: to sort is to merge.
+        self.0.sort_by_key(|&(port, _)| port);
+        self.0.dedup_by(|(port, later), (before, paused)| {
+            let is_same = port == before;
+            if is_same {
+                *paused += *later;
+            }
+            is_same
+        });
+    }
+}
+
+impl PausedPorts {
+    fn of(&self, port: u32) -> u64 {
+        self.0.binary_search_by_key(&port, |&(port, _)| port).map_or(0, |at| self.0[at].1)
+    }
 }
 
 impl PortAccumulator {
@@ -35,26 +62,21 @@ impl PortAccumulator {
             tiers.iter().position(|&(known, _)| known == tier).map(|place| place as u8)
         };
         let tier_of = table.ports.iter().map(place).collect();
-        Self { tiers, tier_of, queues, utilisation, paused: BTreeMap::new(), first_interval: Duration::ZERO }
+        Self { tiers, tier_of, queues, utilisation, paused: None, pauses: PausedPorts::default() }
     }
 
     /// Takes in the samples of one time.
     pub(super) fn add(&mut self, rows: &[PortRow], time: Instant, interval: Duration) {
-        if self.first_interval.is_zero() {
-            self.first_interval = interval;
-        }
         for row in rows {
             let Some(&Some(tier)) = self.tier_of.get(row.port.index()) else { continue };
             self.queues.note(tier.into(), row.egress_queue.get());
             self.utilisation.note(tier.into(), row.busy.as_ps());
             if !row.paused.is_zero() {
-                let line = self
-                    .paused
-                    .entry(row.port.index())
-                    .or_insert_with(|| Timeline::new(PAUSE_BINS, self.first_interval));
-                *line.at(time) += row.paused.as_ps();
+                self.pauses.0.push((row.port.0, row.paused.as_ps()));
             }
         }
+        self.paused.get_or_insert_with(|| Timeline::new(PAUSE_BINS, interval)).at(time).absorb(&self.pauses);
+        self.pauses.0.clear();
         self.queues.close(time, interval, 1);
         self.utilisation.close(time, interval, interval.as_ps());
     }
@@ -90,6 +112,15 @@ impl PortAccumulator {
             }
         }
         let (width, bins) = self.pause_bins();
+        let mut over_time = self.paused.clone();
+        over_time.iter_mut().for_each(|line| line.widen_to(width));
+        // The share of each bin that a port was paused, to a thousandth.
+        let shares = |port| {
+            let bins =
+                over_time.iter().flat_map(|line| line.bins()).map(|bin| bin.of(port)).chain(iter::repeat(0)).take(bins);
+            let exact = bins.map(|paused| paused as f64 / width.as_ps() as f64);
+            exact.map(|share| ((share * 1000.0).round() / 1000.0).min(1.0) as f32).collect()
+        };
         let paused_ports = paused.len() as u64;
         paused.sort_by_key(|(port, _)| (std::cmp::Reverse(port.paused), port.id));
         paused.truncate(WORST_PORTS);
@@ -102,7 +133,7 @@ impl PortAccumulator {
             paused_us: port.paused.as_us_f64(),
             pauses: totals.iter().find(|peer| peer.id == info.peer_id).map_or(0, |peer| peer.pauses_sent),
             egress_peak: port.egress_peak.get(),
-            share: self.shares(port.id.index(), width, bins),
+            share: shares(port.id.0),
         });
         Pauses {
             worst: worst.collect(),
@@ -122,19 +153,5 @@ impl PortAccumulator {
             width *= 2;
         }
         (Duration::from_ps(width), covered.div_ceil(width) as usize)
-    }
-
-    /// The share of each bin that a port was paused, to a thousandth.
-    fn shares(&self, port: usize, width: Duration, bins: usize) -> Vec<f32> {
-        let mut shares = vec![0.0; bins];
-        if let Some(line) = self.paused.get(&port) {
-            let mut line = line.clone();
-            line.widen_to(width);
-            for (share, &ps) in shares.iter_mut().zip(line.bins()) {
-                let exact = ps as f64 / width.as_ps() as f64;
-                *share = ((exact * 1000.0).round() / 1000.0).min(1.0) as f32;
-            }
-        }
-        shares
     }
 }

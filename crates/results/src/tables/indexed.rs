@@ -9,8 +9,9 @@
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem;
 
+use bytes::Bytes;
 use parquet::basic::{Encoding, PageType};
-use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
+use parquet::column::page::{Page, PageWriteSpec};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result as ParquetResult;
@@ -100,8 +101,8 @@ pub(super) struct Indexed<V> {
     /// The values of the page under way by their indices, if all are known; and those that came last.
     runs: Vec<Run>,
     run: Run,
-    /// The page under way, if not all are known.
-    plain: Vec<u8>,
+    /// The page under way as it will be written: of indices, it is not known before it is complete.
+    bytes: Vec<u8>,
     /// How many are on it.
     rows: usize,
     least: Option<V>,
@@ -123,7 +124,7 @@ impl<V: Value> Indexed<V> {
             values: Vec::new(),
             runs: Vec::new(),
             run: Run { number: UNKNOWN, len: 0 },
-            plain: Vec::new(),
+            bytes: Vec::new(),
             rows: 0,
             least: None,
             most: None,
@@ -180,10 +181,10 @@ impl<V: Value> Indexed<V> {
             if self.rows > 0 {
                 // What the page has room for is like this one. It ends with the last of them, as ever.
                 let more = count.min(PAGE - self.rows).saturating_sub(1);
-                if self.plain.is_empty() {
-                    self.run.len += more;
+                if self.is_plain() {
+                    (0..more).for_each(|_| value.write_plain(&mut self.bytes));
                 } else {
-                    (0..more).for_each(|_| value.write_plain(&mut self.plain));
+                    self.run.len += more;
                 }
                 self.rows += more;
                 count -= more;
@@ -195,7 +196,7 @@ impl<V: Value> Indexed<V> {
     /// Adds a value that is not like the last.
     #[inline(never)]
     fn push_other(&mut self, value: &V) -> ParquetResult<()> {
-        if self.plain.is_empty() {
+        if !self.is_plain() {
             if let Some(number) = self.index_of(value) {
                 self.end_run();
                 self.run = Run { number, len: 1 };
@@ -204,9 +205,15 @@ impl<V: Value> Indexed<V> {
             self.end_page()?;
             self.run.number = UNKNOWN;
         }
-        value.write_plain(&mut self.plain);
+        value.write_plain(&mut self.bytes);
         self.count_in(value);
         Ok(())
+    }
+
+    /// Whether the page under way is not of indices.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        !self.bytes.is_empty()
     }
 
     /// Where the dictionary has it; `None` if it has not, and no room.
@@ -252,22 +259,21 @@ impl<V: Value> Indexed<V> {
         self.end_run();
         let rows = mem::take(&mut self.rows) as u32;
         if !self.runs.is_empty() {
-            let bytes = runs::encode(&self.runs, self.values.len() as u32 - 1);
+            runs::encode(&self.runs, self.values.len() as u32 - 1, &mut self.bytes);
             self.runs.clear();
             self.pages[0] += 1;
-            self.write_data(bytes, rows, Encoding::RLE_DICTIONARY)?;
-        } else if !self.plain.is_empty() {
-            let bytes = mem::take(&mut self.plain);
+            self.write_data(rows, Encoding::RLE_DICTIONARY)?;
+        } else if self.is_plain() {
             self.pages[1] += 1;
-            self.write_data(bytes, rows, Encoding::PLAIN)?;
+            self.write_data(rows, Encoding::PLAIN)?;
         }
         Ok(())
     }
 
-    fn write_data(&mut self, bytes: Vec<u8>, num_values: u32, encoding: Encoding) -> ParquetResult<()> {
+    fn write_data(&mut self, num_values: u32, encoding: Encoding) -> ParquetResult<()> {
         self.total.num_values += num_values;
         let levels = Encoding::RLE;
-        self.write(bytes, |buf| Page::DataPage {
+        self.write(|buf| Page::DataPage {
             buf,
             num_values,
             encoding,
@@ -278,10 +284,10 @@ impl<V: Value> Indexed<V> {
         Ok(())
     }
 
-    /// Returns how long the page has become.
-    fn write(&mut self, bytes: Vec<u8>, page: impl FnOnce(bytes::Bytes) -> Page) -> ParquetResult<usize> {
-        let len = bytes.len();
-        let written = self.sink.write_page(CompressedPage::new(page(bytes.into()), len))?;
+    /// Writes a page of the bytes at hand. Returns how long it has become.
+    fn write(&mut self, page: impl FnOnce(Bytes) -> Page) -> ParquetResult<usize> {
+        let written = self.sink.write(&self.bytes, page)?;
+        self.bytes.clear();
         self.total.uncompressed_size += written.uncompressed_size;
         self.total.compressed_size += written.compressed_size;
         self.total.bytes_written += written.bytes_written;
@@ -291,11 +297,9 @@ impl<V: Value> Indexed<V> {
     /// Writes what is left, then the dictionary, which belongs before all other pages.
     pub(super) fn close(mut self) -> ParquetResult<ColumnCloseResult> {
         self.end_page()?;
-        let mut bytes = Vec::new();
-        self.values.iter().for_each(|value| value.write_plain(&mut bytes));
+        self.values.iter().for_each(|value| value.write_plain(&mut self.bytes));
         let (num_values, encoding) = (self.values.len() as u32, Encoding::PLAIN);
-        let dictionary =
-            self.write(bytes, |buf| Page::DictionaryPage { buf, num_values, encoding, is_sorted: false })?;
+        let dictionary = self.write(|buf| Page::DictionaryPage { buf, num_values, encoding, is_sorted: false })?;
 
         let kinds = [PageType::DICTIONARY_PAGE, PageType::DATA_PAGE, PageType::DATA_PAGE];
         let encodings = [Encoding::PLAIN, Encoding::RLE_DICTIONARY, Encoding::PLAIN];

@@ -22,37 +22,82 @@ pub(crate) struct PortWriter {
     names: Names,
     /// Node, peer and tier by port number: where they stand among the names.
     ports: Vec<[u32; 3]>,
-    rows: Vec<Row>,
-    /// How many of them are put in order together: the more a port has of these, the more repeats itself.
+    samples: Samples,
+    /// How many rows are put in order together: the more a port has of these, the more repeats itself.
     sorted: usize,
+}
+
+/// Rows that wait to be put in order, and written.
+struct Samples {
+    rows: Vec<Row>,
+    /// Whose they are, apart, so that to put them in order takes no look at them.
+    port_of: Vec<u32>,
+    /// How many there are of each port.
+    counts: Vec<u32>,
+    /// When the samples were taken.
+    times: Vec<u64>,
+    /// The places of rows, once they are in order.
+    order: Vec<u32>,
 }
 
 /// What is written of a sample.
 #[derive(Clone, Copy)]
 struct Row {
-    time: u64,
     egress_queue: u64,
     ingress_buffer: u64,
     paused: u64,
-    port: u32,
+    /// Of which sample it is.
+    sample: u32,
     utilisation: f32,
     drops: u32,
     trims: u32,
 }
 
-impl Row {
-    #[inline]
-    fn of(row: &PortRow, interval: Duration) -> Self {
-        Self {
-            time: row.time.as_ps(),
+impl Samples {
+    /// None yet, of so many ports.
+    fn of_ports(ports: usize) -> Self {
+        Self { rows: Vec::new(), port_of: Vec::new(), counts: vec![0; ports], times: Vec::new(), order: Vec::new() }
+    }
+
+    /// Adds rows of one sample, which covers `interval`.
+    fn extend(&mut self, rows: &[PortRow], interval: Duration) {
+        let time = rows[0].time.as_ps();
+        if self.times.last() != Some(&time) {
+            self.times.push(time);
+        }
+        let sample = self.times.len() as u32 - 1;
+        self.rows.extend(rows.iter().map(|row| Row {
             egress_queue: row.egress_queue.get(),
             ingress_buffer: row.ingress_buffer.get(),
             paused: row.paused.as_ps(),
-            port: row.port.0,
+            sample,
             utilisation: utilisation(row.busy, interval),
             drops: row.drops,
             trims: row.trims,
+        }));
+        self.port_of.extend(rows.iter().map(|row| row.port.0));
+        rows.iter().for_each(|row| self.counts[row.port.index()] += 1);
+    }
+
+    /// Puts rows in the order of their ports, each port's as they came, which is by time: columns that repeat themselves
+    /// take no room.
+    fn put_in_order(&mut self) {
+        // What counted the rows of a port says where its next one goes.
+        let mut sum = 0;
+        self.counts.iter_mut().for_each(|count| sum += std::mem::replace(count, sum));
+        self.order.resize(self.rows.len(), 0);
+        for (at, &port) in (0..).zip(&self.port_of) {
+            let place = &mut self.counts[port as usize];
+            self.order[*place as usize] = at;
+            *place += 1;
         }
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.port_of.clear();
+        self.counts.fill(0);
+        self.times.clear();
     }
 }
 
@@ -65,17 +110,23 @@ impl PortWriter {
         let len = ports.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
         let mut by_port = vec![[0; 3]; len];
         ports.iter().zip(ranks.as_chunks().0).for_each(|(port, ranks)| by_port[port.id.index()] = *ranks);
-        let part = Part::create(path, Table::Ports)?;
-        let sorted = SORTED.max(SAMPLES * ports.len());
-        Ok(Self { part, series: Name::only(series), seed, names, ports: by_port, rows: Vec::new(), sorted })
+        Ok(Self {
+            part: Part::create(path, Table::Ports)?,
+            series: Name::only(series),
+            seed,
+            names,
+            ports: by_port,
+            samples: Samples::of_ports(len),
+            sorted: SORTED.max(SAMPLES * ports.len()),
+        })
     }
 
-    /// Adds rows; `interval` is the time they cover.
+    /// Adds rows of one sample; `interval` is the time they cover.
     pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
-            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.rows.len()));
-            self.rows.extend(first.iter().map(|row| Row::of(row, interval)));
-            if self.rows.len() == self.sorted {
+            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.rows.len()));
+            self.samples.extend(first, interval);
+            if self.samples.rows.len() == self.sorted {
                 self.flush()?;
             }
             rows = rest;
@@ -90,16 +141,17 @@ impl PortWriter {
     }
 
     fn flush(&mut self) -> Result<(), ResultsError> {
-        let order = by_port(&self.rows);
-        let row = |&at: &u32| &self.rows[at as usize];
-        let name = |at: &u32, which: usize| self.names.at(self.ports[row(at).port as usize][which]);
-        self.part.write(&order, |columns| {
-            let ports = columns.parts(|a, b| row(a).port == row(b).port);
+        self.samples.put_in_order();
+        let row = |&at: &u32| &self.samples.rows[at as usize];
+        let port = |&at: &u32| self.samples.port_of[at as usize];
+        let name = |at: &u32, which: usize| self.names.at(self.ports[port(at) as usize][which]);
+        self.part.write(&self.samples.order, |columns| {
+            let ports = columns.parts(|a, b| port(a) == port(b));
             let all = columns.parts(|_, _| true);
             columns.text_of(&all, |_| &self.series)?;
             columns.long_of(&all, |_| self.seed)?;
-            columns.long(|at| row(at).time)?;
-            columns.int_of(&ports, |at| row(at).port)?;
+            columns.long(|at| self.samples.times[row(at).sample as usize])?;
+            columns.int_of(&ports, port)?;
             columns.text_of(&ports, |at| name(at, 0))?;
             columns.text_of(&ports, |at| name(at, 1))?;
             columns.text_of(&ports, |at| name(at, 2))?;
@@ -110,29 +162,9 @@ impl PortWriter {
             columns.int(|at| row(at).drops)?;
             columns.int(|at| row(at).trims)
         })?;
-        self.rows.clear();
+        self.samples.clear();
         Ok(())
     }
-}
-
-/// The places of rows in the order of their ports, each port's as they came, which is by time: columns that repeat
-/// themselves take no room.
-fn by_port(rows: &[Row]) -> Vec<u32> {
-    let port = |row: &Row| row.port as usize;
-    let ports = rows.iter().map(port).max().map_or(0, |last| last + 1);
-    let mut places = vec![0u32; ports];
-    rows.iter().for_each(|row| places[port(row)] += 1);
-    let mut sum = 0;
-    for place in &mut places {
-        sum += std::mem::replace(place, sum);
-    }
-    let mut order = vec![0; rows.len()];
-    for (at, row) in (0..).zip(rows) {
-        let place = &mut places[port(row)];
-        order[*place as usize] = at;
-        *place += 1;
-    }
-    order
 }
 
 /// The share of `interval`, to a hundredth of a percent: more digits are noise, and most of the file.

@@ -18,28 +18,27 @@ pub(super) struct Run {
 /// A run of fewer is packed with its neighbours.
 const LONG: usize = 8;
 
-/// Encodes the numbers of `runs`, none of which exceeds `most`.
-pub(super) fn encode(runs: &[Run], most: u32) -> Vec<u8> {
+/// Appends the numbers of `runs`, none of which exceeds `most`.
+pub(super) fn encode(runs: &[Run], most: u32, bytes: &mut Vec<u8>) {
     // Not all readers know what to do with no bits.
     let width = (u32::BITS - most.leading_zeros()).max(1);
-    let mut bytes = vec![width as u8];
+    bytes.push(width as u8);
     let mut few = Vec::new();
     for &Run { number, len } in runs {
         // What comes before is packed by eights, with some of this run.
         let lent = few.len().wrapping_neg() % 8;
         if len >= lent + LONG {
             few.extend(iter::repeat_n(number, lent));
-            pack(&few, width, &mut bytes);
+            pack(&few, width, bytes);
             few.clear();
-            repeat(number, len - lent, width, &mut bytes);
+            repeat(number, len - lent, width, bytes);
         } else if len == 1 {
             few.push(number);
         } else {
             few.extend(iter::repeat_n(number, len));
         }
     }
-    pack(&few, width, &mut bytes);
-    bytes
+    pack(&few, width, bytes);
 }
 
 /// Writes a run.
@@ -116,6 +115,12 @@ mod tests {
         numbers
     }
 
+    fn encoded(runs: &[Run], most: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(runs, most, &mut bytes);
+        bytes
+    }
+
     #[test]
     fn numbers_come_back() {
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
@@ -125,16 +130,16 @@ mod tests {
             let mut run = |_| Run { number: rng.below(u64::from(most) + 1) as u32, len: rng.below(lengths) as usize };
             let runs: Vec<Run> = (0..round % 30).map(&mut run).collect();
             let numbers: Vec<u32> = runs.iter().flat_map(|run| iter::repeat_n(run.number, run.len)).collect();
-            assert_eq!(decode(&encode(&runs, most), numbers.len()), numbers);
+            assert_eq!(decode(&encoded(&runs, most), numbers.len()), numbers);
         }
     }
 
     #[test]
     fn what_repeats_itself_takes_no_room() {
         let single = |number| Run { number, len: 1 };
-        assert_eq!(encode(&[Run { number: 5, len: 4_096 }], 5), [3, 0x80, 0x40, 5]);
-        assert_eq!(encode(&[], 0), [1]);
+        assert_eq!(encoded(&[Run { number: 5, len: 4_096 }], 5), [3, 0x80, 0x40, 5]);
+        assert_eq!(encoded(&[], 0), [1]);
         // The specification's example.
-        assert_eq!(encode(&(0..8).map(single).collect::<Vec<_>>(), 7), [3, 3, 0x88, 0xc6, 0xfa]);
+        assert_eq!(encoded(&(0..8).map(single).collect::<Vec<_>>(), 7), [3, 3, 0x88, 0xc6, 0xfa]);
     }
 }

@@ -7,7 +7,7 @@ use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
+use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
@@ -104,11 +104,14 @@ impl PageSink {
     pub(super) fn new(spill: Arc<Mutex<Spill>>, column: u16, squeezer: Squeezer) -> Self {
         Self { spill, column, squeezer }
     }
-}
 
-impl PageWriter for PageSink {
-    fn write_page(&mut self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
-        let page = self.squeezer.squeeze(&page)?;
+    /// Writes a page of these bytes, which are not compressed, as `page` has them when they are.
+    pub(super) fn write(&self, bytes: &[u8], page: impl FnOnce(Bytes) -> Page) -> ParquetResult<PageWriteSpec> {
+        self.append(CompressedPage::new(page(self.squeezer.squeeze(bytes)?), bytes.len()))
+    }
+
+    /// Writes a page that is compressed.
+    fn append(&self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
         let mut spill = lock(&self.spill);
         let offset = spill.len();
         let mut sink = TrackedWrite::new(&mut *spill);
@@ -118,6 +121,12 @@ impl PageWriter for PageSink {
         let len = u32::try_from(spill.len() - offset).expect("pages are shorter than 4 GB");
         spill.pages.push((self.column, len));
         Ok(PageWriteSpec { offset, ..written })
+    }
+}
+
+impl PageWriter for PageSink {
+    fn write_page(&mut self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
+        self.append(self.squeezer.squeeze_page(&page)?)
     }
     fn close(&mut self) -> ParquetResult<()> {
         Ok(())

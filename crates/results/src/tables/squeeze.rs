@@ -3,32 +3,43 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use zstd::bulk::Compressor;
+use zstd::zstd_safe::compress_bound;
 
 /// How pages are compressed.
 pub(super) fn compression() -> Compression {
     Compression::ZSTD(ZstdLevel::default())
 }
 
-/// A context that several columns share.
+/// A context that several columns share, and where it writes.
 #[derive(Clone)]
-pub(super) struct Squeezer(Arc<Mutex<Compressor<'static>>>);
+pub(super) struct Squeezer(Arc<Mutex<(Compressor<'static>, Vec<u8>)>>);
 
 impl Squeezer {
     pub(super) fn new() -> ParquetResult<Self> {
         let compressor = Compressor::new(ZstdLevel::default().compression_level())?;
-        Ok(Self(Arc::new(Mutex::new(compressor))))
+        Ok(Self(Arc::new(Mutex::new((compressor, Vec::new())))))
     }
 
-    /// The page as [`compression`] has it, which was not compressed so far.
-    pub(super) fn squeeze(&self, page: &CompressedPage) -> ParquetResult<CompressedPage> {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).compress(page.data())?;
+    /// These bytes as [`compression`] has them.
+    pub(super) fn squeeze(&self, bytes: &[u8]) -> ParquetResult<Bytes> {
+        let (compressor, squeezed) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        squeezed.clear();
+        squeezed.reserve(compress_bound(bytes.len()));
+        compressor.compress_to_buffer(bytes, squeezed)?;
+        Ok(Bytes::copy_from_slice(squeezed))
+    }
+
+    /// The page, which was not compressed so far.
+    pub(super) fn squeeze_page(&self, page: &CompressedPage) -> ParquetResult<CompressedPage> {
+        let bytes = self.squeeze(page.data())?;
         let mut squeezed = page.compressed_page().clone();
         match &mut squeezed {
-            Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => *buf = bytes.into(),
+            Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => *buf = bytes,
             Page::DataPageV2 { .. } => {
                 return Err(ParquetError::General("of pages of version 2, a part is never compressed".into()));
             }
