@@ -79,8 +79,8 @@ impl Samples {
         rows.iter().for_each(|row| self.counts[row.port.index()] += 1);
     }
 
-    /// Puts rows in the order of their ports, each port's as they came, which is by time: columns that repeat themselves
-    /// take no room.
+    /// Puts rows in the order of their ports, each port's as they came, which is by time: columns that repeat
+    /// themselves take no room.
     fn put_in_order(&mut self) {
         // What counted the rows of a port says where its next one goes.
         let mut sum = 0;
