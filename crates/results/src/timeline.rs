@@ -71,16 +71,16 @@ impl<B: Bin> Timeline<B> {
     }
 }
 
-/// Sums are joined by adding.
-impl Bin for u64 {
-    fn absorb(&mut self, later: &Self) {
-        *self += later;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Sums are joined by adding.
+    impl Bin for u64 {
+        fn absorb(&mut self, later: &Self) {
+            *self += later;
+        }
+    }
 
     #[test]
     fn bins_stay_bounded_and_lose_nothing() {

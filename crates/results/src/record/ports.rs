@@ -155,3 +155,37 @@ impl PortAccumulator {
         (Duration::from_ps(width), covered.div_ceil(width) as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use selvedge_units::{Domain, Rng};
+
+    use super::*;
+
+    #[test]
+    fn pauses_of_a_port_add_up_when_bins_are_joined() {
+        let mut rng = Rng::stream(1, Domain::Impairment, 0);
+        let mut line = Timeline::<PausedPorts>::new(4, Duration::from_us(1));
+        let mut model = BTreeMap::<u32, u64>::new();
+        for us in 1..=1_000 {
+            let mut sample = PausedPorts::default();
+            for port in 0..50 {
+                // Two of three are not paused.
+                let paused = rng.below(3_000).saturating_sub(2_000);
+                if paused > 0 {
+                    sample.0.push((port, paused));
+                    *model.entry(port).or_default() += paused;
+                }
+            }
+            line.at(Instant::ZERO + Duration::from_us(us)).absorb(&sample);
+        }
+        assert_eq!(line.bins().len(), 4);
+        for bin in line.bins() {
+            assert!(bin.0.is_sorted_by(|(a, _), (b, _)| a < b), "each port once, in order");
+        }
+        for port in 0..51 {
+            let sum: u64 = line.bins().iter().map(|bin| bin.of(port)).sum();
+            assert_eq!(sum, model.get(&port).copied().unwrap_or(0), "port {port}");
+        }
+    }
+}

@@ -171,6 +171,49 @@ fn samples_of_ports_come_back_as_they_went() {
     assert_eq!(seen, [samples; 2]);
 }
 
+/// No dictionary has room for so many numbers of ports; each comes several times in a row, on either side of the end of
+/// a page, too.
+#[test]
+fn samples_of_very_many_ports_come_back() {
+    const PORTS: u32 = 20_001;
+    let switch = PortKind::Switch { tier: 0 };
+    let info = |id| PortInfo {
+        id: PortId(id),
+        node: format!("h{id}"),
+        peer: format!("tor{}", id / 7),
+        peer_id: PortId(id),
+        kind: PortKind::Host,
+        peer_kind: switch,
+        rate: Rate::from_gbps(40),
+    };
+    let infos: Vec<PortInfo> = (0..PORTS).map(info).collect();
+    let folder = Scratch::new("results-many-ports");
+    let files = PointFiles::new(folder.path(), 0, 1);
+    let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &infos).unwrap();
+    for n in 1..=7 {
+        let row = |port| PortRow {
+            time: Instant::ZERO + Duration::from_us(n),
+            port: PortId(port),
+            egress_queue: Bytes::new(n * u64::from(port)),
+            ..PortRow::default()
+        };
+        recorder.on_ports(&(0..PORTS).map(row).collect::<Vec<_>>());
+    }
+    recorder.finish(&RunRecord::default()).unwrap();
+
+    let mut seen = vec![0; PORTS as usize];
+    for row in SerializedFileReader::new(File::open(&files.ports).unwrap()).unwrap() {
+        let row = row.unwrap();
+        let port = row.get_uint(3).unwrap();
+        let n = &mut seen[port as usize];
+        *n += 1;
+        assert_eq!(row.get_string(4).unwrap(), &format!("h{port}"));
+        assert_eq!(row.get_string(5).unwrap(), &format!("tor{}", port / 7));
+        assert_eq!([2, 7].map(|column| row.get_ulong(column).unwrap()), [*n * 1_000_000, *n * u64::from(port)]);
+    }
+    assert!(seen.iter().all(|n| *n == 7));
+}
+
 #[test]
 fn a_point_without_rows_is_a_valid_file() {
     let folder = Scratch::new("results-empty");
