@@ -383,6 +383,28 @@ impl Nic {
         }
     }
 
+    /// The same of what lies farther: where a queue pair lies is known when that which leads to it is there.
+    #[inline]
+    pub fn farther_whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
+        let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };
+        let place = slot.map_or(core::ptr::null(), |slot| self.receivers.as_ptr().wrapping_add(slot as usize).cast());
+        (place, size_of::<RecvQp>())
+    }
+
+    /// How many queue pairs it has at least.
+    #[inline]
+    pub fn queue_pairs_at_least(&self) -> usize {
+        self.receivers.len().max(self.ready.len())
+    }
+
+    /// Where the queue pair lies whose turn to send it is after so many others, and how many of its bytes packets will
+    /// touch.
+    #[inline]
+    pub fn ready_whereabouts(&self, others: usize) -> Option<(*const u8, usize)> {
+        let &slot = self.ready.get(others)?;
+        Some((self.senders.as_ptr().wrapping_add(slot as usize).cast(), self.busy_sender as usize))
+    }
+
     /// Where all such state lies: its addresses, each with how many bytes lie there. Where that is little, drivers
     /// need not ask for the [`whereabouts`](Nic::whereabouts) of each packet.
     #[inline]

@@ -24,10 +24,10 @@ use super::log::Log;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
 use super::pending::NEVER;
-use super::prefetch_all;
 use super::table::Table;
 use super::tally::{Tally, kind_of};
 use super::window::Stretch;
+use super::{prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
@@ -118,7 +118,10 @@ pub(crate) struct Partition<const RECORDED: bool> {
 const ASKING: usize = 4 * 64;
 
 /// In how many steps a visit is prepared.
-const STEPS: usize = 4;
+const STEPS: usize = 5;
+
+/// So many queue pairs are fetched before their turn to send.
+pub(crate) const AHEAD: usize = 4;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// One without nodes, of so many; `shared` is what it has in common with the others.
@@ -232,70 +235,94 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// looked at before anybody has a turn.
     #[inline(always)]
     fn prepare(&self, nodes: &[u32], at: usize, hosts: u32) {
-        let soon = |steps| nodes.get(at.wrapping_add(steps));
-        if let Some(&node) = soon(STEPS) {
-            self.calendar.prefetch_inbox(node);
-            if node < hosts {
-                let host: *const Host = &raw const self.hosts[node];
-                super::prefetch_bytes(host.cast(), self.fabric.busy_host_bytes);
-            } else {
-                prefetch_all(std::slice::from_ref(&self.switches[node - hosts]));
-            }
+        self.prepare_soon::<STEPS>(nodes, at, hosts);
+        self.prepare_soon::<4>(nodes, at, hosts);
+        self.prepare_soon::<3>(nodes, at, hosts);
+        self.prepare_soon::<2>(nodes, at, hosts);
+        self.prepare_soon::<1>(nodes, at, hosts);
+    }
+
+    /// The same for the node that has its turn after so many steps.
+    #[inline(always)]
+    fn prepare_soon<const IN: usize>(&self, nodes: &[u32], at: usize, hosts: u32) {
+        match nodes.get(at.wrapping_add(IN)) {
+            Some(&node) if node < hosts => self.prepare_host::<IN>(node),
+            Some(&node) => self.prepare_switch::<IN>(node, node - hosts),
+            None => {}
         }
-        if let Some(&node) = soon(3) {
-            prefetch_all(self.calendar.mail(node));
-            if node < hosts {
-                let port = self.hosts[node].port;
-                super::prefetch(&self.egress, port);
-                super::prefetch(&self.ingress, port);
-            } else {
-                let switch = &self.switches[node - hosts];
+    }
+
+    /// The same for a host.
+    #[inline(always)]
+    fn prepare_host<const IN: usize>(&self, host: u32) {
+        let mail = || self.calendar.mail(host);
+        let nic = || &self.hosts[host].nic;
+        match IN {
+            5 => {
+                self.calendar.prefetch_inbox(host);
+                prefetch_bytes((&raw const self.hosts[host]).cast(), self.fabric.busy_host_bytes);
+            }
+            4 => {
+                prefetch_all(mail());
+                let port = self.hosts[host].port;
+                prefetch(&self.egress, port);
+                prefetch(&self.ingress, port);
+            }
+            3 => {
+                mail().iter().for_each(|packet| self.pool.prefetch(packet.slot));
+                nic().waiting().into_iter().for_each(prefetch_at);
+            }
+            2 => {
+                let all = nic().all_whereabouts(&self.fabric.nic);
+                // As long as what lies there is fetched sooner than a packet is asked.
+                if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= mail().len() * ASKING {
+                    all.into_iter().for_each(|(address, bytes)| prefetch_bytes(address, bytes));
+                } else {
+                    for packet in mail() {
+                        let (address, bytes) = nic().whereabouts(self.pool.first(packet.slot).0);
+                        prefetch_bytes(address, bytes);
+                    }
+                }
+            }
+            1 if nic().queue_pairs_at_least() > AHEAD => {
+                for packet in mail() {
+                    let (address, bytes) = nic().farther_whereabouts(self.pool.first(packet.slot).0);
+                    prefetch_bytes(address, bytes);
+                }
+                let soon = (0..AHEAD).filter_map(|others| nic().ready_whereabouts(others));
+                soon.for_each(|(address, bytes)| prefetch_bytes(address, bytes));
+            }
+            _ => {}
+        }
+    }
+
+    /// The same for a switch, by its number as a node and among switches.
+    #[inline(always)]
+    fn prepare_switch<const IN: usize>(&self, node: u32, index: u32) {
+        let switch = &self.switches[index];
+        let line = |port| &self.lines[self.line_of(switch.site.first_port + port, 0)];
+        match IN {
+            4 => {
+                self.calendar.prefetch_inbox(node);
+                prefetch_all(std::slice::from_ref(switch));
+            }
+            3 => {
+                prefetch_all(self.calendar.mail(node));
                 let (first, count) = (switch.site.first_port, switch.ports);
                 switch.pending.prefetch();
                 prefetch_all(self.egress.part(first, count));
                 prefetch_all(self.ingress.part(first, count));
                 prefetch_all(self.lines.part(self.line_of(first, 0), self.line_of(count, 0)));
             }
-        }
-        if let Some(&node) = soon(2) {
-            let mail = self.calendar.mail(node);
-            if node < hosts {
-                mail.iter().for_each(|packet| self.pool.prefetch(packet.slot));
-                let nic = &self.hosts[node].nic;
-                nic.waiting().into_iter().for_each(super::prefetch_at);
-            } else {
-                let switch = &self.switches[node - hosts];
-                for port in switch.pending.whose() {
-                    let line = self.line_of(switch.site.first_port + port, 0);
-                    self.lines[line].prefetch_queues(&self.queues);
+            2 => switch.pending.whose().for_each(|port| line(port).prefetch_queues(&self.queues)),
+            1 => {
+                switch.pending.whose().for_each(|port| line(port).prefetch_packets(&self.queues, &self.store));
+                // Where classes have accounts of their own, no input is calm: that says nothing.
+                if self.accounting.is_plain {
+                    switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
                 }
             }
-        }
-        if let Some(&node) = soon(1)
-            && node < hosts
-        {
-            let nic = &self.hosts[node].nic;
-            let mail = self.calendar.mail(node);
-            let all = nic.all_whereabouts(&self.fabric.nic);
-            // As long as a few lines of cache are fetched sooner than a packet is asked.
-            if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= mail.len() * ASKING {
-                all.into_iter().for_each(|(address, bytes)| super::prefetch_bytes(address, bytes));
-            } else {
-                for packet in mail {
-                    let (address, bytes) = nic.whereabouts(self.pool.first(packet.slot).0);
-                    super::prefetch_bytes(address, bytes);
-                }
-            }
-        } else if let Some(&node) = soon(1) {
-            let switch = &self.switches[node - hosts];
-            for port in switch.pending.whose() {
-                let line = self.line_of(switch.site.first_port + port, 0);
-                self.lines[line].prefetch_packets(&self.queues, &self.store);
-            }
-            // Where classes have accounts of their own, no input is calm: that says nothing.
-            if self.accounting.is_plain {
-                switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
-            }
+            _ => {}
         }
     }
 

@@ -16,8 +16,9 @@ use super::flows::Receiving;
 use super::notice::{Due, News, Notice};
 use super::places::Places;
 use super::pool::Slot;
-use crate::kernel::partition::{Partition, fold};
+use crate::kernel::partition::{AHEAD, Partition, fold};
 use crate::kernel::pending::NEVER;
+use crate::kernel::prefetch_bytes;
 use crate::kernel::tally::kind_of;
 use crate::workload::FlowSpec;
 
@@ -392,5 +393,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
+        if let Some((address, bytes)) = state.nic.ready_whereabouts(AHEAD - 1) {
+            prefetch_bytes(address, bytes);
+        }
     }
 }

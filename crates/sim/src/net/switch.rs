@@ -11,9 +11,11 @@ use super::descriptor::Descriptor;
 use super::forward::{UNKNOWN, Ways};
 use super::netrt::TIMER;
 use super::port::Egress;
+use super::queue::Queue;
 use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
+use crate::kernel::{CACHE, prefetch};
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -156,7 +158,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 site.route(ways, packet)
             }
         };
-        order.sort(&mail, window, |packet| way(packet) as u16);
+        if self.queues.len() * size_of::<Queue>() > CACHE {
+            let (first, per_port) = (self.egress[site.first_port].first_queue, self.classes * site.per_line);
+            order.sort(&mail, window, |packet| {
+                let out = way(packet);
+                let queue = first.wrapping_add(out * per_port).wrapping_add(u32::from(packet.port) & site.input_mask);
+                prefetch(&self.queues, queue);
+                out as u16
+            });
+        } else {
+            order.sort(&mail, window, |packet| way(packet) as u16);
+        }
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();
         if read < mail.len() {
