@@ -23,7 +23,7 @@ use super::fabric::FabricParams;
 use super::log::Log;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
-use super::pending::NEVER;
+use super::pending::{Desk, NEVER};
 use super::table::Table;
 use super::tally::{Tally, kind_of};
 use super::window::Stretch;
@@ -58,6 +58,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) calendar: Calendar,
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
+    /// Where the list of what is pending at a switch lies during its visit.
+    pub(crate) desk: Desk,
     /// The order of the mail that is being read; kept for its memory.
     pub(crate) order: Option<Box<Order>>,
     /// What waits for the output that is visited; kept for its memory.
@@ -143,6 +145,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             forwarding,
             calendar,
             postponed: Vec::new(),
+            desk: Desk::new(),
             order: None,
             listed: Vec::new(),
             now: Instant::ZERO,

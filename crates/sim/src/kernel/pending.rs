@@ -2,7 +2,8 @@
 //!
 //! A list, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
 //! packet, the first: putting it in its place then moves nothing. The list wanders through its tables as the first
-//! leave and others come behind the last; where the tables end, it is moved to their beginning.
+//! leave and others come behind the last; where the tables end, it is moved to their beginning. While a switch is
+//! visited, its list lies on a [`Desk`] that all of them share, and that stays in the cache: it has room to wander.
 
 use super::table::Table;
 
@@ -22,15 +23,56 @@ pub(crate) struct Pending {
     in_order: bool,
 }
 
-/// How often a list can be moved by its length before it comes to the end of its tables.
-const ROUNDS: usize = 4;
+/// Tables for the list of the switch that is visited, which are longer than its own: hence there is room for all that
+/// it holds in either.
+pub(crate) struct Desk {
+    /// [`NEVER`] everywhere but before the beginning.
+    times: Table<u64>,
+    whose: Table<u32>,
+}
+
+/// Empty tables for so many. What stands before the beginning of a list is earlier than all that comes behind it.
+fn tables(room: usize) -> (Table<u64>, Table<u32>) {
+    let mut times = Table::of(room, || NEVER);
+    times[0] = 0;
+    (times, Table::of(room, || 0))
+}
+
+impl Desk {
+    /// How often a list can be moved by its length before it comes to the end of the tables.
+    const ROUNDS: u32 = 8;
+
+    pub(crate) const fn new() -> Self {
+        Self { times: Table::new(), whose: Table::new() }
+    }
+
+    /// Makes room for lists of things numbered below `count`.
+    pub(crate) fn make_room_for(&mut self, count: u32) {
+        let room = (Self::ROUNDS * (count + 2)) as usize;
+        if self.times.len() < room {
+            (self.times, self.whose) = tables(room);
+        }
+    }
+}
 
 impl Pending {
     /// For things numbered below `count`, none of which has a time.
     pub(crate) fn new(count: u32) -> Self {
-        let room = ROUNDS * (count as usize + 2);
-        let times = Table::of(room, || NEVER);
-        Self { times, whose: Table::of(room, || 0), head: 1, end: 1, first: NEVER, in_order: true }
+        let (times, whose) = tables(count as usize + 2);
+        Self { times, whose, head: 1, end: 1, first: NEVER, in_order: true }
+    }
+
+    /// Moves the list to the beginning of the tables on the desk, which are its own then, and the former ones lie there:
+    /// before a visit, and back after it.
+    #[inline]
+    pub(crate) fn change_places(&mut self, desk: &mut Desk) {
+        let (head, count) = (self.head as usize, (self.end - self.head) as usize);
+        (*desk.times)[1..=count].copy_from_slice(&(*self.times)[head..head + count]);
+        (*desk.whose)[1..=count].copy_from_slice(&(*self.whose)[head..head + count]);
+        (*self.times)[1..head + count].fill(NEVER);
+        std::mem::swap(&mut self.times, &mut desk.times);
+        std::mem::swap(&mut self.whose, &mut desk.whose);
+        (self.head, self.end) = (1, 1 + count as u32);
     }
 
     /// The earliest time.
@@ -138,7 +180,8 @@ impl Pending {
     /// Forgets all times.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        self.head = self.end;
+        (*self.times)[self.head as usize..self.end as usize].fill(NEVER);
+        (self.head, self.end) = (1, 1);
         self.first = NEVER;
     }
 
@@ -180,8 +223,8 @@ impl Pending {
     /// Fetches what [`Pending::first`] and [`Pending::push`] will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        super::prefetch(&self.times, self.end);
-        super::prefetch(&self.whose, self.end);
+        super::prefetch(&self.times, self.head);
+        super::prefetch(&self.whose, self.head);
     }
 }
 
@@ -211,9 +254,15 @@ mod tests {
         for count in [1, 2, 3, 8, 13, 64] {
             let mut rng = Rng::stream(u64::from(count), Domain::Impairment, 0);
             let mut pending = Pending::new(count);
+            let mut desk = Desk::new();
+            desk.make_room_for(count);
             let mut model: Vec<Option<u64>> = vec![None; count as usize];
             for round in 0..5_000 {
                 let n = rng.below(u64::from(count)) as u32;
+                // Now it lies on the desk, and now where it is between visits.
+                if rng.below(16) == 0 {
+                    pending.change_places(&mut desk);
+                }
                 if rng.below(8) == 0 {
                     assert_eq!(pending.forget(n), model[n as usize].take().is_some());
                 } else if model[n as usize].is_none() {

@@ -193,6 +193,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let begin = self.calendar.begin();
         let index = site.switch;
         self.switches[index].pending.put_in_order();
+        self.switches[index].pending.change_places(&mut self.desk);
         let takes_turns = self.may_take_turns(site);
         let mut read = 0;
         let mut arrival = begin + order.key(0).time();
@@ -227,6 +228,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             self.fire(index);
         }
+        self.switches[index].pending.change_places(&mut self.desk);
         self.events += read as u64;
         (read, arrival)
     }

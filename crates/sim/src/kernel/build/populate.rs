@@ -112,6 +112,7 @@ impl<'a> Blueprint<'a> {
         let site = self.add_queues(partition, id, local.clone(), is_tor);
         let shared_total = self.shared_total(partition, ports);
         partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
+        partition.desk.make_room_for(ports.len() as u32);
         if config.netrt.enabled {
             self.add_tor(partition, ports, local.clone(), is_tor);
         }
