@@ -62,8 +62,8 @@ impl Pending {
         Self { times, whose, head: 1, end: 1, first: NEVER, in_order: true }
     }
 
-    /// Moves the list to the beginning of the tables on the desk, which are its own then, and the former ones lie there:
-    /// before a visit, and back after it.
+    /// Moves the list to the beginning of the tables on the desk, which are its own then, and the former ones lie
+    /// there: before a visit, and back after it.
     #[inline]
     pub(crate) fn change_places(&mut self, desk: &mut Desk) {
         let (head, count) = (self.head as usize, (self.end - self.head) as usize);
