@@ -27,7 +27,7 @@ use super::pending::{Desk, NEVER};
 use super::table::Table;
 use super::tally::{Tally, kind_of};
 use super::window::Stretch;
-use super::{prefetch, prefetch_all, prefetch_at, prefetch_bytes};
+use super::{CACHE, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
@@ -319,7 +319,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             2 => switch.pending.whose().for_each(|port| line(port).prefetch_queues(&self.queues)),
             1 => {
-                switch.pending.whose().for_each(|port| line(port).prefetch_packets(&self.queues, &self.store));
+                let is_far = self.queues_exceed_cache();
+                let prefetch = |port| line(port).prefetch_packets(&self.queues, &self.store, is_far);
+                switch.pending.whose().for_each(prefetch);
                 // Where classes have accounts of their own, no input is calm: that says nothing.
                 if self.accounting.is_plain {
                     switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
@@ -327,6 +329,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             _ => {}
         }
+    }
+
+    /// Whether queues are more than stays in the cache.
+    #[inline]
+    pub(crate) fn queues_exceed_cache(&self) -> bool {
+        self.queues.len() * size_of::<Queue>() > CACHE
     }
 
     /// The next window, `from` or later, in which something may happen; `None` if nothing will.

@@ -66,13 +66,18 @@ impl Pending {
     /// there: before a visit, and back after it.
     #[inline]
     pub(crate) fn change_places(&mut self, desk: &mut Desk) {
-        let (head, count) = (self.head as usize, (self.end - self.head) as usize);
-        (*desk.times)[1..=count].copy_from_slice(&(*self.times)[head..head + count]);
-        (*desk.whose)[1..=count].copy_from_slice(&(*self.whose)[head..head + count]);
-        (*self.times)[1..head + count].fill(NEVER);
+        let mut end = 1;
+        for place in self.head..self.end {
+            (desk.times[end], desk.whose[end]) = (self.times[place], self.whose[place]);
+            self.times[place] = NEVER;
+            end += 1;
+        }
+        if self.head > 1 {
+            (*self.times)[1..self.head as usize].fill(NEVER);
+        }
         std::mem::swap(&mut self.times, &mut desk.times);
         std::mem::swap(&mut self.whose, &mut desk.whose);
-        (self.head, self.end) = (1, 1 + count as u32);
+        (self.head, self.end) = (1, end);
     }
 
     /// The earliest time.

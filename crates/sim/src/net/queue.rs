@@ -326,14 +326,17 @@ impl Line {
         prefetch(queues, self.last);
     }
 
-    /// Fetches the packets that are served next, one of each queue, and those that others will stand behind.
-    #[inline]
-    pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store) {
+    /// Fetches the packets that are served next, one of each queue, and if asked for those that others will stand
+    /// behind.
+    #[inline(always)]
+    pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store, with_last: bool) {
         let mut queue = self.first;
         while queue != NONE {
             let entry = &queues[queue];
             prefetch(&store.places, entry.head);
-            prefetch(&store.places, entry.tail);
+            if with_last {
+                prefetch(&store.places, entry.tail);
+            }
             queue = if queue == self.last { NONE } else { entry.next };
         }
     }

@@ -11,11 +11,10 @@ use super::descriptor::Descriptor;
 use super::forward::{UNKNOWN, Ways};
 use super::netrt::TIMER;
 use super::port::Egress;
-use super::queue::Queue;
 use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
-use crate::kernel::{CACHE, prefetch};
+use crate::kernel::prefetch;
 
 /// A switch. Its ports, lines and queues lie in its partition's tables.
 pub(crate) struct Switch {
@@ -158,7 +157,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 site.route(ways, packet)
             }
         };
-        if self.queues.len() * size_of::<Queue>() > CACHE {
+        if self.queues_exceed_cache() {
             let (first, per_port) = (self.egress[site.first_port].first_queue, self.classes * site.per_line);
             order.sort(&mail, window, |packet| {
                 let out = way(packet);
