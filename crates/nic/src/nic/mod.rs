@@ -387,8 +387,8 @@ impl Nic {
     #[inline]
     pub fn farther_whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };
-        let place = slot.map_or(core::ptr::null(), |slot| self.receivers.as_ptr().wrapping_add(slot as usize).cast());
-        (place, size_of::<RecvQp>())
+        let place = slot.and_then(|slot| self.receivers.get(slot as usize));
+        place.map_or((core::ptr::null(), 0), |place| (core::ptr::from_ref(place).cast(), size_of::<RecvQp>()))
     }
 
     /// How many queue pairs it has at least.
@@ -401,8 +401,8 @@ impl Nic {
     /// touch.
     #[inline]
     pub fn ready_whereabouts(&self, others: usize) -> Option<(*const u8, usize)> {
-        let &slot = self.ready.get(others)?;
-        Some((self.senders.as_ptr().wrapping_add(slot as usize).cast(), self.busy_sender as usize))
+        let place = self.senders.get(*self.ready.get(others)? as usize)?;
+        Some((core::ptr::from_ref(place).cast(), self.busy_sender as usize))
     }
 
     /// Where all such state lies: its addresses, each with how many bytes lie there. Where that is little, drivers

@@ -185,7 +185,7 @@ impl Pending {
     /// Forgets all times.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        (*self.times)[self.head as usize..self.end as usize].fill(NEVER);
+        (*self.times)[1..self.end as usize].fill(NEVER);
         (self.head, self.end) = (1, 1);
         self.first = NEVER;
     }
