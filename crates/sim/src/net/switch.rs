@@ -161,6 +161,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (first, per_port) = (self.egress[site.first_port].first_queue, self.classes * site.per_line);
             order.sort(&mail, window, |packet| {
                 let out = way(packet);
+                // That of the first class: most often there is no other.
                 let queue = first.wrapping_add(out * per_port).wrapping_add(u32::from(packet.port) & site.input_mask);
                 prefetch(&self.queues, queue);
                 out as u16
