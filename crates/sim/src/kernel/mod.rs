@@ -18,6 +18,7 @@ mod stall;
 pub(crate) mod table;
 pub(crate) mod tally;
 pub(crate) mod tour;
+pub(crate) mod trickle;
 mod window;
 
 pub use build::port_infos;

@@ -26,6 +26,7 @@ use super::parcel::{Outbox, Parcel};
 use super::pending::{Desk, NEVER};
 use super::table::Table;
 use super::tally::{Tally, kind_of};
+use super::trickle::{Trickle, stretch_of};
 use super::window::Stretch;
 use super::{CACHE, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 use crate::net::balancing::Balancer;
@@ -60,6 +61,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) postponed: Vec<u32>,
     /// Where the list of what is pending at a switch lies during its visit.
     pub(crate) desk: Desk,
+    /// What switches that will be visited soon need.
+    pub(crate) trickle: Trickle,
     /// The order of the mail that is being read; kept for its memory.
     pub(crate) order: Option<Box<Order>>,
     /// What waits for the output that is visited; kept for its memory.
@@ -119,6 +122,9 @@ pub(crate) struct Partition<const RECORDED: bool> {
 /// How many bytes are fetched as fast as it is found out what of them a packet needs.
 const ASKING: usize = 4 * 64;
 
+/// Bytes that are fetched meanwhile, at a time.
+const SOME: usize = 16 * 64;
+
 /// In how many steps a visit is prepared.
 const STEPS: usize = 5;
 
@@ -146,6 +152,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             calendar,
             postponed: Vec::new(),
             desk: Desk::new(),
+            trickle: Trickle::new(),
             order: None,
             listed: Vec::new(),
             now: Instant::ZERO,
@@ -235,9 +242,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
     /// there, so nodes are looked at several times as their turn comes nearer, one step each. The first of them are
-    /// looked at before anybody has a turn.
+    /// looked at before anybody has a turn. Most of what switches need is fetched [during](Self::fetch_meanwhile) the
+    /// visits before.
     #[inline(always)]
-    fn prepare(&self, nodes: &[u32], at: usize, hosts: u32) {
+    fn prepare(&mut self, nodes: &[u32], at: usize, hosts: u32) {
+        self.trickle.fetch_rest();
         self.prepare_soon::<STEPS>(nodes, at, hosts);
         self.prepare_soon::<4>(nodes, at, hosts);
         self.prepare_soon::<3>(nodes, at, hosts);
@@ -247,7 +256,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// The same for the node that has its turn after so many steps.
     #[inline(always)]
-    fn prepare_soon<const IN: usize>(&self, nodes: &[u32], at: usize, hosts: u32) {
+    fn prepare_soon<const IN: usize>(&mut self, nodes: &[u32], at: usize, hosts: u32) {
         match nodes.get(at.wrapping_add(IN)) {
             Some(&node) if node < hosts => self.prepare_host::<IN>(node),
             Some(&node) => self.prepare_switch::<IN>(node, node - hosts),
@@ -301,7 +310,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// The same for a switch, by its number as a node and among switches.
     #[inline(always)]
-    fn prepare_switch<const IN: usize>(&self, node: u32, index: u32) {
+    fn prepare_switch<const IN: usize>(&mut self, node: u32, index: u32) {
         let switch = &self.switches[index];
         let line = |port| &self.lines[self.line_of(switch.site.first_port + port, 0)];
         match IN {
@@ -310,12 +319,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 prefetch_all(std::slice::from_ref(switch));
             }
             3 => {
-                prefetch_all(self.calendar.mail(node));
                 let (first, count) = (switch.site.first_port, switch.ports);
                 switch.pending.prefetch();
-                prefetch_all(self.egress.part(first, count));
-                prefetch_all(self.ingress.part(first, count));
-                prefetch_all(self.lines.part(self.line_of(first, 0), self.line_of(count, 0)));
+                self.trickle.turn_to([
+                    stretch_of(self.calendar.mail(node)),
+                    stretch_of(self.lines.part(self.line_of(first, 0), self.line_of(count, 0))),
+                    stretch_of(self.ingress.part(first, count)),
+                    stretch_of(self.egress.part(first, count)),
+                ]);
             }
             2 => switch.pending.whose().for_each(|port| line(port).prefetch_queues(&self.queues)),
             1 => {
@@ -329,6 +340,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             _ => {}
         }
+    }
+
+    /// Fetches some of what is needed soon: as much as arrives while those do their work who call this again and again.
+    #[inline(always)]
+    pub(crate) fn fetch_meanwhile(&mut self) {
+        self.trickle.fetch(SOME);
     }
 
     /// Whether queues are more than stays in the cache.

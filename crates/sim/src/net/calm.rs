@@ -36,6 +36,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.switches[site.switch].pending.clear();
         for port in 0..self.switches[site.switch].ports {
             let (at, keys) = (site.first_port + port, order.dealt_to(port));
+            if port.is_multiple_of(4) {
+                self.fetch_meanwhile();
+            }
             if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;
             }

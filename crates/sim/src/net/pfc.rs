@@ -94,7 +94,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.pool.prefetch(slot);
         let extra = &self.extras[at];
         prefetch_at(extra);
-        prefetch_at(&raw const extra.pauses);
+        prefetch_at(&raw const extra.pauses_sent);
     }
 
     /// Fetches what pauses need of port `at`, where one may soon begin or end: the port's, or its peer's.
@@ -104,7 +104,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let extra = &self.extras[at];
             prefetch_at(extra);
             prefetch_at(&raw const extra.pauses_sent);
-            prefetch_at(&raw const extra.pauses);
         }
     }
 

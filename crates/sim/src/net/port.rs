@@ -82,8 +82,8 @@ pub(crate) struct Ingress {
 
 const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 32);
 
-/// What few events need. What pauses need comes first, then what samples need, a cache line each; and of each class,
-/// what its pauses need lies together.
+/// What few events need. What pauses need of the port comes first, then what samples need, then what pauses need of the
+/// first three classes, a cache line each.
 #[repr(C, align(64))]
 pub(crate) struct PortExtra {
     pub(crate) id: PortId,
@@ -102,21 +102,21 @@ pub(crate) struct PortExtra {
     pub(crate) trims: u64,
     /// Values at the last sample.
     pub(crate) sampled: Sampled,
+    pub(crate) rate: Rate,
+    /// What was lost of what entered here, for the fingerprint: a sum, so that it does not matter what else had
+    /// arrived when it was lost.
+    pub(crate) losses: u64,
     pub(crate) pauses_sent: u64,
     pub(crate) pause_frames: u64,
     /// Of each class.
     pub(crate) pauses: [ClassPause; 8],
-    pub(crate) rate: Rate,
     /// ECN marking at this output.
     pub(crate) red: Red,
     /// What the link loses on the way here.
     pub(crate) loss: Option<Box<LaneLoss>>,
-    /// What was lost of what entered here, for the fingerprint: a sum, so that it does not matter what else had
-    /// arrived when it was lost.
-    pub(crate) losses: u64,
 }
 
-const _: () = assert!(offset_of!(PortExtra, drops) == 64 && offset_of!(PortExtra, pauses) == 128);
+const _: () = assert!(offset_of!(PortExtra, drops) == 64 && offset_of!(PortExtra, pauses_sent) == 128);
 
 /// The pause of one class, which may be over.
 #[derive(Clone, Copy)]

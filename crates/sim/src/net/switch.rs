@@ -201,6 +201,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
                 if takes_turns {
+                    self.fetch_meanwhile();
                     read = self.take_turns(site, mail, order, read);
                     arrival = begin + order.key(read).time();
                 }
