@@ -1,6 +1,7 @@
 //! What is counted, for tables.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
@@ -114,10 +115,10 @@ pub enum PortKind {
 pub struct PortInfo {
     /// The port.
     pub id: PortId,
-    /// The node it belongs to, by its name in the topology.
-    pub node: String,
+    /// The node it belongs to, by its name in the topology. All its ports can share one.
+    pub node: Arc<str>,
     /// The node at the other end.
-    pub peer: String,
+    pub peer: Arc<str>,
     /// The port at the other end.
     pub peer_id: PortId,
     /// What it belongs to.

@@ -61,7 +61,7 @@ impl PortNames {
         if let Some(index) = is_called(text).or_else(as_link) {
             return vec![self.infos[index].id];
         }
-        let of_node: Vec<PortId> = self.infos.iter().filter(|info| info.node == text).map(|info| info.id).collect();
+        let of_node: Vec<PortId> = self.infos.iter().filter(|info| &*info.node == text).map(|info| info.id).collect();
         if !of_node.is_empty() {
             return of_node;
         }

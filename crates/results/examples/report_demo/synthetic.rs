@@ -232,8 +232,8 @@ fn fat_tree() -> Vec<PortInfo> {
         let mut end = |id: u32, peer: u32, mine: &(String, PortKind), other: &(String, PortKind)| {
             ports.push(PortInfo {
                 id: PortId(id),
-                node: mine.0.clone(),
-                peer: other.0.clone(),
+                node: mine.0.as_str().into(),
+                peer: other.0.as_str().into(),
                 peer_id: PortId(peer),
                 kind: mine.1,
                 peer_kind: other.1,

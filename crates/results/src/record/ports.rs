@@ -126,8 +126,8 @@ impl PortAccumulator {
         paused.truncate(WORST_PORTS);
         let worst = paused.into_iter().map(|(port, info)| PausedPort {
             port: port.id.0,
-            node: info.node.clone(),
-            peer: info.peer.clone(),
+            node: info.node.to_string(),
+            peer: info.peer.to_string(),
             tier: info.kind.into(),
             peer_tier: info.peer_kind.into(),
             paused_us: port.paused.as_us_f64(),

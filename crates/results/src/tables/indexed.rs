@@ -89,7 +89,7 @@ impl Value for Share {
 
 /// Indices by value.
 #[expect(clippy::disallowed_types, reason = "values are looked up; nobody iterates over them")]
-type Known<V> = std::collections::HashMap<V, u32, BuildHasherDefault<Mix>>;
+pub(super) type Known<V> = std::collections::HashMap<V, u32, BuildHasherDefault<Mix>>;
 
 /// A column in the making.
 pub(super) struct Indexed<V> {
@@ -330,7 +330,7 @@ impl<V: Value> Indexed<V> {
 
 /// Hashes what nobody chooses to do us harm.
 #[derive(Default)]
-struct Mix(u64);
+pub(super) struct Mix(u64);
 
 impl Hasher for Mix {
     fn write(&mut self, bytes: &[u8]) {

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::indexed::Known;
+
 /// One of the texts of a table. Where it stands among them says which it is: to compare and to look up that takes no
 /// look at the text.
 #[derive(Clone, Debug)]
@@ -53,16 +55,19 @@ impl Hash for Name {
 pub(super) struct Names(Vec<Name>);
 
 impl Names {
-    /// The names of these texts, and of each of them its rank among all.
-    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> (Self, Vec<u32>) {
-        #[expect(clippy::disallowed_types, reason = "texts are looked up; nobody iterates over them")]
-        let mut known = std::collections::HashMap::<&str, u32>::new();
+    /// The names of these texts, and of each of them its rank among all. Most lie where others do.
+    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t Arc<str>>) -> (Self, Vec<u32>) {
+        let mut places = Known::<*const u8>::default();
+        let mut known = Known::<&str>::default();
         let mut different = Vec::new();
-        let number = |text| {
-            *known.entry(text).or_insert_with(|| {
-                different.push(text);
-                different.len() as u32 - 1
-            })
+        let number = |text: &'t Arc<str>| {
+            let mut by_text = || {
+                *known.entry(&**text).or_insert_with(|| {
+                    different.push(text);
+                    different.len() as u32 - 1
+                })
+            };
+            *places.entry(text.as_ptr()).or_insert_with(&mut by_text)
         };
         let mut numbers: Vec<u32> = texts.map(number).collect();
         let mut order: Vec<u32> = (0..different.len() as u32).collect();
@@ -70,7 +75,7 @@ impl Names {
         let mut ranks = vec![0; order.len()];
         (0..).zip(&order).for_each(|(rank, &number)| ranks[number as usize] = rank);
         numbers.iter_mut().for_each(|number| *number = ranks[*number as usize]);
-        let name = |(rank, number): (u32, u32)| Name { rank, text: different[number as usize].into() };
+        let name = |(rank, number): (u32, u32)| Name { rank, text: Arc::clone(different[number as usize]) };
         (Self((0..).zip(order).map(name).collect()), numbers)
     }
 
@@ -85,12 +90,14 @@ mod tests {
 
     #[test]
     fn names_are_compared_as_their_texts() {
-        let texts = ["tor1", "h10", "", "tor1", "h9", "host", "h10"];
-        let (names, ranks) = Names::of(texts.into_iter());
+        let mut texts: Vec<Arc<str>> = ["tor1", "h10", "", "tor1", "h9", "host", "h10"].map(Arc::from).into();
+        // The same in the same place.
+        texts.push(Arc::clone(&texts[4]));
+        let (names, ranks) = Names::of(texts.iter());
         assert_eq!(names.0.len(), 5, "each once");
         let named: Vec<&Name> = ranks.iter().map(|&rank| names.at(rank)).collect();
         for (a, name) in texts.iter().zip(&named) {
-            assert_eq!(name.text(), *a);
+            assert_eq!(name.text(), &**a);
             for (b, other) in texts.iter().zip(&named) {
                 assert_eq!(name.cmp(other), a.cmp(b));
             }

@@ -1,12 +1,14 @@
 //! Samples of ports, to disk.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use selvedge_telemetry::{PortInfo, PortRow};
 use selvedge_units::Duration;
 
 use super::names::{Name, Names};
-use super::part::Part;
+use super::part::{BATCH, Part};
 use super::schema::Table;
 use crate::{ResultsError, Tier};
 
@@ -27,17 +29,14 @@ pub(crate) struct PortWriter {
     sorted: usize,
 }
 
-/// Rows that wait to be put in order, and written.
+/// Rows that wait to be written, by port: columns that repeat themselves take no room.
 struct Samples {
-    rows: Vec<Row>,
-    /// Whose they are, apart, so that to put them in order takes no look at them.
-    port_of: Vec<u32>,
-    /// How many there are of each port.
-    counts: Vec<u32>,
+    /// Of each port, by time.
+    rows: Vec<Vec<Row>>,
+    /// How many there are of all.
+    count: usize,
     /// When the samples were taken.
     times: Vec<u64>,
-    /// The places of rows, once they are in order.
-    order: Vec<u32>,
 }
 
 /// What is written of a sample.
@@ -56,7 +55,7 @@ struct Row {
 impl Samples {
     /// None yet, of so many ports.
     fn of_ports(ports: usize) -> Self {
-        Self { rows: Vec::new(), port_of: Vec::new(), counts: vec![0; ports], times: Vec::new(), order: Vec::new() }
+        Self { rows: vec![Vec::new(); ports], count: 0, times: Vec::new() }
     }
 
     /// Adds rows of one sample, which covers `interval`.
@@ -66,37 +65,32 @@ impl Samples {
             self.times.push(time);
         }
         let sample = self.times.len() as u32 - 1;
-        self.rows.extend(rows.iter().map(|row| Row {
-            egress_queue: row.egress_queue.get(),
-            ingress_buffer: row.ingress_buffer.get(),
-            paused: row.paused.as_ps(),
-            sample,
-            utilisation: utilisation(row.busy, interval),
-            drops: row.drops,
-            trims: row.trims,
-        }));
-        self.port_of.extend(rows.iter().map(|row| row.port.0));
-        rows.iter().for_each(|row| self.counts[row.port.index()] += 1);
+        for row in rows {
+            let of_port = &mut self.rows[row.port.index()];
+            if of_port.capacity() == 0 {
+                of_port.reserve_exact(SAMPLES);
+            }
+            of_port.push(Row {
+                egress_queue: row.egress_queue.get(),
+                ingress_buffer: row.ingress_buffer.get(),
+                paused: row.paused.as_ps(),
+                sample,
+                utilisation: utilisation(row.busy, interval),
+                drops: row.drops,
+                trims: row.trims,
+            });
+        }
+        self.count += rows.len();
     }
 
-    /// Puts rows in the order of their ports, each port's as they came, which is by time: columns that repeat
-    /// themselves take no room.
-    fn put_in_order(&mut self) {
-        // What counted the rows of a port says where its next one goes.
-        let mut sum = 0;
-        self.counts.iter_mut().for_each(|count| sum += std::mem::replace(count, sum));
-        self.order.resize(self.rows.len(), 0);
-        for (at, &port) in (0..).zip(&self.port_of) {
-            let place = &mut self.counts[port as usize];
-            self.order[*place as usize] = at;
-            *place += 1;
-        }
+    /// Each row with its port, port by port.
+    fn by_port(&self) -> impl Iterator<Item = (u32, &Row)> {
+        (0..).zip(&self.rows).flat_map(|(port, rows)| rows.iter().map(move |row| (port, row)))
     }
 
     fn clear(&mut self) {
-        self.rows.clear();
-        self.port_of.clear();
-        self.counts.fill(0);
+        self.rows.iter_mut().for_each(Vec::clear);
+        self.count = 0;
         self.times.clear();
     }
 }
@@ -104,8 +98,11 @@ impl Samples {
 impl PortWriter {
     /// Creates or replaces the file. `ports` describes all ports of the fabric, in any order.
     pub(crate) fn create(path: &Path, series: &str, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
-        let tiers: Vec<String> = ports.iter().map(|port| Tier::from(port.kind).to_string()).collect();
-        let texts = ports.iter().zip(&tiers).flat_map(|(port, tier)| [&*port.node, &port.peer, tier]);
+        let mut tiers = BTreeMap::<Tier, Arc<str>>::new();
+        for port in ports {
+            tiers.entry(port.kind.into()).or_insert_with_key(|tier| tier.to_string().into());
+        }
+        let texts = ports.iter().flat_map(|port| [&port.node, &port.peer, &tiers[&port.kind.into()]]);
         let (names, ranks) = Names::of(texts);
         let len = ports.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
         let mut by_port = vec![[0; 3]; len];
@@ -124,9 +121,9 @@ impl PortWriter {
     /// Adds rows of one sample; `interval` is the time they cover.
     pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
-            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.rows.len()));
+            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.count));
             self.samples.extend(first, interval);
-            if self.samples.rows.len() == self.sorted {
+            if self.samples.count == self.sorted {
                 self.flush()?;
             }
             rows = rest;
@@ -141,27 +138,34 @@ impl PortWriter {
     }
 
     fn flush(&mut self) -> Result<(), ResultsError> {
-        self.samples.put_in_order();
-        let row = |&at: &u32| &self.samples.rows[at as usize];
-        let port = |&at: &u32| self.samples.port_of[at as usize];
-        let name = |at: &u32, which: usize| self.names.at(self.ports[port(at) as usize][which]);
-        self.part.write(&self.samples.order, |columns| {
-            let ports = columns.parts(|a, b| port(a) == port(b));
-            let all = columns.parts(|_, _| true);
-            columns.text_of(&all, |_| &self.series)?;
-            columns.long_of(&all, |_| self.seed)?;
-            columns.long(|at| self.samples.times[row(at).sample as usize])?;
-            columns.int_of(&ports, port)?;
-            columns.text_of(&ports, |at| name(at, 0))?;
-            columns.text_of(&ports, |at| name(at, 1))?;
-            columns.text_of(&ports, |at| name(at, 2))?;
-            columns.long(|at| row(at).egress_queue)?;
-            columns.long(|at| row(at).ingress_buffer)?;
-            columns.long(|at| row(at).paused)?;
-            columns.share(|at| row(at).utilisation)?;
-            columns.int(|at| row(at).drops)?;
-            columns.int(|at| row(at).trims)
-        })?;
+        let name = |port: u32, which: usize| self.names.at(self.ports[port as usize][which]);
+        let mut rows = self.samples.by_port();
+        let mut batch: Vec<(u32, &Row)> = Vec::with_capacity(BATCH);
+        loop {
+            batch.clear();
+            batch.extend(rows.by_ref().take(BATCH));
+            if batch.is_empty() {
+                break;
+            }
+            self.part.write(&batch, |columns| {
+                let ports = columns.parts(|a, b| a.0 == b.0);
+                let all = columns.parts(|_, _| true);
+                columns.text_of(&all, |_| &self.series)?;
+                columns.long_of(&all, |_| self.seed)?;
+                columns.long(|(_, row)| self.samples.times[row.sample as usize])?;
+                columns.int_of(&ports, |(port, _)| *port)?;
+                columns.text_of(&ports, |(port, _)| name(*port, 0))?;
+                columns.text_of(&ports, |(port, _)| name(*port, 1))?;
+                columns.text_of(&ports, |(port, _)| name(*port, 2))?;
+                columns.long(|(_, row)| row.egress_queue)?;
+                columns.long(|(_, row)| row.ingress_buffer)?;
+                columns.long(|(_, row)| row.paused)?;
+                columns.share(|(_, row)| row.utilisation)?;
+                columns.int(|(_, row)| row.drops)?;
+                columns.int(|(_, row)| row.trims)
+            })?;
+        }
+        drop(rows);
         self.samples.clear();
         Ok(())
     }

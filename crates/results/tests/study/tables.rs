@@ -179,8 +179,8 @@ fn samples_of_very_many_ports_come_back() {
     let switch = PortKind::Switch { tier: 0 };
     let info = |id| PortInfo {
         id: PortId(id),
-        node: format!("h{id}"),
-        peer: format!("tor{}", id / 7),
+        node: format!("h{id}").into(),
+        peer: format!("tor{}", id / 7).into(),
         peer_id: PortId(id),
         kind: PortKind::Host,
         peer_kind: switch,

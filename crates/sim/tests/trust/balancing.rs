@@ -30,7 +30,7 @@ fn flowlets(gap: Duration) -> BalancingConfig {
 fn uplinks(scene: &Scene, outcome: &Outcome) -> Vec<u64> {
     let infos = port_infos(scene.config.paths.graph());
     let of = |(port, info): (&selvedge_telemetry::PortTotals, &selvedge_telemetry::PortInfo)| {
-        (info.node == "leaf0" && info.peer.starts_with("spine")).then_some(port.frames)
+        (&*info.node == "leaf0" && info.peer.starts_with("spine")).then_some(port.frames)
     };
     outcome.record.ports.iter().zip(&infos).filter_map(of).collect()
 }

@@ -156,7 +156,7 @@ fn flows_take_another_way_when_a_link_fails() {
             scene.with(fail("leaf0 - spine0", 100, until)).finish()
         };
         let infos = port_infos(&graph);
-        let port = infos.iter().position(|info| info.node == "leaf0" && info.peer == "spine0").unwrap();
+        let port = infos.iter().position(|info| &*info.node == "leaf0" && &*info.peer == "spine0").unwrap();
         let (forever, repaired) = (scene(None), scene(Some(200)));
         for outcome in [&forever, &repaired] {
             assert!(drops(&outcome.record.data_drops, DropReason::LinkDown) > 0, "packets under way are lost");

@@ -353,7 +353,7 @@ fn a_chain_pauses_hop_by_hop() {
     let infos = port_infos(&chain);
     for n in 1..6 {
         let (from, to) = (format!("s{}", n - 1), format!("s{n}"));
-        let port = infos.iter().position(|info| info.node == from && info.peer == to).unwrap();
+        let port = infos.iter().position(|info| *info.node == *from && *info.peer == *to).unwrap();
         assert!(!outcome.record.ports[port].paused.is_zero(), "{from} is paused by {to}");
     }
 }

@@ -1,5 +1,7 @@
 //! Ports by number.
 
+use std::sync::Arc;
+
 use selvedge_telemetry::{PortInfo, PortKind};
 use selvedge_units::{PortId, SwitchId};
 
@@ -48,13 +50,19 @@ pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
         Node::Host(_) => PortKind::Host,
         Node::Switch(switch) => PortKind::Switch { tier: graph.switches[switch.index()].tier },
     };
+    let hosts: Vec<Arc<str>> = graph.hosts.iter().map(|host| host.name.as_str().into()).collect();
+    let switches: Vec<Arc<str>> = graph.switches.iter().map(|switch| switch.name.as_str().into()).collect();
+    let name = |node: Node| match node {
+        Node::Host(host) => Arc::clone(&hosts[host.index()]),
+        Node::Switch(switch) => Arc::clone(&switches[switch.index()]),
+    };
     let mut infos: Vec<Option<PortInfo>> = vec![None; numbering.total as usize];
     for (link, [a, b]) in graph.links.iter().zip(numbering.of_links(graph)) {
         for (id, node, peer_id, peer) in [(a, link.a, b, link.b), (b, link.b, a, link.a)] {
             infos[id.index()] = Some(PortInfo {
                 id,
-                node: graph.name(node).to_owned(),
-                peer: graph.name(peer).to_owned(),
+                node: name(node),
+                peer: name(peer),
                 peer_id,
                 kind: kind(node),
                 peer_kind: kind(peer),
@@ -84,7 +92,7 @@ mod tests {
         let infos = port_infos(&graph);
         for host in hosts {
             let own = infos.iter().find(|info| info.id.0 == host.0).expect("a port for each");
-            assert_eq!((&own.node, own.kind), (&graph.hosts[host.index()].name, PortKind::Host));
+            assert_eq!((&*own.node, own.kind), (&*graph.hosts[host.index()].name, PortKind::Host));
         }
     }
 }
