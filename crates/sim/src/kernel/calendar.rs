@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::mail::{Mail, Rooms, SMALLEST, Tail};
+use super::mail::{Letter, Mail, Rooms, SMALLEST, Tail};
 use super::pace::Pace;
 use super::table::Table;
 use super::tour::{Leg, Tour};
@@ -285,7 +285,7 @@ impl Calendar {
 
     /// Sends `packet` from a node whose turn it is to its neighbour `node`, where it arrives at `time` through `port`.
     #[inline(always)]
-    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
+    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: impl Letter) {
         debug_assert!(time >= self.next, "a link delays by a step at least");
         debug_assert!(self.pace.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
         // Most often it arrives in the neighbour's next window, or in the one after that.
@@ -295,12 +295,12 @@ impl Calendar {
         } else if after - self.length < self.length {
             self.put_at_hand::<LATER>(node, after - self.length, port, packet);
         } else {
-            self.send_far(node, time, port, packet);
+            packet.show(|packet| self.send_far(node, time, port, packet));
         }
     }
 
     #[inline(always)]
-    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: &Descriptor) {
+    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: impl Letter) {
         if self.at_hand[WHICH][node].tail().is_full() {
             self.make_room_at_hand(node, WHICH == LATER);
         }
@@ -415,9 +415,10 @@ pub(crate) struct Outlet<'a> {
 impl Outlet<'_> {
     /// Sends `packet`, which arrives at `time`, not earlier than the one before.
     #[inline(always)]
-    pub(crate) fn send(&mut self, time: u64, packet: &Descriptor) {
+    pub(crate) fn send(&mut self, time: u64, packet: impl Letter) {
         if time >= self.end && !self.turn_to_window_of(time) {
-            return self.calendar.send_far(self.node, self.calendar.begin + time, self.port, packet);
+            let time = self.calendar.begin + time;
+            return packet.show(|packet| self.calendar.send_far(self.node, time, self.port, packet));
         }
         if self.tail.is_full() {
             self.make_room();

@@ -10,6 +10,7 @@ use std::ptr;
 
 use super::{CACHE, pages};
 use crate::net::descriptor::Descriptor;
+use crate::net::pool::Slot;
 
 /// Mail of one node for one window, in no order. Borrowed from [`Rooms`].
 pub(crate) struct Mail {
@@ -74,16 +75,72 @@ fn bytes_between(begin: *const Descriptor, end: *const Descriptor) -> usize {
     end.addr() - begin.addr()
 }
 
+/// A packet that is written where mail lies.
+pub(crate) trait Letter {
+    /// Writes it.
+    ///
+    /// # Safety
+    /// `place` is in a room for mail.
+    unsafe fn write(self, place: *mut Descriptor);
+    /// Shows it to `see`.
+    fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R;
+}
+
+/// One that lies somewhere else, as a whole.
+impl Letter for &Descriptor {
+    #[inline(always)]
+    unsafe fn write(self, place: *mut Descriptor) {
+        // SAFETY: as above.
+        unsafe { place.write(*self) };
+    }
+    #[inline(always)]
+    fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R {
+        see(self)
+    }
+}
+
+/// One that is like this one, but for where it is kept.
+pub(crate) struct Like<'a>(pub(crate) &'a Descriptor, pub(crate) Slot);
+
+impl Letter for Like<'_> {
+    #[inline(always)]
+    unsafe fn write(self, place: *mut Descriptor) {
+        // SAFETY: as above.
+        unsafe {
+            place.write(*self.0);
+            (*place).slot = self.1;
+        }
+    }
+    #[inline(always)]
+    fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R {
+        see(&Descriptor { slot: self.1, ..*self.0 })
+    }
+}
+
+/// One that is put together where it is written: elsewhere, it could not be read as a whole before all of its parts
+/// have left the processor's store buffer.
+impl<F: FnOnce() -> Descriptor> Letter for F {
+    #[inline(always)]
+    unsafe fn write(self, place: *mut Descriptor) {
+        // SAFETY: as above.
+        unsafe { place.write(self()) };
+    }
+    #[inline(always)]
+    fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R {
+        see(&self())
+    }
+}
+
 /// Writes a packet that will enter through `port`, `at` picoseconds after the window's beginning.
 ///
 /// # Safety
 /// `place` is in a room for mail.
 #[inline(always)]
-unsafe fn write(place: *mut Descriptor, packet: &Descriptor, at: u32, port: u16) {
+unsafe fn write(place: *mut Descriptor, packet: impl Letter, at: u32, port: u16) {
     // SAFETY: as above.
     unsafe {
-        // Copied as a whole and then changed: two vector stores.
-        place.write(*packet);
+        // As a whole and then changed: what is copied takes two vector stores.
+        packet.write(place);
         ((*place).at, (*place).port) = (at, port);
     }
     // Where whoever sends there after the next will write.
@@ -99,7 +156,7 @@ impl Tail {
 
     /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. There must be room.
     #[inline(always)]
-    pub(crate) fn push(&mut self, packet: &Descriptor, at: u32, port: u16) {
+    pub(crate) fn push(&mut self, packet: impl Letter, at: u32, port: u16) {
         debug_assert!(!self.is_full(), "there is room for one more");
         // SAFETY: as above.
         unsafe { write(self.next, packet, at, port) };

@@ -29,6 +29,9 @@ pub use window::{Parallel, run, run_recorded};
 /// debug builds, so that the smallest test goes the ways of large fabrics, too, to the same fingerprints.
 pub(crate) const CACHE: usize = if cfg!(debug_assertions) { 0 } else { 4 << 20 };
 
+/// Bytes that the processor fetches together.
+const LINE: usize = 64;
+
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]
 pub(crate) fn prefetch<T>(table: &[T], index: u32) {
@@ -58,7 +61,6 @@ pub(crate) fn prefetch_all<T>(things: &[T]) {
 /// Tells the processor that `count` bytes will be needed soon.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
-    const LINE: usize = 64;
     // Two at a time, which may be one more than asked for, are less to do.
     let fetch_two = |at: usize| {
         prefetch_at(bytes.wrapping_add(at));

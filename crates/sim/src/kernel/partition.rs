@@ -21,6 +21,7 @@ use selvedge_wire::Repr;
 use super::calendar::Calendar;
 use super::fabric::FabricParams;
 use super::log::Log;
+use super::mail::Letter;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
 use super::pending::{Desk, NEVER};
@@ -28,7 +29,7 @@ use super::table::Table;
 use super::tally::{Tally, kind_of};
 use super::trickle::{Trickle, stretch_of};
 use super::window::Stretch;
-use super::{CACHE, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
+use super::{CACHE, LINE, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
 use crate::net::descriptor::Descriptor;
@@ -120,10 +121,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
 }
 
 /// How many bytes are fetched as fast as it is found out what of them a packet needs.
-const ASKING: usize = 4 * 64;
-
-/// Bytes that are fetched meanwhile, at a time.
-const SOME: usize = 16 * 64;
+const ASKING: usize = 4 * LINE;
 
 /// In how many steps a visit is prepared.
 const STEPS: usize = 5;
@@ -242,8 +240,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
     /// there, so nodes are looked at several times as their turn comes nearer, one step each. The first of them are
-    /// looked at before anybody has a turn. Most of what switches need is fetched [during](Self::fetch_meanwhile) the
-    /// visits before.
+    /// looked at before anybody has a turn. Most of what a switch needs [trickles](Trickle) in during the visit before.
     #[inline(always)]
     fn prepare(&mut self, nodes: &[u32], at: usize, hosts: u32) {
         self.trickle.fetch_rest();
@@ -342,12 +339,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Fetches some of what is needed soon: as much as arrives while those do their work who call this again and again.
-    #[inline(always)]
-    pub(crate) fn fetch_meanwhile(&mut self) {
-        self.trickle.fetch(SOME);
-    }
-
     /// Whether queues are more than stays in the cache.
     #[inline]
     pub(crate) fn queues_exceed_cache(&self) -> bool {
@@ -441,14 +432,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Puts a packet on the wire of port `at`, which is free.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
+        self.transmit_letter(at, packet.slot, packet.frame, packet);
+    }
+
+    /// The same for a packet in `slot`, of so many bytes.
+    #[inline(always)]
+    pub(crate) fn transmit_letter(&mut self, at: u32, slot: Slot, frame: u16, packet: impl Letter) {
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
         if self.egress[at].takes_slow_path() {
-            return self.transmit_slow(at, packet);
+            return packet.show(|packet| self.transmit_slow(at, packet));
         }
         if RECORDED {
-            self.note_sent(at, packet.slot);
+            self.note_sent(at, slot);
         }
-        let frame = u64::from(packet.frame);
+        let frame = u64::from(frame);
         let port = &mut self.egress[at];
         let serialisation = port.plain_serialisation(frame + self.gap);
         let arrival = port.begin_frame(self.now, serialisation, frame);

@@ -3,7 +3,7 @@
 //! Processors wait for two dozen lines at a time, and do not go far beyond what has to wait for one of these. A switch
 //! of 32 ports needs a hundred: where all are asked for at once, nothing else is done for most of that time.
 
-use super::prefetch_bytes;
+use super::{LINE, prefetch_bytes};
 
 /// Some memory to fetch: where it begins, and how many bytes are left.
 type Stretch = (*const u8, usize);
@@ -35,9 +35,20 @@ impl Trickle {
         self.take_next();
     }
 
-    /// Fetches up to so many bytes.
+    /// Fetches as much as processors wait for at once, at most.
     #[inline(always)]
-    pub(crate) fn fetch(&mut self, bytes: usize) {
+    pub(crate) fn fetch_some(&mut self) {
+        self.fetch(24 * LINE);
+    }
+
+    /// Fetches a little, where that is often done.
+    #[inline(always)]
+    pub(crate) fn fetch_a_little(&mut self) {
+        self.fetch(4 * LINE);
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self, bytes: usize) {
         let (place, left) = self.current;
         if left > 0 {
             let some = bytes.min(left);

@@ -36,8 +36,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.switches[site.switch].pending.clear();
         for port in 0..self.switches[site.switch].ports {
             let (at, keys) = (site.first_port + port, order.dealt_to(port));
-            if port.is_multiple_of(4) {
-                self.fetch_meanwhile();
+            if port.is_multiple_of(8) {
+                self.trickle.fetch_some();
             }
             if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;

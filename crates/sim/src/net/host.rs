@@ -385,7 +385,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let descriptor = Descriptor::of(packet, slot, self.fabric.attachment[packet.dst.index()]);
         self.pool.occupy(slot);
-        self.transmit(at, &descriptor);
+        self.transmit_letter(at, slot, descriptor.frame, || descriptor);
         if RECORDED {
             let packet = self.pool.get(slot);
             self.note_handled(host, &packet);

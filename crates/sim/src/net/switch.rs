@@ -146,6 +146,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.order = Some(order);
             return self.leave(node, self.switches[index].due(), limit);
         }
+        self.trickle.fetch_some();
         let window = self.calendar.end() - self.calendar.begin();
         let ways = self.forwarding.ways_of(site.routes);
         // What takes the slow path finds its way after that.
@@ -169,6 +170,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else {
             order.sort(&mail, window, |packet| way(packet) as u16);
         }
+        self.trickle.fetch_some();
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
         let mut next = self.switches[index].due();
         if read < mail.len() {
@@ -201,7 +203,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
                 if takes_turns {
-                    self.fetch_meanwhile();
+                    self.trickle.fetch_some();
                     read = self.take_turns(site, mail, order, read);
                     arrival = begin + order.key(read).time();
                 }

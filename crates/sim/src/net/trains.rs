@@ -10,6 +10,7 @@ use selvedge_units::Instant;
 use super::descriptor::Descriptor;
 use super::host::Host;
 use super::pool::{LONGEST, LONGEST_STEP, Pool};
+use crate::kernel::mail::Like;
 use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 
@@ -58,7 +59,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Some(train) = std::hint::black_box(&train) else { return };
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
-        let mut descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
+        let descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
+        let descriptor = std::hint::black_box(&descriptor);
         let frame = u64::from(descriptor.frame);
         let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
         let begin = self.calendar.begin();
@@ -72,9 +74,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let count = in_time.min(train.count - sent).min(most);
             let mut slot = self.pool.put_train(train, sent, count, now, step);
             for _ in 0..count {
-                descriptor.slot = slot;
                 now += step;
-                outlet.send(now.as_ps() + delay - begin, &descriptor);
+                outlet.send(now.as_ps() + delay - begin, Like(descriptor, slot));
                 slot = slot.wrapping_add(Pool::STEP);
             }
             sent += count;

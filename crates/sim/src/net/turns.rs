@@ -38,6 +38,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             calendar.send(port.peer_node, ends + port.delay.as_ps(), port.peer_port, packet);
             ends
         };
+        let trickle = &mut self.trickle;
         let mut served = 0;
         // What arrives until then comes next: before a port is free, and before all this stops.
         let mut until = pending.first().min(stop - 1);
@@ -103,6 +104,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     port.waiting = 0;
                     port.free_pending = false;
                     pending.pop();
+                    trickle.fetch_a_little();
                 } else {
                     pending.postpone_first(out, ends);
                 }
