@@ -79,6 +79,8 @@ fn topologies_of_ns3() {
             (&b"4 1 2 1 3 A100\n2 9\n"[..], r#"f:2:3: found "9", expected a node id from 0 to 3"#),
             (&b"3 1 2\n2\n"[..], r#"f:3:1: the file ends here, expected a link as in "0 1 100Gbps 1000ns 0""#),
             (&b"3 1 2\n2\n0 2 100\xffGbps 1us 0\n"[..], "f:3:8: found byte 0xff, expected text in UTF-8"),
+            (&b"PAR1\x15\x04\n"[..], "f:1:1: found a Parquet file, expected a text file"),
+            (&b"\x1f\x8b\x08\0"[..], "f:1:1: found what gzip has packed, expected a text file"),
             (
                 &b"4 0 1 1 3\n"[..],
                 r#"f:1:1: found 5 words, expected "nodes switches links" or SimAI's "nodes gpus_per_server nvswitches switches links gpu_type""#,

@@ -99,6 +99,9 @@ impl<R: BufRead> Lines<R> {
         }
         let mut bytes = &*self.bytes;
         if self.number == 1 {
+            if let Some((_, what)) = NO_TEXTS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+                return Err(self.line().error(0, format!("found {what}, expected a text file")));
+            }
             bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         }
         // What a comment says need not even be text.
@@ -113,6 +116,14 @@ impl<R: BufRead> Lines<R> {
         Ok(true)
     }
 }
+
+/// How files begin that people hand over by mistake, and what they are.
+const NO_TEXTS: [(&[u8], &str); 4] = [
+    (b"PAR1", "a Parquet file"),
+    (b"PK\x03\x04", "an archive of zip"),
+    (b"\x1f\x8b", "what gzip has packed"),
+    (b"\x28\xb5\x2f\xfd", "what zstd has packed"),
+];
 
 /// One line of a file.
 #[derive(Clone, Copy)]
