@@ -28,9 +28,10 @@ impl Trickle {
         Self { current: nothing, others: [nothing; Self::MOST], count: 0 }
     }
 
-    /// Turns to these stretches, the last of which comes first, whatever is left of others.
+    /// Turns to these stretches, the last of which comes first. Nothing may be left of others.
     #[inline(always)]
     pub(crate) fn turn_to(&mut self, stretches: [Stretch; Self::MOST]) {
+        debug_assert!(self.current.1 == 0 && self.count == 0, "nothing is forgotten");
         (self.others, self.count) = (stretches, Self::MOST);
         self.take_next();
     }
