@@ -1,5 +1,7 @@
 //! What partitions send each other.
 
+use std::mem;
+
 use selvedge_units::Instant;
 use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
@@ -13,15 +15,37 @@ pub(crate) struct Parcel {
     pub(crate) at: Instant,
     pub(crate) node: u32,
     pub(crate) descriptor: Descriptor,
-    pub(crate) packet: Packet,
 }
 
 /// What a partition has for another one at the end of a window.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
+    /// The packet of each of them, once they are packed ([`Partition::pack`]).
+    ///
+    /// [`Partition::pack`]: super::partition::Partition::pack
+    pub(crate) packets: Vec<Packet>,
     /// What lies beside each of them, where something does.
     pub(crate) records: Vec<Record>,
     pub(crate) headers: Vec<Headers>,
     pub(crate) notices: Vec<(u32, Notice)>,
+}
+
+impl Outbox {
+    /// Takes all that `other` holds, which is packed.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            return mem::swap(self, other);
+        }
+        self.parcels.append(&mut other.parcels);
+        self.packets.append(&mut other.packets);
+        self.records.append(&mut other.records);
+        self.headers.append(&mut other.headers);
+        self.notices.append(&mut other.notices);
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parcels.is_empty() && self.notices.is_empty()
+    }
 }

@@ -123,6 +123,9 @@ pub(crate) struct Partition<const RECORDED: bool> {
 /// How many bytes are fetched as fast as it is found out what of them a packet needs.
 const ASKING: usize = 4 * LINE;
 
+/// How many parcels ahead the packet of one is fetched.
+const PACKED_AHEAD: usize = 16;
+
 /// In how many steps a visit is prepared.
 const STEPS: usize = 5;
 
@@ -474,13 +477,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     fn send_away(&mut self, at: u32, arrival: Instant, descriptor: &Descriptor) {
         let port = &self.egress[at];
-        let packet = self.pool.take(descriptor.slot);
-        let outbox = &mut self.outboxes[port.peer_partition as usize];
-        if self.fabric.reads_records {
-            self.records.send_away(&self.fabric, descriptor.slot, outbox);
-        }
         let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
-        outbox.parcels.push(Parcel { at: arrival, node: port.peer_node, descriptor, packet });
+        let parcel = Parcel { at: arrival, node: port.peer_node, descriptor };
+        self.outboxes[port.peer_partition as usize].parcels.push(parcel);
+    }
+
+    /// Puts the packets that leave this partition beside their parcels: all together, as they lie anywhere in the pool.
+    pub(crate) fn pack(&mut self) {
+        for outbox in &mut self.outboxes {
+            for number in outbox.packets.len()..outbox.parcels.len() {
+                if let Some(soon) = outbox.parcels.get(number + PACKED_AHEAD) {
+                    self.pool.prefetch(soon.descriptor.slot);
+                }
+                let slot = outbox.parcels[number].descriptor.slot;
+                if self.fabric.reads_records {
+                    self.records.send_away(&self.fabric, slot, outbox);
+                }
+                outbox.packets.push(self.pool.take(slot));
+            }
+        }
     }
 
     /// Comes back to port `at` when what it has just begun to send has left.
@@ -552,7 +567,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes in what other partitions sent during the window.
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
         let (mut records, mut headers) = (inbox.records.drain(..), inbox.headers.drain(..));
-        for Parcel { at, node, descriptor, packet } in inbox.parcels.drain(..) {
+        for (parcel, packet) in inbox.parcels.drain(..).zip(inbox.packets.drain(..)) {
+            let Parcel { at, node, descriptor } = parcel;
             let slot = self.pool.put(packet);
             self.records.take_in(slot, records.next(), headers.next());
             self.calendar.send_far(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });

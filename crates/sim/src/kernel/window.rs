@@ -149,13 +149,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Runs a window and puts what it sends to others into their mailboxes.
     fn run_shared(&mut self, stretch: Stretch, mailboxes: &[Mutex<Outbox>]) {
         self.run_window(stretch);
+        self.pack();
         for (outbox, mailbox) in self.outboxes.iter_mut().zip(mailboxes) {
-            if !outbox.parcels.is_empty() || !outbox.notices.is_empty() {
-                let mut mailbox = lock(mailbox);
-                mailbox.parcels.append(&mut outbox.parcels);
-                mailbox.records.append(&mut outbox.records);
-                mailbox.headers.append(&mut outbox.headers);
-                mailbox.notices.append(&mut outbox.notices);
+            if !outbox.is_empty() {
+                lock(mailbox).append(outbox);
             }
         }
     }
@@ -212,6 +209,7 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
         return;
     }
     for from in partitions {
+        lock(from).pack();
         for (to, partition) in partitions.iter().enumerate() {
             let mut outbox = std::mem::take(&mut lock(from).outboxes[to]);
             lock(partition).deliver(&mut outbox);
