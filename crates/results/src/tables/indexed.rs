@@ -6,7 +6,7 @@
 //!
 //! [encodings]: https://parquet.apache.org/docs/file-format/data-pages/encodings/
 
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::Hash;
 use std::mem;
 
 use bytes::Bytes;
@@ -18,9 +18,9 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ColumnChunkMetaData, PageEncodingStats};
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
-use selvedge_units::mix64;
 
 use super::PAGE;
+use super::known::Known;
 use super::names::Name;
 use super::runs::{self, Run};
 use super::spill::PageSink;
@@ -86,10 +86,6 @@ impl Value for Share {
         Statistics::new(least.map(float), most.map(float), None, Some(0), false)
     }
 }
-
-/// Indices by value.
-#[expect(clippy::disallowed_types, reason = "values are looked up; nobody iterates over them")]
-pub(super) type Known<V> = std::collections::HashMap<V, u32, BuildHasherDefault<Mix>>;
 
 /// A column in the making.
 pub(super) struct Indexed<V> {
@@ -325,28 +321,5 @@ impl<V: Value> Indexed<V> {
             column_index: None,
             offset_index: None,
         })
-    }
-}
-
-/// Hashes what nobody chooses to do us harm.
-#[derive(Default)]
-pub(super) struct Mix(u64);
-
-impl Hasher for Mix {
-    fn write(&mut self, bytes: &[u8]) {
-        for eight in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..eight.len()].copy_from_slice(eight);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.0 = mix64(self.0 ^ value);
-    }
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

@@ -13,6 +13,7 @@
 mod digest;
 mod flows;
 mod indexed;
+mod known;
 mod merge;
 mod names;
 mod part;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::indexed::Known;
+use super::known::Known;
 
 /// One of the texts of a table. Where it stands among them says which it is: to compare and to look up that takes no
 /// look at the text.
@@ -61,13 +61,13 @@ impl Names {
         let mut known = Known::<&str>::default();
         let mut different = Vec::new();
         let number = |text: &'t Arc<str>| {
-            let mut by_text = || {
+            let by_text = || {
                 *known.entry(&**text).or_insert_with(|| {
                     different.push(text);
                     different.len() as u32 - 1
                 })
             };
-            *places.entry(text.as_ptr()).or_insert_with(&mut by_text)
+            *places.entry(text.as_ptr()).or_insert_with(by_text)
         };
         let mut numbers: Vec<u32> = texts.map(number).collect();
         let mut order: Vec<u32> = (0..different.len() as u32).collect();

@@ -35,6 +35,8 @@ struct Samples {
     rows: Vec<Vec<Row>>,
     /// How many there are of all.
     count: usize,
+    /// For how many of each port there is room from its first on.
+    room: usize,
     /// When the samples were taken.
     times: Vec<u64>,
 }
@@ -53,9 +55,9 @@ struct Row {
 }
 
 impl Samples {
-    /// None yet, of so many ports.
-    fn of_ports(ports: usize) -> Self {
-        Self { rows: vec![Vec::new(); ports], count: 0, times: Vec::new() }
+    /// None yet, of so many ports, with room for `most` if all have as many.
+    fn of_ports(ports: usize, most: usize) -> Self {
+        Self { rows: vec![Vec::new(); ports], count: 0, room: most.div_ceil(ports.max(1)), times: Vec::new() }
     }
 
     /// Adds rows of one sample, which covers `interval`.
@@ -68,7 +70,7 @@ impl Samples {
         for row in rows {
             let of_port = &mut self.rows[row.port.index()];
             if of_port.capacity() == 0 {
-                of_port.reserve_exact(SAMPLES);
+                of_port.reserve_exact(self.room);
             }
             of_port.push(Row {
                 egress_queue: row.egress_queue.get(),
@@ -107,14 +109,15 @@ impl PortWriter {
         let len = ports.iter().map(|port| port.id.index() + 1).max().unwrap_or(0);
         let mut by_port = vec![[0; 3]; len];
         ports.iter().zip(ranks.as_chunks().0).for_each(|(port, ranks)| by_port[port.id.index()] = *ranks);
+        let sorted = SORTED.max(SAMPLES * ports.len());
         Ok(Self {
             part: Part::create(path, Table::Ports)?,
             series: Name::only(series),
             seed,
             names,
             ports: by_port,
-            samples: Samples::of_ports(len),
-            sorted: SORTED.max(SAMPLES * ports.len()),
+            samples: Samples::of_ports(len, sorted),
+            sorted,
         })
     }
 
