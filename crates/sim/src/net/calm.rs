@@ -36,6 +36,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.switches[site.switch].pending.clear();
         for port in 0..self.switches[site.switch].ports {
             let (at, keys) = (site.first_port + port, order.dealt_to(port));
+            // A few times in each visit.
             if port.is_multiple_of(8) {
                 self.trickle.fetch_some();
             }

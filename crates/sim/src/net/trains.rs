@@ -60,6 +60,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         // What it sends goes before what its NIC is woken for at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
         let descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
+        // So is this.
         let descriptor = std::hint::black_box(&descriptor);
         let frame = u64::from(descriptor.frame);
         let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
