@@ -444,7 +444,7 @@ pub trait Observer {
     fn on_ranks(&mut self, rows: &[RankRow]) {
         let _ = rows;
     }
-    /// Samples of all ports at one time.
+    /// Samples of all ports at one time, by their numbers.
     fn on_ports(&mut self, rows: &[PortRow]);
     /// Simulated time has reached `now`, and `finished` flows are done. Returns whether to go on.
     fn on_progress(&mut self, now: Instant, finished: u64) -> bool {

@@ -29,71 +29,104 @@ pub(crate) struct PortWriter {
     sorted: usize,
 }
 
-/// Rows that wait to be written, by port: columns that repeat themselves take no room.
+/// Rows that wait to be written: columns that repeat themselves take no room.
+#[derive(Default)]
 struct Samples {
-    /// Of each port, by time.
-    rows: Vec<Vec<Row>>,
-    /// How many there are of all.
+    /// Those of the first, then those that were of others before, whose room they keep.
+    all: Vec<Sample>,
+    /// How many there are.
     count: usize,
-    /// For how many of each port there is room from its first on.
-    room: usize,
-    /// When the samples were taken.
-    times: Vec<u64>,
+    /// How many rows they have.
+    rows: usize,
 }
 
-/// What is written of a sample.
+/// What ports were like at one time.
+#[derive(Default)]
+struct Sample {
+    /// In picoseconds.
+    time: u64,
+    /// By port. Whoever writes them port by port reads a few of these side by side, each from one end to the other.
+    rows: Vec<Row>,
+}
+
+/// What is written of a port.
 #[derive(Clone, Copy)]
 struct Row {
+    port: u32,
+    utilisation: f32,
     egress_queue: u64,
     ingress_buffer: u64,
     paused: u64,
-    /// Of which sample it is.
-    sample: u32,
-    utilisation: f32,
     drops: u32,
     trims: u32,
 }
 
 impl Samples {
-    /// None yet, of so many ports, with room for `most` if all have as many.
-    fn of_ports(ports: usize, most: usize) -> Self {
-        Self { rows: vec![Vec::new(); ports], count: 0, room: most.div_ceil(ports.max(1)), times: Vec::new() }
-    }
-
-    /// Adds rows of one sample, which covers `interval`.
+    /// Adds rows of one time, which cover `interval`, by port.
     fn extend(&mut self, rows: &[PortRow], interval: Duration) {
-        let time = rows[0].time.as_ps();
-        if self.times.last() != Some(&time) {
-            self.times.push(time);
+        debug_assert!(rows.is_sorted_by_key(|row| row.port), "rows come by port");
+        if self.count == self.all.len() {
+            self.all.push(Sample::default());
         }
-        let sample = self.times.len() as u32 - 1;
-        for row in rows {
-            let of_port = &mut self.rows[row.port.index()];
-            if of_port.capacity() == 0 {
-                of_port.reserve_exact(self.room);
-            }
-            of_port.push(Row {
-                egress_queue: row.egress_queue.get(),
-                ingress_buffer: row.ingress_buffer.get(),
-                paused: row.paused.as_ps(),
-                sample,
-                utilisation: utilisation(row.busy, interval),
-                drops: row.drops,
-                trims: row.trims,
-            });
-        }
-        self.count += rows.len();
+        let sample = &mut self.all[self.count];
+        self.count += 1;
+        self.rows += rows.len();
+        sample.time = rows[0].time.as_ps();
+        sample.rows.clear();
+        sample.rows.reserve_exact(rows.len());
+        sample.rows.extend(rows.iter().map(|row| Row {
+            port: row.port.0,
+            utilisation: utilisation(row.busy, interval),
+            egress_queue: row.egress_queue.get(),
+            ingress_buffer: row.ingress_buffer.get(),
+            paused: row.paused.as_ps(),
+            drops: row.drops,
+            trims: row.trims,
+        }));
     }
 
-    /// Each row with its port, port by port.
-    fn by_port(&self) -> impl Iterator<Item = (u32, &Row)> {
-        (0..).zip(&self.rows).flat_map(|(port, rows)| rows.iter().map(move |row| (port, row)))
+    /// All rows with their times, port by port, and those of a port by time.
+    fn by_port(&self) -> ByPort<'_> {
+        ByPort {
+            left: self.all[..self.count].iter().map(|sample| (sample.time, &*sample.rows)).collect(),
+            port: 0,
+            next: 0,
+        }
     }
 
     fn clear(&mut self) {
-        self.rows.iter_mut().for_each(Vec::clear);
-        self.count = 0;
-        self.times.clear();
+        (self.count, self.rows) = (0, 0);
+    }
+}
+
+/// Rows of several samples, taken from all of them at once.
+struct ByPort<'a> {
+    /// What is left of each sample, and its time.
+    left: Vec<(u64, &'a [Row])>,
+    /// Whose rows are looked for, and in which sample next.
+    port: u32,
+    next: usize,
+}
+
+impl<'a> Iterator for ByPort<'a> {
+    type Item = (u64, &'a Row);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((time, rows)) = self.left.get_mut(self.next) else {
+                // The next port that any sample has something of.
+                self.port = self.left.iter().filter_map(|(_, rows)| rows.first()).map(|row| row.port).min()?;
+                self.next = 0;
+                continue;
+            };
+            self.next += 1;
+            if let Some((row, rest)) = rows.split_first()
+                && row.port == self.port
+            {
+                *rows = rest;
+                return Some((*time, row));
+            }
+        }
     }
 }
 
@@ -116,17 +149,17 @@ impl PortWriter {
             seed,
             names,
             ports: by_port,
-            samples: Samples::of_ports(len, sorted),
+            samples: Samples::default(),
             sorted,
         })
     }
 
-    /// Adds rows of one sample; `interval` is the time they cover.
+    /// Adds rows of one sample, by port; `interval` is the time they cover.
     pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
-            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.count));
+            let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.rows));
             self.samples.extend(first, interval);
-            if self.samples.count == self.sorted {
+            if self.samples.rows == self.sorted {
                 self.flush()?;
             }
             rows = rest;
@@ -143,7 +176,7 @@ impl PortWriter {
     fn flush(&mut self) -> Result<(), ResultsError> {
         let name = |port: u32, which: usize| self.names.at(self.ports[port as usize][which]);
         let mut rows = self.samples.by_port();
-        let mut batch: Vec<(u32, &Row)> = Vec::with_capacity(BATCH);
+        let mut batch: Vec<(u64, &Row)> = Vec::with_capacity(BATCH);
         loop {
             batch.clear();
             batch.extend(rows.by_ref().take(BATCH));
@@ -151,15 +184,15 @@ impl PortWriter {
                 break;
             }
             self.part.write(&batch, |columns| {
-                let ports = columns.parts(|a, b| a.0 == b.0);
+                let ports = columns.parts(|(_, a), (_, b)| a.port == b.port);
                 let all = columns.parts(|_, _| true);
                 columns.text_of(&all, |_| &self.series)?;
                 columns.long_of(&all, |_| self.seed)?;
-                columns.long(|(_, row)| self.samples.times[row.sample as usize])?;
-                columns.int_of(&ports, |(port, _)| *port)?;
-                columns.text_of(&ports, |(port, _)| name(*port, 0))?;
-                columns.text_of(&ports, |(port, _)| name(*port, 1))?;
-                columns.text_of(&ports, |(port, _)| name(*port, 2))?;
+                columns.long(|(time, _)| *time)?;
+                columns.int_of(&ports, |(_, row)| row.port)?;
+                columns.text_of(&ports, |(_, row)| name(row.port, 0))?;
+                columns.text_of(&ports, |(_, row)| name(row.port, 1))?;
+                columns.text_of(&ports, |(_, row)| name(row.port, 2))?;
                 columns.long(|(_, row)| row.egress_queue)?;
                 columns.long(|(_, row)| row.ingress_buffer)?;
                 columns.long(|(_, row)| row.paused)?;
