@@ -568,6 +568,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
         let (mut records, mut headers) = (inbox.records.drain(..), inbox.headers.drain(..));
         for (parcel, packet) in inbox.parcels.drain(..).zip(inbox.packets.drain(..)) {
+            self.pool.prefetch_vacancy(PACKED_AHEAD as u32);
             let Parcel { at, node, descriptor } = parcel;
             let slot = self.pool.put(packet);
             self.records.take_in(slot, records.next(), headers.next());

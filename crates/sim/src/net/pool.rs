@@ -37,8 +37,8 @@ const PLACE: Slot = (1 << BEFORE) - 1;
 struct Held {
     /// The first of a train.
     packet: Packet,
-    /// Of a train, how many picoseconds lie between two packets; of a free place, the next one.
-    next: u32,
+    /// Of a train, how many picoseconds lie between two packets.
+    step: u32,
     /// Of a train, how many are left; of all others, none.
     shared: u32,
 }
@@ -53,12 +53,17 @@ const MORE: Slot = 64;
 /// All packets of one partition.
 pub(crate) struct Pool {
     places: Table<Held>,
-    free: Slot,
+    /// The free places, the last of which is filled next; before the first one, an entry that is of none. They lie
+    /// apart, so that several can be fetched ahead.
+    free: Table<Slot>,
+    vacancies: u32,
 }
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { places: Table::with_room(FIRST), free: NONE }
+        let mut free = Table::with_room(FIRST);
+        free.push(0);
+        Self { places: Table::with_room(FIRST), free, vacancies: 0 }
     }
 
     /// Puts a packet in.
@@ -80,7 +85,7 @@ impl Pool {
         train.write(before, now, place);
         self.occupy(slot);
         let place = &mut self.places[slot];
-        (place.next, place.shared) = (step.as_ps() as u32, if count > 1 { count as u32 } else { 0 });
+        (place.step, place.shared) = (step.as_ps() as u32, if count > 1 { count as u32 } else { 0 });
         slot
     }
 
@@ -90,18 +95,25 @@ impl Pool {
     /// The place where the next packet will lie: write it there, then [`occupy`](Pool::occupy) it.
     #[inline(always)]
     pub(crate) fn vacancy(&mut self) -> (Slot, &mut Packet) {
-        if self.free == NONE {
+        if self.vacancies == 0 {
             self.grow();
         }
-        (self.free, &mut self.places[self.free].packet)
+        let slot = self.free[self.vacancies];
+        (slot, &mut self.places[slot].packet)
     }
 
     /// Takes the vacancy.
     #[inline(always)]
     pub(crate) fn occupy(&mut self, slot: Slot) {
-        debug_assert_eq!(slot, self.free);
-        self.free = self.places[slot].next;
-        crate::kernel::prefetch(&self.places, self.free);
+        debug_assert_eq!(slot, self.free[self.vacancies]);
+        self.vacancies -= 1;
+        self.prefetch_vacancy(0);
+    }
+
+    /// Fetches the place that will be taken when so many others have been, if there are as many.
+    #[inline(always)]
+    pub(crate) fn prefetch_vacancy(&self, others: u32) {
+        self.prefetch(self.free[self.vacancies.saturating_sub(others)]);
     }
 
     /// Makes free places.
@@ -110,9 +122,9 @@ impl Pool {
     fn grow(&mut self) {
         let first = self.places.len() as Slot;
         assert!(first < PLACE - MORE, "no more than {first} packets can be under way at once");
-        let next = (first + 1..first + MORE).chain([NONE]);
-        self.places.extend(next.map(|next| Held { packet: Packet::BLANK, next, shared: 0 }));
-        self.free = first;
+        self.places.extend((0..MORE).map(|_| Held { packet: Packet::BLANK, step: 0, shared: 0 }));
+        self.free.extend((0..MORE).map(|_| 0));
+        (first..first + MORE).rev().for_each(|place| self.vacate(place));
     }
 
     /// Takes a packet out.
@@ -139,12 +151,17 @@ impl Pool {
             return;
         }
         debug_assert!(TRAINS || place.shared == 0, "there are no trains");
-        place.next = self.free;
         if TRAINS {
             place.shared = 0;
         }
         place.packet.frame = Packet::BLANK.frame;
-        self.free = at;
+        self.vacate(at);
+    }
+
+    #[inline(always)]
+    fn vacate(&mut self, place: Slot) {
+        self.vacancies += 1;
+        self.free[self.vacancies] = place;
     }
 
     /// What lies at the place of a packet: itself, or the first of its train and how many lie between them.
@@ -173,7 +190,7 @@ impl Pool {
     #[cold]
     fn nth(&self, slot: Slot) -> Packet {
         let (&first, before) = self.first(slot);
-        let step = Duration::from_ps(self.places[slot & PLACE].next.into());
+        let step = Duration::from_ps(self.places[slot & PLACE].step.into());
         let mut packet = first;
         Train { first, count: 0 }.write(before.into(), first.sent_at + step * before.into(), &mut packet);
         packet
@@ -183,7 +200,7 @@ impl Pool {
     /// sending name a data packet, and with the receiver's number the acknowledgement that returns that time.
     #[inline(always)]
     pub(crate) fn name(&self, slot: Slot) -> u64 {
-        let Held { packet, next: step, .. } = &self.places[slot & PLACE];
+        let Held { packet, step, .. } = &self.places[slot & PLACE];
         let after = u64::from(*step) * u64::from(slot >> BEFORE);
         (packet.sent_at.as_ps() + after) ^ u64::from(packet.src.0) << 40
     }
