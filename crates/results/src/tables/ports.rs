@@ -87,8 +87,11 @@ impl Samples {
 
     /// All rows with their times, port by port, and those of a port by time.
     fn by_port(&self) -> ByPort<'_> {
+        let all = &self.all[..self.count];
+        let last = all.iter().filter_map(|sample| sample.rows.last()).map(|row| row.port).max();
         ByPort {
-            left: self.all[..self.count].iter().map(|sample| (sample.time, &*sample.rows)).collect(),
+            left: all.iter().map(|sample| (sample.time, &*sample.rows)).collect(),
+            ports: last.map_or(0, |last| last + 1),
             port: 0,
             next: 0,
         }
@@ -103,6 +106,8 @@ impl Samples {
 struct ByPort<'a> {
     /// What is left of each sample, and its time.
     left: Vec<(u64, &'a [Row])>,
+    /// One more than the last port's number.
+    ports: u32,
     /// Whose rows are looked for, and in which sample next.
     port: u32,
     next: usize,
@@ -114,9 +119,10 @@ impl<'a> Iterator for ByPort<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let Some((time, rows)) = self.left.get_mut(self.next) else {
-                // The next port that any sample has something of.
-                self.port = self.left.iter().filter_map(|(_, rows)| rows.first()).map(|row| row.port).min()?;
-                self.next = 0;
+                if self.port + 1 >= self.ports {
+                    return None;
+                }
+                (self.port, self.next) = (self.port + 1, 0);
                 continue;
             };
             self.next += 1;

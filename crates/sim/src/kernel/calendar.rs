@@ -40,7 +40,7 @@ const NEVER: u64 = u64::MAX;
 /// The future of one partition, by window and node.
 pub(crate) struct Calendar {
     pace: Pace,
-    /// The side of each node.
+    /// The side of each node: first this partition's own, then those of others that mail is left for.
     sides: Table<u8>,
     /// The window that runs, or ran last.
     window: u64,
@@ -75,6 +75,17 @@ pub(crate) struct Calendar {
     usual_early: Table<u8>,
     /// Mail for windows beyond those.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
+    abroad: Abroad,
+}
+
+/// What is left for nodes of other partitions, whose inboxes stand behind those of this partition's own.
+struct Abroad {
+    /// The number of the first of them.
+    first: u32,
+    /// Who has mail in the inboxes of which window.
+    mail: Vec<(u32, u64)>,
+    /// What is for windows that have no inboxes.
+    far: Vec<(u32, u64, Descriptor)>,
 }
 
 impl Calendar {
@@ -104,10 +115,28 @@ impl Calendar {
             usual: Table::of(nodes, || SMALLEST as u8),
             usual_early: Table::of(nodes, || SMALLEST as u8),
             far_mail: BTreeMap::new(),
+            abroad: Abroad { first: nodes as u32, mail: Vec::new(), far: Vec::new() },
         };
         calendar.exchange_inboxes();
         calendar.turn_to(0);
         calendar
+    }
+
+    /// Adds a node of another partition, of that side; returns its number. Its mail is taken away after each window.
+    pub(crate) fn add_abroad(&mut self, side: u8) -> u32 {
+        let number = self.sides.len() as u32;
+        self.sides.push(side);
+        self.exchange_inboxes();
+        self.inboxes.iter_mut().for_each(|inboxes| inboxes.push(Mail::NONE));
+        self.exchange_inboxes();
+        self.usual.push(SMALLEST as u8);
+        self.usual_early.push(SMALLEST as u8);
+        number
+    }
+
+    /// The side of a node.
+    pub(crate) fn side_of(&self, node: u32) -> u8 {
+        self.sides[node]
     }
 
     /// When the window that runs begins.
@@ -325,7 +354,7 @@ impl Calendar {
         self.at_hand[inbox][node] = mail;
     }
 
-    /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked.
+    /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked, or called for.
     ///
     /// What comes `early` is little and waits long. If all the rest were written behind it, that memory would have left
     /// the cache; so, unless that is little as well, it has a small room of its own, and moves to one that was just
@@ -336,7 +365,11 @@ impl Calendar {
             let usual = self.usual[node];
             let moves = early && usual > SMALL && self.rooms.exceed_cache();
             *mail = self.rooms.lend(if moves { self.usual_early[node] } else { usual }.into());
-            self.book_window(node, window);
+            if node < self.abroad.first {
+                self.book_window(node, window);
+            } else {
+                self.abroad.mail.push((node, window));
+            }
         } else {
             let usual = if early { &mut self.usual_early[node] } else { &mut self.usual[node] };
             *usual = (*usual).max(mail.size() as u8 + 1);
@@ -362,9 +395,41 @@ impl Calendar {
         let descriptor = Descriptor { at, port, ..*packet };
         if self.has_inboxes_for(window) {
             self.put(node, window, &descriptor);
-        } else {
+        } else if node < self.abroad.first {
             self.far_mail.entry(window).or_default().push((node, descriptor));
+        } else {
+            self.abroad.far.push((node, window, descriptor));
         }
+    }
+
+    /// Some of the mail that has been sent to other partitions' nodes, if any is left: whose it is, counted from the
+    /// first of them, and for which window. Give it back when it is read.
+    pub(crate) fn take_mail_abroad(&mut self) -> Option<(u32, u64, Mail)> {
+        let (node, window, mail) = if let Some((node, window, packet)) = self.abroad.far.pop() {
+            let mut mail = self.rooms.lend(SMALLEST);
+            mail.tail().push(&packet, packet.at, packet.port);
+            (node, window, mail)
+        } else {
+            let (node, window) = self.abroad.mail.pop()?;
+            (node, window, std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE))
+        };
+        Some((node - self.abroad.first, window, mail))
+    }
+
+    /// Takes in mail of `node` for `window` that other partitions' nodes have sent.
+    pub(crate) fn take_in(&mut self, node: u32, window: u64, packets: impl Iterator<Item = Descriptor>) {
+        if !self.has_inboxes_for(window) {
+            return self.far_mail.entry(window).or_default().extend(packets.map(|packet| (node, packet)));
+        }
+        let early = window > self.window + 1;
+        let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
+        for packet in packets {
+            if mail.tail().is_full() {
+                self.make_room(&mut mail, node, window, early);
+            }
+            mail.tail().push(&packet, packet.at, packet.port);
+        }
+        self.inboxes_of(window)[node] = mail;
     }
 
     /// Fetches what tells where the mail of `node` lies.

@@ -2,7 +2,6 @@
 
 use std::mem;
 
-use selvedge_units::Instant;
 use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
 
@@ -10,20 +9,21 @@ use crate::net::descriptor::Descriptor;
 use crate::net::notice::Notice;
 use crate::net::records::Record;
 
-/// A packet on its way to another partition.
+/// Mail of a node of another partition.
 pub(crate) struct Parcel {
-    pub(crate) at: Instant,
     pub(crate) node: u32,
-    pub(crate) descriptor: Descriptor,
+    pub(crate) window: u64,
+    /// How much it is.
+    pub(crate) count: usize,
 }
 
 /// What a partition has for another one at the end of a window.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
-    /// The packet of each of them, once they are packed ([`Partition::pack`]).
-    ///
-    /// [`Partition::pack`]: super::partition::Partition::pack
+    /// The mail of all of them, one after the other.
+    pub(crate) mail: Vec<Descriptor>,
+    /// The packet of each.
     pub(crate) packets: Vec<Packet>,
     /// What lies beside each of them, where something does.
     pub(crate) records: Vec<Record>,
@@ -32,12 +32,13 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Takes all that `other` holds, which is packed.
+    /// Takes all that `other` holds.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             return mem::swap(self, other);
         }
         self.parcels.append(&mut other.parcels);
+        self.mail.append(&mut other.mail);
         self.packets.append(&mut other.packets);
         self.records.append(&mut other.records);
         self.headers.append(&mut other.headers);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!    Calendar --node, its mail--> Partition --packet--> Port --descriptor--> Calendar (a later window)
-//!                                     |                   \--parcel--> another partition's calendar
+//!                                     |                                \--parcel--> another partition's calendar
 //!                                     \--row--> Observer (after the window)
 //! ```
 //!
@@ -96,6 +96,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) hosts: Table<Host>,
     /// By host: applications that use verbs; none where nobody does.
     pub(crate) applications: Vec<Applications>,
+    /// Neighbours of its nodes that other partitions own, by number behind all nodes: which of whose nodes they are.
+    pub(crate) abroad: Vec<(u16, u32)>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
     /// Where flows come from. Every partition has a copy and skips foreign sources.
@@ -123,7 +125,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
 /// How many bytes are fetched as fast as it is found out what of them a packet needs.
 const ASKING: usize = 4 * LINE;
 
-/// How many parcels ahead the packet of one is fetched.
+/// How many packets ahead the place of one that goes to another partition, or comes from there, is fetched.
 const PACKED_AHEAD: usize = 16;
 
 /// In how many steps a visit is prepared.
@@ -175,6 +177,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             tors: Table::new(),
             hosts: Table::new(),
             applications: Vec::new(),
+            abroad: Vec::new(),
             outboxes: (0..count).map(|_| Outbox::default()).collect(),
             workload,
             next_arrival: None,
@@ -466,30 +469,31 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (port, frame) = (&mut self.egress[at], u64::from(packet.frame));
         let serialisation = port.serialisation(frame + self.gap, || self.extras[at].rate);
         let arrival = port.begin_frame(self.now, serialisation, frame);
-        if port.is_away() {
-            self.send_away(at, arrival, packet);
-        } else {
-            self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
-        }
+        self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
     }
 
-    /// Leaves a packet for another partition.
-    #[inline(never)]
-    fn send_away(&mut self, at: u32, arrival: Instant, descriptor: &Descriptor) {
-        let port = &self.egress[at];
-        let descriptor = Descriptor { port: port.peer_port, ..*descriptor };
-        let parcel = Parcel { at: arrival, node: port.peer_node, descriptor };
-        self.outboxes[port.peer_partition as usize].parcels.push(parcel);
+    /// Numbers a node of another partition that is a neighbour of one here. It is of that `side`.
+    pub(crate) fn number_abroad(&mut self, partition: u16, node: u32, side: u8) -> u32 {
+        self.abroad.push((partition, node));
+        self.calendar.add_abroad(side)
     }
 
-    /// Puts the packets that leave this partition beside their parcels: all together, as they lie anywhere in the pool.
+    /// Puts the mail of other partitions' nodes into outboxes, then the packets: all together, as they lie anywhere in
+    /// the pool.
     pub(crate) fn pack(&mut self) {
+        while let Some((number, window, mail)) = self.calendar.take_mail_abroad() {
+            let (partition, node) = self.abroad[number as usize];
+            let outbox = &mut self.outboxes[usize::from(partition)];
+            outbox.parcels.push(Parcel { node, window, count: mail.len() });
+            outbox.mail.extend_from_slice(&mail);
+            self.calendar.return_mail(mail);
+        }
         for outbox in &mut self.outboxes {
-            for number in outbox.packets.len()..outbox.parcels.len() {
-                if let Some(soon) = outbox.parcels.get(number + PACKED_AHEAD) {
-                    self.pool.prefetch(soon.descriptor.slot);
+            for number in outbox.packets.len()..outbox.mail.len() {
+                if let Some(soon) = outbox.mail.get(number + PACKED_AHEAD) {
+                    self.pool.prefetch(soon.slot);
                 }
-                let slot = outbox.parcels[number].descriptor.slot;
+                let slot = outbox.mail[number].slot;
                 if self.fabric.reads_records {
                     self.records.send_away(&self.fabric, slot, outbox);
                 }
@@ -567,13 +571,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes in what other partitions sent during the window.
     pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
         let (mut records, mut headers) = (inbox.records.drain(..), inbox.headers.drain(..));
-        for (parcel, packet) in inbox.parcels.drain(..).zip(inbox.packets.drain(..)) {
+        let mut mail = inbox.mail.drain(..).zip(inbox.packets.drain(..)).map(|(descriptor, packet)| {
             self.pool.prefetch_vacancy(PACKED_AHEAD as u32);
-            let Parcel { at, node, descriptor } = parcel;
             let slot = self.pool.put(packet);
             self.records.take_in(slot, records.next(), headers.next());
-            self.calendar.send_far(node, at.as_ps(), descriptor.port, &Descriptor { slot, ..descriptor });
+            Descriptor { slot, ..descriptor }
+        });
+        for Parcel { node, window, count } in inbox.parcels.drain(..) {
+            self.calendar.take_in(node, window, mail.by_ref().take(count));
         }
+        drop(mail);
         drop((records, headers));
         for (host, notice) in inbox.notices.drain(..) {
             self.take_notice(host, notice);

@@ -24,7 +24,7 @@ pub(crate) struct Egress {
     pub(crate) peer: u32,
     /// Bytes sent. (Not beside the frames: adding to both at once costs more than one after the other.)
     pub(crate) bytes: u64,
-    /// The peer's node, in its partition's numbering.
+    /// The peer's node, in the numbering of the partition that sends there.
     pub(crate) peer_node: u32,
     /// The host or switch that this port belongs to, in its partition's numbering.
     pub(crate) owner: u32,
@@ -43,16 +43,14 @@ pub(crate) struct Egress {
     special: u8,
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
-    /// Whether the peer is in another partition.
-    is_away: bool,
     /// Where the queues of its lines begin, class by class, if it belongs to a switch.
     pub(crate) first_queue: u32,
 }
 
 /// Bits of [`Egress::special`]. The peer has to be told of a pause or its end.
 const PAUSE_DUE: u8 = 1;
-/// What it sends takes the slow path: to another partition, at a rate of no whole picoseconds per byte, or with
-/// [records](super::records) beside it.
+/// What it sends takes the slow path: at a rate of no whole picoseconds per byte, or with [records](super::records)
+/// beside it.
 const SLOW_PATH: u8 = 2;
 
 /// What has entered through a port: half a cache line.
@@ -149,7 +147,6 @@ impl Egress {
             ps_per_byte,
             peer: u32::MAX,
             peer_node: u32::MAX,
-            is_away: false,
             owner,
             peer_port: 0,
             peer_partition: 0,
@@ -291,19 +288,6 @@ impl Egress {
     #[inline]
     pub(crate) fn serialisation(&self, bytes: u64, rate: impl FnOnce() -> Rate) -> Duration {
         if self.ps_per_byte == 0 { slow_serialisation(bytes, rate()) } else { self.plain_serialisation(bytes) }
-    }
-
-    /// Whether the peer is in another partition.
-    pub(crate) fn is_away(&self) -> bool {
-        self.is_away
-    }
-
-    /// The peer is in that partition.
-    pub(crate) fn lead_to(&mut self, partition: u16, is_away: bool) {
-        (self.peer_partition, self.is_away) = (partition, is_away);
-        if is_away {
-            self.take_slow_path();
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Links between the ports of all partitions.
 
+use std::collections::BTreeMap;
+
 use selvedge_units::PortId;
 
 use crate::config::SimConfig;
@@ -7,12 +9,13 @@ use crate::error::{ConfigError, Library};
 use crate::fault::LossPlan;
 use crate::kernel::partition::Partition;
 
-/// Tells each port who is at the other end.
+/// Tells each port who is at the other end. Neighbours that other partitions own get numbers behind a partition's own.
 pub(super) fn connect<const RECORDED: bool>(
     partitions: &mut [Partition<RECORDED>],
     link_ports: &[[PortId; 2]],
     places: &[(u16, u32)],
 ) {
+    let mut abroad = BTreeMap::new();
     for &[a, b] in link_ports {
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
@@ -23,9 +26,17 @@ pub(super) fn connect<const RECORDED: bool>(
             } else {
                 (there.hosts.len() as u32 + owner, (peer - there.switches[owner].site.first_port) as u16)
             };
-            let port = &mut partitions[partition as usize].egress[at];
-            port.lead_to(peer_partition, partition != peer_partition);
-            (port.peer, port.peer_node, port.peer_port) = (peer, node, number);
+            let side = there.calendar.side_of(node);
+            let here = &mut partitions[partition as usize];
+            let node = if partition == peer_partition {
+                node
+            } else {
+                let first = || here.number_abroad(peer_partition, node, side);
+                *abroad.entry((partition, peer_partition, node)).or_insert_with(first)
+            };
+            let port = &mut here.egress[at];
+            (port.peer_partition, port.peer) = (peer_partition, peer);
+            (port.peer_node, port.peer_port) = (node, number);
         }
     }
 }
