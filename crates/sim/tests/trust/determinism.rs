@@ -52,6 +52,12 @@ fn far() -> Graph {
         .unwrap()
 }
 
+/// Links between switches that packets take many windows for, as hosts are close to them.
+fn long() -> Graph {
+    let (host_link, switch_link) = (link(10, 900), link(10, 90_000));
+    Chain { switches: 3, hosts_per_end: 3, hosts_per_inner: 3, host_link, switch_link }.build().unwrap()
+}
+
 fn poisson(config: &mut SimConfig) {
     config.workload.poisson = Many::from(Poisson {
         load: Fraction::new(0.5).unwrap(),
@@ -424,6 +430,7 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("roce-pfc-dcqcn-verbs", chain(), Series::RocePfc, &[verbs_writes, dcqcn]),
         ("irn-verbs-inner-nics", servers(), Series::Irn, &[verbs, stopped_by_flows]),
         ("irn-far", far(), Series::Irn, &[permutation, incast, samples]),
+        ("irn-long", long(), Series::Irn, &[permutation, incast, loss]),
         ("irn-stopped-by-flows", fat_tree(4), Series::Irn, &[closed_loop, poisson, stopped_by_flows]),
     ];
     let scene = |(name, graph, series, changes): (_, _, _, &[Change])| {
