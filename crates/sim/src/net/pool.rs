@@ -15,7 +15,7 @@ use selvedge_wire::Packet;
 
 use crate::kernel::table::Table;
 
-/// A packet's handle: its place in the lower 28 bits, and how many others of its train precede it there. Valid until
+/// A packet's handle: its place in the lower 27 bits, and how many others of its train precede it there. Valid until
 /// the packet is taken out.
 pub(crate) type Slot = u32;
 
@@ -27,8 +27,8 @@ pub(crate) const LONGEST: u64 = 1 << (Slot::BITS - BEFORE);
 /// The longest that may lie between two that do.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_ps(u32::MAX as u64);
 /// Where a handle says how many precede a packet.
-const BEFORE: u32 = 28;
-/// Where it says where that lies. So many places would take 16 GiB.
+const BEFORE: u32 = 27;
+/// Where it says where that lies. So many places would take 8 GiB.
 const PLACE: Slot = (1 << BEFORE) - 1;
 
 /// A packet in the fabric, or some of a train, one cache line.
