@@ -4,10 +4,14 @@ use std::path::Path;
 
 use selvedge_telemetry::FlowRow;
 
+use super::PAGE;
 use super::names::Name;
-use super::part::{BATCH, Part};
+use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
+
+/// Rows that wait, at most; pages are a multiple.
+const WAITING: usize = PAGE / 8;
 
 /// Writes the flows of one point.
 pub(crate) struct FlowWriter {
@@ -24,14 +28,14 @@ impl FlowWriter {
             part: Part::create(path, Table::Flows)?,
             series: Name::only(series),
             seed,
-            rows: Vec::with_capacity(BATCH),
+            rows: Vec::with_capacity(WAITING),
         })
     }
 
     /// Adds a row.
     pub(crate) fn push(&mut self, row: &FlowRow) -> Result<(), ResultsError> {
         self.rows.push(*row);
-        if self.rows.len() == BATCH { self.flush() } else { Ok(()) }
+        if self.rows.len() == WAITING { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is buffered, and the footer; returns a digest of the file.

@@ -24,8 +24,8 @@ use super::spill::{Chunk, PageSink, Spill, pages_of};
 use super::squeeze::{Squeezer, compression};
 use crate::ResultsError;
 
-/// Rows that are written at a time; pages are a multiple.
-pub(super) const BATCH: usize = PAGE / 8;
+/// Rows that are written at a time, column by column, each with a dictionary that leaves the cache to the next.
+pub(super) const BATCH: usize = PAGE;
 
 /// A file of one table that grows by pages and row groups.
 pub(super) struct Part {

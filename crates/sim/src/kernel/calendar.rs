@@ -354,7 +354,8 @@ impl Calendar {
         self.at_hand[inbox][node] = mail;
     }
 
-    /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked, or called for.
+    /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked; of another
+    /// partition, noted.
     ///
     /// What comes `early` is little and waits long. If all the rest were written behind it, that memory would have left
     /// the cache; so, unless that is little as well, it has a small room of its own, and moves to one that was just
