@@ -24,9 +24,6 @@ use super::spill::{Chunk, PageSink, Spill, pages_of};
 use super::squeeze::{Squeezer, compression};
 use crate::ResultsError;
 
-/// Rows that are written at a time, column by column, each with a dictionary that leaves the cache to the next.
-pub(super) const BATCH: usize = PAGE;
-
 /// A file of one table that grows by pages and row groups.
 pub(super) struct Part {
     path: PathBuf,
@@ -53,7 +50,8 @@ impl Part {
         columns: impl Fn(&mut Columns<'_, Row>) -> ParquetResult<()>,
     ) -> Result<(), ResultsError> {
         let mut write = || {
-            for rows in rows.chunks(BATCH) {
+            // Column by column: a column's dictionary is in the cache then for as many rows as can be.
+            for rows in rows.chunks(PAGE) {
                 let new = || RowGroup::new(&self.path, self.table, &self.writer, &self.squeezer);
                 let group = self.group.get_or_insert_with(new);
                 columns(&mut Columns { rows, columns: group.columns.iter_mut() })?;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use selvedge_telemetry::{PortInfo, PortRow};
 use selvedge_units::Duration;
 
+use super::PAGE;
 use super::names::{Name, Names};
-use super::part::{BATCH, Part};
+use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
 
@@ -32,7 +33,7 @@ pub(crate) struct PortWriter {
 /// Rows that wait to be written: columns that repeat themselves take no room.
 #[derive(Default)]
 struct Samples {
-    /// Those of the first, then those that were of others before, whose room they keep.
+    /// Those that there are, and behind them some that were written, whose room others will have.
     all: Vec<Sample>,
     /// How many there are.
     count: usize,
@@ -182,10 +183,10 @@ impl PortWriter {
     fn flush(&mut self) -> Result<(), ResultsError> {
         let name = |port: u32, which: usize| self.names.at(self.ports[port as usize][which]);
         let mut rows = self.samples.by_port();
-        let mut batch: Vec<(u64, &Row)> = Vec::with_capacity(BATCH);
+        let mut batch: Vec<(u64, &Row)> = Vec::with_capacity(PAGE);
         loop {
             batch.clear();
-            batch.extend(rows.by_ref().take(BATCH));
+            batch.extend(rows.by_ref().take(PAGE));
             if batch.is_empty() {
                 break;
             }

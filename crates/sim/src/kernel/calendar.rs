@@ -82,6 +82,8 @@ pub(crate) struct Calendar {
 struct Abroad {
     /// The number of the first of them.
     first: u32,
+    /// Which partition's they are, and what their numbers are there.
+    whose: Vec<(u16, u32)>,
     /// Who has mail in the inboxes of which window.
     mail: Vec<(u32, u64)>,
     /// What is for windows that have no inboxes.
@@ -115,16 +117,18 @@ impl Calendar {
             usual: Table::of(nodes, || SMALLEST as u8),
             usual_early: Table::of(nodes, || SMALLEST as u8),
             far_mail: BTreeMap::new(),
-            abroad: Abroad { first: nodes as u32, mail: Vec::new(), far: Vec::new() },
+            abroad: Abroad { first: nodes as u32, whose: Vec::new(), mail: Vec::new(), far: Vec::new() },
         };
         calendar.exchange_inboxes();
         calendar.turn_to(0);
         calendar
     }
 
-    /// Adds a node of another partition, of that side; returns its number. Its mail is taken away after each window.
-    pub(crate) fn add_abroad(&mut self, side: u8) -> u32 {
+    /// Adds a node of another partition, which is its `node` and of that side, so that mail can be left for it; returns
+    /// its number here. The mail is taken away after each window.
+    pub(crate) fn add_abroad(&mut self, partition: u16, node: u32, side: u8) -> u32 {
         let number = self.sides.len() as u32;
+        self.abroad.whose.push((partition, node));
         self.sides.push(side);
         self.exchange_inboxes();
         self.inboxes.iter_mut().for_each(|inboxes| inboxes.push(Mail::NONE));
@@ -403,9 +407,9 @@ impl Calendar {
         }
     }
 
-    /// Some of the mail that has been sent to other partitions' nodes, if any is left: whose it is, counted from the
-    /// first of them, and for which window. Give it back when it is read.
-    pub(crate) fn take_mail_abroad(&mut self) -> Option<(u32, u64, Mail)> {
+    /// Some of the mail that has been sent to other partitions' nodes, if any is left: for which partition's node and for
+    /// which window. Give it back when it is read.
+    pub(crate) fn take_mail_abroad(&mut self) -> Option<((u16, u32), u64, Mail)> {
         let (node, window, mail) = if let Some((node, window, packet)) = self.abroad.far.pop() {
             let mut mail = self.rooms.lend(SMALLEST);
             mail.tail().push(&packet, packet.at, packet.port);
@@ -414,7 +418,7 @@ impl Calendar {
             let (node, window) = self.abroad.mail.pop()?;
             (node, window, std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE))
         };
-        Some((node - self.abroad.first, window, mail))
+        Some((self.abroad.whose[(node - self.abroad.first) as usize], window, mail))
     }
 
     /// Takes in mail of `node` for `window` that other partitions' nodes have sent.

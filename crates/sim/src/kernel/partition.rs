@@ -96,8 +96,6 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) hosts: Table<Host>,
     /// By host: applications that use verbs; none where nobody does.
     pub(crate) applications: Vec<Applications>,
-    /// Neighbours of its nodes that other partitions own, by number behind all nodes: which of whose nodes they are.
-    pub(crate) abroad: Vec<(u16, u32)>,
     /// By destination partition.
     pub(crate) outboxes: Vec<Outbox>,
     /// Where flows come from. Every partition has a copy and skips foreign sources.
@@ -177,7 +175,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             tors: Table::new(),
             hosts: Table::new(),
             applications: Vec::new(),
-            abroad: Vec::new(),
             outboxes: (0..count).map(|_| Outbox::default()).collect(),
             workload,
             next_arrival: None,
@@ -472,17 +469,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
     }
 
-    /// Numbers a node of another partition that is a neighbour of one here. It is of that `side`.
-    pub(crate) fn number_abroad(&mut self, partition: u16, node: u32, side: u8) -> u32 {
-        self.abroad.push((partition, node));
-        self.calendar.add_abroad(side)
-    }
-
     /// Puts the mail of other partitions' nodes into outboxes, then the packets: all together, as they lie anywhere in
     /// the pool.
     pub(crate) fn pack(&mut self) {
-        while let Some((number, window, mail)) = self.calendar.take_mail_abroad() {
-            let (partition, node) = self.abroad[number as usize];
+        while let Some(((partition, node), window, mail)) = self.calendar.take_mail_abroad() {
             let outbox = &mut self.outboxes[usize::from(partition)];
             outbox.parcels.push(Parcel { node, window, count: mail.len() });
             outbox.mail.extend_from_slice(&mail);

@@ -31,7 +31,7 @@ pub(super) fn connect<const RECORDED: bool>(
             let node = if partition == peer_partition {
                 node
             } else {
-                let first = || here.number_abroad(peer_partition, node, side);
+                let first = || here.calendar.add_abroad(peer_partition, node, side);
                 *abroad.entry((partition, peer_partition, node)).or_insert_with(first)
             };
             let port = &mut here.egress[at];
