@@ -407,7 +407,7 @@ impl Calendar {
         }
     }
 
-    /// Some of the mail that has been sent to other partitions' nodes, if any is left: for which partition's node and for
+    /// Some of the mail that has been sent to other partitions' nodes, if any is left: for which partition's node and
     /// which window. Give it back when it is read.
     pub(crate) fn take_mail_abroad(&mut self) -> Option<((u16, u32), u64, Mail)> {
         let (node, window, mail) = if let Some((node, window, packet)) = self.abroad.far.pop() {
