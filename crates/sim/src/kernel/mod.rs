@@ -1,5 +1,6 @@
 //! What happens next, and where: the calendar, the partitions, the windows in which they run.
 
+mod barrier;
 mod build;
 pub(crate) mod calendar;
 mod crew;
