@@ -49,7 +49,7 @@ impl Parallel {
 
 impl Default for Parallel {
     fn default() -> Self {
-        // Three barriers take two threads about as long as 200 events do, more where processors have other work.
+        // Three barriers take less than so many events do, but more where processors have other work.
         Self { threads: 1, partitions: 1, shared_from: 400, in_turns: true }
     }
 }
