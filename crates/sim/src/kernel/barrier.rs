@@ -1,7 +1,7 @@
 //! Where threads wait for each other.
 //!
-//! Windows are a few hundred microseconds of work, and the parts of threads differ by some tens: to sleep and to be
-//! woken takes as long. So who comes first watches for a while whether the last one has come, and sleeps only then.
+//! Small fabrics have windows of some tens of microseconds, and to sleep and be woken takes as long. So who comes first
+//! watches for a while whether the last one has come, and sleeps only then.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};

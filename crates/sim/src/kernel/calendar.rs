@@ -11,6 +11,8 @@
 //!    the near future, a tree for what lies beyond. Nodes are visited in the order of their numbers, so
 //!    that neighbours, whose mail goes to the same places, come one after the other. An early visit does
 //!    no harm, so a node that is booked far away needs no second far booking that is later.
+//! 4. *Abroad.* Neighbours that other partitions own have inboxes here, too, but are never visited: after each window
+//!    what lies there is taken to the calendar in which they are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -271,7 +273,7 @@ impl Calendar {
             && let Some(mail) = self.far_mail.remove(&window)
         {
             for (node, descriptor) in mail {
-                self.put(node, window, &descriptor);
+                self.put(node, window, true, [descriptor]);
             }
         }
     }
@@ -382,13 +384,15 @@ impl Calendar {
         }
     }
 
-    /// Puts something into the inbox of a window.
-    fn put(&mut self, node: u32, window: u64, packet: &Descriptor) {
+    /// Puts packets into the inbox of a window.
+    fn put(&mut self, node: u32, window: u64, early: bool, packets: impl IntoIterator<Item = Descriptor>) {
         let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
-        if mail.tail().is_full() {
-            self.make_room(&mut mail, node, window, true);
+        for packet in packets {
+            if mail.tail().is_full() {
+                self.make_room(&mut mail, node, window, early);
+            }
+            mail.tail().push(&packet, packet.at, packet.port);
         }
-        mail.tail().push(packet, packet.at, packet.port);
         self.inboxes_of(window)[node] = mail;
     }
 
@@ -399,7 +403,7 @@ impl Calendar {
         let at = (time - self.pace.begin(window)) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
         if self.has_inboxes_for(window) {
-            self.put(node, window, &descriptor);
+            self.put(node, window, true, [descriptor]);
         } else if node < self.abroad.first {
             self.far_mail.entry(window).or_default().push((node, descriptor));
         } else {
@@ -423,18 +427,11 @@ impl Calendar {
 
     /// Takes in mail of `node` for `window` that other partitions' nodes have sent.
     pub(crate) fn take_in(&mut self, node: u32, window: u64, packets: impl Iterator<Item = Descriptor>) {
-        if !self.has_inboxes_for(window) {
-            return self.far_mail.entry(window).or_default().extend(packets.map(|packet| (node, packet)));
+        if self.has_inboxes_for(window) {
+            self.put(node, window, window > self.window + 1, packets);
+        } else {
+            self.far_mail.entry(window).or_default().extend(packets.map(|packet| (node, packet)));
         }
-        let early = window > self.window + 1;
-        let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
-        for packet in packets {
-            if mail.tail().is_full() {
-                self.make_room(&mut mail, node, window, early);
-            }
-            mail.tail().push(&packet, packet.at, packet.port);
-        }
-        self.inboxes_of(window)[node] = mail;
     }
 
     /// Fetches what tells where the mail of `node` lies.
