@@ -179,11 +179,11 @@ fn only_what_is_expected_and_finishes_nothing_is_taken_unanswered() {
     });
     let [first, second, last] = &packets;
     let mut incoming = receiver.incoming(first).expect("a receiver");
-    assert!(!incoming.take(second, 0), "out of order");
-    assert!(incoming.take(first, 0) && !incoming.take(first, 0));
-    assert!(!incoming.take(&Packet { src: HostId(2), ..*second }, 0), "of another queue pair");
-    assert!(incoming.take(first, 1), "told by what lies before it");
-    assert!(!incoming.take(last, 0), "it completes the message");
+    assert!(!incoming.take(Instant::ZERO, second, 0), "out of order");
+    assert!(incoming.take(Instant::ZERO, first, 0) && !incoming.take(Instant::ZERO, first, 0));
+    assert!(!incoming.take(Instant::ZERO, &Packet { src: HostId(2), ..*second }, 0), "of another queue pair");
+    assert!(incoming.take(Instant::ZERO, first, 1), "told by what lies before it");
+    assert!(!incoming.take(Instant::ZERO, last, 0), "it completes the message");
     assert_eq!(incoming.end(), 2);
     assert!(matches!(receiver.handle_packet(&mut cx, &params, last), Handled::Completed(_)));
     assert_eq!((receiver.stats().data_received, receiver.stats().goodput), (3, 3 * 1_024));

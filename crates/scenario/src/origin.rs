@@ -40,8 +40,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: irn, irn+pfc, roce+pfc and roce,
-    /// unless `changes` chooses series. Failed links of a connection matrix have failed from the
+    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with DCQCN, each
+    /// with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have failed from the
     /// beginning.
     ///
     /// # Errors
@@ -175,5 +175,5 @@ fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, messa
     message
 }
 
-/// The four sides of the question whether RDMA needs a lossless fabric.
-const DEFAULT_SERIES: [&str; 4] = ["irn", "irn+pfc", "roce+pfc", "roce"];
+/// The four sides of the question whether RDMA needs a lossless fabric, with the congestion control of most RoCE NICs.
+const DEFAULT_SERIES: [&str; 4] = ["irn+dcqcn", "irn+dcqcn+pfc", "roce+dcqcn+pfc", "roce+dcqcn"];

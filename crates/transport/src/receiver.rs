@@ -4,7 +4,7 @@ use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
 use crate::on_chip::OnChip;
-use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig};
+use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig, Unanswered};
 use crate::role::{Cx, Reply};
 
 /// What a receiver is built from.
@@ -54,11 +54,12 @@ impl<A: Acceptance> Receiver<A> {
         self.acceptance.answer(cx, chip, data, marked, self.first_psn)
     }
 
-    /// The PSN of the packet that is expected, if nothing comes back for it: for drivers that handle many such in a
-    /// row.
+    /// The PSN of the packet that is expected, and for how many packets from that one on nothing comes back: for drivers
+    /// that handle many such in a row. `None` if that is none.
     #[inline(always)]
-    pub fn unanswered(&self) -> Option<Psn> {
-        self.acceptance.takes_unanswered().then(|| self.expected().to_psn(self.first_psn))
+    pub fn unanswered(&self) -> Option<(Psn, Unanswered)> {
+        let unanswered = self.acceptance.unanswered();
+        (unanswered.packets > 0).then(|| (self.expected().to_psn(self.first_psn), unanswered))
     }
 
     /// Takes the next packets, so many, as [`Receiver::on_data`] does; they are [unanswered](Receiver::unanswered).

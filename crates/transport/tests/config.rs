@@ -29,7 +29,8 @@ fn every_key_is_read() {
     assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Setting::Value(Duration::from_us(50)), 10));
     assert_eq!((irn.bdp_cap, irn.extra_header), (Setting::Off, Bytes::new(16)));
     let go_back_n = json!({ "go-back-n": {
-        "rto": "off", "rto-low": "off", "rto-low-packets": 3, "acks": "none", "nack": { "interval": "4us" },
+        "rto": "off", "rto-low": "off", "rto-low-packets": 3, "acks": "none",
+        "ack-every": 16, "ack-interval": "8us", "nack": { "interval": "4us" },
         "bdp-cap": "off",
     }});
     let expected = GoBackNConfig {
@@ -37,6 +38,8 @@ fn every_key_is_read() {
         rto_low: Setting::Off,
         rto_low_packets: 3,
         acks: Acks::None,
+        ack_every: 16,
+        ack_interval: Setting::Value(Duration::from_us(8)),
         nack: Nacks::Interval(Duration::from_us(4)),
         bdp_cap: Setting::Off,
     };

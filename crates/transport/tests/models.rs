@@ -121,10 +121,10 @@ proptest! {
         for distance in packets {
             let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));
             let seq = near(irn.0.expected());
-            assert_eq!(irn.0.on_data(&mut cx, &mut OnChip::default(), seq), irn.1.on_data(seq));
+            assert_eq!(irn.0.on_data(&mut cx, &mut OnChip::default(), seq, false), irn.1.on_data(seq));
             assert_eq!(irn.0.expected(), irn.1.expected());
             let seq = near(go_back_n.0.expected());
-            let answer = go_back_n.0.on_data(&mut cx, &mut OnChip::default(), seq);
+            let answer = go_back_n.0.on_data(&mut cx, &mut OnChip::default(), seq, false);
             assert_eq!(answer, go_back_n.1.on_data(seq));
             assert!(answer.verdict != Verdict::Invalid);
         }

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use selvedge_transport::{Cx, FeedbackDue, Receiver, Verdict};
-use selvedge_units::{Bytes, HostId, Psn, QpNumber};
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use super::answers::Answers;
@@ -36,8 +36,11 @@ impl Nic {
         let from = (packet.src, packet.qp);
         let slot = self.by_peer.get(from)?;
         let state = self.receivers.get_mut(slot as usize).and_then(Option::as_mut)?;
-        let expected = state.receiver.unanswered()?;
-        Some(Incoming { from, expected, count: 0, payload: 0, state, stats: &mut self.stats })
+        let (expected, limits) = state.receiver.unanswered()?;
+        // The last packet of a message finishes something; none is expected behind it.
+        let most = limits.packets.min(state.missing.checked_sub(1)?);
+        let before = limits.before;
+        Some(Incoming { from, expected, most, before, count: 0, payload: 0, state, stats: &mut self.stats })
     }
 
     #[inline(never)]
@@ -177,6 +180,10 @@ fn tell(
 pub struct Incoming<'a> {
     from: (HostId, QpNumber),
     expected: Psn,
+    /// So many packets at most are taken.
+    most: u64,
+    /// Only packets that arrive before this are.
+    before: Instant,
     /// What has been taken: packets, and bytes.
     count: u64,
     payload: u64,
@@ -185,15 +192,14 @@ pub struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Takes in data of the queue pair that is expected, the packet that `before` others lie before, the first of which
-    /// is given; as [`Nic::handle_packet`] does, if that is not answered and
-    /// finishes nothing; whether it did. What is taken so concerns nobody but its receiver: not even when it comes
-    /// matters.
+    /// Takes in data of the queue pair that arrives at `at`: the packet that comes `nth` in its train behind `first`. As
+    /// [`Nic::handle_packet`] does, if the packet is expected, is not answered and finishes nothing; returns whether it
+    /// did.
     #[inline(always)]
-    pub fn take(&mut self, first: &Packet, before: u32) -> bool {
+    pub fn take(&mut self, at: Instant, first: &Packet, nth: u32) -> bool {
         let Repr::Data(data) = &first.repr else { return false };
         let is_ours = (first.src, first.qp) == self.from;
-        if !is_ours || data.psn.plus(before) != self.expected || self.count + 1 == self.state.missing {
+        if !is_ours || data.psn.plus(nth) != self.expected || self.count == self.most || at >= self.before {
             return false;
         }
         self.expected = self.expected.next();

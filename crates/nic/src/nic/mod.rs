@@ -86,9 +86,9 @@ pub struct NicParams {
 }
 
 impl NicParams {
-    /// Whether receivers answer nothing that they expect ([`Nic::incoming`]).
+    /// Whether receivers leave packets that they expect without an answer ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
-        self.feedback.is_silent() && !self.receiver.recovery.acknowledges()
+        self.feedback.is_silent() && !self.receiver.recovery.acknowledges_each()
     }
 
     /// How native messages of EQDS are sent, where flows are such.

@@ -31,7 +31,12 @@ pub(super) const SCHEMES: &[Scheme] = &[
         engine: Engine::Recovery("irn"),
         netrt: false,
     },
-    Scheme { name: "roce", about: "go-back-N, as in RoCE NICs", engine: GO_BACK_N, netrt: false },
+    Scheme {
+        name: "roce",
+        about: "go-back-N as in RoCE NICs: coalesced acknowledgements, timeouts",
+        engine: GO_BACK_N,
+        netrt: false,
+    },
     Scheme {
         name: "netrt",
         about: "go-back-N behind top-of-rack switches that repair losses (NetRT)",
@@ -66,7 +71,7 @@ pub(super) const EQDS: &str = "eqds";
 pub(super) const NDP: &str = "ndp";
 
 /// Schemes by other names.
-pub(super) const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath")];
+pub(super) const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath"), ("roce-baseline", "roce+baseline")];
 
 /// Priority flow control.
 pub(super) const PFC: &str = "pfc";
@@ -98,6 +103,13 @@ pub(super) enum Beside {
 
 /// All variants.
 pub(super) const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "baseline",
+        of: "roce",
+        about: "RoCE as IRN's paper compares with it: no acknowledgements or timeouts with PFC (IRN 4.1, 5.2)",
+        sets: &[("transport.recovery.go-back-n.acks", "'without-pfc'")],
+        beside: Beside::Nothing,
+    },
     Variant {
         name: "go-back-n",
         of: "irn",

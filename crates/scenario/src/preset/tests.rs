@@ -161,14 +161,27 @@ fn variants_of_irn_are_modifiers() {
 }
 
 #[test]
+fn the_baseline_of_irns_paper_is_roce_with_other_acknowledgements() {
+    let preset = |name| Preset::parse(name).expect("a preset");
+    assert_eq!(preset("roce-baseline+dcqcn+pfc"), preset("roce+dcqcn+baseline+pfc"));
+    let set = ("transport.recovery.go-back-n.acks", Value::String("without-pfc".into()));
+    assert!(preset("roce-baseline+pfc").sets(&Table::new()).contains(&set));
+    assert!(!preset("roce+pfc").sets(&Table::new()).contains(&set));
+}
+
+#[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
     let wrong = |name| Preset::parse(name).expect_err("not a preset");
     assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
-    assert!(wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"), "{}", wrong("quic"));
+    assert!(
+        wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp, mptcp or roce-baseline"),
+        "{}",
+        wrong("quic")
+    );
     assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
     assert!(wrong("irn+pfc+pfc").contains("twice"));
     assert_eq!(wrong("roce+eqds+eqds"), "\"roce+eqds+eqds\" says eqds twice");
-    assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp or mptcp"));
+    assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp, mptcp or roce-baseline"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn the_default_case_resolves_to_the_papers_numbers() {
     assert_eq!(plan.points().count(), 20);
     assert_eq!(plan.warnings, [""; 0]);
     let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
-    assert_eq!(names, ["irn", "irn+pfc", "roce+pfc", "roce"]);
+    assert_eq!(names, ["irn", "irn+pfc", "roce-baseline+pfc", "roce-baseline"]);
     assert_eq!(plan.in_one_line(), "54 hosts, fat-tree k = 6, 40 Gb/s, poisson at 70 % load");
 
     for series in &plan.series {

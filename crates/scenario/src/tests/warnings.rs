@@ -47,7 +47,7 @@ fn acknowledgements_that_wait_behind_data_are_warned_about() {
     silent("irn", 3);
     silent("irn", 6);
     // Nothing is acknowledged, or somewhere else.
-    silent("roce+pfc", 1);
+    silent("roce-baseline+pfc", 1);
     silent("tcp", 1);
 }
 
@@ -133,7 +133,7 @@ fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other(
         plan(text, &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a study may want it").warnings
     };
     let text = extended("");
-    for series in ["roce+pfc+flowlet", "roce+pfc+spray", "roce+pfc+drill"] {
+    for series in ["roce-baseline+pfc+flowlet", "roce-baseline+pfc+spray", "roce-baseline+pfc+drill"] {
         let found = warnings(&text, &format!("irn+pfc+spray,roce+pfc,roce+spray,{series}"), &[]);
         let [warning] = &found[..] else { panic!("one warning: {found:?}") };
         let text_of = format!("transport.recovery.go-back-n.rto: {series} has no timeout");
@@ -145,6 +145,7 @@ fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other(
         // One way leaves no choice.
         assert_eq!(warnings(NO_SWITCH, series, &[]), [""; 0]);
     }
+    assert_eq!(warnings(&text, "roce+pfc+spray", &[]), [""; 0], "it has timeouts, with PFC too");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Trains: packets of one queue pair that a host takes in, or sends, one after another.
 //!
-//! Where data that is expected is not answered (RoCE with PFC), nobody but its receiver has to know that it has come,
+//! Where most data that is expected is not answered (RoCE), nobody but its receiver has to know that it has come,
 //! so it can be taken in before what the host sends meanwhile. What one queue pair sends is then disturbed by little,
 //! and its engine is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
 
@@ -29,11 +29,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         {
             let mut hash = *digest;
             for packet in unread.iter().take_while(is_early) {
-                let (first, before) = self.pool.first(packet.slot);
-                if packet.takes_slow_path() || !incoming.take(first, before) {
+                let (first, nth) = self.pool.first(packet.slot);
+                let at = Instant::from_ps(begin + u64::from(packet.at));
+                if packet.takes_slow_path() || !incoming.take(at, first, nth) {
                     break;
                 }
-                hash = fold(hash, Instant::from_ps(begin + u64::from(packet.at)), self.pool.name(packet.slot));
+                hash = fold(hash, at, self.pool.name(packet.slot));
                 self.pool.release(packet.slot);
             }
             *digest = hash;

@@ -108,7 +108,7 @@ fn with_a_timeout_go_back_n_finishes_whatever_overtakes() {
         };
         (1..=60).map(of_seed).sum()
     };
-    assert!(unfinished(GoBackNConfig::default()) > 0);
+    assert!(unfinished(GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }) > 0);
     assert_eq!(unfinished(GoBackNConfig { rto, acks: Acks::PerPacket, ..GoBackNConfig::default() }), 0);
 }
 

@@ -22,7 +22,7 @@ use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{RdmaEqif, TcpEqif};
 use selvedge_transport::ndp::NdpConfig;
-use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp, lia};
@@ -186,11 +186,18 @@ fn tcp_in_tunnels(config: &mut SimConfig) {
     }
 }
 
+/// Go-back-N that acknowledges the last packet of a message, and others by count and time.
+fn coalesced(config: &mut SimConfig) {
+    let (acks, ack_every) = (Acks::Coalesced, 16);
+    let ack_interval = Setting::Value(Duration::from_us(5));
+    config.transport.recovery = GoBackNConfig { acks, ack_every, ack_interval, ..GoBackNConfig::default() }.into();
+}
+
 /// Go-back-N with DCQCN through tunnels.
 fn roce_in_tunnels(config: &mut SimConfig) {
     eqds(config);
     config.transport.has_rdma_stack = true;
-    config.transport.recovery = GoBackNConfig::default().into();
+    config.transport.recovery = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
     config.transport.congestion = DcqcnConfig::default().into();
     if let Some(eqds) = &mut config.transport.eqds {
         eqds.eqif.rdma = Some(RdmaEqif::default());
@@ -417,6 +424,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("eqds-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, eqds, samples]),
         ("eqds-rts-failures", fat_tree(4), Series::Irn, &[permutation, failures, eqds_rts]),
         ("tcp-eqds-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp_in_tunnels]),
+        ("roce-coalesced", fat_tree(4), Series::Roce, &[poisson, incast, loss, coalesced]),
+        ("roce-coalesced-pfc", fat_tree(6), Series::RocePfc, &[permutation, incast, closed_loop, coalesced, samples]),
         ("roce-dcqcn-eqds", leaf_spine(), Series::Roce, &[permutation, incast, roce_in_tunnels, samples]),
         ("melo-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, melo]),
         ("irn-verbs-loss", fat_tree(4), Series::Irn, &[verbs, loss, samples]),

@@ -7,7 +7,7 @@ use selvedge_sim::workload::Start;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, TcpEqif};
 use selvedge_transport::eqds::{EqdsConfig, Policy};
-use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
@@ -38,7 +38,7 @@ impl Stack {
         let rto = Setting::Value(Duration::from_us(100));
         let eqds = Some(EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() });
         let plain = TransportConfig { eqds, has_rdma_stack: !is_tcp, ..TransportConfig::default() };
-        let roce = GoBackNConfig::default().into();
+        let roce = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
         match self {
             Self::Tcp => TransportConfig { tcp: Some(TcpConfig::default()), ..plain },
             Self::Dctcp => {

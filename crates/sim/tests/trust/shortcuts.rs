@@ -57,9 +57,10 @@ fn scene(seed: u64) -> Scene {
     let hosts = graph.hosts.len() as u64;
     let mut scene = Scene::new(graph, series)
         .buffer(one_of(rng, &[None, Some(12_000), Some(40_000), Some(200_000), Some(1_000_000)]));
-    let acks = one_of(rng, &[Acks::Auto, Acks::None, Acks::PerPacket]);
+    let acks = one_of(rng, &[Acks::Coalesced, Acks::None, Acks::PerPacket]);
+    let ack_every = one_of(rng, &[2, 7, 256]);
     if series.pfc() {
-        scene = scene.roce(|roce| roce.acks = acks);
+        scene = scene.roce(|roce| (roce.acks, roce.ack_every) = (acks, ack_every));
     }
     scene.config.nic.mtu = Bytes::new(one_of(rng, &[256, 1_000, 1_024, 4_096]));
     scene.config.switch.ecn.enabled = one_of(rng, &[Toggle::Off, Toggle::Off, Toggle::On]);

@@ -10,7 +10,7 @@ use selvedge_sim::workload::{
 };
 use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, port_infos, run, run_recorded};
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PacketKind, PortRow, RankRow, RunRecord};
-use selvedge_transport::recovery::go_back_n::GoBackNConfig;
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate};
@@ -34,7 +34,7 @@ impl Series {
     fn recovery(self) -> RecoveryConfig {
         match self {
             Self::Irn | Self::IrnPfc => IrnConfig::default().into(),
-            Self::Roce | Self::RocePfc => GoBackNConfig::default().into(),
+            Self::Roce | Self::RocePfc => GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into(),
         }
     }
 }

@@ -158,8 +158,8 @@ pub struct AckOutcome {
 pub trait Acceptance {
     /// The packet expected next: everything before it has arrived.
     fn expected(&self) -> Seq;
-    /// Takes packet `seq`.
-    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
+    /// Takes packet `seq`; `last` says that it is the last of its message.
+    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, last: bool) -> Answer;
     /// The newest holes, newest first, where NACKs carry them: counted from packet 0.
     fn holes(&self) -> Option<Holes> {
         None
@@ -169,13 +169,13 @@ pub trait Acceptance {
         let _ = chip;
     }
 
-    /// Whether nothing comes back for a packet that is expected.
+    /// For how many of the next packets nothing comes back, if each is expected when it comes.
     #[inline(always)]
-    fn takes_unanswered(&self) -> bool {
-        false
+    fn unanswered(&self) -> Unanswered {
+        Unanswered::NONE
     }
     /// The next packets have come, so many, each when it was expected, where [nothing comes
-    /// back](Acceptance::takes_unanswered) for them.
+    /// back](Acceptance::unanswered) for them.
     #[inline(always)]
     fn take_unanswered(&mut self, packets: u64) {
         debug_assert_eq!(packets, 0, "something comes back");
@@ -187,11 +187,27 @@ pub trait Acceptance {
         let Some(seq) = data.psn.near(self.expected(), first) else {
             return Reply { verdict: Verdict::Invalid, ack: None };
         };
-        let Answer { verdict, ack } = self.on_data(cx, chip, seq);
+        let Answer { verdict, ack } = self.on_data(cx, chip, seq, data.last);
         let expected = self.expected().to_psn(first);
         let ack = ack.map(|kind| Ack { kind, ecn_echo: marked, expected, sack: data.psn, msn: 0 });
         Reply { verdict, ack }
     }
+}
+
+/// Packets that a receiver takes without an answer, if they come in order and none is the last of its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unanswered {
+    /// At most so many, from the one that is expected on.
+    pub packets: u64,
+    /// Only those that come before this.
+    pub before: Instant,
+}
+
+impl Unanswered {
+    /// Every packet is answered.
+    pub const NONE: Self = Self { packets: 0, before: Instant::ZERO };
+    /// No packet is answered.
+    pub const ALL: Self = Self { packets: u64::MAX, before: Instant::NEVER };
 }
 
 /// What the receiver makes of one packet.
@@ -218,6 +234,10 @@ pub trait Scheme {
     fn check(&self) -> Result<(), SettingError>;
     /// Whether data packets are acknowledged. Without it a sender never knows that it is done.
     fn acknowledges(&self) -> bool;
+    /// Whether each data packet is acknowledged, rather than some or none.
+    fn acknowledges_each(&self) -> bool {
+        self.acknowledges()
+    }
     /// Bytes of headers on each data packet that the scheme adds to RoCE's.
     fn extra_header(&self) -> Bytes;
     /// What its state costs on a NIC, by its resolved settings.
@@ -241,6 +261,7 @@ registry! {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
         fn acknowledges(&self) -> bool;
+        fn acknowledges_each(&self) -> bool;
         fn extra_header(&self) -> Bytes;
         fn footprint(&self) -> Footprint;
         fn on_chip(&self) -> OnChip;
@@ -274,10 +295,10 @@ registry! {
     /// Any loss recovery, receiver's half.
     run AnyAcceptance: Acceptance = Recv {
         fn expected(&self) -> Seq;
-        fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer;
+        fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, last: bool) -> Answer;
         fn holes(&self) -> Option<Holes>;
         fn release(&mut self, chip: &mut OnChip);
-        fn takes_unanswered(&self) -> bool;
+        fn unanswered(&self) -> Unanswered;
         fn take_unanswered(&mut self, packets: u64);
         fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply;
     }

@@ -22,6 +22,8 @@ pub(in crate::verbs) fn go_back_n(terms: &Terms) -> GoBackNConfig {
         rto_low: Setting::Off,
         rto_low_packets: 0,
         acks: Acks::PerPacket,
+        ack_every: 1,
+        ack_interval: Setting::Off,
         nack: Nacks::OncePerGap,
         bdp_cap: Setting::Value(terms.init.window.max(1)),
     }

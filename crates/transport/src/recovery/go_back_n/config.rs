@@ -15,8 +15,10 @@ use crate::recovery::timer::rto_low;
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct GoBackNConfig {
-    /// The retransmission timeout. Default: "auto", which is RTO_high (the maximum round-trip time
-    /// with one congested link) without PFC, and off with it (IRN, section 4.1).
+    /// The retransmission timeout. Default: "auto", which is RTO_high (the maximum round-trip time with one congested
+    /// link; IRN, section 4.1) without PFC; with PFC, where pauses of any length delay acknowledgements, 67.1 ms or
+    /// RTO_high if that is longer (InfiniBand's timeout code 14, which perftest and many applications ask for). Off
+    /// where nothing is acknowledged, and with PFC where there is a rto-low.
     pub rto: Setting<Duration>,
     /// A shorter timeout when few packets are in flight, as IRN's RTO_low: "IRN with go-back-N"
     /// keeps it (IRN, section 4.3). Default: "off": RoCE has one timeout. "auto": as IRN's, 100us, or rto where that
@@ -24,9 +26,16 @@ pub struct GoBackNConfig {
     pub rto_low: Setting<Duration>,
     /// N: rto-low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
-    /// Whether data packets are acknowledged. Default: "auto", which is none with PFC (the paper's
-    /// baseline, section 5.2) unless congestion control needs them, and per-packet without.
+    /// Which data packets are acknowledged. Default: "auto", which is coalesced, or per-packet where congestion control
+    /// or bdp-cap needs that.
     pub acks: Acks,
+    /// With coalesced acknowledgements: the last packet of a message is acknowledged, and any other once so many have
+    /// come since the last acknowledgement. Default: 256; 1 to 65,535. NICs do not say; Linux and UCX let ConnectX ask for
+    /// an acknowledgement every 2^8 packets (`log_ack_req_freq`).
+    pub ack_every: u16,
+    /// With coalesced acknowledgements: also once so much time has passed since the last one, so that timeouts see
+    /// progress of slow flows. Default: "auto", the round-trip time of the longest empty path. "off": only ack-every.
+    pub ack_interval: Setting<Duration>,
     /// How often a gap is reported. Default: once-per-gap.
     pub nack: Nacks,
     /// Packets a flow may have in flight. Default: "off": RoCE has no BDP-FC. "auto": the
@@ -41,27 +50,37 @@ impl Default for GoBackNConfig {
             rto_low: Setting::Off,
             rto_low_packets: 3,
             acks: Acks::Auto,
+            ack_every: 256,
+            ack_interval: Setting::Auto,
             nack: Nacks::OncePerGap,
             bdp_cap: Setting::Off,
         }
     }
 }
 
-/// Whether data packets are acknowledged.
+/// Which data packets are acknowledged. Whatever is chosen, a duplicate is acknowledged unless nothing is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Acks {
-    /// As the scheme's paper has it: none with PFC, per packet without; per packet, too, for congestion
-    /// control that lives by acknowledgements.
+    /// Coalesced, as RoCE NICs do; per packet for congestion control that lives by acknowledgements, or with a cap on
+    /// packets in flight.
     #[default]
     Auto,
-    /// Each one.
+    /// Each packet.
     PerPacket,
+    /// The last packet of each message, and others from time to time: see `ack-every` and `ack-interval`.
+    Coalesced,
+    /// None with PFC, each packet without (the baseline of the IRN paper, sections 4.1 and 5.2); each packet, too, for
+    /// congestion control that lives by acknowledgements.
+    WithoutPfc,
     /// None: only gaps are reported. A lost tail, or a lost NACK behind which nothing follows, is
     /// then lost for good, so this wants a fabric that drops nothing.
     None,
 }
+
+/// The least timeout with PFC: 4.096 us times 2 to the 14th (InfiniBand, volume 1, 9.7.6.1.3).
+const RTO_WITH_PFC: Duration = Duration::from_ns(4_096 << 14);
 
 /// How often a gap is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -84,17 +103,27 @@ pub enum Nacks {
 
 impl Scheme for GoBackNConfig {
     fn resolve(&mut self, fabric: &Fabric) {
+        self.acks = match self.acks {
+            Acks::Auto if !fabric.acks && self.bdp_cap == Setting::Off => Acks::Coalesced,
+            Acks::WithoutPfc if fabric.pfc && !fabric.acks => Acks::None,
+            Acks::Auto | Acks::WithoutPfc => Acks::PerPacket,
+            chosen => chosen,
+        };
+        resolve(&mut self.ack_interval, || Some(fabric.base_rtt));
         // No shorter than what shortens it.
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
-        resolve(&mut self.rto, || (!fabric.pfc).then_some(fabric.congested_rtt.max(low)));
+        let least = if fabric.pfc { RTO_WITH_PFC.max(low) } else { low };
+        // IRN with go-back-N keeps IRN's timeouts, which it has without PFC only.
+        let has_timeouts = self.acks != Acks::None && !(fabric.pfc && self.rto_low != Setting::Off);
+        resolve(&mut self.rto, || has_timeouts.then_some(fabric.congested_rtt.max(least)));
         let high = self.rto.resolve(|| None);
         resolve(&mut self.rto_low, || high.map(|high| rto_low(fabric, high)));
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
-        if self.acks == Acks::Auto {
-            self.acks = if fabric.pfc && !fabric.acks { Acks::None } else { Acks::PerPacket };
-        }
     }
     fn check(&self) -> Result<(), SettingError> {
+        if self.ack_every == 0 {
+            return Err(SettingError::new("ack-every", "an acknowledgement every 0 packets is none; give 1 or more"));
+        }
         if let Setting::Value(rto) = self.rto {
             check_timeout("rto", rto)?;
             if self.acks == Acks::None {
@@ -128,6 +157,14 @@ impl Scheme for GoBackNConfig {
                     "without acknowledgements a cap stops every flow; set it to \"off\", or acks to \"per-packet\"",
                 ));
             }
+            if self.acks == Acks::Coalesced && u32::from(self.ack_every) > cap {
+                let every = self.ack_every;
+                let message = alloc::format!(
+                    "one acknowledgement every {every} packets comes too late for a cap of {cap} (bdp-cap): the flow stops \
+                     before; give at most {cap}, or set acks to \"per-packet\""
+                );
+                return Err(SettingError::new("ack-every", message));
+            }
         }
         Ok(())
     }
@@ -136,6 +173,9 @@ impl Scheme for GoBackNConfig {
     }
     fn acknowledges(&self) -> bool {
         self.acks != Acks::None
+    }
+    fn acknowledges_each(&self) -> bool {
+        self.acks == Acks::PerPacket
     }
     fn extra_header(&self) -> Bytes {
         Bytes::ZERO

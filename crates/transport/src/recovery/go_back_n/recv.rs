@@ -5,8 +5,9 @@ use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
 use super::{Acks, GoBackNConfig, Nacks};
+use crate::fabric::resolved;
 use crate::on_chip::OnChip;
-use crate::recovery::{Acceptance, Answer};
+use crate::recovery::{Acceptance, Answer, Unanswered};
 use crate::role::{Cx, Verdict};
 
 /// The responder: takes packets in order and reports gaps.
@@ -19,7 +20,14 @@ pub struct Recv {
     nack_interval: Duration,
     /// One NACK silences other gaps, too.
     paced: bool,
-    acks: bool,
+    /// A packet in order is acknowledged when so many have come since the last acknowledgement: 1 for each, 0 for none.
+    every: u16,
+    /// Packets in order since the last acknowledgement.
+    unacknowledged: u16,
+    /// A packet in order is also acknowledged so long after the last acknowledgement, or the first packet.
+    interval: Duration,
+    /// When that is; [`Instant::ZERO`] before the first packet.
+    ack_due: Instant,
 }
 
 impl Recv {
@@ -28,7 +36,17 @@ impl Recv {
     /// # Panics
     /// When the settings still say "auto".
     pub fn new(config: &GoBackNConfig) -> Self {
-        assert!(config.acks != Acks::Auto, "acks still says \"auto\": resolve the configuration first");
+        let (every, interval) = match config.acks {
+            Acks::Auto | Acks::WithoutPfc => {
+                panic!("acks still says {:?}: resolve the configuration first", config.acks)
+            }
+            Acks::None => (0, Duration::MAX),
+            Acks::PerPacket => (1, Duration::MAX),
+            Acks::Coalesced => {
+                let interval = resolved(config.ack_interval, "ack-interval").unwrap_or(Duration::MAX);
+                (config.ack_every, interval)
+            }
+        };
         let nack_interval = match config.nack {
             Nacks::OncePerGap => Duration::MAX,
             Nacks::EveryPacket => Duration::ZERO,
@@ -39,7 +57,10 @@ impl Recv {
             silent_until: Instant::ZERO,
             nack_interval,
             paced: matches!(config.nack, Nacks::Paced(_)),
-            acks: config.acks == Acks::PerPacket,
+            every,
+            unacknowledged: 0,
+            interval,
+            ack_due: Instant::ZERO,
         }
     }
     /// The next `packets` will not come: an answer takes their places (InfiniBand's Reads, of which the request stands
@@ -47,16 +68,32 @@ impl Recv {
     pub fn skip(&mut self, packets: u64) {
         self.expected += packets;
     }
-    #[inline]
-    fn ack(&self) -> Option<AckKind> {
-        self.acks.then_some(AckKind::Ack)
-    }
     /// The packets that were expected have come.
     #[inline(always)]
     fn advance(&mut self, packets: u64) {
         self.expected += packets;
         if !self.paced {
             self.silent_until = Instant::ZERO;
+        }
+    }
+    /// Whether the packet that has just been taken in order is acknowledged.
+    #[inline(always)]
+    fn acknowledges(&mut self, now: Instant, last: bool) -> bool {
+        if self.every <= 1 {
+            return self.every == 1;
+        }
+        self.unacknowledged += 1;
+        if self.ack_due == Instant::ZERO {
+            self.ack_due = now.saturating_add(self.interval);
+        }
+        last || self.unacknowledged >= self.every || now >= self.ack_due
+    }
+    /// An acknowledgement is sent, or a NACK, which acknowledges all that came before.
+    #[inline(always)]
+    fn on_answer(&mut self, now: Instant) {
+        if self.every > 1 {
+            self.unacknowledged = 0;
+            self.ack_due = now.saturating_add(self.interval);
         }
     }
 }
@@ -68,32 +105,44 @@ impl Acceptance for Recv {
     }
 
     #[inline(always)]
-    fn takes_unanswered(&self) -> bool {
-        !self.acks
+    fn unanswered(&self) -> Unanswered {
+        match self.every {
+            0 => Unanswered::ALL,
+            // The first packet of all begins the time until the first acknowledgement.
+            _ if self.ack_due == Instant::ZERO => Unanswered::NONE,
+            every => Unanswered { packets: u64::from(every - 1 - self.unacknowledged), before: self.ack_due },
+        }
     }
 
     #[inline(always)]
     fn take_unanswered(&mut self, packets: u64) {
         if packets > 0 {
             self.advance(packets);
+            if self.every > 1 {
+                self.unacknowledged += packets as u16;
+            }
         }
     }
 
     #[inline]
-    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
-        if seq == self.expected {
+    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq, last: bool) -> Answer {
+        let (verdict, ack) = if seq == self.expected {
             self.advance(1);
-            return Answer::new(Verdict::Accepted(seq), self.ack());
-        }
-        if seq < self.expected {
+            (Verdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))
+        } else if seq < self.expected {
             // The requester did not hear that it had arrived: say so again.
-            return Answer::new(Verdict::Duplicate, self.ack());
+            (Verdict::Duplicate, (self.every > 0).then_some(AckKind::Ack))
+        } else {
+            cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
+            let nack = cx.now >= self.silent_until;
+            if nack {
+                self.silent_until = cx.now.saturating_add(self.nack_interval);
+            }
+            (Verdict::Refused, nack.then_some(AckKind::Nack))
+        };
+        if ack.is_some() {
+            self.on_answer(cx.now);
         }
-        cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
-        let nack = cx.now >= self.silent_until;
-        if nack {
-            self.silent_until = cx.now.saturating_add(self.nack_interval);
-        }
-        Answer::new(Verdict::Refused, nack.then_some(AckKind::Nack))
+        Answer::new(verdict, ack)
     }
 }

@@ -1,9 +1,13 @@
-use selvedge_units::{Duration, Setting};
+use selvedge_units::{Duration, Instant, Seq, Setting};
+use selvedge_wire::AckKind;
 
-use super::{Acks, GoBackNConfig, Nacks};
+use super::{Acks, GoBackNConfig, Nacks, Recv};
 use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Supply, Waits, Wake};
 use crate::dialogue::{Answer, receiver, sender, with};
-use crate::recovery::Scheme;
+use crate::fabric::Fabric;
+use crate::on_chip::OnChip;
+use crate::recovery::{Acceptance, Scheme};
+use crate::role::Cx;
 
 /// RoCE without PFC.
 const LOSSY: GoBackNConfig = GoBackNConfig {
@@ -11,10 +15,12 @@ const LOSSY: GoBackNConfig = GoBackNConfig {
     rto_low: Setting::Off,
     rto_low_packets: 3,
     acks: Acks::PerPacket,
+    ack_every: 256,
+    ack_interval: Setting::Off,
     nack: Nacks::OncePerGap,
     bdp_cap: Setting::Off,
 };
-/// RoCE with PFC: no timeouts, no acknowledgements.
+/// No timeouts, no acknowledgements, as IRN's paper has RoCE with PFC.
 const LOSSLESS: GoBackNConfig = GoBackNConfig { rto: Setting::Off, acks: Acks::None, ..LOSSY };
 
 #[test]
@@ -178,9 +184,97 @@ fn without_acknowledgements_only_gaps_are_answered() {
 }
 
 #[test]
+fn coalesced_acknowledgements_come_by_count_and_by_time() {
+    let config = GoBackNConfig {
+        acks: Acks::Coalesced,
+        ack_every: 3,
+        ack_interval: Setting::Value(Duration::from_us(10)),
+        ..LOSSY
+    };
+    receiver(
+        config,
+        &[
+            (0, 0, Answer::Silence("accepted")),
+            (1, 1, Answer::Silence("accepted")),
+            // The third since the beginning.
+            (2, 2, Answer::Ack("accepted", 3)),
+            (3, 3, Answer::Silence("accepted")),
+            // 10 us after the last acknowledgement.
+            (12, 4, Answer::Ack("accepted", 5)),
+            (13, 5, Answer::Silence("accepted")),
+            (14, 2, Answer::Ack("duplicate", 6)),
+            (15, 6, Answer::Silence("accepted")),
+            (16, 7, Answer::Silence("accepted")),
+            // A NACK acknowledges what came before.
+            (17, 9, Answer::Nack("refused", 8)),
+            (18, 8, Answer::Silence("accepted")),
+            (19, 9, Answer::Silence("accepted")),
+            (20, 10, Answer::Ack("accepted", 11)),
+        ],
+    );
+}
+
+#[test]
+fn the_last_packet_of_a_message_is_acknowledged_at_once() {
+    let config = GoBackNConfig { acks: Acks::Coalesced, ..LOSSY };
+    let mut responder = Recv::new(&config);
+    let mut answer =
+        |seq, last| responder.on_data(&mut Cx::at(Instant::ZERO), &mut OnChip::default(), Seq::new(seq), last).ack;
+    assert_eq!([answer(0, false), answer(1, true), answer(2, false)], [None, Some(AckKind::Ack), None]);
+}
+
+#[test]
+fn what_is_taken_unanswered_is_what_would_have_been_answered_by_nothing() {
+    let config = GoBackNConfig {
+        acks: Acks::Coalesced,
+        ack_every: 5,
+        ack_interval: Setting::Value(Duration::from_us(10)),
+        ..LOSSY
+    };
+    let at = |us| Cx::at(Instant::ZERO + Duration::from_us(us));
+    let mut one_by_one = Recv::new(&config);
+    let mut in_a_row = one_by_one.clone();
+    for (us, seq) in (0..200).map(|n| (n * n / 20, n)) {
+        let limits = in_a_row.unanswered();
+        let silent = one_by_one.on_data(&mut at(us), &mut OnChip::default(), Seq::new(seq), false).ack.is_none();
+        if limits.packets > 0 && at(us).now < limits.before {
+            assert!(silent, "packet {seq}");
+            in_a_row.take_unanswered(1);
+        } else {
+            let ack = in_a_row.on_data(&mut at(us), &mut OnChip::default(), Seq::new(seq), false).ack;
+            assert!(ack.is_none() == silent && (!silent || seq == 0), "packet {seq}");
+        }
+    }
+}
+
+#[test]
+fn what_is_acknowledged_and_when_to_give_up_depend_on_pfc_and_congestion_control() {
+    let resolved = |acks, pfc, needs_acks| {
+        let mut config = GoBackNConfig { acks, ..GoBackNConfig::default() };
+        config.resolve(&Fabric { pfc, acks: needs_acks, ..Fabric::IRN_PAPER });
+        config.check().expect("settings that work");
+        (config.acks, config.rto.resolve(|| None).map(|rto| rto.as_us_f64()))
+    };
+    let (high, code_14) = (Some(320.0), Some(67_108.864));
+    assert_eq!(resolved(Acks::Auto, false, false), (Acks::Coalesced, high));
+    assert_eq!(resolved(Acks::Auto, true, false), (Acks::Coalesced, code_14));
+    assert_eq!(resolved(Acks::Auto, true, true), (Acks::PerPacket, code_14));
+    let mut capped = GoBackNConfig { bdp_cap: Setting::Auto, ..GoBackNConfig::default() };
+    capped.resolve(&Fabric::IRN_PAPER);
+    assert_eq!(capped.acks, Acks::PerPacket, "whoever may send little needs to hear of each packet");
+    assert_eq!(resolved(Acks::WithoutPfc, false, false), (Acks::PerPacket, high));
+    assert_eq!(resolved(Acks::WithoutPfc, true, false), (Acks::None, None));
+    assert_eq!(resolved(Acks::WithoutPfc, true, true), (Acks::PerPacket, code_14));
+}
+
+#[test]
 fn settings_that_cannot_work_are_refused() {
     let timed = GoBackNConfig { rto: LOSSY.rto, ..LOSSLESS };
     assert_eq!(timed.check().expect_err("would time out for ever").key, "rto");
+    let late = GoBackNConfig { acks: Acks::Coalesced, bdp_cap: Setting::Value(100), ..LOSSY };
+    assert_eq!(late.check().expect_err("would stop before each acknowledgement").key, "ack-every");
+    assert_eq!(GoBackNConfig { ack_every: 100, ..late }.check(), Ok(()));
+    assert_eq!(GoBackNConfig { ack_every: 0, ..LOSSY }.check().expect_err("never").key, "ack-every");
     let capped = GoBackNConfig { bdp_cap: Setting::Value(100), ..LOSSLESS };
     assert_eq!(capped.check().expect_err("would stop for ever").key, "bdp-cap");
     let hasty = GoBackNConfig { rto: Setting::Value(Duration::ZERO), ..LOSSY };

@@ -61,7 +61,7 @@ impl Acceptance for Recv {
     }
 
     #[inline(always)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) -> Answer {
+    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq, _: bool) -> Answer {
         // In order, and nothing waits: most packets touch no more than this.
         if seq == self.expected && self.end <= seq {
             self.expected += 1;

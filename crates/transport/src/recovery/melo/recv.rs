@@ -131,7 +131,7 @@ impl Acceptance for Recv {
 
     // Not inlined, so that the other schemes' share of `AnyAcceptance` still is.
     #[inline(never)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
+    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, _: bool) -> Answer {
         if chip.receivers.is_limited() { self.on_data_swapping(cx, chip, seq) } else { self.take(cx, chip, seq) }
     }
 
