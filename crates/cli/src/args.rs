@@ -132,6 +132,15 @@ pub(crate) struct RunArgs {
     pub(crate) real: bool,
     #[command(flatten)]
     pub(crate) tracing: TraceArgs,
+    /// Add no controls: series that nobody has asked for, which differ from one that somebody has in PFC alone
+    ///
+    /// A study that compares series with PFC and series without is given the controls that it lacks, if they are cheap:
+    /// without them, what else the series differ in looks like PFC.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) no_controls: bool,
+    /// Add seeds until the verdict is decided, up to N in all
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "50", conflicts_with = "resume", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) until_decided: Option<u16>,
     /// Print summary.json to standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,

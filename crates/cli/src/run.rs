@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf, absolute};
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan, World};
 use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, Worlds, free_name};
-use selvedge_units::words::plural;
+use selvedge_units::words::{all_of, plural};
 
 use crate::args::{Input, RunArgs, RunOptions, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
@@ -43,6 +43,14 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, options: &RunOptions)
         say(&format!("{}: {}", plan.title, plan.in_one_line()));
         let (seeds, threads) = (plural(seeds as u64, "seed"), plural(threads as u64, "thread"));
         say(&format!("{series} series x {seeds} on {threads}, to {}", folder.target().display()));
+        let added: Vec<&str> =
+            plan.series.iter().filter(|series| series.is_added).map(|series| &*series.name).collect();
+        if !added.is_empty() {
+            say(&format!(
+                "controls added, to tell what PFC does from what else differs: {} (--no-controls leaves them out)",
+                all_of(&added)
+            ));
+        }
         let large = folder.tracing().warning(plan);
         plan.warnings.iter().chain(&large).for_each(|warning| say(&format!("warning: {warning}")));
     }
@@ -71,7 +79,13 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, options: &RunOptions)
 
 /// The plan of what the arguments name.
 pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
+    plan_with(input, false)
+}
+
+/// The same; with `controls`, those that are missing and cheap are added.
+fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
     let changes = Changes {
+        controls,
         sets: input.sets.clone(),
         series: input.series.clone(),
         seeds: input.seeds.clone(),
@@ -108,7 +122,7 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
 }
 
 fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
-    let mut plan = plan_of(&args.input)?;
+    let mut plan = plan_with(&args.input, !args.no_controls && !args.real)?;
     if args.real {
         plan = plan.in_world(World::Real);
         real::check(&plan)?;
@@ -117,7 +131,8 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
     tracing.check_apart(&target)?;
-    let marker = Marker { tracing, ..Marker::new(&plan, VERSION, &command_line()) };
+    let until_decided = args.until_decided.map(usize::from);
+    let marker = Marker { tracing, until_decided, ..Marker::new(&plan, VERSION, &command_line()) };
     let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
     Ok((plan, folder))
 }

@@ -40,7 +40,12 @@ pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummar
         verdict: Verdict::default(),
     };
     if summary.ignores_seeds() {
-        let same = "Every seed gave the same run: nothing in this scenario is random; one seed says as much.";
+        let same = match summary.run.deterministic {
+            true => {
+                "Nothing in this scenario is random: a second seed gave the same runs, so that each series is shown once."
+            }
+            false => "Every seed gave the same run: nothing in this scenario is random; one seed says as much.",
+        };
         summary.warnings.insert(0, same.into());
     }
     summary.verdict = verdict(&summary);
@@ -110,6 +115,7 @@ fn summarise_run(study: &StudyInfo, points: &[&PointSummary]) -> RunSummary {
         wall_s: study.wall_s,
         threads: study.threads,
         version: study.version.clone(),
+        deterministic: study.deterministic,
         points: points
             .iter()
             .map(|point| PointRun {

@@ -29,6 +29,8 @@ pub struct StudyInfo {
     pub version: String,
     /// Wall time of the whole study, seconds.
     pub wall_s: f64,
+    /// Whether another seed gives the same runs, so that there is one only.
+    pub deterministic: bool,
 }
 
 /// A study, summarised: the contents of `summary.json`.
@@ -181,6 +183,9 @@ pub struct RunSummary {
     pub threads: usize,
     /// Version of the program.
     pub version: String,
+    /// Whether a second seed gave the same runs, so that one seed is all that is shown.
+    #[serde(default)]
+    pub deterministic: bool,
     /// Each run.
     pub points: Vec<PointRun>,
 }
@@ -290,11 +295,14 @@ impl Summary {
         Row { name, metric, title }
     }
 
-    /// Whether each series' runs are the same whatever the seed, of which there are several.
+    /// Whether each series' runs are the same whatever the seed.
     pub(crate) fn ignores_seeds(&self) -> bool {
+        if self.run.deterministic {
+            return true;
+        }
         let is_one = |series: &SeriesSummary| {
             let mut runs = self.run.points.iter().filter(|point| point.series == series.name);
-            let first = runs.clone().next().map(|point| &point.fingerprint);
+            let first = runs.clone().next().map(|point| &point.fingerprint).filter(|_| runs.clone().count() > 1);
             // Runs in the real world have none.
             first.is_some_and(|first| {
                 first.bytes().any(|digit| digit != b'0') && runs.all(|run| run.fingerprint == *first)

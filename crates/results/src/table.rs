@@ -187,7 +187,7 @@ impl Style {
     fn answer(&self, answer: Answer, text: &str) -> String {
         match answer {
             Answer::No | Answer::Yes => self.paint("1;36", text),
-            Answer::Depends | Answer::Undecided | Answer::NotAsked => self.paint("1;33", text),
+            Answer::Depends | Answer::Undecided | Answer::NotPut | Answer::NotAsked => self.paint("1;33", text),
         }
     }
     fn paint(&self, code: &str, text: &str) -> String {

@@ -45,6 +45,15 @@ pub struct SeriesTraits {
     pub recovery: String,
     /// Congestion control, by its registry name; "none" for none.
     pub congestion: String,
+    /// Which data packets RDMA's loss recovery acknowledges: "per-packet", "coalesced", "none"; empty for other
+    /// transports.
+    #[serde(default)]
+    pub acks: String,
+    /// Its control: the name, among the series of its case, of the one that is the same with PFC switched, or what that
+    /// would be called if the study had it. None where it cannot be had, or where no series of the case has the other
+    /// side of PFC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
     /// Its workloads with groups, in the scenario's order: each repetition is one thing to wait for.
     #[serde(default)]
     pub groups: Vec<GroupTraits>,

@@ -1,6 +1,7 @@
 //! A scenario once it is checked: what runs, and what came of every "auto".
 
 mod builder;
+mod controls;
 mod network;
 mod paths;
 
@@ -69,6 +70,11 @@ pub struct PlannedSeries {
     pub is_endless: bool,
     /// Where it runs.
     pub world: World,
+    /// Where some series of its case have PFC and some have not: the name of the one that is the same with PFC switched,
+    /// or what that would be called; `None` where it cannot be had.
+    pub control: Option<String>,
+    /// Whether nobody has asked for it: a control of another series.
+    pub is_added: bool,
     library: FileLibrary,
 }
 
@@ -115,6 +121,9 @@ pub struct Changes {
     pub seeds: Option<Seeds>,
     /// Whether to apply the file's `[smoke]`, as `check --smoke` does.
     pub smoke: bool,
+    /// Whether to add controls where they are missing and cheap: the same series with PFC switched. Without them a study
+    /// may compare schemes that differ in more than PFC.
+    pub controls: bool,
 }
 
 impl Plan {
@@ -184,7 +193,7 @@ impl Plan {
     ) -> Result<Self, ScenarioError> {
         let draft = Draft::read(document, changes)?;
         let variants = draft.variants(changes.series.as_deref())?;
-        Builder::new(&draft, library).plan(variants)
+        Builder::new(&draft, library).plan(variants, changes.controls)
     }
 
     /// All runs, series by series.

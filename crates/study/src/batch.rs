@@ -90,7 +90,7 @@ impl Batch<'_> {
             Ok(())
         };
         let pool = Pool { worlds: self.worlds, watch: self.watch };
-        pool.run(&jobs, queue, self.threads, 0.0, &keep)?;
+        pool.run(&jobs, queue, self.threads, 0.0..1.0, &keep)?;
         let finished = lock(&done).iter().flatten().count();
         Ok(Ended { done: finished, runs: jobs.len(), points: of_plan.iter().map(Vec::len).sum() })
     }
@@ -113,7 +113,7 @@ impl Batch<'_> {
                 done[run].clone().map(|summary| PointSummary { series, ..summary })
             })
             .collect();
-        let summary = summary_of(own, &points?, self.threads, self.version, (self.elapsed)());
+        let summary = summary_of(own, &points?, self.threads, self.version, (self.elapsed)(), false);
         let shared = runs.iter().filter(|&&run| first[run].0 != plan).count();
         Some(Completed { plan, summary, shared })
     }

@@ -56,6 +56,9 @@ pub struct Marker {
     /// [`Plan::ends_as_built_in`].
     #[serde(default)]
     pub ends_as_built_in: bool,
+    /// Seeds are added until the verdict is decided, up to so many in all.
+    #[serde(default)]
+    pub until_decided: Option<usize>,
     /// Seconds that were spent on it so far, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
@@ -73,6 +76,7 @@ impl Marker {
             tracing: Tracing::default(),
             warnings: plan.warnings.clone(),
             ends_as_built_in: plan.ends_as_built_in,
+            until_decided: None,
             wall_s: 0.0,
         }
     }
@@ -200,6 +204,11 @@ impl ResultsFolder {
     /// See [`Marker::ends_as_built_in`].
     pub fn ends_as_built_in(&self) -> bool {
         self.marker.ends_as_built_in
+    }
+
+    /// See [`Marker::until_decided`].
+    pub fn until_decided(&self) -> Option<usize> {
+        self.marker.until_decided
     }
 
     /// What is traced.

@@ -1,5 +1,6 @@
 //! Points on threads.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -57,21 +58,21 @@ pub(crate) type OnComplete<'a> = dyn Fn(usize, PointSummary) -> Result<(), Study
 
 impl Pool<'_> {
     /// Runs `jobs` on `threads` threads in the order of `queue`. With fewer jobs than threads, each
-    /// run gets several. Stops early when somebody asks for it or a run fails. `before` is how much
-    /// of the whole was done already, 0 to 1.
+    /// run gets several. Stops early when somebody asks for it or a run fails. `part` is which
+    /// part of the whole these are, from 0 to 1.
     pub(crate) fn run(
         &self,
         jobs: &[Job<'_>],
         queue: Queue,
         threads: usize,
-        before: f64,
+        part: Range<f64>,
         complete: &OnComplete<'_>,
     ) -> Result<(), StudyError> {
         let workers = threads.min(jobs.len()).max(1);
         let queue = Mutex::new(queue);
         let failure = Mutex::new(None);
         let failed = AtomicBool::new(false);
-        let meter = Meter::new(jobs.iter().map(Job::weight).sum(), before);
+        let meter = Meter::new(jobs.iter().map(Job::weight).sum(), part);
         let worker = |index: usize| {
             let share = threads / workers + usize::from(index < threads % workers);
             while !failed.load(Ordering::Relaxed) && !self.watch.interrupted() {
@@ -188,8 +189,8 @@ impl Observer for PointObserver<'_> {
 struct Meter {
     /// Weight of all jobs.
     weight: f64,
-    /// The share that was done before.
-    before: f64,
+    /// Which part of the whole they are, from 0 to 1.
+    part: Range<f64>,
     /// In parts of [`WHOLE`].
     done: AtomicU64,
 }
@@ -198,8 +199,8 @@ struct Meter {
 const WHOLE: f64 = 1e12;
 
 impl Meter {
-    fn new(weight: f64, before: f64) -> Self {
-        Self { weight, before, done: AtomicU64::new(0) }
+    fn new(weight: f64, part: Range<f64>) -> Self {
+        Self { weight, part, done: AtomicU64::new(0) }
     }
     /// Adds this part of a job of this weight; the share of the whole that is done now.
     fn add(&self, weight: f64, part: f64) -> f64 {
@@ -207,7 +208,7 @@ impl Meter {
         let done = (self.done.fetch_add(added, Ordering::Relaxed) + added) as f64 / WHOLE;
         // What rounding down has lost is no work that is left.
         let done = (done * 1e6).round() / 1e6;
-        self.before + done * (1.0 - self.before)
+        self.part.start + done * (self.part.end - self.part.start)
     }
 }
 

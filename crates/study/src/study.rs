@@ -1,5 +1,7 @@
 //! One study, from its plan to its report.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use selvedge_results::{
@@ -9,6 +11,7 @@ use selvedge_results::{
 use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario};
 use selvedge_sim::workload::WorkloadSummary;
 
+use crate::folder::SCENARIO;
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
 use crate::{ResultsFolder, StudyError, fct};
@@ -62,16 +65,48 @@ pub enum Outcome {
 }
 
 impl Study<'_> {
-    /// Runs the points that are not complete yet, and finishes the results folder.
+    /// Runs the points that are not complete yet, and finishes the results folder. Where a second seed gives the same runs
+    /// as the first, nothing in the study is random: the others are left out. Where the folder asks for it, seeds are
+    /// added until the verdict is decided.
     ///
     /// # Errors
     /// A point that the simulator refuses, or files that cannot be written or read.
     pub fn run(&self) -> Result<Outcome, StudyError> {
-        let mut complete: Vec<(Point, PointSummary)> = Vec::new();
+        let asked = &self.plan.seeds;
+        let mut plan = self.plan.clone();
+        let mut done = Done::new();
+        let probes = asked.len().min(2);
+        for seeds in [probes, asked.len()] {
+            plan.seeds = asked[..seeds].to_vec();
+            let until = seeds as f64 / asked.len() as f64;
+            if !self.complete(&plan, &mut done, until)? {
+                return self.interrupted(&done);
+            }
+            if seeds == probes && ignores_seeds(&plan, &done) {
+                plan.seeds.truncate(1);
+                return self.finish(&plan, &done, true).map(|summary| Outcome::Complete(Box::new(summary)));
+            }
+        }
+        let most = self.folder.until_decided().unwrap_or(0);
+        while plan.seeds.len() < most && self.summary(&plan, &done, false).verdict.needs_seeds {
+            let next = plan.seeds.iter().max().map_or(1, |last| last.saturating_add(1));
+            let more = (plan.seeds.len() / 2).clamp(1, most - plan.seeds.len()) as u64;
+            self.watch.on_notice(&format!("not decided with {} seeds: {more} more", plan.seeds.len()));
+            plan.seeds.extend(next..next.saturating_add(more));
+            if !self.complete(&plan, &mut done, 1.0)? {
+                return self.interrupted(&done);
+            }
+        }
+        self.finish(&plan, &done, false).map(|summary| Outcome::Complete(Box::new(summary)))
+    }
+
+    /// Takes in the complete points of `plan` and runs the others, at the end of which this part of the study is done.
+    /// Returns whether all are complete now.
+    fn complete(&self, plan: &Plan, done: &mut Done, until: f64) -> Result<bool, StudyError> {
         let mut todo = Vec::new();
-        for point in self.plan.points() {
-            match self.folder.finished(self.plan, point) {
-                Ok(Some(summary)) => complete.push((point, summary)),
+        for point in plan.points().filter(|point| !done.contains_key(point)).collect::<Vec<_>>() {
+            match self.folder.finished(plan, point) {
+                Ok(Some(summary)) => drop(done.insert(point, summary)),
                 Ok(None) => todo.push(point),
                 Err(damage) => {
                     self.watch.on_notice(&damage);
@@ -79,22 +114,25 @@ impl Study<'_> {
                 }
             }
         }
-        let of = self.plan.points().count();
-        complete.extend(self.simulated(&todo, complete.len() as f64 / of as f64)?);
-        if complete.len() < of {
-            self.folder.mark((self.elapsed)())?;
-            return Ok(Outcome::Interrupted { done: complete.len(), of });
-        }
-        // In the plan's order, however the threads ran.
-        complete.sort_by_key(|(point, _)| self.plan.points().position(|other| other == *point));
-        let points: Vec<PointSummary> = complete.into_iter().map(|(_, summary)| summary).collect();
-        self.finish(&points).map(|summary| Outcome::Complete(Box::new(summary)))
+        let before = done.len() as f64 / self.plan.points().count().max(done.len()) as f64;
+        done.extend(self.simulated(plan, &todo, before..until.max(before))?);
+        Ok(plan.points().all(|point| done.contains_key(&point)))
     }
 
-    /// Runs `todo`, of the whole of which `before` is done; returns what is complete.
-    fn simulated(&self, todo: &[Point], before: f64) -> Result<Vec<(Point, PointSummary)>, StudyError> {
+    fn interrupted(&self, done: &Done) -> Result<Outcome, StudyError> {
+        self.folder.mark((self.elapsed)())?;
+        Ok(Outcome::Interrupted { done: done.len(), of: self.plan.points().count().max(done.len()) })
+    }
+
+    /// Runs `todo`, which is this part of the study; returns what is complete.
+    fn simulated(
+        &self,
+        plan: &Plan,
+        todo: &[Point],
+        part: Range<f64>,
+    ) -> Result<Vec<(Point, PointSummary)>, StudyError> {
         let job = |&point: &Point| Job {
-            plan: self.plan,
+            plan,
             point,
             files: self.folder.point(point),
             traced: Some((self.folder, self.version)),
@@ -109,38 +147,75 @@ impl Study<'_> {
             self.folder.mark((self.elapsed)())
         };
         let pool = Pool { worlds: self.worlds, watch: self.watch };
-        pool.run(&jobs, queue, self.threads, before, &keep)?;
+        pool.run(&jobs, queue, self.threads, part, &keep)?;
         Ok(into_inner(done))
     }
 
-    /// Joins the points' files, writes what is read by people, and gives the folder its name.
-    fn finish(&self, points: &[PointSummary]) -> Result<Summary, StudyError> {
-        let plan = self.plan;
+    /// The summary of the points of `plan`, all of which are `done`.
+    fn summary(&self, plan: &Plan, done: &Done, deterministic: bool) -> Summary {
+        let points = points_of(plan, done);
+        let wall_s = self.folder.earlier_s() + (self.elapsed)();
+        summary_of(plan, &points, self.threads, self.version, wall_s, deterministic)
+    }
+
+    /// Joins the points' files, writes what is read by people, and gives the folder its name. `deterministic`: whether
+    /// other seeds give the same runs.
+    fn finish(&self, plan: &Plan, done: &Done, deterministic: bool) -> Result<Summary, StudyError> {
         let files: Vec<PointFiles> = plan.points().map(|point| self.folder.point(point)).collect();
         let place = |name: &str| self.folder.partial().join(name);
         merge(files.iter().map(|files| &files.flows), &place("flows.parquet"), Table::Flows)?;
         merge(files.iter().map(|files| &files.ports), &place("ports.parquet"), Table::Ports)?;
         fct::write_all(plan, self.folder)?;
 
-        let wall_s = self.folder.earlier_s() + (self.elapsed)();
-        let summary = summary_of(plan, points, self.threads, self.version, wall_s);
+        let (summary, points) = (self.summary(plan, done, deterministic), points_of(plan, done));
         let scenario_toml = plan.to_toml();
-        let report = ReportInput { summary: &summary, points, scenario_toml: &scenario_toml, command: self.command };
+        let report =
+            ReportInput { summary: &summary, points: &points, scenario_toml: &scenario_toml, command: self.command };
         self.folder.write("report.html", &render_report(&report))?;
         self.folder.write("summary.json", &summary.to_json())?;
+        if plan.seeds != self.plan.seeds {
+            self.folder.write(SCENARIO, &scenario_toml)?;
+        }
         self.folder.complete()?;
         Ok(summary)
     }
 }
 
+/// The summaries of complete points.
+type Done = BTreeMap<Point, PointSummary>;
+
+/// The summaries of the points of `plan`, in its order, however the threads ran.
+fn points_of(plan: &Plan, done: &Done) -> Vec<PointSummary> {
+    plan.points().filter_map(|point| done.get(&point).cloned()).collect()
+}
+
+/// Whether the second seed gives every series the same run as the first. Runs in the real world have no fingerprint.
+fn ignores_seeds(plan: &Plan, done: &Done) -> bool {
+    let [first, second] = plan.seeds[..] else { return false };
+    let fingerprint = |series, seed| done.get(&Point { series, seed }).map(|summary| &summary.run.fingerprint);
+    let is_known = |fingerprint: &&String| fingerprint.bytes().any(|digit| digit != b'0');
+    (0..plan.series.len()).all(|series| {
+        let of_first = fingerprint(series, first).filter(is_known);
+        of_first.is_some() && of_first == fingerprint(series, second)
+    })
+}
+
 /// The summary of a plan's points, which took `wall_s` seconds.
-pub(crate) fn summary_of(plan: &Plan, points: &[PointSummary], threads: usize, version: &str, wall_s: f64) -> Summary {
+pub(crate) fn summary_of(
+    plan: &Plan,
+    points: &[PointSummary],
+    threads: usize,
+    version: &str,
+    wall_s: f64,
+    deterministic: bool,
+) -> Summary {
     let info = StudyInfo {
         title: plan.title.clone(),
         scenario: plan.in_one_line(),
         threads,
         version: version.to_owned(),
         wall_s,
+        deterministic,
     };
     let series: Vec<SeriesInfo> = plan.series.iter().map(|series| series_info(plan, series)).collect();
     let mut summary = summarise(&info, &series, points);
@@ -177,6 +252,8 @@ fn series_info(plan: &Plan, series: &PlannedSeries) -> SeriesInfo {
             pfc: scenario.switch.pfc.enabled,
             recovery: recovery_of(scenario).to_owned(),
             congestion: scenario.transport.congestion_name().to_owned(),
+            acks: series.acks().to_owned(),
+            control: series.control.clone(),
             groups: series.workloads.iter().filter_map(group_traits).collect(),
             ungrouped: series.workloads.iter().any(|workload| workload.group.is_none()),
         },

@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: 2,
         version: env!("CARGO_PKG_VERSION").into(),
         wall_s: 41.3,
+        deterministic: false,
     };
     let summary = summarise(&study, &series, &points);
     let report = render_report(&ReportInput {

@@ -123,7 +123,8 @@ fn answer(answer: Answer) -> &'static str {
         Answer::No => "No",
         Answer::Yes => "Yes",
         Answer::Depends => "It depends",
-        Answer::Undecided => "Undecided",
+        Answer::Undecided => "Not decided",
+        Answer::NotPut => "Not tested",
         Answer::NotAsked => "Not asked",
     }
 }

@@ -22,13 +22,14 @@ pub(super) fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
         };
         cases.iter().zip(&verdicts).map(sentence).collect()
     };
-    Verdict { answer, sentence: format!("{lead}{}", sentences.join(" ")), ..Verdict::default() }
+    let needs_seeds = verdicts.iter().any(|verdict| verdict.needs_seeds);
+    Verdict { answer, needs_seeds, sentence: format!("{lead}{}", sentences.join(" ")), ..Verdict::default() }
 }
 
 /// The answer over all cases, and with which words a sentence begins where it is that of some only. Cases that do not
 /// tell contradict nobody.
 fn in_all(verdicts: &[Verdict]) -> (Answer, &'static str) {
-    let is_known = |answer: Answer| !matches!(answer, Answer::Undecided | Answer::NotAsked);
+    let is_known = |answer: Answer| !matches!(answer, Answer::Undecided | Answer::NotPut | Answer::NotAsked);
     let all = verdicts.iter().map(|verdict| verdict.answer);
     let first = all.clone().next().unwrap_or_default();
     if all.clone().all(|answer| answer == first) {
@@ -60,7 +61,9 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
         let names: Vec<&str> = at.filter_map(|(case, _)| *case).collect();
         let place = match answer {
             _ if names.len() < cases.len() => format!(" {preposition} {}", all_of(&names)),
-            Answer::No | Answer::Undecided | Answer::NotAsked => format!(" in any case: {}", all_of(&names)),
+            Answer::No | Answer::Undecided | Answer::NotPut | Answer::NotAsked => {
+                format!(" in any case: {}", all_of(&names))
+            }
             _ => format!(" in every case: {}", all_of(&names)),
         };
         (!names.is_empty()).then(|| format!("{text}{place}."))
@@ -69,7 +72,8 @@ fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
         (Answer::No, "PFC is not needed"),
         (Answer::Yes, "PFC is needed"),
         (Answer::Depends, "It depends on the measure"),
-        (Answer::Undecided, "The intervals do not tell"),
+        (Answer::Undecided, "It is not decided"),
+        (Answer::NotPut, "The traffic does not put the question"),
         (Answer::NotAsked, "PFC is not compared"),
     ];
     answers.into_iter().filter_map(tell).collect()

@@ -27,6 +27,26 @@ pub(super) fn best_against<'a>(
     best(&ahead, wording).or_else(|| best(series, wording))
 }
 
+/// The control of `series` among `others`: the one that is the same with PFC switched.
+pub(super) fn control_of<'a>(series: &SeriesSummary, others: &[&'a SeriesSummary]) -> Option<&'a SeriesSummary> {
+    let name = series.traits.control.as_ref()?;
+    others.iter().copied().find(|other| other.series == *name)
+}
+
+/// What two series differ in apart from PFC.
+pub(super) fn other_differences(a: &SeriesSummary, b: &SeriesSummary) -> Vec<&'static str> {
+    let (of, to) = (&a.traits, &b.traits);
+    let is_control = of.control.as_ref() == Some(&b.series) || to.control.as_ref() == Some(&a.series);
+    let all = [
+        (of.recovery != to.recovery, "loss recovery"),
+        (of.congestion != to.congestion, "congestion control"),
+        // Another loss recovery acknowledges in its own way.
+        (of.recovery == to.recovery && of.acks != to.acks, "acknowledgements"),
+    ];
+    let some: Vec<_> = all.into_iter().filter_map(|(differs, what)| differs.then_some(what)).collect();
+    if some.is_empty() && !is_control { vec!["other settings"] } else { some }
+}
+
 /// The metrics that decide between two series: of several workloads those of which either has measured any group.
 pub(super) fn decisive(of: &SeriesSummary, to: &SeriesSummary) -> Vec<Compared> {
     let all: Vec<Compared> = to.traits.decisive().collect();
@@ -53,11 +73,12 @@ pub(super) enum Relation {
     },
 }
 
-pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary) -> Relation {
+/// How `of` relates to `to`. Where `ignores_seeds`, one run says all.
+pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary, ignores_seeds: bool) -> Relation {
     let deciding = decisive(of, to);
     let others = to.traits.compared().into_iter().filter(|metric| metric.completes.is_none());
     let signed = |metrics: Vec<Compared>| -> Vec<(Compared, Sign)> {
-        metrics.into_iter().map(|metric| (metric.clone(), sign(&ratio(of, to, &metric)))).collect()
+        metrics.into_iter().map(|metric| (metric.clone(), sign(&ratio(of, to, &metric), ignores_seeds))).collect()
     };
     let (deciding, others) = (signed(deciding), signed(others.collect()));
     let with = |all: &[(Compared, Sign)], wanted| -> Vec<Compared> {
@@ -90,8 +111,12 @@ enum Sign {
     Open,
 }
 
-fn sign(ratio: &Estimate) -> Sign {
-    match ratio.ci95 {
+fn sign(ratio: &Estimate, ignores_seeds: bool) -> Sign {
+    let interval = match ratio.ci95 {
+        _ if ignores_seeds => ratio.mean.map(|mean| [mean, mean]),
+        interval => interval.filter(|_| ratio.per_seed.iter().flatten().count() >= FEWEST_SEEDS),
+    };
+    match interval {
         None => Sign::Open,
         Some([low, high]) if low > 1.0 / SAME && high < SAME => Sign::Same,
         Some([low, _]) if low > 1.0 => Sign::Larger,
@@ -100,8 +125,11 @@ fn sign(ratio: &Estimate) -> Sign {
     }
 }
 
+/// With fewer seeds an interval may be narrow by chance: nothing is decided.
+pub(super) const FEWEST_SEEDS: usize = 3;
+
 /// Ratios within this factor of 1 are the same for anyone who designs a network.
-const SAME: f64 = 1.05;
+pub(super) const SAME: f64 = 1.05;
 
 pub(super) fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &Compared) -> Estimate {
     match (of.metric(&metric.metric), to.metric(&metric.metric)) {

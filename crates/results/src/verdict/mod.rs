@@ -12,6 +12,13 @@
 //!    answer is that it depends; otherwise average FCT decides.
 //! 4. PFC is needed when the best series with it beats the best without. When they are the same or
 //!    the one without wins, it is not.
+//! 5. The answer is about PFC, not about what else two series differ in: the better one must have its *control* in the
+//!    study, the same series with PFC switched. As the best of the other kind is at least as good as that control, PFC
+//!    by itself makes no smaller difference. Where the control is missing, nothing is decided; where it cannot be had
+//!    with PFC (transports that are not run with it), 4 stands.
+//! 6. Where no buffer was full, no packet trimmed and nothing paused, the traffic does not put the question, whatever
+//!    the series differ in.
+//! 7. Fewer than three seeds decide nothing, unless runs do not depend on the seed.
 //!
 //! Where there are jobs, or nothing but incasts, all-to-alls and jobs, their completion time takes the place of all
 //! three metrics, and they that of flows. Where several workloads have such groups, each has its own completion time,
@@ -26,8 +33,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::cases::by_case;
-use self::comparison::{best, best_against, decisive, ratio};
-use self::sentence::{compare, lost_by, not_asked, stalled_rest, stalls};
+use self::comparison::{Relation, best, best_against, decisive, ratio, relation};
+use self::sentence::{judge, lost_by, not_asked, not_put, stalled_rest, stalls};
 use self::wording::Wording;
 use crate::{Estimate, SeriesSummary, Summary};
 
@@ -42,6 +49,9 @@ pub struct Verdict {
     pub best_without: Option<String>,
     /// Name of the best series with PFC, if any completes its flows.
     pub best_with: Option<String>,
+    /// Whether more seeds may decide it.
+    #[serde(default)]
+    pub needs_seeds: bool,
     /// Average FCT, or what else decides, of the best with PFC over the best without, paired by seed; null where
     /// several workloads decide.
     pub with_over_without: Option<Estimate>,
@@ -57,11 +67,20 @@ pub enum Answer {
     Yes,
     /// The metrics contradict each other.
     Depends,
-    /// The intervals do not tell.
+    /// The intervals do not tell, or the series differ in more than PFC.
     Undecided,
+    /// No buffer was full and nothing was paused: PFC had nothing to do.
+    NotPut,
     /// The study does not ask the question.
     #[default]
     NotAsked,
+}
+
+/// Whether PFC had anything to do: some switch paused its neighbour, or would have had to.
+fn puts_the_question(with: &[&SeriesSummary], without: &[&SeriesSummary]) -> bool {
+    let pauses = |series: &&SeriesSummary| series.total("pause_frames") > 0.0 || !series.deadlocks.is_empty();
+    let loses = |series: &&SeriesSummary| series.drops.buffer_full > 0 || series.total("trims") > 0.0;
+    with.iter().any(pauses) || without.iter().any(loses)
 }
 
 /// Answers from the numbers and the declared traits; never from names.
@@ -75,6 +94,12 @@ pub fn verdict(summary: &Summary) -> Verdict {
     if with.is_empty() || without.is_empty() {
         return not_asked(summary, &wording);
     }
+    if !puts_the_question(&with, &without) {
+        let clauses = not_put(best(&without, &wording), best(&with, &wording), &wording);
+        let all: Vec<&SeriesSummary> = summary.series.iter().collect();
+        let sentence = format!("{clauses}{}.{}", stalled_rest(&all, &wording), wording.remark());
+        return Verdict { answer: Answer::NotPut, sentence, ..Verdict::default() };
+    }
     let (best_without, best_with) = match (best(&without, &wording), best(&with, &wording)) {
         (Some(_), None) => (best_against(&without, &with, &wording), None),
         (None, Some(_)) => (None, best_against(&with, &without, &wording)),
@@ -85,7 +110,7 @@ pub fn verdict(summary: &Summary) -> Verdict {
         (None, None) => (
             Answer::Undecided,
             format!(
-                "Undecided: {}; nothing here completes its {}.",
+                "Not decided: {}; nothing here completes its {}.",
                 stalls(&all, &wording),
                 summary.series[0].traits.awaited()
             ),
@@ -104,7 +129,7 @@ pub fn verdict(summary: &Summary) -> Verdict {
             )
         }
         (Some(lossy), Some(lossless)) => {
-            let (answer, clauses) = compare(&with, without.len() > 1, lossy, lossless, &wording);
+            let (answer, clauses) = judge(&with, &without, lossy, lossless, &wording);
             let only = match &decisive(lossless, lossy)[..] {
                 [metric] => Some(ratio(lossless, lossy, metric)),
                 _ => None,
@@ -115,5 +140,13 @@ pub fn verdict(summary: &Summary) -> Verdict {
         }
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
-    Verdict { answer, sentence, best_without: name(best_without), best_with: name(best_with), with_over_without: ratio }
+    let is_open = |(lossy, lossless)| matches!(relation(lossless, lossy, wording.ignores_seeds), Relation::Open(_));
+    Verdict {
+        answer,
+        sentence,
+        best_without: name(best_without),
+        best_with: name(best_with),
+        needs_seeds: answer == Answer::Undecided && best_without.zip(best_with).is_some_and(is_open),
+        with_over_without: ratio,
+    }
 }

@@ -1,26 +1,134 @@
 //! The answer in a sentence.
 
-use selvedge_units::words::all_of;
+use selvedge_units::words::{all_of, plural};
 
-use super::comparison::{Relation, best, decisive, ratio, relation};
+use super::comparison::{FEWEST_SEEDS, Relation, SAME, best, control_of, decisive, other_differences, ratio, relation};
 use super::wording::{Wording, each, number, what_completes};
 use super::{Answer, Verdict};
 use crate::stall::leaves_more;
 use crate::traits::Compared;
-use crate::{SeriesSummary, Summary};
+use crate::{Estimate, SeriesSummary, Summary};
 
-/// Both kinds complete their flows: which is better? A sentence without its end. `choice_without` is whether there was
-/// more than one series without PFC to choose from.
-pub(super) fn compare(
+/// Both kinds complete their flows: is it PFC that makes the difference between the best of each? A sentence without its
+/// end.
+///
+/// The better one must have its control in the study, if that can be had: the best of the other kind is no worse than
+/// that, so that PFC alone makes at least the difference that is told.
+pub(super) fn judge(
     with: &[&SeriesSummary],
-    choice_without: bool,
+    without: &[&SeriesSummary],
+    lossy: &SeriesSummary,
+    lossless: &SeriesSummary,
+    wording: &Wording,
+) -> (Answer, String) {
+    let (answer, clauses) = compare(with, without, lossy, lossless, wording);
+    let lacks = |better: &SeriesSummary, others: &[&SeriesSummary]| {
+        better.traits.control.as_ref().filter(|_| control_of(better, others).is_none()).cloned()
+    };
+    match answer {
+        Answer::No => match lacks(lossy, with) {
+            Some(control) => {
+                let apart = not_isolated(lossy, lossless, Some(&control), wording);
+                (Answer::Undecided, format!("Not decided: {apart}"))
+            }
+            None => (answer, clauses),
+        },
+        Answer::Yes if control_of(lossless, without).is_none() => {
+            let isolated = with.iter().copied().filter(|series| control_of(series, without).is_some());
+            let isolated: Vec<&SeriesSummary> = isolated.collect();
+            let apart = not_isolated(lossless, lossy, lossless.traits.control.as_deref(), wording);
+            match best(&isolated, wording) {
+                Some(other) => {
+                    let (answer, clauses) = compare(&isolated, without, lossy, other, wording);
+                    (answer, format!("{clauses}. {}", first_upper(&apart)))
+                }
+                None => (Answer::Undecided, format!("Not decided: {apart}")),
+            }
+        }
+        _ => (answer, clauses),
+    }
+}
+
+/// That one series is better than another, and that this need not be because of PFC.
+fn not_isolated(better: &SeriesSummary, worse: &SeriesSummary, control: Option<&str>, wording: &Wording) -> String {
+    let gain = match relation(worse, better, wording.ignores_seeds) {
+        Relation::Larger(metrics) => format!("{} than", wording.gain(&metrics, better, worse)),
+        _ => "does no worse than".to_owned(),
+    };
+    let differences = other_differences(better, worse);
+    let missing = match control {
+        Some(control) => format!("the study lacks {control} to tell them apart"),
+        None => format!("{} cannot be had {} PFC to tell them apart", wording.of(better), other_kind(better)),
+    };
+    format!(
+        "{} {gain} {}, but they differ in {} as well, and {missing}",
+        wording.of(better),
+        wording.of(worse),
+        all_of(&differences)
+    )
+}
+
+fn other_kind(series: &SeriesSummary) -> &'static str {
+    if series.traits.pfc { "without" } else { "with" }
+}
+
+/// A text as the beginning of a sentence.
+fn first_upper(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
+}
+
+/// Nothing was lost and nothing paused: PFC makes no difference, and what else does is said.
+pub(super) fn not_put(lossy: Option<&SeriesSummary>, lossless: Option<&SeriesSummary>, wording: &Wording) -> String {
+    let lead = "This traffic does not put the question: no buffer was full, and nothing was paused";
+    let (Some(lossy), Some(lossless)) = (lossy, lossless) else { return lead.to_owned() };
+    let told = |better: &SeriesSummary, worse: &SeriesSummary, metrics: Vec<Compared>| {
+        let differences = other_differences(better, worse);
+        let gain = wording.gain(&metrics, better, worse);
+        let (better, worse) = (wording.of(better), wording.of(worse));
+        format!("{lead}. That {better} {gain} than {worse} comes from what else differs: {}", all_of(&differences))
+    };
+    match relation(lossless, lossy, wording.ignores_seeds) {
+        Relation::Larger(metrics) => told(lossy, lossless, metrics),
+        Relation::Smaller(metrics) => told(lossless, lossy, metrics),
+        _ => lead.to_owned(),
+    }
+}
+
+/// What two series that are compared differ in apart from PFC, and what PFC itself does to the one that has it.
+fn other_causes(
+    lossless: &SeriesSummary,
+    lossy: &SeriesSummary,
+    without: &[&SeriesSummary],
+    wording: &Wording,
+) -> String {
+    let differences = other_differences(lossless, lossy);
+    let Some(control) = control_of(lossless, without).filter(|_| !differences.is_empty()) else {
+        return String::new();
+    };
+    let times = |metrics: &[Compared], of, to| number(&ratio(of, to, &metrics[0]));
+    let effect = match relation(lossless, control, wording.ignores_seeds) {
+        _ if let Some(stall) = wording.stall(control) => format!("without PFC it {stall}"),
+        Relation::Larger(metrics) => format!("PFC by itself makes it {}x slower", times(&metrics, lossless, control)),
+        Relation::Smaller(metrics) => format!("PFC by itself makes it {}x faster", times(&metrics, control, lossless)),
+        Relation::Same => "PFC by itself changes nothing about it".to_owned(),
+        Relation::Open(_) | Relation::Contradictory { .. } => "what PFC by itself does to it is not clear".to_owned(),
+    };
+    format!("; {} differs in {} as well: {effect}", wording.of(lossless), all_of(&differences))
+}
+
+/// Both kinds complete their flows: which is better? A sentence without its end. Series of `without` that are nobody's control
+/// were there to choose from.
+fn compare(
+    with: &[&SeriesSummary],
+    without: &[&SeriesSummary],
     lossy: &SeriesSummary,
     lossless: &SeriesSummary,
     wording: &Wording,
 ) -> (Answer, String) {
     let (a, b) = (wording.of(lossy), wording.of(lossless));
-    match relation(lossless, lossy) {
-        Relation::Larger(metrics) => (Answer::No, favourable(with, lossy, lossless, metrics, wording)),
+    match relation(lossless, lossy, wording.ignores_seeds) {
+        Relation::Larger(metrics) => (Answer::No, favourable(with, without, lossy, lossless, metrics, wording)),
         Relation::Same => {
             let metrics = decisive(lossless, lossy);
             let what = each(&metrics, what_completes);
@@ -29,21 +137,24 @@ pub(super) fn compare(
         }
         Relation::Smaller(metrics) => {
             let gain = wording.gain(&metrics, lossless, lossy);
-            let choice = if choice_without { ", the best without it" } else { "" };
+            let choice = if without.len() > 1 { ", the best without it" } else { "" };
             let rest = wording.same_rest(&metrics, lossless, lossy);
             (Answer::Yes, format!("Yes: {b} {gain} than {a}{choice}{rest}"))
         }
         Relation::Open(open) => {
             let of = |metric: &Compared| ratio(lossless, lossy, metric);
             let (ratio, title) = (of(&open), &open.title);
+            let seeds = ratio.per_seed.iter().flatten().count();
             let why = match ratio.ci95 {
-                Some(_) => format!(
-                    "{title} of {b} over {a} is {}, and the interval includes 1; more seeds would narrow it",
-                    wording.with_interval(&ratio)
+                Some(_) if seeds >= FEWEST_SEEDS => format!(
+                    "{title} of {b} over {a} is {}, and the interval includes 1; {} (--until-decided)",
+                    wording.with_interval(&ratio),
+                    what_it_takes(&ratio)
                 ),
-                None => format!(
-                    "{title} of {b} over {a} is {}, from one seed; run more seeds for an interval",
-                    number(&ratio)
+                _ => format!(
+                    "{title} of {b} over {a} is {}, from {}; an interval needs three at least, as with --seeds 5",
+                    number(&ratio),
+                    plural(seeds as u64, "seed")
                 ),
             };
             let mut others = decisive(lossless, lossy);
@@ -51,7 +162,7 @@ pub(super) fn compare(
             let tell =
                 |metric: &Compared| format!("{} it is {}", metric.title, wording.with_known_interval(&of(metric)));
             let others = if others.is_empty() { String::new() } else { format!(". By {}", each(&others, tell)) };
-            (Answer::Undecided, format!("Undecided: {why}{others}"))
+            (Answer::Undecided, format!("Not decided: {why}{others}"))
         }
         Relation::Contradictory { larger, smaller } => {
             let part = |metric: &Compared| {
@@ -67,10 +178,27 @@ pub(super) fn compare(
     }
 }
 
+/// How many seeds would decide a ratio whose interval includes 1, if they vary as those that there are.
+fn what_it_takes(ratio: &Estimate) -> String {
+    let seeds = ratio.per_seed.iter().flatten().count() as f64;
+    let needed = ratio.mean.zip(ratio.ci95).map(|(mean, [low, high])| {
+        let half = (high / low).ln() / 2.0;
+        // Clearly larger or smaller, or clearly the same.
+        let distance = mean.ln().abs();
+        let least = half / distance.max(SAME.ln() - distance);
+        (seeds * least * least).ceil()
+    });
+    match needed {
+        Some(needed) if needed <= 1_000.0 => format!("about {} seeds would tell", needed.max(seeds + 1.0)),
+        _ => "more than 1,000 seeds would be needed to tell".to_owned(),
+    }
+}
+
 /// The good news: against today's practice (the best other transport with PFC), and against the
 /// winner's own transport with PFC.
 fn favourable(
     with: &[&SeriesSummary],
+    without: &[&SeriesSummary],
     lossy: &SeriesSummary,
     lossless: &SeriesSummary,
     metrics: Vec<Compared>,
@@ -81,7 +209,7 @@ fn favourable(
     };
     let (own, others): (Vec<_>, Vec<_>) = with.iter().copied().partition(|series| same(series));
     // Only what the intervals show is said: a rival too noisy to be beaten is not named as beaten.
-    let beaten = best(&others, wording).and_then(|rival| match relation(rival, lossy) {
+    let beaten = best(&others, wording).and_then(|rival| match relation(rival, lossy, wording.ignores_seeds) {
         Relation::Larger(metrics) => Some((rival, metrics)),
         _ => None,
     });
@@ -91,7 +219,7 @@ fn favourable(
     text += &wording.same_rest(&metrics, lossy, rival);
     if let Some(own) = best(&own, wording).filter(|own| own.name != rival.name) {
         let all = decisive(own, lossy);
-        text += &match relation(own, lossy) {
+        text += &match relation(own, lossy, wording.ignores_seeds) {
             Relation::Larger(metrics) if metrics[0].completes.is_some() => {
                 let slower = |metric: &Compared| {
                     let what = if all.len() > 1 { format!("{} ", what_completes(metric)) } else { String::new() };
@@ -120,7 +248,7 @@ fn favourable(
             }
         };
     }
-    text
+    text + &other_causes(rival, lossy, without, wording)
 }
 
 /// Those of the series that a comparison had to leave out, and those that it nearly had to.

@@ -23,6 +23,8 @@ pub(crate) struct Given {
     pub(crate) retransmissions: u64,
     /// Packets that full buffers drop, of each seed.
     pub(crate) drops: u64,
+    /// Pause frames that each seed sends.
+    pub(crate) pauses: u64,
     /// What its ToR switches do with each seed.
     pub(crate) netrt: NetRtReport,
 }
@@ -46,6 +48,7 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
         deadlocks: Vec::new(),
         retransmissions: 0,
         drops: 0,
+        pauses: u64::from(pfc) * 100,
         netrt: NetRtReport::default(),
     }
 }
@@ -55,9 +58,23 @@ pub(crate) fn study(given: &[Given]) -> Summary {
         .iter()
         .flat_map(|series| series.seeds.iter().enumerate().map(|(at, values)| point(series, at as u64 + 1, *values)))
         .collect();
-    let series: Vec<SeriesInfo> = given.iter().map(|series| series.info.clone()).collect();
+    let series: Vec<SeriesInfo> = given.iter().map(|series| with_control(series, given)).collect();
     let info = StudyInfo { title: "A study".into(), threads: 1, version: "0".into(), ..StudyInfo::default() };
     summarise(&info, &series, &points)
+}
+
+/// What it is, and the name of its control if that is given, too.
+fn with_control(series: &Given, all: &[Given]) -> SeriesInfo {
+    let traits = &series.info.traits;
+    let is_control = |other: &&Given| {
+        let theirs = &other.info.traits;
+        other.info.case == series.info.case
+            && (&theirs.recovery, &theirs.congestion, &theirs.acks)
+                == (&traits.recovery, &traits.congestion, &traits.acks)
+            && theirs.pfc != traits.pfc
+    };
+    let control = all.iter().find(is_control).map(|other| other.info.series.clone()).or(traits.control.clone());
+    SeriesInfo { traits: SeriesTraits { control, ..traits.clone() }, ..series.info.clone() }
 }
 
 pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -> PointSummary {
@@ -76,6 +93,7 @@ pub(crate) fn point(series: &Given, seed: u64, [fct, slowdown, p99]: [f64; 3]) -
             hopeless: series.hopeless,
             end_us: series.end_us,
             data_sent: 1_000,
+            pause_frames: series.pauses,
             retransmissions: series.retransmissions,
             data_drops: DropCounts { buffer_full: series.drops, ..DropCounts::default() },
             netrt: series.netrt,

@@ -30,6 +30,7 @@ fn made_up(test: &str, trouble: bool) -> (Summary, Vec<PointSummary>) {
         threads: 2,
         version: "0.1.0".into(),
         wall_s: 1.0,
+        deterministic: false,
     };
     (summarise(&info, &series, &points), points)
 }
@@ -175,6 +176,7 @@ fn the_order_of_points_does_not_matter() {
         threads: 2,
         version: "0.1.0".into(),
         wall_s: 1.0,
+        deterministic: false,
     };
     assert_eq!(summarise(&info, &series, &points), summary);
 }

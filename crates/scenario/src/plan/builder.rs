@@ -50,14 +50,15 @@ impl<'a> Builder<'a> {
         Self { draft, library, variants: Vec::new(), networks: Vec::new(), traffic: None }
     }
 
-    pub(super) fn plan(&mut self, variants: Vec<Variant>) -> Result<Plan, ScenarioError> {
+    pub(super) fn plan(&mut self, variants: Vec<Variant>, controls: bool) -> Result<Plan, ScenarioError> {
         let seeds = checked_seeds(self.draft)?;
         let mut warnings = Vec::new();
         let mut series = Vec::new();
         self.variants.clone_from(&variants);
-        for variant in variants {
-            series.push(self.series(variant, &seeds, &mut warnings)?);
+        for variant in &variants {
+            series.push(self.series(variant.clone(), &seeds, &mut warnings)?);
         }
+        self.control(&mut series, &variants, &seeds, controls);
         let library = self.library.clone();
         warnings.extend(library.warnings());
         keep_each_once(&mut warnings);
@@ -65,7 +66,7 @@ impl<'a> Builder<'a> {
         Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, library })
     }
 
-    fn series(
+    pub(super) fn series(
         &mut self,
         variant: Variant,
         seeds: &[u64],
@@ -117,6 +118,8 @@ impl<'a> Builder<'a> {
             flows: extent.known(),
             is_endless: extent == Extent::Endless,
             world: World::Simulated,
+            control: None,
+            is_added: false,
             library,
             network,
         })

@@ -35,7 +35,7 @@ impl Network {
         let network = builder.network(&variants[0])?;
         let Scenario { nic, transport, .. } = &variants[0].scenario;
         let framing = builder.framing(&variants[0], &network).unwrap_or_else(|_| nic.framing(transport));
-        let warnings = match builder.plan(variants) {
+        let warnings = match builder.plan(variants, false) {
             Ok(plan) => plan.warnings,
             Err(error) => {
                 let cannot = format!("a run of this scenario would be refused: {error}");

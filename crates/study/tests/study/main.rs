@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use selvedge_results::PointSummary;
-use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_results::{Answer, PointSummary};
+use selvedge_scenario::{Changes, Plan, Point, Seeds};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig};
 use selvedge_study::{
@@ -96,16 +96,18 @@ fn begin(plan: &Plan, target: &Path, force: bool) -> Result<ResultsFolder, Study
 }
 
 fn run(plan: &Plan, folder: &ResultsFolder, watch: &Spectator, threads: usize) -> Result<Outcome, StudyError> {
-    let study = Study {
-        plan,
-        folder,
-        threads,
-        worlds: Worlds { simulated: &stand_in, real: &stand_in },
-        watch,
-        elapsed: &|| 1.5,
-        version: VERSION,
-        command: "selvedge run",
-    };
+    run_in(Worlds { simulated: &stand_in, real: &stand_in }, plan, folder, watch, threads)
+}
+
+fn run_in(
+    worlds: Worlds<'_>,
+    plan: &Plan,
+    folder: &ResultsFolder,
+    watch: &Spectator,
+    threads: usize,
+) -> Result<Outcome, StudyError> {
+    let study =
+        Study { plan, folder, threads, worlds, watch, elapsed: &|| 1.5, version: VERSION, command: "selvedge run" };
     study.run()
 }
 
@@ -164,8 +166,30 @@ fn go_back_n_behind_switches_that_repair_losses_is_called_netrt() {
     let folder = begin(&plan, &scratch.join("out"), false).expect("a folder");
     let outcome = run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
     let Outcome::Complete(summary) = outcome else { panic!("complete") };
-    let sentence = "No: IRN with PFC completes flows as NetRT without PFC does, within 5 % (95 % CI 1.00-1.00).";
-    assert_eq!(summary.verdict.sentence, sentence);
+    assert_eq!(summary.series[0].traits.recovery, "netrt");
+    assert_eq!(summary.verdict.answer, Answer::NotPut, "the stand-in loses nothing and pauses nothing");
+}
+
+/// Seeds are tried once more, and no further, where they make no difference.
+#[test]
+fn a_study_in_which_nothing_is_random_has_one_seed() {
+    let scratch = Scratch::new("study-deterministic");
+    let changes = Changes { seeds: Some(Seeds::Count(5)), ..Changes::default() };
+    let plan = Plan::from_text("stand-in.toml", texts::SCENARIO, Path::new(""), &changes).expect("a plan");
+    let target = scratch.join("out");
+    let folder = begin(&plan, &target, false).expect("a folder");
+    let same = |config: &SimConfig, library: &dyn Library, parallel, observer: &mut dyn Observer, recording| {
+        let record = stand_in(config, library, parallel, observer, recording)?;
+        Ok(RunRecord { fingerprint: 7, ..record })
+    };
+    let spectator = Spectator::until(usize::MAX);
+    let outcome = run_in(Worlds { simulated: &same, real: &same }, &plan, &folder, &spectator, 1);
+    assert_eq!(spectator.complete.load(Ordering::Relaxed), 2 * plan.series.len(), "a second seed was tried");
+    let Outcome::Complete(summary) = outcome.expect("a study") else { panic!("complete") };
+    assert_eq!((summary.seeds.as_slice(), summary.run.deterministic), ([1].as_slice(), true));
+    assert_eq!(summary.run.points.len(), plan.series.len());
+    let again = Plan::from_results(&target.join("scenario.toml")).expect("a plan");
+    assert_eq!(again.seeds, [1]);
 }
 
 #[test]
