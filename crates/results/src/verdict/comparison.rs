@@ -16,6 +16,23 @@ pub(super) fn best<'a>(series: &[&'a SeriesSummary], wording: &Wording) -> Optio
     healthy.min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
+/// The two healthy series that differ most where something decides between them: the better first, and in which metrics.
+pub(super) fn farthest_apart<'a>(
+    series: &[&'a SeriesSummary],
+    wording: &Wording,
+) -> Option<(&'a SeriesSummary, &'a SeriesSummary, Vec<Compared>)> {
+    let better = best(series, wording)?;
+    let gap = |worse: &&SeriesSummary| {
+        decisive(worse, better).iter().filter_map(|metric| ratio(worse, better, metric).mean).map(f64::ln).sum::<f64>()
+    };
+    let healthy = series.iter().copied().filter(|series| wording.stall(series).is_none());
+    let worse = healthy.max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    match relation(worse, better, wording.ignores_seeds) {
+        Relation::Larger(metrics) => Some((better, worse, metrics)),
+        _ => None,
+    }
+}
+
 /// The best of the series of which the others, all stalled, leave clearly more unfinished.
 pub(super) fn best_against<'a>(
     series: &[&'a SeriesSummary],
@@ -40,8 +57,7 @@ pub(super) fn other_differences(a: &SeriesSummary, b: &SeriesSummary) -> Vec<&'s
     let all = [
         (of.recovery != to.recovery, "loss recovery"),
         (of.congestion != to.congestion, "congestion control"),
-        // Another loss recovery acknowledges in its own way.
-        (of.recovery == to.recovery && of.acks != to.acks, "acknowledgements"),
+        (of.acks != to.acks && !of.acks.is_empty() && !to.acks.is_empty(), "acknowledgements"),
     ];
     let some: Vec<_> = all.into_iter().filter_map(|(differs, what)| differs.then_some(what)).collect();
     if some.is_empty() && !is_control { vec!["other settings"] } else { some }

@@ -95,8 +95,8 @@ pub fn verdict(summary: &Summary) -> Verdict {
         return not_asked(summary, &wording);
     }
     if !puts_the_question(&with, &without) {
-        let clauses = not_put(best(&without, &wording), best(&with, &wording), &wording);
         let all: Vec<&SeriesSummary> = summary.series.iter().collect();
+        let clauses = not_put(&all, &wording);
         let sentence = format!("{clauses}{}.{}", stalled_rest(&all, &wording), wording.remark());
         return Verdict { answer: Answer::NotPut, sentence, ..Verdict::default() };
     }

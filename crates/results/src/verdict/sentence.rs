@@ -2,7 +2,9 @@
 
 use selvedge_units::words::{all_of, plural};
 
-use super::comparison::{FEWEST_SEEDS, Relation, SAME, best, control_of, decisive, other_differences, ratio, relation};
+use super::comparison::{
+    FEWEST_SEEDS, Relation, SAME, best, control_of, decisive, farthest_apart, other_differences, ratio, relation,
+};
 use super::wording::{Wording, each, number, what_completes};
 use super::{Answer, Verdict};
 use crate::stall::leaves_more;
@@ -79,20 +81,13 @@ fn first_upper(text: &str) -> String {
 }
 
 /// Nothing was lost and nothing paused: PFC makes no difference, and what else does is said.
-pub(super) fn not_put(lossy: Option<&SeriesSummary>, lossless: Option<&SeriesSummary>, wording: &Wording) -> String {
+pub(super) fn not_put(series: &[&SeriesSummary], wording: &Wording) -> String {
     let lead = "This traffic does not put the question: no buffer was full, and nothing was paused";
-    let (Some(lossy), Some(lossless)) = (lossy, lossless) else { return lead.to_owned() };
-    let told = |better: &SeriesSummary, worse: &SeriesSummary, metrics: Vec<Compared>| {
-        let differences = other_differences(better, worse);
-        let gain = wording.gain(&metrics, better, worse);
-        let (better, worse) = (wording.of(better), wording.of(worse));
-        format!("{lead}. That {better} {gain} than {worse} comes from what else differs: {}", all_of(&differences))
-    };
-    match relation(lossless, lossy, wording.ignores_seeds) {
-        Relation::Larger(metrics) => told(lossy, lossless, metrics),
-        Relation::Smaller(metrics) => told(lossless, lossy, metrics),
-        _ => lead.to_owned(),
-    }
+    let Some((better, worse, metrics)) = farthest_apart(series, wording) else { return lead.to_owned() };
+    let differences = other_differences(better, worse);
+    let gain = wording.gain(&metrics, better, worse);
+    let (better, worse) = (wording.of(better), wording.of(worse));
+    format!("{lead}. That {better} {gain} than {worse} comes from what else differs: {}", all_of(&differences))
 }
 
 /// What two series that are compared differ in apart from PFC, and what PFC itself does to the one that has it.

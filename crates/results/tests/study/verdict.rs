@@ -56,8 +56,8 @@ fn where_nothing_is_lost_or_paused_the_question_is_not_put() {
         &all,
         Answer::NotPut,
         "This traffic does not put the question: no buffer was full, and nothing was paused. That RoCE (go-back-N) with \
-         PFC completes flows 1.07x faster (95 % CI 1.07-1.07) than IRN without PFC comes from what else differs: loss \
-         recovery.",
+         PFC completes flows 1.07x faster (95 % CI 1.07-1.07) than RoCE (go-back-N) without PFC comes from what else \
+         differs: acknowledgements.",
     );
     assert_verdict(
         &all[2..],
