@@ -26,6 +26,7 @@ mod nic;
 mod qp;
 mod rdma;
 mod slot;
+mod standing;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -35,3 +36,4 @@ pub use nic::{Handled, Incoming, Nic, NicParams, Train};
 pub use qp::{Completion, NicStats, Outgoing, Report};
 pub use rdma::{ConnectionParams, Ledger, VerbsParams};
 pub use slot::REQUESTS;
+pub use standing::{Received, Standing};

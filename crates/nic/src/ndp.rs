@@ -14,6 +14,7 @@ use selvedge_wire::{Ack, Data, Ecn, Packet, Pull, Repr};
 use crate::nic::{Due, Handled, Nic, NicParams, answer, put};
 use crate::qp::{Completion, Outgoing};
 use crate::slot::{NDP, NDP_PACER};
+use crate::standing::Standing;
 
 const FIRST: Psn = Psn::new(0);
 
@@ -142,6 +143,22 @@ impl Nic {
     #[cold]
     pub(crate) fn hold_ndp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
         self.ndp.sending(slot, qp).map(|flow| flow.sender.hold())
+    }
+
+    /// See [`Nic::standing`].
+    #[cold]
+    pub(crate) fn standing_of_ndp(&self, slot: u32, qp: QpNumber) -> Option<Standing> {
+        let sender = &self.ndp.sending(slot, qp)?.sender;
+        let (unsent, has_lost) = (sender.unsent(), sender.has_lost());
+        let timeouts = u64::from(sender.timeouts());
+        Some(Standing { hold: sender.hold(), sent: None, unsent, has_lost, timeouts, resent: 0 })
+    }
+
+    /// Of the flow that arrives in `slot`: what the caller named it, and packets that have not arrived.
+    #[cold]
+    pub(crate) fn received_by_ndp(&self, slot: u32) -> Option<(u32, u64)> {
+        let flow = self.ndp.receivers.get(NDP.place(slot) as usize)?.as_deref()?;
+        Some((flow.context, flow.missing))
     }
 
     #[cold]

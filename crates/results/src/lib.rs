@@ -48,6 +48,7 @@ mod point;
 mod quantile;
 mod record;
 mod report;
+mod split;
 mod stall;
 mod summarise;
 mod summary;
@@ -58,6 +59,8 @@ mod timeline;
 mod traits;
 mod verdict;
 mod warnings;
+
+pub use selvedge_telemetry::TimePart;
 
 pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
 pub use eqif::EqifReport;
@@ -71,7 +74,7 @@ pub use metric::{METRICS, Metric, Unit};
 pub use netrt::NetRtReport;
 pub use point::{
     DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, PausedPort, Pauses, PointFiles, PointSummary,
-    PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, WORST_PORTS, cdf_levels, tail_levels,
+    PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, TimeSplit, WORST_PORTS, cdf_levels, tail_levels,
 };
 pub use quantile::Quantiles;
 pub use record::PointRecorder;

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::metric::{
-    COMPARED, GROUP_COMPLETION, GROUPS, MEASURED, METRICS, Metric, OF_FINISHED, TABLE_METRICS, UNFINISHED,
+    COMPARED, GROUP_COMPLETION, GROUPS, MEASURED, METRICS, Metric, OF_FINISHED, TABLE_METRICS, TIMES, UNFINISHED,
     UNFINISHED_GROUPS,
 };
 use crate::point::{DeadlockReport, DropCounts};
 use crate::traits::Compared;
 use crate::verdict::Verdict;
-use crate::{Estimate, GroupKind, SeriesTraits};
+use crate::{Estimate, GroupKind, SeriesTraits, TimePart};
 
 /// What the caller knows about the study.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -81,6 +81,11 @@ impl SeriesSummary {
     /// A metric's estimate.
     pub fn metric(&self, name: &str) -> Option<&Estimate> {
         self.metrics.get(name)
+    }
+    /// What a measured flow spent on this on average, in microseconds, of those that never finished until the end of the
+    /// run; `None` where no run of the series could tell. The parts add up to the mean time of a flow.
+    pub fn time_of(&self, part: TimePart) -> Option<&Estimate> {
+        self.metric(TIMES[part as usize]).filter(|estimate| estimate.mean.is_some())
     }
     /// What a metric is taken over; `None` if that is nothing which finishes.
     pub(crate) fn taken_over(&self, metric: &str) -> Option<TakenOver> {

@@ -4,8 +4,9 @@ use selvedge_units::words::lines;
 
 use crate::metric::Unit;
 use crate::number::{self, Scale};
+use crate::split::{Split, per_cent};
 use crate::summary::Row;
-use crate::{Answer, Estimate, Ratio, SeriesSummary, Summary};
+use crate::{Answer, Estimate, Ratio, SeriesSummary, Summary, TimePart};
 
 /// The table of a study: metrics with their intervals, paired ratios, warnings, and the verdict.
 ///
@@ -21,6 +22,7 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
     }
     out.push('\n');
     metric_blocks(&mut out, summary, width, &style);
+    split_block(&mut out, summary, width, &style);
     ratio_blocks(&mut out, summary, width, &style);
     if !summary.warnings.is_empty() {
         out.push('\n');
@@ -96,6 +98,53 @@ fn metric_row(row: Row<'_>, series: &[SeriesSummary]) -> (String, Vec<String>) {
         None => "-".into(),
     };
     (label, estimates.iter().map(cell).collect())
+}
+
+/// Letters of a bar, at most and at least.
+const BAR: [usize; 2] = [12, 40];
+/// So many parts are named beside a bar, and so much room is kept for that.
+const NAMED: usize = 3;
+const NAMED_WIDTH: usize = 52;
+
+/// A bar for each series: where completion time goes. Nothing where nobody has looked.
+fn split_block(out: &mut String, summary: &Summary, width: usize, style: &Style) {
+    let splits: Vec<_> = summary.series.iter().filter_map(|series| Some((&series.name, Split::of(series)?))).collect();
+    let largest = splits.iter().map(|(_, split)| split.total).fold(0.0, f64::max);
+    if splits.is_empty() {
+        return;
+    }
+    let scale = Scale::of(Unit::Us, largest);
+    let corner = format!("where completion time goes, {}", scale.unit);
+    let times: Vec<String> = splits.iter().map(|(_, split)| number::digits(split.total * scale.factor, 4)).collect();
+    let label = splits.iter().map(|(name, _)| chars(name)).chain([chars(&corner)]).max().unwrap_or(0);
+    let column = times.iter().map(|time| chars(time)).chain([4]).max().unwrap_or(0);
+    let used = label + GAP + column + GAP;
+    let letters = width.saturating_sub(used + GAP + NAMED_WIDTH).clamp(BAR[0], BAR[1]);
+    out.push('\n');
+    line(out, &style.bold(&row(&corner, label, &["mean".into()], &[column])));
+    line(out, &style.dim(&"─".repeat((used + letters + GAP + NAMED_WIDTH).min(width.max(used + letters)))));
+    for ((name, split), time) in splits.iter().zip(times) {
+        let mut named = String::new();
+        for (part, us) in split.largest().into_iter().take(NAMED) {
+            let next =
+                format!("{}{} {}", if named.is_empty() { "" } else { ", " }, part.name(), per_cent(split.share(us)));
+            if used + letters + GAP + chars(&named) + chars(&next) > width {
+                break;
+            }
+            named += &next;
+        }
+        let bar = split.bar(letters);
+        let text =
+            format!("{}{}{bar}{}{named}", row(name, label, &[time], &[column]), " ".repeat(GAP), " ".repeat(GAP));
+        line(out, text.trim_end());
+    }
+    let shown = |part: &TimePart| splits.iter().any(|(_, split)| split.parts.iter().any(|(other, _)| other == part));
+    let keys: Vec<String> = TimePart::ALL
+        .iter()
+        .filter(|part| shown(part))
+        .map(|part| format!("{} {}", part.letter(), part.name()))
+        .collect();
+    wrap(out, &keys.join(", "), "", width, |text| style.dim(text));
 }
 
 /// So many pairs of series are shown: all of four series.

@@ -219,6 +219,7 @@ impl Plan {
             seed: point.seed,
             stop: scenario.stop,
             sample: scenario.sample.resolve(|| None),
+            looks: selvedge_sim::config::Looks::default(),
         }
     }
 

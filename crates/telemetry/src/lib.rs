@@ -11,6 +11,7 @@ extern crate alloc;
 mod eqif;
 mod kind;
 mod row;
+mod time;
 mod trace;
 
 pub use eqif::EqifTotals;
@@ -19,4 +20,5 @@ pub use row::{
     Deadlock, DropReason, Drops, Fill, FlowRow, GroupParts, NetRtTotals, Observer, PausedHop, PortInfo, PortKind,
     PortRow, PortTotals, RankRow, Reordering, RunRecord, StuckRank,
 };
+pub use time::{PartTimes, TimePart, TimeProfile, WorkloadTime};
 pub use trace::{Probe, Trace};

@@ -8,6 +8,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, Rate};
 
 use crate::eqif::EqifTotals;
 use crate::kind::ByKind;
+use crate::time::TimeProfile;
 
 /// One flow, reported when the receiver has its last byte (or at the end of the run, unfinished).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -373,6 +374,8 @@ pub struct RunRecord {
     pub eqif: EqifTotals,
     /// Paused time, summed over ports.
     pub paused: Duration,
+    /// Where the completion time of its measured flows went.
+    pub time: TimeProfile,
     /// Totals by port.
     pub ports: Vec<PortTotals>,
     /// Why the run ended early, if it did.

@@ -305,6 +305,11 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     pub fn acked(&self) -> Seq {
         self.recovery.acked()
     }
+    /// One past the last packet that was ever sent.
+    #[inline]
+    pub fn sent(&self) -> Seq {
+        self.recovery.sent()
+    }
     /// One past the last packet that the application has supplied.
     #[inline]
     pub fn supplied(&self) -> Seq {

@@ -33,6 +33,8 @@ pub enum Domain {
     PathSpraying = 12,
     /// What a connection's applications ask for.
     Operation = 13,
+    /// When flows under way are looked at.
+    Looks = 14,
 }
 
 /// A stream of uniform 64-bit numbers.

@@ -69,7 +69,7 @@ pub(crate) fn explain_in_servers(preset: &str, flows: &[(u32, u32, u64, Duration
     explain_run(&config, &lists)
 }
 
-fn listed(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> (SimConfig, Lists) {
+pub(crate) fn listed(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> (SimConfig, Lists) {
     // A scenario needs a workload; another takes its place.
     let plan =
         plan(&format!("title = \"Causes\"\nseeds = 1\n[[workload.incast]]\nsize = \"1B\"\nsenders = 1\n{text}"), sets);
@@ -125,7 +125,7 @@ impl Explained {
 }
 
 /// Explains every flow of a run, after checking what holds for each.
-fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
+pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
     let (mut flows, mut again) = (Flows::default(), Flows::default());
     let record = run(config, library, Parallel::default(), &mut flows).expect("a configuration that can be built");
     let stuck = record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port));
@@ -165,7 +165,7 @@ impl Observer for Flows {
 }
 
 /// A library with one list of flows.
-struct Lists(FlowList);
+pub(crate) struct Lists(FlowList);
 
 impl Library for Lists {
     fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {

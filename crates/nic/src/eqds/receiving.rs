@@ -154,6 +154,13 @@ impl Nic {
         Some((state.context, state.duplicates))
     }
 
+    /// Of the message that arrives in `slot`: what the caller named it, and packets that have not arrived.
+    #[cold]
+    pub(crate) fn received_by_tunnel(&self, slot: u32) -> Option<(u32, u64)> {
+        let place = self.tunnels.arriving.get(TUNNELS.place(slot) as usize)?;
+        place.as_ref().map(|message| (message.context, message.pieces.missing()))
+    }
+
     /// A data packet or a request has come.
     #[inline(never)]
     pub(crate) fn on_eqds_data(

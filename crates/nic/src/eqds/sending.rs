@@ -303,6 +303,14 @@ impl Nic {
         })
     }
 
+    /// Of a message: whether its tunnel waits to send something again, and packets that were never sent.
+    #[cold]
+    pub(crate) fn standing_of_message(&self, slot: u32, qp: QpNumber) -> Option<(bool, u64)> {
+        let message = self.message(slot, qp)?;
+        let has_lost = self.tunnels.outbound[message.tunnel as usize].sender.has_lost();
+        Some((has_lost, u64::from(message.packets - message.next)))
+    }
+
     #[cold]
     pub(crate) fn limits_of_message(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let message = self.message(slot, qp)?;

@@ -324,6 +324,19 @@ impl Nic {
         )
     }
 
+    /// The engine of a queue pair of RDMA; `None` if there is none such.
+    pub(crate) fn sender_of(&self, slot: u32, qp: QpNumber) -> Option<&Sender> {
+        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
+        state.map(|state| &state.sender)
+    }
+
+    /// What the caller named the queue pair of RDMA that receives in `slot`, packets that have not arrived, and its
+    /// engine.
+    pub(crate) fn receiver_at(&self, slot: u32) -> Option<(u32, u64, &Receiver)> {
+        let state = self.receivers.get(slot as usize).and_then(Option::as_ref);
+        state.map(|state| (state.context, state.missing, &state.receiver))
+    }
+
     /// How many queue pairs the flow has that was opened with these: several if it has subflows, one after the other.
     pub fn queue_pairs(&self, slot: u32, qp: QpNumber) -> u32 {
         self.subflows(slot, qp).unwrap_or(1)

@@ -237,6 +237,19 @@ impl Nic {
         })
     }
 
+    /// The subflows of a flow.
+    pub(super) fn subflows_of(&self, at: u32) -> impl Iterator<Item = &Flow> {
+        let bundle = self.tcp.bundles.places.get(at as usize).and_then(Option::as_deref);
+        let all = bundle.into_iter().flat_map(Bundle::subflows);
+        all.filter_map(|(slot, qp)| self.tcp.get(slot, qp))
+    }
+
+    /// What the caller named a flow, and octets that no subflow has yet, or that have not arrived.
+    pub(super) fn left_of_bundle(&self, at: u32) -> Option<(u32, u64)> {
+        let bundle = self.tcp.bundles.places.get(at as usize)?.as_deref()?;
+        Some((bundle.context, bundle.left))
+    }
+
     /// How many subflows the flow may have whose first these are; `None` if it is not such a flow.
     pub(crate) fn subflows(&self, slot: u32, qp: QpNumber) -> Option<u32> {
         let bundle = self.tcp.bundles.places.get(self.tcp.get(slot, qp)?.bundle? as usize)?.as_deref()?;

@@ -18,6 +18,7 @@ use selvedge_wire::{Ecn, Header, Packet, Repr};
 use crate::nic::{Due, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, NicStats, Outgoing};
 use crate::slot::TCP;
+use crate::standing::Standing;
 use bundle::Bundles;
 
 /// The TCP flows of one NIC.
@@ -243,6 +244,46 @@ impl Nic {
     pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
         let flow = self.tcp.get(slot, qp)?;
         flow.bundle.map_or_else(|| Some(flow.connection.hold()), |at| self.hold_bundle(at))
+    }
+
+    /// See [`Nic::standing`].
+    #[cold]
+    pub(crate) fn standing_of_tcp(&self, slot: u32, qp: QpNumber) -> Option<Standing> {
+        let flow = self.tcp.get(slot, qp)?;
+        let standing = |flow: &Flow| {
+            let (stats, sent) = (flow.connection.stats(), flow.connection.sent());
+            let (timeouts, resent) = (u64::from(stats.timeouts), stats.retransmissions);
+            let unsent = flow.connection.supplied().saturating_sub(sent);
+            Standing { hold: flow.connection.hold(), sent: Some(sent), unsent, has_lost: false, timeouts, resent }
+        };
+        let Some(at) = flow.bundle else { return Some(standing(flow)) };
+        // Each subflow counts for itself.
+        let none = Standing {
+            hold: self.hold_bundle(at)?,
+            sent: None,
+            unsent: self.left_of_bundle(at)?.1,
+            has_lost: false,
+            timeouts: 0,
+            resent: 0,
+        };
+        Some(self.subflows_of(at).map(standing).fold(none, |sum, one| Standing {
+            unsent: sum.unsent + one.unsent,
+            timeouts: sum.timeouts + one.timeouts,
+            resent: sum.resent + one.resent,
+            ..sum
+        }))
+    }
+
+    /// Of the flow that arrives in `slot`: what the caller named it, octets that have not arrived; and octets in order,
+    /// and which comes next, unless its subflows count for themselves.
+    #[cold]
+    pub(crate) fn received_by_tcp(&self, slot: u32, qp: QpNumber) -> Option<(u32, u64, Option<(u64, TcpSeq, Stream)>)> {
+        let flow = self.tcp.get(slot, qp)?;
+        if let Some(at) = flow.bundle {
+            return self.left_of_bundle(at).map(|(context, left)| (context, left, None));
+        }
+        let in_order = (flow.connection.received(), flow.connection.expected(), flow.stream);
+        Some((flow.context, flow.missing, Some(in_order)))
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use std::path::Path;
 use selvedge_results::{Cut, PointFiles, PointRecorder, PointSummary, ResultsError, SeriesInfo, SeriesTraits};
 use selvedge_telemetry::{
     Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RunRecord,
+    TimePart, TimeProfile, WorkloadTime,
 };
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng};
 
@@ -77,6 +78,7 @@ pub(crate) fn record(
     let (data_sent, lost) = send_flows(&mut recorder, profile, flows, end, &mut rng);
     let mut record = run_record(&ports, &paused, profile, flows, data_sent, lost, end);
     record.fingerprint = selvedge_units::mix64(seed ^ (position as u64) << 32);
+    record.time = time_profile(profile, seed);
     if profile.deadlock == Some(seed) {
         record.deadlock = Some(deadlock(end));
     }
@@ -202,6 +204,25 @@ fn run_record(
         wall_s: 3.2,
         ..RunRecord::default()
     }
+}
+
+/// Where the time of its flows goes, in parts of a thousand.
+fn time_profile(profile: &Profile, seed: u64) -> TimeProfile {
+    let mut time = WorkloadTime { samples: 9_000 + seed, ..WorkloadTime::default() };
+    let lossy = (profile.loss * 4_000.0) as u128;
+    for (part, thousandths) in [
+        (TimePart::Serialisation, 250),
+        (TimePart::Propagation, 120),
+        (TimePart::Queueing, 300 + u128::from(seed)),
+        (TimePart::Acks, if profile.recovery == "irn" { 40 } else { 0 }),
+        (TimePart::Pause, if profile.pfc { 180 } else { 0 }),
+        (TimePart::Nic, 150),
+        (TimePart::Recovery, lossy),
+        (TimePart::Timeout, lossy / 3),
+    ] {
+        time.parts[part] = thousandths * 1_000_000_000;
+    }
+    TimeProfile { workloads: vec![time], looks: 90 }
 }
 
 fn deadlock(end: Instant) -> Deadlock {

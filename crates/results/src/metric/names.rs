@@ -49,3 +49,22 @@ pub(crate) const UNFINISHED_GROUPS: &str = "unfinished_groups";
 pub(crate) const EQIF_DROPS: &str = "eqif_drops";
 /// The metric that decides between series whose incasts, all-to-alls or jobs count.
 pub(crate) const GROUP_COMPLETION: &str = "group_completion_mean_us";
+/// The metrics that say where completion time goes, in the order of [`TimePart::ALL`](crate::TimePart::ALL): they add up
+/// to the mean time of a measured flow.
+pub(crate) const TIMES: [&str; crate::TimePart::ALL.len()] = [
+    "time_serialisation_us",
+    "time_propagation_us",
+    "time_queueing_us",
+    "time_acks_us",
+    "time_pause_us",
+    "time_nic_us",
+    "time_pacing_us",
+    "time_window_us",
+    "time_cap_us",
+    "time_recovery_us",
+    "time_timeout_us",
+    "time_outage_us",
+    "time_other_us",
+];
+/// The metric that counts from how many looks they come.
+pub(crate) const TIME_SAMPLES: &str = "time_samples";

@@ -1,8 +1,11 @@
 //! Every metric: what it is called, what it means, and where it is found.
 
-use super::names::{EQIF_DROPS, GROUP_COMPLETION, GROUPS, MEASURED, UNFINISHED, UNFINISHED_GROUPS};
+use super::names::{
+    EQIF_DROPS, GROUP_COMPLETION, GROUPS, MEASURED, TIME_SAMPLES, TIMES, UNFINISHED, UNFINISHED_GROUPS,
+};
 use super::{Metric, Unit};
 use crate::PointSummary;
+use crate::TimePart;
 use crate::point::ReorderingTotals;
 
 /// All metrics, the table's seven first.
@@ -405,6 +408,104 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Count,
         meaning: "connections whose state left a NIC's chip for others (MELO, `on-chip`)",
         of: |point| of_pools(point, |pools| pools.swaps),
+    },
+    Metric {
+        name: TIMES[TimePart::Serialisation as usize],
+        title: "time: serialisation",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average on sending, for the first time, on the slowest link; the last packet's time on the wire of all",
+        of: |point| point.flows.time_us(TimePart::Serialisation),
+    },
+    Metric {
+        name: TIMES[TimePart::Propagation as usize],
+        title: "time: propagation",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average on the last packet on its way over links",
+        of: |point| point.flows.time_us(TimePart::Propagation),
+    },
+    Metric {
+        name: TIMES[TimePart::Queueing as usize],
+        title: "time: queueing",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average behind data in switches, on the way there or of acknowledgements back",
+        of: |point| point.flows.time_us(TimePart::Queueing),
+    },
+    Metric {
+        name: TIMES[TimePart::Acks as usize],
+        title: "time: acknowledgements",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average behind acknowledgements and congestion notifications, in switches or at the sender's NIC",
+        of: |point| point.flows.time_us(TimePart::Acks),
+    },
+    Metric {
+        name: TIMES[TimePart::Pause as usize],
+        title: "time: pause",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average for the end of a pause (PFC), at the sender's port or on the way",
+        of: |point| point.flows.time_us(TimePart::Pause),
+    },
+    Metric {
+        name: TIMES[TimePart::Nic as usize],
+        title: "time: NIC",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average behind other queue pairs at the sender's NIC",
+        of: |point| point.flows.time_us(TimePart::Nic),
+    },
+    Metric {
+        name: TIMES[TimePart::Pacing as usize],
+        title: "time: pacing",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average because congestion control spaced packets",
+        of: |point| point.flows.time_us(TimePart::Pacing),
+    },
+    Metric {
+        name: TIMES[TimePart::Window as usize],
+        title: "time: window",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average because congestion control's window was smaller than an undisturbed round trip asks for",
+        of: |point| point.flows.time_us(TimePart::Window),
+    },
+    Metric {
+        name: TIMES[TimePart::Cap as usize],
+        title: "time: BDP cap",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average because the loss recovery's limit on packets in flight (BDP-FC) was",
+        of: |point| point.flows.time_us(TimePart::Cap),
+    },
+    Metric {
+        name: TIMES[TimePart::Recovery as usize],
+        title: "time: recovery",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average for news of a loss, while packets were sent again, and for what that set right",
+        of: |point| point.flows.time_us(TimePart::Recovery),
+    },
+    Metric {
+        name: TIMES[TimePart::Timeout as usize],
+        title: "time: timeout",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average for a retransmission timeout",
+        of: |point| point.flows.time_us(TimePart::Timeout),
+    },
+    Metric {
+        name: TIMES[TimePart::Outage as usize],
+        title: "time: outage",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average for a link that was down",
+        of: |point| point.flows.time_us(TimePart::Outage),
+    },
+    Metric {
+        name: TIMES[TimePart::Other as usize],
+        title: "time: other",
+        unit: Unit::Us,
+        meaning: "what a measured flow spent on average for what could not be told: messages that share a queue pair, packets in tunnels",
+        of: |point| point.flows.time_us(TimePart::Other),
+    },
+    Metric {
+        name: TIME_SAMPLES,
+        title: "looks at flows",
+        unit: Unit::Count,
+        meaning: "how many flows under way were looked at to tell where time goes, each as often as it was",
+        of: |point| point.flows.time.as_ref().map(|time| time.samples as f64),
     },
 ];
 

@@ -1,5 +1,6 @@
 //! Measured flows, and how their times are spread.
 
+use selvedge_telemetry::{TimePart, WorkloadTime};
 use serde::{Deserialize, Serialize};
 
 /// The measured flows of a run. Times in microseconds; distributions are over finished flows.
@@ -31,6 +32,36 @@ pub struct FlowSummary {
     pub unfinished_groups: u64,
     /// Mean over those that were: from the first start to the last finish.
     pub group_completion_mean_us: Option<f64>,
+    /// Where their time went; `None` where nobody has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeSplit>,
+}
+
+impl FlowSummary {
+    /// What a measured flow spent on this on average, in microseconds; `None` where nobody has looked.
+    pub fn time_us(&self, part: TimePart) -> Option<f64> {
+        self.time.as_ref()?.mean_us.get(part as usize).copied()
+    }
+}
+
+/// The mean time of measured flows, part by part. What a flow spent that never finished is its time until the end of
+/// the run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TimeSplit {
+    /// Microseconds, in the order of [`TimePart::ALL`]. They add up to the mean completion time where all have
+    /// finished.
+    pub mean_us: Vec<f64>,
+    /// From how many looks at a flow that was under way the shares come.
+    pub samples: u64,
+}
+
+impl TimeSplit {
+    /// Of flows whose mean time is `mean_us`; `None` if none of them was looked at.
+    pub(crate) fn new(time: &WorkloadTime, mean_us: f64) -> Option<Self> {
+        let total = time.parts.total();
+        let share = |(_, part): (TimePart, u128)| part as f64 / total as f64 * mean_us;
+        (total > 0).then(|| Self { mean_us: time.parts.iter().map(share).collect(), samples: time.samples })
+    }
 }
 
 /// A few numbers about many.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_telemetry::{FlowRow, GroupParts, RankRow};
+use selvedge_telemetry::{FlowRow, GroupParts, RankRow, TimeProfile, WorkloadTime};
+use selvedge_units::Instant;
 
 use super::groups::Groups;
 use super::values::{KEPT, Values};
 use crate::Quantiles;
-use crate::point::{Distribution, FlowSummary, SizeClass, cdf_levels, tail_levels};
+use crate::point::{Distribution, FlowSummary, SizeClass, TimeSplit, cdf_levels, tail_levels};
 
 #[derive(Default)]
 pub(super) struct FlowAccumulator {
@@ -17,6 +18,10 @@ pub(super) struct FlowAccumulator {
     is_mixed: bool,
     measured: u64,
     unfinished: u64,
+    /// Sum of the completion times of those that finished, in picoseconds.
+    finished_ps: u128,
+    /// When the others began, summed.
+    begun_ps: u128,
     fct_us: Values,
     slowdown: Values,
     throughput: Evenness,
@@ -55,8 +60,10 @@ impl FlowAccumulator {
         self.measured += 1;
         let Some((fct_us, slowdown)) = self.times(row) else {
             self.unfinished += 1;
+            self.begun_ps += u128::from(row.start.as_ps());
             return;
         };
+        self.finished_ps += row.fct().map_or(0, |fct| u128::from(fct.as_ps()));
         self.fct_us.add(fct_us);
         self.slowdown.add(slowdown);
         self.throughput.add(row.size.get() as f64 / fct_us);
@@ -103,14 +110,28 @@ impl FlowAccumulator {
 
     /// Whether a flow counts by itself.
     fn counts(&self, row: &FlowRow) -> bool {
-        row.measured && !(self.is_mixed && self.groups_of(row.workload).is_some())
+        row.measured && self.counts_workload(row.workload)
+    }
+
+    /// Whether flows of this workload count by themselves.
+    fn counts_workload(&self, workload: u16) -> bool {
+        !(self.is_mixed && self.groups_of(workload).is_some())
+    }
+
+    /// What those flows of all workloads spent that count by themselves.
+    pub(super) fn time_of_all(&self, profile: &TimeProfile) -> WorkloadTime {
+        let mut sum = WorkloadTime::default();
+        let counting = (0..).zip(&profile.workloads).filter(|&(workload, _)| self.counts_workload(workload));
+        counting.for_each(|(_, time)| sum.add(time));
+        sum
     }
 
     fn groups_of(&self, workload: u16) -> Option<GroupParts> {
         self.groups_of.get(usize::from(workload)).copied().flatten()
     }
 
-    pub(super) fn finish(mut self) -> FlowSummary {
+    /// What came of them in a run that ended at `end`; `time` is what they spent.
+    pub(super) fn finish(mut self, time: &WorkloadTime, end: Instant) -> FlowSummary {
         let enough = |level: f64, count: u64| (1.0 - level) * count as f64 >= 1.0 - 1e-9;
         let single = self.single_packet_fct_us.quantiles();
         let messages = single.count();
@@ -118,6 +139,8 @@ impl FlowAccumulator {
         let known = (0..).zip(tail_levels()).take_while(|&(at, level)| at == 0 || enough(level, messages));
         let single_packet_tail_us = known.filter_map(|(_, level)| single.at(level)).collect();
         let groups = self.groups.finish();
+        let unfinished_ps = (u128::from(end.as_ps()) * u128::from(self.unfinished)).saturating_sub(self.begun_ps);
+        let mean_us = (self.finished_ps + unfinished_ps) as f64 / 1e6 / self.measured.max(1) as f64;
         FlowSummary {
             measured: self.measured,
             unfinished: self.unfinished,
@@ -141,6 +164,7 @@ impl FlowAccumulator {
             groups: groups.complete + groups.unfinished,
             unfinished_groups: groups.unfinished,
             group_completion_mean_us: groups.completion_mean_us(),
+            time: TimeSplit::new(time, mean_us),
         }
     }
 }

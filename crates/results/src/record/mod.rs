@@ -126,12 +126,16 @@ impl PointRecorder {
         {
             *waits += &format!(", of {name}");
         }
+        let time = self.flows.time_of_all(&record.time);
+        let own = |at: usize| record.time.workloads.get(at).copied().unwrap_or_default();
+        let workloads = self.workloads.into_iter().enumerate();
+        let workloads = workloads.map(|(at, (name, flows))| (name, flows.finish(&own(at), record.end))).collect();
         let summary = PointSummary {
             series: self.series,
             seed: self.seed,
             run,
-            flows: self.flows.finish(),
-            workloads: self.workloads.into_iter().map(|(name, flows)| (name, flows.finish())).collect(),
+            flows: self.flows.finish(&time, record.end),
+            workloads,
             queues: self.ports.queues(),
             utilisation: self.ports.utilisation(),
             pauses: self.ports.pauses(&self.port_table, &record.ports),

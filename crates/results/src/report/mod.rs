@@ -14,6 +14,7 @@ mod lines;
 mod palette;
 mod pauses;
 mod provenance;
+mod split;
 mod tables;
 mod times;
 mod trouble;
@@ -42,6 +43,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
     let sections = [
         cases::across(&study),
         tables::metrics(&study),
+        split::split(&study),
         compare::ratios(&study),
         completion::times(&study),
         completion::by_size(&study),

@@ -4,7 +4,7 @@ use crate::common::{Given, series, study};
 use crate::synthetic;
 use selvedge_results::{
     Estimate, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary, ReportInput, RunTotals, SeriesInfo,
-    StudyInfo, Summary, render_report, render_table, summarise,
+    StudyInfo, Summary, TimePart, render_report, render_table, summarise,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, RunRecord};
 use selvedge_testkit::Scratch;
@@ -311,6 +311,41 @@ fn the_table_fits_and_is_plain_without_color() {
     }
     let (headline, last) = (&summary.verdict.sentence[..20], table.trim_end().lines().rev().take(3));
     assert!(last.into_iter().any(|line| line.starts_with(headline)), "the verdict ends the table:\n{table}");
+}
+
+#[test]
+fn where_time_goes_is_shown_for_each_series_that_was_looked_at() {
+    let (summary, points) = made_up("split", true);
+    for series in &summary.series {
+        // What a measured flow takes: until the end of the run, if it did not finish.
+        let of = |part| series.time_of(part).and_then(|estimate| estimate.per_seed[0]).expect("somebody has looked");
+        let sum: f64 = TimePart::ALL.into_iter().map(of).sum();
+        let point = points.iter().find(|point| point.series == series.name && point.seed == 1).expect("a point");
+        let mean = point.flows.fct_us.mean.expect("some have finished");
+        let all_finished = point.flows.unfinished == 0;
+        assert!(
+            if all_finished { (sum / mean - 1.0).abs() < 1e-9 } else { sum > mean },
+            "{}: {sum} {mean}",
+            series.name
+        );
+        assert!(of(TimePart::Queueing) > of(TimePart::Propagation) && of(TimePart::Outage) == 0.0);
+    }
+    for width in [60, 80, 100, 200] {
+        let table = render_table(&summary, width, false);
+        let (_, block) = table.split_once("where completion time goes, us").expect("the block");
+        let bars: Vec<&str> = block.lines().filter(|line| line.contains("sssQ") || line.contains("ppQQ")).collect();
+        assert!(bars.iter().all(|bar| bar.chars().count() <= width), "{block}");
+        assert!(
+            width < 100 || block.contains("queueing 3") && block.contains("s serialisation, p propagation"),
+            "{block}"
+        );
+    }
+    let html = render(&summary, &points);
+    assert!(html.contains("<section id=\"time\">") && html.contains("<title>pause: "), "bars with readings");
+    assert!(!html.contains("outage: "), "what no series has is not shown");
+    let nobody = study(&[series("a", "irn", false, 1.0, 0.1)]);
+    assert!(!render_table(&nobody, 100, false).contains("where completion time goes"));
+    assert!(!render(&nobody, &[]).contains("<section id=\"time\">"), "nobody has looked");
 }
 
 /// They count in no headline metric, which leaves them out.

@@ -110,5 +110,6 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         seed: 1,
         stop: Stop::default(),
         sample: None,
+        looks: selvedge_sim::config::Looks::default(),
     })
 }

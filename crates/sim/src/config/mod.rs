@@ -70,6 +70,20 @@ pub struct SimConfig {
     pub stop: Stop,
     /// How often ports are sampled; `None`: never.
     pub sample: Option<Duration>,
+    /// How often flows under way are looked at, to tell where completion time goes.
+    pub looks: Looks,
+}
+
+/// How often flows under way are looked at. What happens does not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Looks {
+    /// Never: the run's [`time`](selvedge_telemetry::RunRecord::time) stays empty.
+    Never,
+    /// As often as takes half a per cent of the run's instructions, some hundred times at most.
+    #[default]
+    Cheaply,
+    /// About once in this time, at all flows.
+    Every(Duration),
 }
 
 impl SimConfig {

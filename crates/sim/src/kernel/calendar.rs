@@ -440,6 +440,31 @@ impl Calendar {
         super::prefetch(&self.at_hand[NOW], node);
     }
 
+    /// Shows all mail that nobody has read: for which of this partition's nodes it is, when the window begins in which it
+    /// arrives, and the packets. Nothing may be left for nodes of other partitions.
+    pub(crate) fn for_all_mail(&self, mut see: impl FnMut(u32, u64, &[Descriptor])) {
+        let first = self.window.saturating_sub(1);
+        for window in first..first + self.inboxes.len() as u64 {
+            let slot = (window % NEAR) as u32;
+            if self.filled & 1 << slot == 0 {
+                continue;
+            }
+            let place = self.place(window);
+            let which = self.places.iter().position(|&other| other == place);
+            let inboxes = which.map_or(&self.inboxes[place], |which| &self.at_hand[which]);
+            for word in 0..self.tour.words() {
+                for node in self.tour.nodes(word, self.agendas[slot * self.tour.words() + word]) {
+                    if !inboxes[node].is_empty() {
+                        see(node, self.pace.begin(window), &inboxes[node]);
+                    }
+                }
+            }
+        }
+        for (&window, mail) in &self.far_mail {
+            mail.iter().for_each(|(node, packet)| see(*node, self.pace.begin(window), std::slice::from_ref(packet)));
+        }
+    }
+
     /// The mail of `node` for this window, which stays where it is.
     #[inline]
     pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {

@@ -75,7 +75,7 @@ impl Log {
 }
 
 /// The queue pair that a packet belongs to.
-fn pair_of(packet: &Packet) -> Option<QueuePair> {
+pub(crate) fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) | Repr::EqdsData(_) => Some((packet.src, packet.qp)),
         Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => {

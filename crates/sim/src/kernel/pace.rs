@@ -50,6 +50,11 @@ impl Pace {
         self.step * self.each()
     }
 
+    /// No link delays by less.
+    pub(crate) fn step(self) -> u64 {
+        self.step
+    }
+
     /// How many numbers lie between two windows of the same node.
     #[inline(always)]
     pub(crate) fn each(self) -> u64 {

@@ -20,6 +20,7 @@ use super::deadlock::Watch;
 use super::pace::Pace;
 use super::parcel::Outbox;
 use super::partition::Partition;
+use super::profile::Profiler;
 use super::stall::StallLimits;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
@@ -262,15 +263,19 @@ struct Run<'a, const RECORDED: bool> {
     handled: u64,
     stop_at: Instant,
     stop_flows: u64,
-    /// Flows that had begun before the last look.
+    /// Flows that had begun before the last look, and finished.
     started: u64,
+    finished: u64,
     /// Whether nothing is under way any more, nor to begin.
     is_over: bool,
     /// Everything earlier has happened.
     now: Instant,
     /// Nothing later has happened.
     ahead: Instant,
+    /// The same for each side, if that is later than `now`.
+    sides: [Instant; 2],
     watch: Watch,
+    profiler: Option<Profiler>,
     flows: Vec<FlowRow>,
     ranks: Vec<RankRow>,
     /// By number. Kept from sample to sample for its memory.
@@ -310,9 +315,12 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
             stop_flows: config.stop.flows.unwrap_or(u64::MAX),
             started: 0,
+            finished: 0,
             is_over: false,
             now: Instant::ZERO,
             ahead: Instant::ZERO,
+            sides: [Instant::ZERO; 2],
+            profiler: Profiler::new(config.looks, config.seed, pace.step()),
             watch: Watch::new(stall_limits(config, partitions)),
             flows: Vec::new(),
             ranks: Vec::new(),
@@ -352,6 +360,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             let next = left.filter(|&window| window >= self.from).or_else(|| self.next_window(self.from));
             // Where everything waits for a link to come back, that happens next.
             let begin = left.map_or(self.next_change(), |window| Instant::from_ps(self.pace.begin(window)));
+            self.look_at_flows(begin);
             if begin.max(self.now) == Instant::NEVER {
                 self.record.hopeless = true;
                 return None;
@@ -384,7 +393,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             started += partition.flows_started;
             finished += partition.flows_finished;
         }
-        self.started = started;
+        (self.started, self.finished) = (started, finished);
         if started >= self.stop_flows {
             // Streams know their number; flows that follow others end here.
             self.partitions.iter().for_each(|partition| lock(partition).closing = true);
@@ -421,7 +430,25 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.from = window + 1;
         self.now = self.now.max(self.pace.done(window, end));
         self.ahead = self.ahead.max(end);
+        let side = if self.pace.leader().is_some() { (window & 1) as usize } else { 0 };
+        self.sides[side] = end;
         Stretch { window, begin, end }
+    }
+
+    /// Looks at flows under way if it is time to; nothing happens before `begin`.
+    fn look_at_flows(&mut self, begin: Instant) {
+        let Some(profiler) = &mut self.profiler else { return };
+        // What is left of the run may be nothing.
+        let begin =
+            if begin == Instant::NEVER { self.now } else { begin.max(self.now).min(self.stop_at.max(self.now)) };
+        let under_way = self.started - self.finished;
+        if under_way == 0 {
+            profiler.skip_to(begin, || self.partitions.iter().map(|partition| lock(partition).events).sum());
+        } else if profiler.next() < begin {
+            let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
+            let times = self.sides.map(|side| side.max(self.now));
+            profiler.look(times, begin, under_way, &partitions);
+        }
     }
 
     /// Does what is `due`, with the whole fabric at that time; nothing else happens before `begin`. Returns whether the
@@ -431,6 +458,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.from = self.pace.first_with(due.as_ps());
         self.cut = due;
         self.now = due;
+        self.sides = [due; 2];
         if due == self.stop_at {
             return false;
         }
@@ -602,6 +630,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
         let mut record = std::mem::take(&mut self.record);
         record.end = self.now;
+        record.time = self.profiler.take().map(Profiler::finish).unwrap_or_default();
         for partition in self.partitions {
             let mut partition = lock(partition);
             self.ranks.extend(partition.workload.executors.iter().flat_map(|executor| executor.unfinished(self.now)));

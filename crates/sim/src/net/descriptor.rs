@@ -80,6 +80,12 @@ impl Descriptor {
         true
     }
 
+    /// The handles of the packets that share its place in a queue, its own first.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        let first = self.slot;
+        (0..=self.more).map(move |n| first + n * Pool::STEP)
+    }
+
     /// When it arrives, in the upper half, and through which port, above the lower 16 bits, which are anything.
     #[inline(always)]
     pub(crate) fn way(&self) -> u64 {

@@ -97,6 +97,11 @@ impl FairLine {
         self.bytes += u64::from(packet.frame);
     }
 
+    /// Shows what waits.
+    pub(crate) fn for_each_place(&self, store: &Store, mut see: impl FnMut(&Descriptor)) {
+        self.ring.iter().for_each(|&at| store.for_each_from(self.queues[at as usize].head, &mut see));
+    }
+
     /// The packet whose turn it is.
     fn pop(&mut self, quantum: u64, store: &mut Store) -> Option<Descriptor> {
         loop {

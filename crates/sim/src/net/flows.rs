@@ -17,12 +17,26 @@ use crate::topology::Framing;
 use crate::workload::schedule::{Action, Executor};
 use crate::workload::{FlowSpec, Generator};
 
+/// A flow at its sender.
+#[derive(Clone, Copy)]
+pub(crate) struct Sending {
+    pub(crate) spec: FlowSpec,
+    /// Its queue pair, and where the NIC keeps that.
+    pub(crate) qp: QpNumber,
+    pub(crate) slot: u32,
+    /// What ECMP hashes of its data; that of what comes back is the complement. Not where senders choose the ways, or
+    /// it has subflows.
+    pub(crate) entropy: u32,
+    /// Traffic class of its data.
+    pub(crate) class: u8,
+}
+
 /// A flow at its receiver.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiving {
     /// Which queue pair of which NIC sends it.
     pub(super) sender: (HostId, QpNumber),
-    pub(super) row: FlowRow,
+    pub(crate) row: FlowRow,
     pub(super) on_received: Option<u32>,
 }
 
@@ -73,12 +87,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let framing = if is_tcp { self.fabric.tcp_framing } else { self.fabric.framing };
         let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, framing);
         let state = &mut self.hosts[host];
-        let context = state.sending.put(spec);
         let own = if is_tcp { self.fabric.tcp_class } else { self.fabric.class_of[8] };
         let class = spec.priority.map_or(own, |priority| self.fabric.class_of[usize::from(priority)]);
         let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
+        let context = state.sending.put(Sending { spec, qp: QpNumber(0), slot: 0, entropy, class });
         let message = Outgoing { dst, size: spec.size, entropy, class, links, context, is_tcp };
         let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &state.params, &message);
+        let sending = state.sending.get_mut(context);
+        (sending.qp, sending.slot) = (qp, slot);
         let row = spec.row(framing.mtu, ideal);
         self.flows_started += 1;
         if RECORDED {
@@ -95,7 +111,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// How long an acknowledgement would take from `host` to `to` if nothing were in its way: a sender that gets none
     /// must not know sooner than one that does.
-    fn way_back(&self, host: u32, to: HostId) -> Duration {
+    pub(crate) fn way_back(&self, host: u32, to: HostId) -> Duration {
         let Host { id, params, .. } = &self.hosts[host];
         let [frame, gap] = [params.ack_frame, params.gap].map(|bytes| Bytes::new(bytes.into()));
         let way =
@@ -185,7 +201,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// A sender has everything acknowledged.
     fn on_sent(&mut self, host: u32, qp: QpNumber, context: u32) {
-        let spec = self.hosts[host].sending.take(context);
+        let Sending { spec, .. } = self.hosts[host].sending.take(context);
         self.flows_closed += 1;
         let (_, dst) = self.fabric.inner.between(spec.src, spec.dst);
         self.tell(host, dst, News::Close { qp });

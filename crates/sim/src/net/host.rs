@@ -12,7 +12,7 @@ use selvedge_units::{Duration, HostId, Instant, Rate};
 use selvedge_wire::Repr;
 
 use super::descriptor::Descriptor;
-use super::flows::Receiving;
+use super::flows::{Receiving, Sending};
 use super::notice::{Due, News, Notice};
 use super::places::Places;
 use super::pool::Slot;
@@ -20,7 +20,6 @@ use crate::kernel::partition::{AHEAD, Partition, fold};
 use crate::kernel::pending::NEVER;
 use crate::kernel::prefetch_bytes;
 use crate::kernel::tally::kind_of;
-use crate::workload::FlowSpec;
 
 /// A host. What every visit touches comes first, with the beginning of the NIC.
 #[repr(C, align(64))]
@@ -39,9 +38,9 @@ pub(crate) struct Host {
     pub(crate) params: Arc<NicParams>,
     pub(crate) nic: Nic,
     /// Flows that it sends, by the NIC's context.
-    pub(super) sending: Places<FlowSpec>,
+    pub(crate) sending: Places<Sending>,
     /// Flows that it receives, by the NIC's context.
-    pub(super) receiving: Places<Receiving>,
+    pub(crate) receiving: Places<Receiving>,
     pub(super) inbox: BinaryHeap<Reverse<Notice>>,
     pub(super) notices_sent: u64,
     /// Flows to begin, and computations that end.

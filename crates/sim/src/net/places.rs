@@ -1,7 +1,7 @@
 //! Numbered places.
 
 /// Numbered places that are used again.
-pub(super) struct Places<T> {
+pub(crate) struct Places<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
 }
@@ -24,7 +24,10 @@ impl<T> Places<T> {
         self.free.push(place);
         self.places[place as usize].take().expect("the NIC names only places that are taken")
     }
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn get(&self, place: u32) -> Option<&T> {
+        self.places.get(place as usize)?.as_ref()
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().flatten()
     }
 }

@@ -70,6 +70,16 @@ impl Store {
         &self.places[place]
     }
 
+    /// Shows what lies at `place`, and what comes after it.
+    #[inline]
+    pub(super) fn for_each_from(&self, mut place: u32, see: &mut impl FnMut(&Descriptor)) {
+        while place != NONE {
+            let entry = &self.places[place];
+            see(entry);
+            place = entry.at;
+        }
+    }
+
     /// Bytes of the frame at `place`.
     pub(super) fn frame(&self, place: u32) -> u64 {
         u64::from(self.places[place].frame)
@@ -174,6 +184,17 @@ impl Line {
             self.peak = bytes;
         }
         true
+    }
+
+    /// Shows what waits, place by place; packets that share one are all like the first of them.
+    #[inline]
+    pub(crate) fn for_each_place(&self, queues: &Table<Queue>, store: &Store, mut see: impl FnMut(&Descriptor)) {
+        let mut queue = self.first;
+        while queue != NONE {
+            let entry = &queues[queue];
+            store.for_each_from(entry.head, &mut see);
+            queue = if queue == self.last { NONE } else { entry.next };
+        }
     }
 
     /// Whether nothing waits.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, SharedBuffer, Stop, TransportConfig,
-    Trimming,
+    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, Looks, SharedBuffer, Stop,
+    TransportConfig, Trimming,
 };
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
@@ -15,6 +15,7 @@ use selvedge_sim::workload::{
     Pairs, Partners, Permutation, Pipeline, Placement, Poisson, Senders, Sizes, Team, Verb, Verbs,
 };
 use selvedge_sim::{Beside, SimConfig};
+use selvedge_telemetry::{FlowRow, TimeProfile};
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::hpcc::HpccConfig;
@@ -475,11 +476,40 @@ fn windows_change_nothing() {
             // By flows, runs end between windows.
             let stop = Stop { time: Some(Duration::from_ps(whole / 10 * tenths)), flows: None };
             let scene = scene.clone().with(|config| config.stop = stop);
+            // Flows are looked at between windows, so at other moments.
+            let scene = scene.with(|config| config.looks = Looks::Never);
             let in_turns = essence(scene.clone().parallel(1, 3).run());
             let together = essence(scene.all_together().run());
             let same = in_turns == together;
             assert!(same, "{name}, first {tenths} tenths");
         }
+    }
+}
+
+#[test]
+fn looks_change_nothing() {
+    for (name, scene) in scenarios() {
+        let run = |looks, partitions| {
+            let scene = scene.clone().with(|config| config.looks = looks).parallel(1, partitions);
+            let mut outcome = essence(scene.run());
+            let time = std::mem::take(&mut outcome.record.time);
+            (outcome, time)
+        };
+        let (never, nothing) = run(Looks::Never, 1);
+        assert_eq!(nothing, TimeProfile::default());
+        let every = Looks::Every(Duration::from_us(3));
+        let ((often, time), (cut, same)) = (run(every, 1), run(every, 3));
+        let is_same = never == often && never == cut && never == run(Looks::Cheaply, 2).0;
+        assert!(is_same, "{name}");
+        assert_eq!(time, same, "{name}: looks do not depend on partitions");
+        // Every measured flow is looked at, so many times as long as it is: what is left is chance.
+        let end = never.record.end;
+        let whole = |row: &FlowRow| row.finish.unwrap_or(end).since(row.start).as_ps();
+        let sum: u64 = never.flows.iter().filter(|row| row.measured).map(whole).sum();
+        let seen: u128 = time.workloads.iter().map(|workload| workload.parts.total()).sum();
+        let ratio = seen as f64 / sum as f64;
+        println!("{name}: {} looks, {ratio:.3}", time.looks);
+        assert!((0.9..1.1).contains(&ratio), "{name}: {ratio} in {} looks", time.looks);
     }
 }
 

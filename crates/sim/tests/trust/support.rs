@@ -67,6 +67,7 @@ impl Scene {
             seed: 1,
             stop: Stop::default(),
             sample: None,
+            looks: selvedge_sim::config::Looks::default(),
         };
         Self { config, list: FlowList::default(), parallel: Parallel::default() }
     }

@@ -136,6 +136,10 @@ impl<H: Copy> Sender<H> {
     pub fn demand(&self) -> u64 {
         self.backlog + self.again_bytes + self.window.lost_bytes
     }
+    /// Whether packets that were lost or trimmed wait to be sent again.
+    pub fn has_lost(&self) -> bool {
+        self.again_bytes + self.window.lost_bytes > 0
+    }
     /// Bytes in flight.
     pub fn in_flight(&self) -> u64 {
         self.window.in_flight

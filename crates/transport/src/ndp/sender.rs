@@ -209,6 +209,16 @@ impl NdpSender {
         }
     }
 
+    /// Packets that were never sent.
+    pub fn unsent(&self) -> u64 {
+        self.total - self.acked.index() - self.sent.len() as u64
+    }
+
+    /// Whether packets that were lost or trimmed wait to be sent again.
+    pub fn has_lost(&self) -> bool {
+        self.next_again().is_some()
+    }
+
     /// Timeouts so far.
     pub fn timeouts(&self) -> u32 {
         self.timeouts

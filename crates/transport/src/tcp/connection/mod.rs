@@ -194,6 +194,14 @@ impl Connection {
     pub fn acknowledged(&self) -> u64 {
         self.sending.acked.min(self.sending.supplied).since(Octet::FIRST)
     }
+    /// Octets that the application has supplied so far.
+    pub fn supplied(&self) -> u64 {
+        self.sending.supplied.since(Octet::FIRST)
+    }
+    /// Octets sent so far, each once.
+    pub fn sent(&self) -> u64 {
+        self.sending.next.min(self.sending.supplied).since(Octet::FIRST)
+    }
     /// Octets received in order so far.
     pub fn received(&self) -> u64 {
         self.receiving.next.since(Octet::FIRST) - u64::from(self.receiving.is_finished())

@@ -1,0 +1,144 @@
+//! The time profile of a run, which comes of looks at flows under way, against what explanations of every flow of the
+//! same run add up to.
+
+use selvedge_explain::Part;
+use selvedge_sim::config::Looks;
+use selvedge_telemetry::{PartTimes, TimePart, TimeProfile};
+use selvedge_units::Duration;
+
+use crate::support::{Explained, FAT_TREE, START, dumbbell, explain_run, listed, losing, plan, series};
+
+/// Looks so frequent that what chance adds is little.
+fn often(text: &str, preset: &str) -> Explained {
+    let plan = plan(&(text.to_owned() + &series(preset)), &[]);
+    let point = plan.points().next().expect("a series and a seed");
+    let mut config = plan.config(point);
+    config.looks = Looks::Every(Duration::from_us(1));
+    explain_run(&config, plan.library(point))
+}
+
+/// Flows of this size and start between these hosts, looked at often.
+fn of_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> Explained {
+    let (mut config, lists) = listed(text, sets, flows);
+    config.looks = Looks::Every(Duration::from_ns(500));
+    explain_run(&config, &lists)
+}
+
+/// All workloads together.
+fn sum(profile: &TimeProfile) -> PartTimes {
+    let mut sum = PartTimes::default();
+    profile.workloads.iter().for_each(|workload| sum.add(&workload.parts));
+    sum
+}
+
+/// What share of all time a part has in the profile.
+fn seen(run: &Explained, part: TimePart) -> f64 {
+    let parts = sum(&run.record.time);
+    parts[part] as f64 / parts.total() as f64
+}
+
+/// The same in the explanations.
+fn explained(run: &Explained, name: &str) -> f64 {
+    let total: Duration = run.flows.iter().map(|flow| flow.parts.total()).sum();
+    let part = Part::ALL.iter().find(|part| part.name() == name);
+    part.map_or(0.0, |&part| run.sum(part).as_us_f64() / total.as_us_f64())
+}
+
+const CONGESTED: &str = r#"
+title = "Whole runs"
+seeds = 1
+stop = { flows = 400, time = "20ms" }
+
+[topology.fat-tree]
+k = 4
+link = { rate = "40Gbps", delay = "2us" }
+
+[workload.poisson]
+load = 0.8
+sizes = "cdf:irn-heavy-tailed"
+
+[[workload.incast]]
+size = "150KB"
+senders = 6
+jitter = "1us"
+
+"#;
+
+#[test]
+fn both_have_the_same_names_and_letters() {
+    for part in Part::ALL {
+        assert!(TimePart::ALL.iter().any(|other| (other.name(), other.letter()) == (part.name(), part.letter())));
+    }
+    assert_eq!(TimePart::ALL.len(), Part::ALL.len() + 2, "acks, other");
+}
+
+#[test]
+fn a_profile_is_what_explanations_add_up_to() {
+    let presets = ["irn", "irn+pfc", "roce", "roce+pfc", "roce+dcqcn+pfc", "melo", "tcp", "eqds", "ndp"];
+    let mut wrong = Vec::new();
+    for preset in presets {
+        let run = often(CONGESTED, preset);
+        let profile = &run.record.time;
+        let total: Duration = run.flows.iter().map(|flow| flow.parts.total()).sum();
+        let all = sum(profile).total() as f64 / total.as_ps() as f64;
+        println!("{preset}: {} looks, all {all:.3}", profile.looks);
+        for part in TimePart::ALL {
+            let (a, b) = (seen(&run, part), explained(&run, part.name()));
+            if a > 0.0 || b > 0.0 {
+                println!("  {:14} {:6.2} % {:6.2} %", part.name(), a * 100.0, b * 100.0);
+            }
+        }
+        let mut compare = |name: &str, a: f64, b: f64| {
+            if (a - b).abs() > 0.03 {
+                wrong.push(format!("{preset} {name}: {a:.3} {b:.3}"));
+            }
+        };
+        let apart = [TimePart::Queueing, TimePart::Nic, TimePart::Acks];
+        for part in TimePart::ALL.into_iter().filter(|part| !apart.contains(part)) {
+            compare(part.name(), seen(&run, part), explained(&run, part.name()));
+        }
+        // What was waited for while acknowledgements were sent is one of the others there.
+        let together: f64 = apart.iter().map(|&part| seen(&run, part)).sum();
+        compare("queueing, nic, acks", together, explained(&run, "queueing") + explained(&run, "nic"));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_lone_flow_has_what_is_ideal() {
+    for preset in ["irn", "roce+pfc", "roce"] {
+        let run = of_flows(&(FAT_TREE.to_owned() + &series(preset)), &[], &[(0, 15, 1_000_000, START)]);
+        let (a, b) = (seen(&run, TimePart::Serialisation), seen(&run, TimePart::Propagation));
+        println!("{preset}: {a} {b} {:?}", run.record.time);
+        assert!((a - explained(&run, "serialisation")).abs() < 0.02, "{preset}: {a}");
+        assert!((b - explained(&run, "propagation")).abs() < 0.02, "{preset}: {b}");
+    }
+}
+
+#[test]
+fn who_shares_a_nic_waits_for_it_half_of_the_time() {
+    let text = FAT_TREE.to_owned() + &series("roce+pfc");
+    let run = of_flows(&text, &[], &[(0, 15, 1_000_000, START), (0, 8, 1_000_000, START)]);
+    let nic = seen(&run, TimePart::Nic);
+    assert!((nic - explained(&run, "nic")).abs() < 0.03 && (0.44..0.53).contains(&nic), "{nic}");
+}
+
+#[test]
+fn who_is_paused_waits_for_the_end_of_the_pause() {
+    let text = dumbbell("100Gbps") + &series("roce+pfc");
+    let run = of_flows(&text, &[], &[0, 1, 2].map(|src| (src, 4, 2_000_000, START)));
+    let (a, b) = (seen(&run, TimePart::Pause), explained(&run, "pause"));
+    assert!(a > 0.3 && (a - b).abs() < 0.05, "{a} {b}");
+}
+
+#[test]
+fn who_loses_the_last_packet_waits_for_a_timeout() {
+    for preset in ["irn", "roce", "tcp"] {
+        let (mut config, lists) = listed(&losing(preset, "9"), &[], &[(0, 15, 10_240, START)]);
+        config.looks = Looks::Every(Duration::from_ns(500));
+        let run = explain_run(&config, &lists);
+        let (a, b) = (seen(&run, TimePart::Timeout), explained(&run, "timeout"));
+        println!("{preset}: {a} {b} {:?}", run.record.time);
+        assert!(a > 0.5 && (a - b).abs() < 0.05, "{preset}: {a} {b}");
+    }
+}

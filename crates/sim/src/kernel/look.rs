@@ -1,0 +1,620 @@
+//! A look at the flows under way: what does each wait for just now?
+//!
+//! Design notes.
+//! 1. *What is looked at.* Some of the measured flows, chosen by a hash; then every packet in the fabric once, by what
+//!    its descriptor says: whose it is shows its ECMP hash, so that of other flows' packets nothing else is read.
+//!    Where packets of a flow take several ways, all of them are read.
+//! 2. *What a queue waits for* is what the port does now: it is paused, its link is down, or it sends something, which
+//!    then lies in the mail of the node at the other end. A packet that waits while an acknowledgement is sent waits
+//!    for acknowledgements, at this moment; so the sum over many looks is the time that they took.
+//! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step ([`Pace`](super::pace::Pace)). Every
+//!    packet is in one place all the same, and what a node does is read as of its own time.
+
+use std::ops::Deref;
+
+use selvedge_nic::{Received, Standing};
+use selvedge_telemetry::TimePart;
+use selvedge_transport::Hold;
+use selvedge_transport::table::Table as Found;
+use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, mix64};
+use selvedge_wire::{AckKind, Packet, Repr};
+
+use super::log::pair_of;
+use super::partition::Partition;
+use crate::net::descriptor::Descriptor;
+use crate::net::flows::Sending;
+use crate::net::pool::Slot;
+use crate::net::port::{Egress, of_bits};
+use crate::topology::Framing;
+
+/// A port: its partition, and its number there.
+type Port = (usize, u32);
+
+/// Where a packet of a flow is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// On a link, and its last bit has left the port before it, or has not.
+    Link { is_leaving: bool },
+    /// In a queue, while its port does this.
+    Queue(Busy),
+}
+
+/// What a port does that something waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Busy {
+    /// Sends data of others, or is about to send.
+    Others,
+    /// Sends data of the same flow; the link may be slower than that of its host.
+    Own { is_slower: bool },
+    /// Sends an acknowledgement, or a congestion notification.
+    Answer,
+    /// It is paused for the class that waits.
+    Paused,
+    /// Its link is down.
+    Down,
+}
+
+impl Busy {
+    const ALL: usize = 6;
+
+    fn index(self) -> usize {
+        match self {
+            Self::Others => 0,
+            Self::Own { is_slower: false } => 1,
+            Self::Own { is_slower: true } => 2,
+            Self::Answer => 3,
+            Self::Paused => 4,
+            Self::Down => 5,
+        }
+    }
+
+    /// By index: the part that time in a queue belongs to.
+    const PARTS: [TimePart; Self::ALL] = [
+        TimePart::Queueing,
+        TimePart::Queueing,
+        TimePart::Serialisation,
+        TimePart::Acks,
+        TimePart::Pause,
+        TimePart::Outage,
+    ];
+
+    fn part(self) -> TimePart {
+        Self::PARTS[self.index()]
+    }
+}
+
+/// A flow that is looked at.
+struct Subject {
+    workload: u16,
+    /// Where it is sent.
+    host: (usize, u32),
+    port: Port,
+    class: u8,
+    pair: (HostId, QpNumber),
+    slot: u32,
+    dst: HostId,
+    standing: Option<Standing>,
+    received: Option<Received>,
+    /// Packets on links, its own and what answers them, and in queues.
+    on_links: u64,
+    in_queues: [u64; Busy::ALL],
+    /// Of its data packets that which was sent last: when, and where it is.
+    newest: Option<(Instant, Place)>,
+    /// What its receiver waits for is in the fabric: as it was sent before, or for the first time.
+    found: Option<bool>,
+    /// What its data packets carry, in the unit of its receiver.
+    carried: u64,
+    /// The news that what was sent again has filled a hole are on their way.
+    is_filled: bool,
+    /// Its host sends a packet of it just now: one that was sent before, or not.
+    leaving: Option<bool>,
+}
+
+/// What a flow waits for.
+pub(super) enum Answer {
+    /// This.
+    One(TimePart),
+    /// Parts of it these, by weight.
+    Several(Vec<(TimePart, u64)>),
+    /// Something was lost. If it is not a timeout that ends this, it is the second part; if nobody can tell any more, it
+    /// was the third.
+    Lost {
+        /// Where it is sent.
+        host: (usize, u32),
+        slot: u32,
+        qp: QpNumber,
+        /// How it stands.
+        standing: Standing,
+        other: TimePart,
+        guess: TimePart,
+    },
+}
+
+/// What a port sends: when that was found out, and where the packet is kept.
+#[derive(Clone, Copy, Default)]
+struct Wire {
+    look: u32,
+    slot: Slot,
+}
+
+/// What is found out in a look. Kept for its memory.
+#[derive(Default)]
+pub(super) struct Scan {
+    look: u32,
+    subjects: Vec<Subject>,
+    by_pair: Found<(HostId, QpNumber)>,
+    /// Bit per hash of what ECMP hashes: packets of subjects may have it. Empty where all may.
+    filter: Vec<u64>,
+    /// By partition and port: what is about to arrive there, and has not left the other end.
+    wires: Vec<Vec<Wire>>,
+    /// About how many instructions it took.
+    pub(super) cost: u64,
+}
+
+/// Bits of the filter, as a logarithm.
+const FILTER: u32 = 14;
+
+/// What a look costs, in instructions, about: for each packet, for each flow that is looked at, for each port, and for
+/// each host.
+const PER_PACKET: u64 = 8;
+const PER_FLOW: u64 = 1_500;
+const PER_PORT: u64 = 6;
+const PER_HOST: u64 = 60;
+
+/// When a look is, by side, and whom it is at.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    pub(super) times: [Instant; 2],
+    /// Of so many flows, a power of two, one is looked at.
+    pub(super) one_in: u64,
+}
+
+impl Scan {
+    /// Looks at flows, and tells `tell` of each the workload, and what it waits for.
+    pub(super) fn look<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        look: Look,
+        partitions: &[P],
+        mut tell: impl FnMut(u16, Answer),
+    ) {
+        self.look += 1;
+        self.cost = 0;
+        self.choose(look, partitions, &mut tell);
+        if self.subjects.is_empty() {
+            return;
+        }
+        if self.wires.is_empty() {
+            self.wires = partitions.iter().map(|p| vec![Wire::default(); p.egress.len()]).collect();
+        }
+        for index in 0..partitions.len() {
+            self.read_mail(look, index, partitions);
+        }
+        for index in 0..partitions.len() {
+            self.read_queues(index, partitions);
+        }
+        for number in 0..self.subjects.len() {
+            self.read_answers(number, partitions);
+            let subject = &self.subjects[number];
+            tell(subject.workload, self.answer(subject, look, partitions));
+        }
+    }
+
+    /// Chooses the flows to look at.
+    fn choose<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        look: Look,
+        partitions: &[P],
+        tell: &mut impl FnMut(u16, Answer),
+    ) {
+        self.subjects.clear();
+        self.by_pair = Found::new();
+        let fabric = &partitions[0].fabric;
+        let has_subflows = fabric.nic.tcp.as_ref().is_some_and(|tcp| tcp.subflows > 1);
+        let is_filtered = !fabric.senders_choose_ways() && !has_subflows;
+        self.filter.clear();
+        self.filter.resize(if is_filtered { 1 << (FILTER - 6) } else { 0 }, 0);
+        let salt = u64::from(self.look) << 32;
+        let is_chosen =
+            |workload: u16, id: u64| mix64(salt ^ mix64(u64::from(workload) << 48 ^ id)) & (look.one_in - 1) == 0;
+        for (index, partition) in partitions.iter().enumerate() {
+            self.cost += PER_HOST * partition.hosts.len() as u64;
+            for applications in &partition.applications {
+                for spec in applications.unfinished().filter(|spec| spec.measured) {
+                    if is_chosen(spec.workload, spec.id) {
+                        self.cost += PER_FLOW;
+                        tell(spec.workload, Answer::One(TimePart::Other));
+                    }
+                }
+            }
+            for (local, host) in (0..).zip(partition.hosts.iter()) {
+                let chosen =
+                    |sending: &&Sending| sending.spec.measured && is_chosen(sending.spec.workload, sending.spec.id);
+                for sending in host.sending.iter().filter(chosen) {
+                    self.add((index, local), sending, look, partitions);
+                }
+            }
+        }
+    }
+
+    fn add<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        (index, local): (usize, u32),
+        sending: &Sending,
+        look: Look,
+        partitions: &[P],
+    ) {
+        let Sending { spec, qp, slot, entropy, class } = *sending;
+        let partition = &partitions[index];
+        let host = &partition.hosts[local];
+        let (_, dst) = partition.fabric.inner.between(spec.src, spec.dst);
+        let (there, peer) = partition.fabric.home[dst.index()];
+        let peer = &partitions[usize::from(there)].hosts[peer];
+        let received = peer.nic.received(host.id, qp);
+        let row = received.and_then(|received| peer.receiving.get(received.context));
+        if row.is_some_and(|receiving| receiving.row.finish.is_some()) {
+            return;
+        }
+        let now = look.times[usize::from(partition.calendar.side_of(local))];
+        let number = self.subjects.len() as u32;
+        self.cost += PER_FLOW;
+        self.subjects.push(Subject {
+            workload: spec.workload,
+            host: (index, local),
+            port: (index, host.port),
+            class,
+            pair: (host.id, qp),
+            slot,
+            dst,
+            standing: host.nic.standing(slot, qp, now),
+            received,
+            on_links: 0,
+            in_queues: [0; Busy::ALL],
+            newest: None,
+            found: None,
+            carried: 0,
+            is_filled: false,
+            leaving: None,
+        });
+        for further in 0..host.nic.queue_pairs(slot, qp) {
+            self.by_pair.insert((host.id, QpNumber(qp.0.wrapping_add(further))), number);
+        }
+        if !self.filter.is_empty() {
+            for hash in [entropy, !entropy] {
+                let bit = hash >> (u32::BITS - FILTER);
+                self.filter[(bit >> 6) as usize] |= 1 << (bit & 63);
+            }
+        }
+    }
+
+    /// Whether a packet may be one of a subject.
+    #[inline(always)]
+    fn may_see(&self, packet: &Descriptor) -> bool {
+        let bit = packet.entropy >> (u32::BITS - FILTER);
+        self.filter.get((bit >> 6) as usize).is_none_or(|word| word & 1 << (bit & 63) != 0)
+    }
+
+    /// The subject that a packet belongs to.
+    fn whose(&self, packet: &Packet) -> Option<usize> {
+        Some(self.by_pair.get(pair_of(packet)?)? as usize)
+    }
+
+    /// Sees what is on links to nodes of a partition.
+    fn read_mail<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        look: Look,
+        index: usize,
+        partitions: &[P],
+    ) {
+        let partition = &*partitions[index];
+        let hosts = partition.hosts.len() as u32;
+        let pace = partition.fabric.pace;
+        partition.calendar.for_all_mail(|node, begin, mail| {
+            let first = if node < hosts {
+                partition.hosts[node].port
+            } else {
+                partition.switches[node - hosts].site.first_port
+            };
+            let side = partition.calendar.side_of(node);
+            let other = if pace.leader().is_some() { 1 - side } else { side };
+            // What senders have begun to send until then has left if no link delays it further.
+            let left = look.times[usize::from(other)].as_ps();
+            let since = (left + pace.step()).saturating_sub(begin);
+            self.cost += PER_PACKET * mail.len() as u64;
+            for packet in mail {
+                if u64::from(packet.at) > since || self.may_see(packet) {
+                    let at = first + u32::from(packet.port);
+                    let arrival = begin + u64::from(packet.at);
+                    let is_leaving = arrival > left + partition.egress[at].delay.as_ps();
+                    self.see_on_link((index, at), packet, is_leaving, partitions);
+                }
+            }
+        });
+    }
+
+    fn see_on_link<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        (index, at): Port,
+        descriptor: &Descriptor,
+        is_leaving: bool,
+        partitions: &[P],
+    ) {
+        let partition = &partitions[index];
+        if is_leaving {
+            self.wires[index][at as usize] = Wire { look: self.look, slot: descriptor.slot };
+        }
+        if !self.may_see(descriptor) {
+            return;
+        }
+        let packet = partition.pool.get(descriptor.slot);
+        let Some(number) = self.whose(&packet) else { return };
+        let subject = &mut self.subjects[number];
+        subject.see(&packet, Place::Link { is_leaving });
+        let port = &partition.egress[at];
+        let is_first = subject.port == (usize::from(port.peer_partition), port.peer);
+        if is_leaving && is_first && packet.src == subject.pair.0 && !is_answer(&packet) {
+            subject.leaving = Some(is_again(&packet));
+        }
+    }
+
+    /// Sees what waits in switches of a partition.
+    fn read_queues<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        index: usize,
+        partitions: &[P],
+    ) {
+        let partition = &*partitions[index];
+        self.cost += PER_PORT * partition.egress.len() as u64;
+        for (at, port) in (0..).zip(partition.egress.iter()) {
+            if port.waiting == 0 || port.is_host {
+                continue;
+            }
+            for class in of_bits(port.waiting) {
+                let line = partition.line_of(at, class as u8);
+                let mut see = |place: &Descriptor| {
+                    self.cost += PER_PACKET;
+                    if self.may_see(place) {
+                        self.see_in_queue((index, at), place, partitions);
+                    }
+                };
+                partition.lines[line].for_each_place(&partition.queues, &partition.store, &mut see);
+                if let Some(fair) = partition.fair.get(line as usize) {
+                    fair.for_each_place(&partition.store, &mut see);
+                }
+            }
+        }
+    }
+
+    fn see_in_queue<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        (index, at): Port,
+        place: &Descriptor,
+        partitions: &[P],
+    ) {
+        for slot in place.slots() {
+            let packet = partitions[index].pool.get(slot);
+            let Some(number) = self.whose(&packet) else { return };
+            let busy = self.busy((index, at), place.class, &self.subjects[number], partitions);
+            self.subjects[number].see(&packet, Place::Queue(busy));
+        }
+    }
+
+    /// Sees what waits at the NIC that answers a subject.
+    fn read_answers<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        number: usize,
+        partitions: &[P],
+    ) {
+        let subject = &self.subjects[number];
+        let (there, local) = partitions[0].fabric.home[subject.dst.index()];
+        let there = usize::from(there);
+        let host = &partitions[there].hosts[local];
+        for packet in host.nic.waiting_answers() {
+            if self.whose(packet) == Some(number) {
+                let busy = self.busy((there, host.port), packet.class, &self.subjects[number], partitions);
+                self.subjects[number].see(packet, Place::Queue(busy));
+            }
+        }
+    }
+
+    /// The packet that a port sends just now; `None` where it sends none, or a pause frame that has no place.
+    fn sent_by<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &self,
+        (index, at): Port,
+        partitions: &[P],
+    ) -> Option<Packet> {
+        let port = &partitions[index].egress[at];
+        let there = usize::from(port.peer_partition);
+        let wire = self.wires[there][port.peer as usize];
+        (wire.look == self.look).then(|| partitions[there].pool.get(wire.slot))
+    }
+
+    /// What a port does that a packet of `class` of this subject waits for.
+    fn busy<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &self,
+        at: Port,
+        class: u8,
+        subject: &Subject,
+        partitions: &[P],
+    ) -> Busy {
+        let partition = &partitions[at.0];
+        let port = &partition.egress[at.1];
+        if port.paused == Egress::DOWN {
+            return Busy::Down;
+        }
+        // Where switches trim, a class may count as paused in between.
+        if port.paused & 1 << class != 0 && !partition.fabric.queueing.trims() {
+            return Busy::Paused;
+        }
+        match self.sent_by(at, partitions) {
+            Some(packet) if is_answer(&packet) => Busy::Answer,
+            Some(packet) if pair_of(&packet) == Some(subject.pair) => {
+                let rate = |(index, at): Port| partitions[index].extras[at].rate;
+                Busy::Own { is_slower: rate(at) < rate(subject.port) }
+            }
+            Some(_) | None => Busy::Others,
+        }
+    }
+
+    /// What a subject waits for.
+    fn answer<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &self,
+        subject: &Subject,
+        look: Look,
+        partitions: &[P],
+    ) -> Answer {
+        let (index, local) = subject.host;
+        let partition = &partitions[index];
+        let now = look.times[usize::from(partition.calendar.side_of(local))];
+        if let Some(is_again) = subject.leaving {
+            return Answer::One(if is_again { TimePart::Recovery } else { TimePart::Serialisation });
+        }
+        let hold = subject.standing.map_or(Hold::Acks, |standing| standing.hold);
+        match hold {
+            Hold::Link => Answer::One(match self.busy(subject.port, subject.class, subject, partitions) {
+                Busy::Others if partition.egress[subject.port.1].busy_until <= now => TimePart::Serialisation,
+                Busy::Others => TimePart::Nic,
+                Busy::Own { .. } => TimePart::Serialisation,
+                Busy::Answer => TimePart::Acks,
+                Busy::Paused => TimePart::Pause,
+                Busy::Down => TimePart::Outage,
+            }),
+            Hold::Pacing(_) => Answer::One(TimePart::Pacing),
+            Hold::Recovery(_) => Answer::One(TimePart::Recovery),
+            // Inside tunnels, nobody knows whose packets are where.
+            _ if partition.fabric.nic.eqif.is_some() => Answer::One(TimePart::Other),
+            Hold::Window => self.window(subject, TimePart::Window, partitions),
+            Hold::Cap => self.window(subject, TimePart::Cap, partitions),
+            Hold::Acks => match subject.newest {
+                Some((_, place)) if !subject.has_lost() => Answer::One(match place {
+                    Place::Link { is_leaving: true } => TimePart::Serialisation,
+                    Place::Link { is_leaving: false } => TimePart::Propagation,
+                    Place::Queue(busy) => busy.part(),
+                }),
+                _ => subject.lost(TimePart::Recovery),
+            },
+        }
+    }
+
+    /// What a subject waits for that a window, or a cap, lets send nothing.
+    ///
+    /// As in `selvedge explain`, as much of that wait as the round trip is late is put down to where it is: with `l` of
+    /// its packets on links and `q` in queues, a round trip of `R` without them takes `R (l + q) / l` (Little's law).
+    /// Its host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R + R q / l) (1 - l t / R)`,
+    /// of which `R q / l` is late.
+    fn window<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &self,
+        subject: &Subject,
+        part: TimePart,
+        partitions: &[P],
+    ) -> Answer {
+        let in_queues = subject.in_queues.iter().sum::<u64>();
+        if subject.waits_for_repair() {
+            return Answer::One(TimePart::Recovery);
+        }
+        if subject.waits_for_lost() || (in_queues + subject.on_links == 0 && subject.has_lost()) {
+            return subject.lost(part);
+        }
+        if in_queues == 0 {
+            return Answer::One(part);
+        }
+        let (index, local) = subject.host;
+        let partition = &partitions[index];
+        let round = partition.undisturbed_round(local, subject).as_ps();
+        let (port, extra) = (&partition.egress[subject.port.1], &partition.extras[subject.port.1]);
+        let params = &partition.hosts[local].params;
+        let frame = u64::from(params.mtu) + u64::from(params.header) + partition.gap;
+        let sending = (subject.on_links * port.serialisation(frame, || extra.rate).as_ps()).min(round);
+        // In units of R.
+        let waits = (in_queues + subject.on_links) as f64 * (round - sending) as f64 / round.max(1) as f64;
+        let late = if waits > in_queues as f64 { in_queues as f64 / waits } else { 1.0 };
+        const WHOLE: f64 = 1e6;
+        let late = (late * WHOLE) as u64;
+        let of_all = subject.in_queues.iter().zip(Busy::PARTS);
+        let mut parts: Vec<(TimePart, u64)> = of_all.map(|(&count, part)| (part, late * count)).collect();
+        parts.push((part, (WHOLE as u64 - late) * in_queues));
+        Answer::Several(parts)
+    }
+}
+
+impl Subject {
+    /// Takes in one of its packets, or of what answers them.
+    fn see(&mut self, packet: &Packet, place: Place) {
+        match place {
+            Place::Link { .. } => self.on_links += 1,
+            Place::Queue(busy) => self.in_queues[busy.index()] += 1,
+        }
+        if let Repr::Ack(ack) = packet.repr {
+            // It answers one packet, and acknowledges others behind it.
+            let beyond = ack.expected.get().wrapping_sub(ack.sack.get()) % Psn::MODULUS;
+            self.is_filled |= ack.kind == AckKind::Ack && (2..Psn::MODULUS / 2).contains(&beyond);
+        }
+        if packet.src != self.pair.0 || is_answer(packet) {
+            return;
+        }
+        if let Some(received) = self.received {
+            self.carried += received.carried_by(packet);
+            if received.is_brought_by(packet) {
+                self.found = self.found.max(Some(is_again(packet)));
+            }
+        }
+        if self.newest.is_none_or(|(sent_at, _)| packet.sent_at > sent_at) {
+            self.newest = Some((packet.sent_at, place));
+        }
+    }
+
+    /// Whether a window waits for what is sent again.
+    fn waits_for_repair(&self) -> bool {
+        self.is_filled || self.found == Some(true) || self.standing.is_some_and(|standing| standing.has_lost)
+    }
+
+    /// Whether what its receiver expects next, and its window waits for, has been sent and is nowhere.
+    fn waits_for_lost(&self) -> bool {
+        let sent = self.standing.and_then(|standing| standing.sent);
+        let received = self.received.and_then(|received| received.count);
+        self.found.is_none() && received.zip(sent).is_some_and(|(received, sent)| received < sent)
+    }
+
+    /// Whether something of what was sent has neither arrived nor is in the fabric.
+    fn has_lost(&self) -> bool {
+        let Some((standing, received)) = self.standing.zip(self.received) else { return false };
+        received.missing > standing.unsent + self.carried
+    }
+
+    /// It waits for what a loss has held up, if nothing else; `other` where neither a timeout nor sending again ends it.
+    fn lost(&self, other: TimePart) -> Answer {
+        let Some(standing) = self.standing else { return Answer::One(TimePart::Recovery) };
+        let is_silent = self.on_links + self.in_queues.iter().sum::<u64>() == 0 && !standing.has_lost;
+        let guess = if is_silent { TimePart::Timeout } else { TimePart::Recovery };
+        Answer::Lost { host: self.host, slot: self.slot, qp: self.pair.1, standing, other, guess }
+    }
+}
+
+impl<const RECORDED: bool> Partition<RECORDED> {
+    /// How long a full packet of a flow from `host`, and what answers it, take if nothing is in their way.
+    fn undisturbed_round(&self, host: u32, subject: &Subject) -> Duration {
+        let params = &self.hosts[host].params;
+        let [frame, gap] = [params.mtu + params.header, params.gap].map(|bytes| Bytes::new(bytes.into()));
+        let framing = Framing { mtu: frame, overhead: gap, least: Bytes::ZERO };
+        let there = self.fabric.paths.ideal_fct(subject.pair.0, subject.dst, frame, framing);
+        there.unwrap_or_default() + self.way_back(host, subject.dst)
+    }
+}
+
+/// Whether a packet carries nothing of a flow: an acknowledgement, or something else that receivers say.
+fn is_answer(packet: &Packet) -> bool {
+    match packet.repr {
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => true,
+        Repr::Tcp(tcp) => tcp.payload() == 0,
+        Repr::Data(_) | Repr::EqdsData(_) | Repr::Pause(_) | Repr::NetRt(_) => false,
+    }
+}
+
+/// Whether a packet carries what was sent before.
+fn is_again(packet: &Packet) -> bool {
+    match packet.repr {
+        Repr::Data(data) => data.retransmission,
+        Repr::EqdsData(data) => data.retransmission,
+        Repr::Tcp(tcp) => tcp.is_again(),
+        _ => false,
+    }
+}

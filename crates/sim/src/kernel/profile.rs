@@ -1,0 +1,254 @@
+//! Where completion time goes: when to look at the flows under way, and what comes of it.
+//!
+//! Little's law: what all flows spend waiting for something is the number of those that do, over time. So the time is
+//! cut into intervals, and of each the flows are looked at once, at a moment that is chosen at random; each counts for
+//! the whole interval. How long an interval is depends on what happened before it alone, so that no part of any flow's
+//! time is more likely to be seen than another.
+
+use std::ops::Deref;
+
+use selvedge_nic::Standing;
+use selvedge_telemetry::{PartTimes, TimePart, TimeProfile, WorkloadTime};
+use selvedge_units::{Domain, Instant, QpNumber, Rng};
+
+use super::look::{Answer, Look, Scan};
+use super::partition::Partition;
+use crate::config::Looks;
+
+/// An interval is no longer than this part of the time so far in which flows were under way, unless looks get too dear.
+const PART: u64 = 64;
+/// Then it may grow by this part of that time.
+const GROWTH: u64 = 2;
+/// Instructions that looks may take, and one more for each so many events.
+const FREE: u64 = 4_000_000;
+const PER_EVENTS: u64 = 2;
+/// Flows that are looked at at a time, about, where there are more.
+const FLOWS: u64 = 256;
+
+/// Looks at flows from time to time.
+pub(super) struct Profiler {
+    looks: Looks,
+    rng: Rng,
+    /// The interval: when it begins, how long it is, and when to look in it.
+    begin: u64,
+    length: u64,
+    next: u64,
+    /// The least that one is long.
+    least: u64,
+    /// How long flows were under way.
+    active: u64,
+    /// Instructions that all looks have taken, about, and the last one.
+    spent: u64,
+    last: u64,
+    scan: Scan,
+    /// Who waits for news of a loss.
+    pending: Vec<Pending>,
+    profile: TimeProfile,
+}
+
+/// A flow that waited for news of a loss, or a timeout, and for how long that counts.
+struct Pending {
+    workload: u16,
+    time: u128,
+    host: (usize, u32),
+    slot: u32,
+    qp: QpNumber,
+    standing: Standing,
+    other: TimePart,
+    guess: TimePart,
+}
+
+impl Profiler {
+    /// With windows of `step`; `None` if nobody shall look.
+    pub(super) fn new(looks: Looks, seed: u64, step: u64) -> Option<Self> {
+        let least = match looks {
+            Looks::Never => return None,
+            Looks::Cheaply => step,
+            Looks::Every(time) => time.as_ps(),
+        };
+        let mut profiler = Self {
+            looks,
+            rng: Rng::stream(seed, Domain::Looks, 0),
+            begin: 0,
+            length: 0,
+            next: 0,
+            least: least.max(1),
+            active: 0,
+            spent: 0,
+            last: 0,
+            scan: Scan::default(),
+            pending: Vec::new(),
+            profile: TimeProfile::default(),
+        };
+        profiler.begin_at(0, 0);
+        Some(profiler)
+    }
+
+    /// An interval begins.
+    fn begin_at(&mut self, begin: u64, events: u64) {
+        let affordable = FREE.saturating_add(events / PER_EVENTS);
+        let short = (self.spent + self.last).saturating_sub(affordable);
+        self.length = match self.looks {
+            Looks::Never | Looks::Every(_) => self.least,
+            Looks::Cheaply if short == 0 => (self.active / PART).max(self.least),
+            Looks::Cheaply => {
+                // Until so many more events have happened, if that goes on as before.
+                let until = u128::from(short * PER_EVENTS) * u128::from(self.active) / u128::from(events.max(1));
+                let until = u64::try_from(until).unwrap_or(u64::MAX);
+                until.clamp(self.active / PART, self.active / GROWTH).max(self.least)
+            }
+        };
+        self.begin = begin;
+        self.next = begin.saturating_add(self.rng.below(self.length));
+    }
+
+    /// Nothing is under way before `time`.
+    pub(super) fn skip_to(&mut self, time: Instant, events: impl FnOnce() -> u64) {
+        if time.as_ps() > self.begin {
+            self.begin_at(time.as_ps(), events());
+        }
+    }
+
+    /// When to look next.
+    pub(super) fn next(&self) -> Instant {
+        Instant::from_ps(self.next)
+    }
+
+    /// Looks at flows, of which so many are under way, for all intervals whose moment comes before `limit`: nothing
+    /// happens between the `times` of the sides and that.
+    pub(super) fn look<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &mut self,
+        times: [Instant; 2],
+        limit: Instant,
+        flows: u64,
+        partitions: &[P],
+    ) {
+        let events = partitions.iter().map(|partition| partition.events).sum();
+        let at = self.next();
+        let mut length = 0;
+        while self.next < limit.as_ps() {
+            length += self.length;
+            self.active += self.length;
+            self.begin_at(self.begin.saturating_add(self.length), events);
+        }
+        if length == 0 {
+            return;
+        }
+        self.resolve(partitions);
+        let one_in = match self.looks {
+            Looks::Never | Looks::Every(_) => 1,
+            Looks::Cheaply => flows.div_ceil(FLOWS).max(1).next_power_of_two(),
+        };
+        let time = u128::from(length) * u128::from(one_in);
+        let look = Look { times: times.map(|time| time.max(at)), one_in };
+        let (profile, pending) = (&mut self.profile, &mut self.pending);
+        self.scan.look(look, partitions, |workload, answer| {
+            let of = of_workload(profile, workload);
+            of.samples += 1;
+            match answer {
+                Answer::One(part) => of.parts[part] += time,
+                Answer::Several(parts) => share(&mut of.parts, &parts, time),
+                Answer::Lost { host, slot, qp, standing, other, guess } => {
+                    pending.push(Pending { workload, time, host, slot, qp, standing, other, guess });
+                }
+            }
+        });
+        self.profile.looks += 1;
+        self.last = self.scan.cost;
+        self.spent += self.scan.cost;
+    }
+
+    /// Finds out what ended waits for news of losses.
+    fn resolve<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(&mut self, partitions: &[P]) {
+        let profile = &mut self.profile;
+        self.pending.retain(|pending| {
+            let (index, local) = pending.host;
+            let host = &partitions[index].hosts[local];
+            let part = match host.nic.standing(pending.slot, pending.qp, Instant::ZERO) {
+                None => pending.guess,
+                Some(now) if now.timeouts > pending.standing.timeouts => TimePart::Timeout,
+                Some(now) if now.resent > pending.standing.resent => TimePart::Recovery,
+                Some(now) if now.unsent < pending.standing.unsent => pending.other,
+                Some(_) => return true,
+            };
+            of_workload(profile, pending.workload).parts[part] += pending.time;
+            false
+        });
+    }
+
+    /// What came of it.
+    pub(super) fn finish(mut self) -> TimeProfile {
+        for pending in &self.pending {
+            of_workload(&mut self.profile, pending.workload).parts[pending.guess] += pending.time;
+        }
+        self.profile
+    }
+}
+
+fn of_workload(profile: &mut TimeProfile, workload: u16) -> &mut WorkloadTime {
+    let at = usize::from(workload);
+    if at >= profile.workloads.len() {
+        profile.workloads.resize(at + 1, WorkloadTime::default());
+    }
+    &mut profile.workloads[at]
+}
+
+/// Puts `time` down to parts by their weights, all of it.
+fn share(parts: &mut PartTimes, weights: &[(TimePart, u64)], time: u128) {
+    let sum: u128 = weights.iter().map(|&(_, weight)| u128::from(weight)).sum();
+    let (mut before, mut given) = (0, 0);
+    for &(part, weight) in weights {
+        before += u128::from(weight);
+        let until = (time * before).checked_div(sum).unwrap_or(0);
+        parts[part] += until - given;
+        given = until;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        let mut parts = PartTimes::default();
+        share(
+            &mut parts,
+            &[(TimePart::Queueing, 1), (TimePart::Pause, 1), (TimePart::Cap, 1), (TimePart::Acks, 0)],
+            100,
+        );
+        assert_eq!((parts.total(), parts[TimePart::Queueing], parts[TimePart::Acks]), (100, 33, 0));
+    }
+
+    /// Intervals follow each other without a gap, and moments lie in them.
+    #[test]
+    fn intervals_cover_the_time() {
+        let mut profiler = Profiler::new(Looks::Cheaply, 1, 1_000).expect("it looks");
+        let mut end = 0;
+        for _ in 0..1_000 {
+            assert_eq!(profiler.begin, end);
+            assert!((profiler.begin..profiler.begin + profiler.length).contains(&profiler.next));
+            end = profiler.begin + profiler.length;
+            profiler.active += profiler.length;
+            profiler.begin_at(end, 0);
+        }
+        // With 64 of 1,000 ps, each further one is a 64th of all before it.
+        let expected = 64_000.0 * (1.0_f64 + 1.0 / 64.0).powi(1_000 - 64);
+        assert!((0.9..1.1).contains(&(end as f64 / expected)), "{end} {expected}");
+    }
+
+    #[test]
+    fn dear_looks_are_rare() {
+        let mut profiler = Profiler::new(Looks::Cheaply, 1, 1_000).expect("it looks");
+        let (mut looks, mut events) = (0, 0);
+        while profiler.begin < 1_000_000_000 {
+            // Five million events, and looks of two million instructions each.
+            events = profiler.begin / 200;
+            (profiler.last, profiler.spent) = (2_000_000, profiler.spent + 2_000_000);
+            profiler.active += profiler.length;
+            profiler.begin_at(profiler.begin + profiler.length, events);
+            looks += 1;
+        }
+        assert!((10..40).contains(&looks), "{looks} looks with {events} events");
+    }
+}
