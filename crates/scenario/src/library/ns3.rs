@@ -57,15 +57,15 @@ impl FileLibrary {
         }
         if graph.hosts.len() < 2 {
             let found = plural(graph.hosts.len() as u64, "host");
-            let notes = self.warnings_about(path);
-            let why = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-            let message = format!("{path}: traffic needs at least two hosts, found {found} with a link{why}");
+            let message =
+                format!("{path}: traffic needs at least two hosts, found {found} with a link{}", self.notes_about(path));
             return Err(ConfigError::new("", message));
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);
         let outer = || file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);
         check_hosts(file, outer()).and_then(|()| check_connected(file, outer)).map_err(|(line, node, message)| {
-            ConfigError::new("", format!("{}: {message}", self.files.place(path, line, &node.to_string())))
+            let place = self.files.place(path, line, &node.to_string());
+            ConfigError::new("", format!("{place}: {message}{}", self.notes_about(path)))
         })?;
         for &id in file.switches.keys().filter(|id| linked.contains(id)) {
             nodes.insert(id, graph.add_switch(id.to_string(), 0, 0).into());
