@@ -286,8 +286,8 @@ fn read_links(
                 leftover = Some((line.number(), error));
                 break;
             }
-            // The last line of all, and no whole one.
-            Err(error) if found < header.links && error.message.starts_with(LINE_ENDS) => {
+            // The last line of all, and perhaps no whole one.
+            Err(error) if found < header.links && (error.message.starts_with(LINE_ENDS) || lines.is_open()) => {
                 let is_last = matches!(lines.next_filled(), Ok(None));
                 let cut = format!(
                     "{}; the file ends with this line: of the {} that the header says, {}",

@@ -64,7 +64,7 @@ fn messages_through_a_second_nic_are_warned_about_by_their_line() {
     );
     assert_eq!(
         warnings(file.as_bytes()),
-        [format!("4: \"nic 3\" names a NIC beside a rank's first, as 2 more messages do: {one_nic}")]
+        [format!("4: \"nic 3\" names another NIC than a rank's first, as 2 more messages do: {one_nic}")]
     );
     // The first NIC is that one, and computations have none.
     let file = text("a: send 1b to 1 nic 0\ncalc 5 nic 1", "recv 1b from 0");
@@ -73,7 +73,7 @@ fn messages_through_a_second_nic_are_warned_about_by_their_line() {
     let size = 4096u64.to_le_bytes();
     let at = bytes.windows(8).position(|window| window == size).expect("its first message");
     bytes[at + 8 + 4 + 1] = 2;
-    let expected = "1: \"nic 2\" (operation 1 of rank 0) names a NIC beside a rank's first";
+    let expected = "1: \"nic 2\" (operation 1 of rank 0) names another NIC than a rank's first";
     assert!(warnings(&bytes)[0].starts_with(expected), "{:?}", warnings(&bytes));
 }
 

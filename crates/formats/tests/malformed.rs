@@ -44,7 +44,11 @@ fn topologies_of_ns3() {
             ),
             (
                 &b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100G"[..],
-                r#"f:4:9: the line ends here, expected a delay as in "1000ns"; the file ends with this line: of the 2 links that the header says, 1 is missing"#,
+                r#"f:4:5: found "100G", expected a rate above zero as in "100Gbps" or "12.5GB/s", did you mean "100Gbps"?; the file ends with this line: of the 2 links that the header says, 1 is missing"#,
+            ),
+            (
+                &b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps"[..],
+                r#"f:4:12: the line ends here, expected a delay as in "1000ns"; the file ends with this line: of the 2 links that the header says, 1 is missing"#,
             ),
             (
                 &b"3 1 2\n2\n0 2 100Gbps 1us\n1 2 100Gbps 1us 0\n"[..],

@@ -136,7 +136,7 @@ pub(crate) fn is_binary(bytes: &[u8]) -> bool {
 
 /// The error for a binary schedule that its writer has marked invalid: LogGOPSim's writes this number first, and the
 /// right one when the schedule is complete.
-pub(crate) fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
+pub fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
     bytes.starts_with(&binary::UNFINISHED.to_le_bytes()).then(|| FormatError {
         file: file.to_owned(),
         line: 1,
@@ -165,8 +165,8 @@ fn several_nics(goal: &Goal) -> Option<Warning> {
         more => format!(", as {more} more messages do"),
     };
     let message = format!(
-        "\"nic {nic}\"{where_} names a NIC beside a rank's first{more}: a host has one NIC here, and all messages of its \
-         rank go through that"
+        "\"nic {nic}\"{where_} names another NIC than a rank's first{more}: a host has one NIC here, and all messages of \
+         its rank go through that"
     );
     Some(Warning::new(place.map_or(1, |place| u64::from(place.line)), message))
 }

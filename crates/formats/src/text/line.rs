@@ -58,6 +58,11 @@ impl<R: BufRead> Lines<R> {
         FormatError { file: self.file.clone(), line: self.number + 1, column: 1, message }
     }
 
+    /// Whether the line read last ends without a newline, as the last of a file may.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.bytes.ends_with(b"\n")
+    }
+
     /// The line read last.
     pub(crate) fn line(&self) -> Line<'_> {
         Line { file: &self.file, number: self.number, text: &self.text }
