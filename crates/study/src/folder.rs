@@ -20,7 +20,7 @@ use self::found::{
     cannot_make, check_target, check_way, is_ours, lacks_only_its_name, nothing_to_resume, only_lacks_its_name,
 };
 use self::names::{LOCK, behind_link, is_name_of_ours, is_partial, target_of, with_suffix};
-pub(crate) use self::names::{MARKER, SCENARIO, partial_of, without_trailing_slash};
+pub(crate) use self::names::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
 use crate::{StudyError, Tracing};
 
 /// A results folder in the making. While there is one, no other can be had of the same folder, in any process.
@@ -56,6 +56,9 @@ pub struct Marker {
     /// [`Plan::ends_as_built_in`].
     #[serde(default)]
     pub ends_as_built_in: bool,
+    /// [`Plan::swept`].
+    #[serde(default)]
+    pub swept: Vec<String>,
     /// Seconds that were spent on it so far, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
@@ -73,6 +76,7 @@ impl Marker {
             tracing: Tracing::default(),
             warnings: plan.warnings.clone(),
             ends_as_built_in: plan.ends_as_built_in,
+            swept: plan.swept.clone(),
             wall_s: 0.0,
         }
     }
@@ -195,6 +199,11 @@ impl ResultsFolder {
     /// What a person should know about the scenario, as it was when the study began.
     pub fn warnings(&self) -> &[String] {
         &self.marker.warnings
+    }
+
+    /// The keys that the study's cases change.
+    pub fn swept(&self) -> &[String] {
+        &self.marker.swept
     }
 
     /// See [`Marker::ends_as_built_in`].

@@ -127,7 +127,10 @@ fn results_appear_whole() {
 
     let watch = Spectator::until(usize::MAX);
     let Outcome::Complete(summary) = run(&plan, &folder, &watch, 2).expect("a study") else { panic!("complete") };
-    assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    assert_eq!(
+        files(&target),
+        ["flows.parquet", "links.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]
+    );
     assert!(!folder.partial().exists());
     assert_eq!(summary.seeds, [1, 2, 3]);
     let fct = &summary.find("irn").expect("the series").metrics["fct_mean_us"];
@@ -407,7 +410,10 @@ fn a_folder_that_somebody_writes_to_is_left_alone() {
     let resumed = ResultsFolder::open(&target).expect("nobody writes there");
     assert_in_use(ResultsFolder::open(&target));
     run(&plan, &resumed, &Spectator::until(usize::MAX), 1).expect("a study");
-    assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    assert_eq!(
+        files(&target),
+        ["flows.parquet", "links.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]
+    );
     let error = ResultsFolder::open(&target).expect_err("complete").to_string();
     assert!(error.contains("these results are complete"), "{error}");
 }
