@@ -30,6 +30,9 @@ pub(crate) enum Command {
     /// Ask why flows of a study were slow: their completion times split into causes
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Compare two results folders: what differs in their scenarios, and by how much each metric does
+    #[command(after_long_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// Look at a network before running anything: hosts, links, RTT, BDP, the load it can carry
     Topology(TopologyArgs),
     /// Look at the traffic before running anything: load, sizes, first flows
@@ -416,6 +419,25 @@ The parts of a completion time add up to it. They are
   timeout         waiting for a retransmission timeout
   outage          waiting for a link that was down
 How they are told apart: docs/explain.md.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  selvedge compare results/our-pod-1 results/our-pod-2
+  selvedge compare results/our-pod-1 results/our-pod-2 --json
+
+Series are matched by name and case. Ratios are those of B over A; where both have run the same flows, they are
+paired by seed. What is in --json: docs/results.md.";
+
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    /// A folder of results
+    pub(crate) a: PathBuf,
+    /// Another
+    pub(crate) b: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:

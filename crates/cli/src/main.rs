@@ -8,6 +8,7 @@
 mod args;
 mod check;
 mod clock;
+mod compare;
 mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
@@ -22,7 +23,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 
 use args::{Command, Described, Selvedge};
 use output::{Failure, print};
@@ -30,10 +31,14 @@ use selvedge_scenario::KeyHelp;
 
 fn main() -> ExitCode {
     selvedge_sim::return_freed_memory();
-    let outcome = match Selvedge::parse().command {
+    let color = if output::allows_control() { ColorChoice::Auto } else { ColorChoice::Never };
+    let matches = Selvedge::command().color(color).get_matches();
+    let arguments = Selvedge::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let outcome = match arguments.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Topology(args) => inspect::topology(&args),
         Command::Workload(args) => inspect::workload(&args),
         Command::Footprint(args) => inspect::footprint(&args),

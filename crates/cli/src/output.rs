@@ -73,9 +73,18 @@ pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("our values have text keys only")
 }
 
-/// Whether standard output shows colours (see no-color.org).
+/// Whether standard output shows colours.
 pub(crate) fn has_color() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    io::stdout().is_terminal() && allows_control()
+}
+
+/// Whether the terminal, if there is one, understands control codes and nobody has said to send none: see no-color.org,
+/// and the terminal called "dumb".
+pub(crate) fn allows_control() -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    // Only Unix names its terminals.
+    !no_color && !(cfg!(unix) && dumb)
 }
 
 /// Columns for standard output: those of the terminal, unless somebody says otherwise.

@@ -1,7 +1,8 @@
 //! How a study goes, on standard error; and Ctrl-C.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
@@ -11,12 +12,15 @@ use selvedge_results::PointSummary;
 use selvedge_scenario::{Plan, Point};
 use selvedge_study::Watch;
 
-use crate::output::{columns_of, say};
+use crate::output::{allows_control, columns_of, say};
 
 /// A progress bar with the time left; hidden when standard error is not a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    /// Where no bar can be drawn though somebody is looking: the tenths of the whole that were told, each in a line of
+    /// its own.
+    tenths: Option<AtomicU64>,
     /// Whether something was reported.
     begun: Once,
 }
@@ -25,7 +29,9 @@ impl Progress {
     /// A bar at its beginning.
     pub(crate) fn new(quiet: bool) -> Self {
         catch_interrupts();
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let is_plain = !allows_control();
+        let target = if quiet || is_plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let tenths = (!quiet && is_plain && io::stderr().is_terminal()).then(AtomicU64::default);
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
         // The time left and the latest run come beside it; of that, what there is room for.
         let bar_width = columns_of(&Term::stderr()).map_or(WIDEST, |columns| (columns / 3).clamp(1, WIDEST));
@@ -33,7 +39,7 @@ impl Progress {
             ProgressStyle::with_template(&format!("{{bar:{bar_width}}} {{percent:>3}} %  {{left}}{{wide_msg}}"));
         bar.set_style(style.expect("a valid template").progress_chars("=> ").with_key("left", time_left));
         bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, quiet, begun: Once::new() }
+        Self { bar, quiet, tenths, begun: Once::new() }
     }
     /// Does something to the terminal while the bar is out of the way.
     pub(crate) fn suspend(&self, what: impl FnOnce()) {
@@ -56,6 +62,13 @@ impl Watch for Progress {
         // Threads report out of turn; the bar only moves forward.
         if position > self.bar.position() {
             self.bar.set_position(position);
+        }
+        let tenth = position * 10 / STEPS;
+        if let Some(told) = &self.tenths
+            && told.fetch_max(tenth, Ordering::Relaxed) < tenth
+            && tenth < 10
+        {
+            say(&format!("{tenth}0 % done"));
         }
     }
     fn on_point(&self, plan: &Plan, point: Point, summary: &PointSummary) {

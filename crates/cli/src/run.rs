@@ -164,6 +164,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     // Those of the resolved scenario name places in a folder that will be gone.
     plan.warnings = folder.warnings().to_vec();
     plan.ends_as_built_in = folder.ends_as_built_in();
+    plan.swept = folder.swept().to_vec();
     Ok((plan, folder))
 }
 

@@ -3,7 +3,7 @@
 use selvedge_units::words::plural;
 
 use crate::text::Lines;
-use crate::{Dialect, FormatError, goal};
+use crate::{Dialect, FormatError, goal, ns3_topology};
 
 /// The dialect of a topology or a flow list, from its first lines. Does not read the rest, which may
 /// be wrong.
@@ -17,6 +17,9 @@ use crate::{Dialect, FormatError, goal};
 /// # Errors
 /// If it is none of those known; the message lists what was tried.
 pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
+    if let Some(error) = goal::unfinished(bytes, file) {
+        return Err(error);
+    }
     if goal::is_binary(bytes) {
         return Ok(Dialect::GoalBinary);
     }
@@ -33,7 +36,8 @@ pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
         return detect_htsim(bytes, file);
     }
     match first.words().count() {
-        3 => return Ok(Dialect::Ns3Topology),
+        3 | 4 => return Ok(Dialect::Ns3Topology),
+        6 if ns3_topology::has_capacities(bytes, file) => return Ok(Dialect::Ns3Topology),
         // The sixth word of SimAI's header is the model of the GPUs.
         6 if first.words().nth(5).is_some_and(|word| word.decimal("").is_err()) => return Ok(Dialect::SimAiTopology),
         columns @ 5..=7 => return Ok(flows(columns)),
@@ -95,7 +99,7 @@ const fn flows(columns: usize) -> Dialect {
 /// The error for a file that begins with what the message of `found` says.
 fn unknown(found: FormatError) -> FormatError {
     let message = format!(
-        "found {}, expected one of: ns-3 RDMA topology (first line \"nodes switches links\"), \
+        "found {}, expected one of: ns-3 RDMA topology (first line \"nodes switches links\" or \"nodes switches tors links\"), \
          SimAI topology (first line of 6 words, the last a GPU type), \
          ns-3 RDMA flow list (a count, then lines of 5, 6 or 7 numbers), \
          htsim topology (\"Nodes\", \"Tiers\", \"Podsize\"), \

@@ -23,7 +23,7 @@ use std::io::BufRead;
 use selvedge_units::words::plural;
 use selvedge_units::{Bytes, Instant};
 
-use crate::text::{BYTES_MAX, Line, Lines, Word};
+use crate::text::{BYTES_MAX, Line, Lines, Word, missing};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 /// One flow.
@@ -133,7 +133,7 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
 /// for flow in flows.by_ref() {
 ///     assert_eq!(flow?.start.as_ps(), 2_000_028_356_000);
 /// }
-/// assert_eq!(flows.warnings()[0].message, "the first line says 721 flows, the file has 1: all are taken");
+/// assert_eq!(flows.warnings()[0].message, "the first line says 721 flows, the file has 1: 720 are missing, and those found are taken");
 /// # Ok::<(), selvedge_formats::FormatError>(())
 /// ```
 ///
@@ -285,7 +285,10 @@ impl<R: BufRead> Flows<R> {
         let said = format!("the first line says {}, the file has {}{until}", plural(declared, "flow"), self.count);
         match &mut self.surplus {
             Some(surplus) => surplus.said = said,
-            None => self.warnings.push(Warning::new(1, format!("{said}: all are taken"))),
+            None => {
+                let missing = missing(declared.saturating_sub(self.count));
+                self.warnings.push(Warning::new(1, format!("{said}: {missing}, and those found are taken")));
+            }
         }
     }
 }

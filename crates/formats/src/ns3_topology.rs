@@ -8,6 +8,11 @@
 //! <node> <node> <rate> <delay> <loss>         one line per link
 //! ```
 //!
+//! The PowerTCP family (PowerTCP, ABM, Reverie) counts top-of-rack switches, too, and may add two rates in Gb/s, those of
+//! links to servers and between switches, by which its programs compute loads: `<nodes> <switches> <tors> <links>
+//! [<server rate> <spine rate>]`. Links have their own rates there, and routes follow from the links, so that neither the
+//! count nor the rates change the network.
+//!
 //! SimAI has the header `<nodes> <gpus per server> <nvswitches> <switches> <links> <gpu type>`, and
 //! the ids of its NVSwitches precede those of the other switches.
 //!
@@ -27,7 +32,7 @@ use std::io::BufRead;
 use selvedge_units::words::plural;
 use selvedge_units::{Chance, Duration, Rate};
 
-use crate::text::{Decimal, Line, Lines, Word};
+use crate::text::{Decimal, LINE_ENDS, Line, Lines, Word, missing};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
 /// A network with the node ids of its file.
@@ -123,6 +128,24 @@ pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatE
     Ok(Parsed { value: topology, warnings, dialect })
 }
 
+/// Whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no list of flows
+/// of six columns: one of the next lines, before any of six numbers more, is a link.
+pub(crate) fn has_capacities(bytes: &[u8], file: &str) -> bool {
+    let mut lines = Lines::new(bytes, file);
+    let header = lines.next_filled().ok().flatten().and_then(|line| Header::parse(line).ok());
+    let Some(header) = header.filter(|header| header.servers.is_none()) else { return false };
+    while let Ok(Some(line)) = lines.next_filled() {
+        if Link::parse(line, &header).is_ok() {
+            return true;
+        }
+        // Ids of switches.
+        if line.words().any(|word| header.node(word).is_err()) {
+            return false;
+        }
+    }
+    false
+}
+
 /// The first line. Its counts are of 64 bits because nothing but a comparison is done with them.
 struct Header {
     line: u64,
@@ -149,6 +172,12 @@ impl Header {
                     servers: None,
                 })
             }
+            [nodes, switches, tors, links] => Self::with_tors(line, [nodes, switches, tors, links]),
+            [nodes, switches, tors, links, server, spine] if spine.decimal("").is_ok() => {
+                let expected = "the rate of links in Gb/s";
+                server.decimal(expected).and_then(|_| spine.decimal(expected))?;
+                Self::with_tors(line, [nodes, switches, tors, links])
+            }
             [nodes, gpus, nvswitches, switches, links, gpu_type] => Ok(Self {
                 line: line.number(),
                 nodes: nodes.integer32("the number of nodes", 1..=u32::MAX)?,
@@ -163,12 +192,21 @@ impl Header {
             _ => Err(line.error(
                 0,
                 format!(
-                    "found {}, expected \"nodes switches links\" \
+                    "found {}, expected \"nodes switches links\", \"nodes switches tors links\" \
                      or SimAI's \"nodes gpus_per_server nvswitches switches links gpu_type\"",
                     plural(words.len() as u64, "word")
                 ),
             )),
         }
+    }
+
+    /// That of the PowerTCP family.
+    fn with_tors(line: Line<'_>, [nodes, switches, tors, links]: [Word<'_>; 4]) -> Result<Self, FormatError> {
+        let nodes = nodes.integer32("the number of nodes", 1..=u32::MAX)?;
+        let switches = switches.integer("the number of switches among these nodes", 0..=u64::from(nodes))?;
+        tors.integer("the number of top-of-rack switches among these switches", 0..=switches)?;
+        let links = links.integer("the number of links", 0..=u64::from(u32::MAX))?;
+        Ok(Self { line: line.number(), nodes, nvswitches: 0, switches, links, servers: None })
     }
 
     fn node(&self, word: Word<'_>) -> Result<u32, FormatError> {
@@ -185,8 +223,9 @@ fn read_switches(
     let mut switches = BTreeMap::new();
     while (switches.len() as u64) < header.switches {
         let line = lines.require_filled("switch ids")?;
-        // A rate has a unit.
-        let is_link = line.words().nth(2).is_some_and(|word| word.text().contains(|c: char| c.is_ascii_alphabetic()));
+        // A rate or a delay has a unit, or a point.
+        let no_id = |word: Word<'_>| word.text().contains(|c: char| c.is_ascii_alphabetic() || c == '.');
+        let is_link = line.words().skip(2).take(2).any(no_id);
         if is_link && !switches.is_empty() {
             let found = plural(switches.len() as u64, "switch id");
             let message = format!(
@@ -247,6 +286,17 @@ fn read_links(
                 leftover = Some((line.number(), error));
                 break;
             }
+            // The last line of all, and perhaps no whole one.
+            Err(error) if found < header.links && (error.message.starts_with(LINE_ENDS) || lines.is_open()) => {
+                let is_last = matches!(lines.next_filled(), Ok(None));
+                let cut = format!(
+                    "{}; the file ends with this line: of the {} that the header says, {}",
+                    error.message,
+                    plural(header.links, "link"),
+                    missing(header.links - found)
+                );
+                return Err(if is_last { FormatError { message: cut, ..error } } else { error });
+            }
             Err(error) => return Err(error),
         }
     }
@@ -264,11 +314,16 @@ fn read_links(
         ));
     } else if found != header.links {
         let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
-        let message = format!("the header says {declared}, the file has {found}{until}: all of them are taken");
+        let what = match header.links.saturating_sub(found) {
+            0 => "all of them are".to_owned(),
+            lacking => format!("{}, and those found are", missing(lacking)),
+        };
+        let message = format!("the header says {declared}, the file has {found}{until}: {what} taken");
         warnings.push(Warning::new(header.line, message));
     }
     if links.is_empty() {
-        return Err(lines.error_at_end("a link as in \"0 1 100Gbps 1000ns 0\""));
+        let all = if header.links > 0 { format!(" (all {declared} of the header are missing)") } else { String::new() };
+        return Err(lines.error_at_end(&format!("a link as in \"0 1 100Gbps 1000ns 0\"{all}")));
     }
     Ok(links)
 }
@@ -349,7 +404,7 @@ const TIMES: &[(&str, u64)] = &[
 fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
     let expected = "a rate above zero as in \"100Gbps\" or \"12.5GB/s\"";
     let rate = with_unit(word.text(), RATES).filter(|&bps| bps > 0);
-    rate.map(Rate::from_bps).ok_or_else(|| word.unexpected(expected))
+    rate.map(Rate::from_bps).ok_or_else(|| word.unexpected(&format!("{expected}{}", meant(word.text(), RATES))))
 }
 
 /// No link is longer, so that round trips can be counted in picoseconds on any path.
@@ -358,7 +413,7 @@ const LONGEST_DELAY: Duration = Duration::from_us(100_000_000);
 fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {
     let expected = "a delay as in \"1000ns\" or \"0.001ms\", above zero and at most 100s";
     let delay = with_unit(word.text(), TIMES).filter(|&ps| (1..=LONGEST_DELAY.as_ps()).contains(&ps));
-    delay.map(Duration::from_ps).ok_or_else(|| word.unexpected(expected))
+    delay.map(Duration::from_ps).ok_or_else(|| word.unexpected(&format!("{expected}{}", meant(word.text(), TIMES))))
 }
 
 fn parse_loss(word: Word<'_>) -> Result<Chance, FormatError> {
@@ -369,8 +424,26 @@ fn parse_loss(word: Word<'_>) -> Result<Chance, FormatError> {
 
 /// A number followed directly by one of `units`, in the smallest unit.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
+    let (number, unit) = split_unit(text);
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     Decimal::parse(number)?.times(factor)
+}
+
+/// A remedy where `text` is a number with one of `units` in other letters ("100gbps"), or with the begin of one ("100G").
+fn meant(text: &str, units: &[(&str, u64)]) -> String {
+    let (number, unit) = split_unit(text);
+    let lower = unit.to_ascii_lowercase();
+    let alike = |name: &str| name.eq_ignore_ascii_case(unit);
+    let begins = |name: &str| name.to_ascii_lowercase().starts_with(&lower);
+    let found = units.iter().find(|(name, _)| alike(name)).or_else(|| units.iter().find(|(name, _)| begins(name)));
+    match found {
+        Some((name, _)) if !unit.is_empty() && unit != *name && Decimal::parse(number).is_some() => {
+            format!(", did you mean \"{number}{name}\"?")
+        }
+        _ => String::new(),
+    }
+}
+
+fn split_unit(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len()))
 }

@@ -58,7 +58,7 @@ fn stale_counts_of_a_topology_are_warned_about() {
         messages(&parsed.warnings),
         [
             "1: the header says 1 switch id, the list has 2: all of them are taken",
-            "1: the header says 9 links, the file has 2: all of them are taken",
+            "1: the header says 9 links, the file has 2: 7 are missing, and those found are taken",
             "1: 1 node without a link, the first of them node 4: left out",
         ]
     );
@@ -68,13 +68,35 @@ fn stale_counts_of_a_topology_are_warned_about() {
 }
 
 #[test]
+fn topologies_of_the_powertcp_family_count_racks_and_may_name_rates() {
+    let body = "8 9 10 11\n0 8 25000000000.0 1us 0\n1 8 25000000000.0 1us 0\n4 9 25000000000.0 1us 0\n8 10 100000000000.0 1us 0\n\
+                8 11 100000000000.0 1us 0\n9 10 100000000000.0 1us 0\n9 11 100000000000.0 1us 0\n";
+    for header in ["12 4 2 7", "12 4 2 7 25 100", "12 4 2 7 25 100.0"] {
+        let file = format!("{header}\n{body}");
+        assert_eq!(detect(file.as_bytes(), "f"), Ok(Dialect::Ns3Topology), "{header}");
+        let parsed = ns3_topology::read(file.as_bytes(), "f").unwrap();
+        assert_eq!(parsed.dialect, Dialect::Ns3Topology);
+        assert!(parsed.value.switches.keys().eq(&[8, 9, 10, 11]) && parsed.value.servers.is_none());
+        assert_eq!(parsed.value.links.len(), 7);
+        assert_eq!(parsed.value.links[0].rate, Rate::from_gbps(25));
+    }
+    // Ids of switches may stand in several lines, and lists of flows without a count begin with six numbers, too.
+    let split = format!("12 4 2 7 25 100\n{}", body.replace("8 9 10 11", "8 9\n10 11"));
+    assert_eq!(detect(split.as_bytes(), "f"), Ok(Dialect::Ns3Topology));
+    let flows = b"5 3 3 100 2000 2.0\n2 1 3 100 200000 2.1\n";
+    assert_eq!(detect(flows, "f"), Ok(Dialect::Ns3Flows6));
+}
+
+#[test]
 fn notes_end_a_list_after_a_blank_line_only() {
     let parsed =
         ns3_flow::read(&b"9\n1 2 3 9 2\n\nFirst line: # of flows\n\xff\n"[..], "f", Options::default()).unwrap();
     assert_eq!(parsed.value.flows.len(), 1);
     assert_eq!(
         messages(&parsed.warnings),
-        ["1: the first line says 9 flows, the file has 1 above the notes from line 4 on: all are taken"]
+        [
+            "1: the first line says 9 flows, the file has 1 above the notes from line 4 on: 8 are missing, and those found are taken"
+        ]
     );
     // A stale count that is too small must not make a slip in the middle look like the beginning of notes.
     for file in ["1\n1 2 3 9 2\n1 2 3 9 2\nx 2 3 9 2\n1 2 3 9 2\n", "9\n1 2 3 9 2\nx 2 3 9 2\n"] {
@@ -127,7 +149,7 @@ fn a_flow_list_is_sorted_and_counted() {
         messages(&parsed.warnings),
         [
             "3: starts at 2s, before the flow above it: the list is not sorted",
-            "1: the first line says 72 flows, the file has 3: all are taken",
+            "1: the first line says 72 flows, the file has 3: 69 are missing, and those found are taken",
         ]
     );
     let parsed = ns3_flow::read(&b"1 2 3 9 2.5\n"[..], "f", Options::default()).unwrap();

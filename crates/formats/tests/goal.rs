@@ -38,6 +38,58 @@ fn comments_labels_and_wildcards_are_understood() {
 }
 
 #[test]
+fn no_blank_is_needed_between_a_number_and_a_word() {
+    let apart = "num_ranks 2\nrank 0 {\nl1: send 1b to 1 tag 5 cpu 0 nic 1\nl2: calc 5 cpu 2\n}\n\
+                 rank 1 {\na: recv 1b from 0 tag 5 cpu 3 nic 2\nb: recv 1b from -1 tag 7\n}\n";
+    let close = "num_ranks 2\nrank 0 {\nl1:send 1b to 1tag 5cpu 0nic 1\nl2 : calc 5cpu 2\n}\n\
+                 rank 1 {\na :recv 1b from 0tag 5cpu 3nic 2\nb: recv 1b from -1 tag 7\n}\n";
+    let [apart, mut close] = [apart, close].map(|file| goal::read(file.as_bytes(), "f").unwrap().value);
+    close.ranks.iter_mut().for_each(|(number, rank)| rank.places.clone_from(&apart.ranks[number].places));
+    assert_eq!(apart, close);
+    let error = goal::read(b"num_ranks 2\nrank 0 {\nl1: send 1b to 1 cpu 0nice 1\n}\n", "f").unwrap_err().to_string();
+    assert!(error.starts_with("f:3:23: found \"nice\", expected \"tag\", \"cpu\", \"nic\""), "{error}");
+}
+
+#[test]
+fn messages_through_a_second_nic_are_warned_about_by_their_line() {
+    let warnings = |file: &[u8]| -> Vec<String> {
+        let warnings = goal::read(file, "f").unwrap().warnings;
+        warnings.into_iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+    };
+    let text = |zero: &str, one: &str| format!("num_ranks 2\nrank 0 {{\n{zero}\n}}\nrank 1 {{\n{one}\n}}\n");
+    let one_nic = "a host has one NIC here, and all messages of its rank go through that";
+    let file = text(
+        "a: send 1b to 1 tag 1\nb: send 1b to 1 tag 2 nic 3",
+        "recv 1b from 0 tag 1 nic 1\nrecv 1b from 0 tag 2 nic 2",
+    );
+    assert_eq!(
+        warnings(file.as_bytes()),
+        [format!("4: \"nic 3\" names another NIC than a rank's first, as 2 more messages do: {one_nic}")]
+    );
+    // The first NIC is that one, and computations have none.
+    let file = text("a: send 1b to 1 nic 0\ncalc 5 nic 1", "recv 1b from 0");
+    assert_eq!(warnings(file.as_bytes()), [""; 0]);
+    let mut bytes = BINARY.to_vec();
+    let size = 4096u64.to_le_bytes();
+    let at = bytes.windows(8).position(|window| window == size).expect("its first message");
+    bytes[at + 8 + 4 + 1] = 2;
+    let expected = "1: \"nic 2\" (operation 1 of rank 0) names another NIC than a rank's first";
+    assert!(warnings(&bytes)[0].starts_with(expected), "{:?}", warnings(&bytes));
+}
+
+#[test]
+fn binary_schedules_that_are_marked_invalid_are_called_that() {
+    let mut bytes = BINARY.to_vec();
+    bytes[..8].copy_from_slice(&2342u64.to_le_bytes());
+    for file in [&bytes, &bytes[..8]] {
+        for error in [goal::read(file, "f").unwrap_err(), detect(file, "f").unwrap_err()] {
+            let expected = "f:1:1: found a binary GOAL schedule that is marked invalid (its first number is 2342,";
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+    }
+}
+
+#[test]
 fn messages_that_nobody_receives_are_told_by_their_line() {
     let warnings = |zero: &str, one: &str| -> Vec<String> {
         let file = format!("num_ranks 2\nrank 0 {{\n{zero}\n}}\nrank 1 {{\n{one}\n}}\n");

@@ -28,7 +28,7 @@ fn topologies_of_ns3() {
             ),
             (
                 &b"1 2\n"[..],
-                r#"f:1:1: found 2 words, expected "nodes switches links" or SimAI's "nodes gpus_per_server nvswitches switches links gpu_type""#,
+                r#"f:1:1: found 2 words, expected "nodes switches links", "nodes switches tors links" or SimAI's "nodes gpus_per_server nvswitches switches links gpu_type""#,
             ),
             (&b"x 1 1\n"[..], r#"f:1:1: found "x", expected the number of nodes of at least 1"#),
             (&b"-3 1 1\n"[..], r#"f:1:1: found "-3", expected the number of nodes of at least 1"#),
@@ -40,7 +40,31 @@ fn topologies_of_ns3() {
             ),
             (
                 &b"3 1 2\n2\n0 2 100Gbps 1us\n"[..],
+                r#"f:3:16: the line ends here, expected a loss probability, as in "0"; the file ends with this line: of the 2 links that the header says, 2 are missing"#,
+            ),
+            (
+                &b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100G"[..],
+                r#"f:4:5: found "100G", expected a rate above zero as in "100Gbps" or "12.5GB/s", did you mean "100Gbps"?; the file ends with this line: of the 2 links that the header says, 1 is missing"#,
+            ),
+            (
+                &b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps"[..],
+                r#"f:4:12: the line ends here, expected a delay as in "1000ns"; the file ends with this line: of the 2 links that the header says, 1 is missing"#,
+            ),
+            (
+                &b"3 1 2\n2\n0 2 100Gbps 1us\n1 2 100Gbps 1us 0\n"[..],
                 r#"f:3:16: the line ends here, expected a loss probability, as in "0""#,
+            ),
+            (
+                &b"3 1 2\n2"[..],
+                r#"f:3:1: the file ends here, expected a link as in "0 1 100Gbps 1000ns 0" (all 2 links of the header are missing)"#,
+            ),
+            (
+                &b"12 4 5 12\n"[..],
+                r#"f:1:6: found "5", expected the number of top-of-rack switches among these switches from 0 to 4"#,
+            ),
+            (
+                &b"4 2 1 2\n3\n0 3 25000000000.0 1us 0\n1 3 25000000000.0 1us 0\n"[..],
+                "f:1:1: found 1 switch id above the first link (line 3), expected 2 as said here",
             ),
             (
                 &b"3 1 2\n2\n0 0 100Gbps 1us 0\n"[..],
@@ -52,7 +76,15 @@ fn topologies_of_ns3() {
             ),
             (
                 &b"3 1 2\n2\n0 2 100gbps 1us 0\n"[..],
-                r#"f:3:5: found "100gbps", expected a rate above zero as in "100Gbps" or "12.5GB/s""#,
+                r#"f:3:5: found "100gbps", expected a rate above zero as in "100Gbps" or "12.5GB/s", did you mean "100Gbps"?"#,
+            ),
+            (
+                &b"3 1 2\n2\n0 2 400G 1us 0\n"[..],
+                r#"f:3:5: found "400G", expected a rate above zero as in "100Gbps" or "12.5GB/s", did you mean "400Gbps"?"#,
+            ),
+            (
+                &b"3 1 2\n2\n0 2 400Gbps 1US 0\n"[..],
+                r#"f:3:13: found "1US", expected a delay as in "1000ns" or "0.001ms", above zero and at most 100s, did you mean "1us"?"#,
             ),
             (
                 &b"3 1 2\n2\n0 2 NaNGbps 1us 0\n"[..],
@@ -77,13 +109,16 @@ fn topologies_of_ns3() {
             (&b"3 1 2\r\n2\r\n\t0 2 100Gbps 1us 0 9\r\n"[..], r#"f:3:20: found "9", expected the end of the line"#),
             (&b"3 1 2\n2\nhello\n"[..], r#"f:3:1: found "hello", expected a node id from 0 to 2"#),
             (&b"4 1 2 1 3 A100\n2 9\n"[..], r#"f:2:3: found "9", expected a node id from 0 to 3"#),
-            (&b"3 1 2\n2\n"[..], r#"f:3:1: the file ends here, expected a link as in "0 1 100Gbps 1000ns 0""#),
+            (
+                &b"3 1 2\n2\n"[..],
+                r#"f:3:1: the file ends here, expected a link as in "0 1 100Gbps 1000ns 0" (all 2 links of the header are missing)"#,
+            ),
             (&b"3 1 2\n2\n0 2 100\xffGbps 1us 0\n"[..], "f:3:8: found byte 0xff, expected text in UTF-8"),
             (&b"PAR1\x15\x04\n"[..], "f:1:1: found a Parquet file, expected a text file"),
             (&b"\x1f\x8b\x08\0"[..], "f:1:1: found what gzip has packed, expected a text file"),
             (
                 &b"4 0 1 1 3\n"[..],
-                r#"f:1:1: found 5 words, expected "nodes switches links" or SimAI's "nodes gpus_per_server nvswitches switches links gpu_type""#,
+                r#"f:1:1: found 5 words, expected "nodes switches links", "nodes switches tors links" or SimAI's "nodes gpus_per_server nvswitches switches links gpu_type""#,
             ),
         ],
     );
@@ -449,7 +484,7 @@ fn trees_whose_numbers_do_not_fit_together() {
 
 #[test]
 fn files_of_no_known_kind() {
-    let known = "ns-3 RDMA topology (first line \"nodes switches links\"), \
+    let known = "ns-3 RDMA topology (first line \"nodes switches links\" or \"nodes switches tors links\"), \
         SimAI topology (first line of 6 words, the last a GPU type), \
         ns-3 RDMA flow list (a count, then lines of 5, 6 or 7 numbers), \
         htsim topology (\"Nodes\", \"Tiers\", \"Podsize\"), \

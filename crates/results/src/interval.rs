@@ -59,6 +59,34 @@ impl Estimate {
         Self { mean: mean.map(f64::exp), ci95, per_seed }
     }
 
+    /// Geometric mean of `of` over that of `to`, whose seeds are independent of each other: with Welch's t interval of
+    /// the difference of logarithms. Values that are missing or not positive are left out. `per_seed` stays empty.
+    pub fn of_unpaired_ratio(of: &Self, to: &Self) -> Self {
+        let logs = |estimate: &Self| -> Vec<f64> {
+            estimate.per_seed.iter().flatten().filter(|value| **value > 0.0).map(|value| value.ln()).collect()
+        };
+        // Mean, and variance of the mean.
+        let moments = |logs: &[f64]| -> Option<(f64, Option<f64>)> {
+            let count = logs.len() as f64;
+            let mean = (count > 0.0).then(|| logs.iter().sum::<f64>() / count)?;
+            let squares: f64 = logs.iter().map(|value| (value - mean).powi(2)).sum();
+            Some((mean, (count > 1.0).then(|| squares / (count - 1.0) / count)))
+        };
+        let (of, to) = (logs(of), logs(to));
+        let Some(((mean_of, spread_of), (mean_to, spread_to))) = moments(&of).zip(moments(&to)) else {
+            return Self::default();
+        };
+        let mean = mean_of - mean_to;
+        let ci95 = spread_of.zip(spread_to).map(|(a, b)| {
+            // Welch and Satterthwaite's degrees of freedom, rounded down.
+            let parts = a.powi(2) / (of.len() - 1) as f64 + b.powi(2) / (to.len() - 1) as f64;
+            let degrees = if parts > 0.0 { ((a + b).powi(2) / parts) as usize } else { of.len() + to.len() - 2 };
+            let half = student_t_975(degrees.max(1)) * (a + b).sqrt();
+            [(mean - half).exp(), (mean + half).exp()]
+        });
+        Self { mean: Some(mean.exp()), ci95, per_seed: Vec::new() }
+    }
+
     /// How far the interval reaches from the mean; `None` without an interval.
     pub fn half_width(&self) -> Option<f64> {
         let [low, high] = self.ci95?;
@@ -177,6 +205,25 @@ mod tests {
         assert_eq!(estimate.mean, Some(2.0));
         assert_eq!(estimate.per_seed.len(), 3);
         assert_eq!(Estimate::of_mean(vec![None]).mean, None);
+    }
+
+    #[test]
+    fn ratios_of_independent_seeds_have_welchs_interval() {
+        let [of, to] = [[2.0, 8.0], [1.0, 1.0]].map(|values| Estimate::of_mean(seeds(&values)));
+        let ratio = Estimate::of_unpaired_ratio(&of, &to);
+        assert!((ratio.mean.unwrap() - 4.0).abs() < 1e-12, "the geometric mean of 2 and 8");
+        // All spread is on one side, whose one degree of freedom is left: half of ln 4, times t.
+        let half = student_t_975(1) * 2.0_f64.ln();
+        let [low, high] = ratio.ci95.unwrap();
+        assert!((low.ln() - (4.0_f64.ln() - half)).abs() < 1e-9 && (high.ln() - (4.0_f64.ln() + half)).abs() < 1e-9);
+        // As many degrees as both have where both spread alike.
+        let [of, to] = [[1.0, 2.0, 4.0], [3.0, 6.0, 12.0]].map(|values| Estimate::of_mean(seeds(&values)));
+        let half = student_t_975(4) * (2.0 * 2.0_f64.ln().powi(2) / 3.0).sqrt();
+        let [_, high] = Estimate::of_unpaired_ratio(&of, &to).ci95.unwrap();
+        assert!((high.ln() - ((1.0 / 3.0_f64).ln() + half)).abs() < 1e-9);
+        let one = Estimate::of_mean(seeds(&[2.0]));
+        assert_eq!(Estimate::of_unpaired_ratio(&one, &to).ci95, None);
+        assert_eq!(Estimate::of_unpaired_ratio(&Estimate::default(), &to), Estimate::default());
     }
 
     #[test]

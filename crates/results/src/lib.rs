@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod claims;
+mod compare;
 mod eqif;
 mod error;
 mod expect;
@@ -63,6 +64,7 @@ mod warnings;
 pub use selvedge_telemetry::TimePart;
 
 pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
+pub use compare::{Comparison, FlowsMatch, KeyDifference, MetricComparison, SeriesComparison, Side, render_comparison};
 pub use eqif::EqifReport;
 pub use error::ResultsError;
 pub use expect::{
@@ -82,7 +84,7 @@ pub use report::{ReportInput, render_report};
 pub use summarise::summarise;
 pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, StudyInfo, Summary, summary_schema};
 pub use table::render_table;
-pub use tables::{Flows, StoredFlow, Table, merge, read_flows};
+pub use tables::{Flows, Labels, LinkRow, StoredFlow, Swept, Table, merge, read_flows, write_links};
 pub use tier::Tier;
 pub use traits::{Cut, GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
 pub use verdict::{Answer, Verdict, verdict};

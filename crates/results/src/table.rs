@@ -48,7 +48,7 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
 }
 
 /// A table; columns that do not fit continue in further blocks.
-fn blocks(
+pub(crate) fn blocks(
     out: &mut String,
     corner: &str,
     heads: &[String],
@@ -219,12 +219,13 @@ fn wrap(out: &mut String, text: &str, mark: &str, width: usize, style: impl Fn(&
     }
 }
 
-struct Style {
-    color: bool,
+/// Emphasis in a terminal, where that is wanted.
+pub(crate) struct Style {
+    pub(crate) color: bool,
 }
 
 impl Style {
-    fn bold(&self, text: &str) -> String {
+    pub(crate) fn bold(&self, text: &str) -> String {
         self.paint("1", text)
     }
     fn dim(&self, text: &str) -> String {

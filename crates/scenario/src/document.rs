@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
 use crate::schema;
+use crate::suggest;
 
 /// A TOML text and the places of its keys.
 #[derive(Clone, Debug)]
@@ -83,7 +84,10 @@ impl Document {
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             let path = self.path_at(&span);
-            let message = reworded(error.message(), &path);
+            let mut message = reworded(error.message(), &path);
+            if message.starts_with("unknown ") {
+                message = suggest::elsewhere(schema, &path, &self.table(), &message);
+            }
             Mismatch { path, span, message }
         })
     }

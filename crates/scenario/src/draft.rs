@@ -61,7 +61,7 @@ impl Draft {
         base.entry("transport").or_insert_with(default_transport);
         let smokes = written.smoke.iter().map(|(key, value)| {
             let origin = document.place(&path("smoke").join(key));
-            Edit::new(&schema, key, value.clone(), origin)
+            Edit::new(&schema, &base, key, value.clone(), origin)
         });
         // Wrong ones are errors even when they are not wanted.
         let smokes: Vec<Edit> = smokes.collect::<Result<_, _>>()?;
@@ -69,7 +69,7 @@ impl Draft {
         let files = [("topology", "file", &changes.topology), ("workload", "flows", &changes.flows)];
         let files = files.into_iter().filter_map(|(key, kind, path)| Some((key, kind, path.as_deref()?)));
         let files = files.map(|(key, kind, path)| Edit::from_file(&schema, key, kind, path));
-        let sets = changes.sets.iter().map(|set| Edit::from_argument(&schema, set));
+        let sets = changes.sets.iter().map(|set| Edit::from_argument(&schema, &base, set));
         let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(files).chain(sets).collect::<Result<_, _>>()?;
         let mut draft = Self { document, schema, written, base, sets, seeds: None };
         draft.set_study_keys()?;
@@ -83,6 +83,18 @@ impl Draft {
     /// The scenario that all series share: as written, with the study's own keys as set.
     pub(crate) fn written(&self) -> &Scenario {
         &self.written
+    }
+
+    /// The keys that cases change, in the order of their first mention.
+    pub(crate) fn swept(&self) -> Vec<String> {
+        let mut keys: Vec<String> = Vec::new();
+        for key in self.written.case.iter().flat_map(|case| case.set.keys()) {
+            let key = KeyPath::parse(key).map_or_else(|| key.clone(), |path| path.to_string());
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// The series to run: those named by `--series`, else those of the text, else the text itself.
@@ -174,7 +186,7 @@ impl Draft {
 
     /// An edit of one series or case, which must not touch the study as a whole.
     fn edit_of_series(&self, key: &str, value: &Value, origin: Place) -> Result<Edit, ScenarioError> {
-        let edit = Edit::new(&self.schema, key, value.clone(), origin)?;
+        let edit = Edit::new(&self.schema, &self.base, key, value.clone(), origin)?;
         if STUDY_KEYS.iter().any(|study| path(study).contains(&edit.path)) {
             return Err(edit.refused(format!("{key} belongs to the study as a whole, not to one series")));
         }
@@ -192,7 +204,7 @@ impl Draft {
         if let Some(preset) = &series.preset {
             let preset = Preset::parse(preset).map_err(|message| ScenarioError::new(place.clone(), "", message))?;
             for (path, value) in preset.sets(&self.base) {
-                edits.push(Edit::new(&self.schema, path, value, place.clone())?);
+                edits.push(Edit::new(&self.schema, &self.base, path, value, place.clone())?);
             }
         }
         for (key, value) in &series.set {

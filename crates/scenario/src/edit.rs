@@ -9,6 +9,7 @@ use toml::{Table, Value};
 use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
 use crate::schema::{self, Step};
+use crate::suggest;
 
 /// "The value at this path is this": replaces what is there, never merges with it.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,9 +36,11 @@ pub(crate) enum Applied {
 }
 
 impl Edit {
-    /// An edit of the key called `path`, which must be one of the schema.
+    /// An edit of the key called `path`, which must be one of the schema; if it is not, the error says which of `scenario`
+    /// is like it.
     pub(crate) fn new(
         schema: &serde_json::Value,
+        scenario: &Table,
         path: &str,
         value: Value,
         origin: Place,
@@ -48,13 +51,26 @@ impl Edit {
         };
         match schema::route(schema, &parsed) {
             Ok(route) => Ok(Self { path: parsed, value, origin, route }),
-            Err(message) => Err(ScenarioError::new(origin, "", message)),
+            Err(message) => {
+                let message = suggest::elsewhere(schema, &parsed, scenario, &message);
+                Err(ScenarioError::new(origin, "", message))
+            }
         }
+    }
+
+    /// An edit of the key at `path`; `None` if the schema has none.
+    pub(crate) fn known(schema: &serde_json::Value, path: &KeyPath, value: Value, origin: Place) -> Option<Self> {
+        let route = schema::route(schema, path).ok()?;
+        Some(Self { path: path.clone(), value, origin, route })
     }
 
     /// Reads the `key=value` of `--set`. The value is TOML; what is not TOML is a text, so that
     /// units need no quotes: `--set switch.pfc.headroom=20KB`.
-    pub(crate) fn from_argument(schema: &serde_json::Value, argument: &str) -> Result<Self, ScenarioError> {
+    pub(crate) fn from_argument(
+        schema: &serde_json::Value,
+        scenario: &Table,
+        argument: &str,
+    ) -> Result<Self, ScenarioError> {
         let origin = Place::Argument(format!("--set {argument}"));
         let Some((path, value)) = argument.split_once('=') else {
             let message = "expected key=value, as in --set switch.pfc.enabled=true";
@@ -65,7 +81,7 @@ impl Edit {
             .ok()
             .and_then(|mut table| table.remove("value").filter(|_| table.is_empty()))
             .unwrap_or_else(|| Value::String(value.to_owned()));
-        Self::new(schema, path, value, origin)
+        Self::new(schema, scenario, path, value, origin)
     }
 
     /// The edit of an option that names a file: `key` is what its content takes the place of, as a whole, and `kind`
@@ -85,7 +101,7 @@ impl Edit {
         let text = ScenarioError::utf8(option, &place)?;
         let file = Table::from_iter([("path".to_owned(), Value::String(text.to_owned()))]);
         let whole = Table::from_iter([(kind.to_owned(), Value::Table(file))]);
-        Self::new(schema, key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
+        Self::new(schema, &Table::new(), key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
     }
 
     /// Puts the value into `table`, a scenario of one series, unless it is about something that the series does not

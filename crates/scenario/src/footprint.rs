@@ -5,6 +5,7 @@ use std::fmt;
 
 use selvedge_transport::{Footprint, Scheme, Scope};
 use selvedge_units::Bytes;
+use selvedge_units::words::lines;
 use serde::Serialize;
 
 use crate::plan::{Plan, PlannedSeries};
@@ -197,8 +198,13 @@ impl fmt::Display for FootprintFacts {
         writeln!(f, "{rate_gbps} Gb/s, base RTT {base_rtt_us} us, BDP {bdp_bytes} bytes, MTU {mtu_bytes} bytes")?;
         writeln!(f, "{queue_pairs} QPs and {work_requests} WQEs in a cache of {cache}\n")?;
         self.write_table(f)?;
+        // Of many schemes, no screen shows it all.
+        if self.schemes.len() > FEW {
+            self.write_published(f, false)?;
+            return writeln!(f, "\nWhat it is made of, and what papers assume: --series NAME, or --json for all.");
+        }
         self.write_items(f)?;
-        self.write_published(f)
+        self.write_published(f, true)
     }
 }
 
@@ -231,14 +237,17 @@ impl FootprintFacts {
             let names: Vec<&str> = alike.map(|other| other.name.as_str()).collect();
             writeln!(f, "\n{}", names.join(", "))?;
             for ItemFacts { per, bits, what, .. } in &scheme.items {
-                writeln!(f, "  {bits:>10} per {per:<4} {what}")?;
+                let head = format!("  {bits:>10} per {per:<4} ");
+                let mut what = lines(what, WIDTH - head.len()).into_iter();
+                writeln!(f, "{head}{}", what.next().unwrap_or_default())?;
+                what.try_for_each(|line| writeln!(f, "{:>1$}{line}", "", head.len()))?;
             }
         }
         Ok(())
     }
 
-    /// What the papers say, each once.
-    fn write_published(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What the papers say, each once, with what they assume if that is wanted.
+    fn write_published(&self, f: &mut fmt::Formatter<'_>, with_notes: bool) -> fmt::Result {
         let mut shown: Vec<&PublishedFacts> = Vec::new();
         for published in self.schemes.iter().filter_map(|scheme| scheme.published.as_ref()) {
             if shown.contains(&published) {
@@ -246,9 +255,21 @@ impl FootprintFacts {
             }
             shown.push(published);
             let PublishedFacts { source, queue_pair_bits, work_request_bits, shared_bits, note } = published;
-            writeln!(f, "\n{source} says {queue_pair_bits} per QP, {work_request_bits} per WQE, {shared_bits} shared")?;
-            writeln!(f, "  ({note})")?;
+            let gap = if with_notes || shown.len() == 1 { "\n" } else { "" };
+            writeln!(
+                f,
+                "{gap}{source} says {queue_pair_bits} per QP, {work_request_bits} per WQE, {shared_bits} shared"
+            )?;
+            if !with_notes {
+                continue;
+            }
+            lines(&format!("({note})"), WIDTH - 2).iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         Ok(())
     }
 }
+
+/// Schemes whose state a screen has room to take apart.
+const FEW: usize = 2;
+/// Columns of a screen.
+const WIDTH: usize = 80;

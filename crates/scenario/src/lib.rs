@@ -29,6 +29,8 @@ mod resolve;
 mod scenario;
 mod schema;
 mod series;
+mod stored;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -39,8 +41,9 @@ pub use footprint::{FootprintFacts, ItemFacts, NicUse, PublishedFacts, SchemeFac
 pub use library::FileLibrary;
 pub use network::Network;
 pub use origin::BUILT_IN;
-pub use plan::{Changes, Plan, PlannedSeries, Point, World};
+pub use plan::{Changes, KeyValue, Plan, PlannedSeries, Point, World};
 pub use preset::{preset_help, scheme_names};
 pub use scenario::{Case, Scenario, Seeds};
 pub use schema::{KeyHelp, schema};
 pub use series::Series;
+pub use stored::{StoredSeries, stored_series};

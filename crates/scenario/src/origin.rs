@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use selvedge_formats::Dialect;
 use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
+use selvedge_formats::{Dialect, cdf, detect, goal};
 use selvedge_sim::Library;
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
 use selvedge_sim::topology::{Framing, Graph, Topology, TopologyFile};
@@ -26,6 +26,42 @@ pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.t
 /// The built-in study, which the user has not seen.
 pub(crate) fn built_in() -> Result<(Document, FileLibrary), ScenarioError> {
     Ok((Document::parse("the built-in study", BUILT_IN)?.unseen(), FileLibrary::new("")))
+}
+
+/// The error for a file of another simulator that is given as a scenario: which option is meant. `None` if it is none.
+pub(crate) fn of_other_simulator(name: &str, content: &[u8]) -> Option<ScenarioError> {
+    let is_distribution = || cdf::read(content, name, cdf::SizeUnit::Auto).is_ok();
+    if let Some(error) = goal::unfinished(content, name) {
+        return Some(ScenarioError::new(Place::File(name.to_owned()), "", error.message));
+    }
+    let message = match detect(content, name) {
+        Ok(dialect) if dialect.is_topology() => {
+            format!(
+                "this is {}, not a scenario: give it as --topology {name}, and the traffic as --flows FILE",
+                with_article(dialect)
+            )
+        }
+        Ok(dialect) => {
+            format!(
+                "this is {}, not a scenario: give it as --flows {name}, and the network as --topology FILE",
+                with_article(dialect)
+            )
+        }
+        Err(_) if is_distribution() => {
+            format!(
+                "this is a distribution of flow sizes, not a scenario: name it in one, as in sizes = \"file:{name}\""
+            )
+        }
+        Err(_) => return None,
+    };
+    Some(ScenarioError::new(Place::File(name.to_owned()), "", message))
+}
+
+fn with_article(dialect: Dialect) -> String {
+    let name = dialect.to_string();
+    // "ns-3" is spelt, "htsim" is not.
+    let article = if name.starts_with("ns-3") { "an" } else { "a" };
+    format!("{article} {name}")
 }
 
 impl Plan {

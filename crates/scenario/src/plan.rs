@@ -21,8 +21,9 @@ use crate::draft::Draft;
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 use crate::network::Network;
+use crate::origin::of_other_simulator;
 use crate::scenario::{Scenario, Seeds};
-use crate::written::{written, written_values};
+use crate::written::{value_of, written, written_values};
 use crate::{digest, input};
 
 /// A study that can run: series and seeds, without an "auto".
@@ -40,7 +41,28 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Whether the end of its runs is the built-in study's, which nobody has written.
     pub ends_as_built_in: bool,
+    /// Keys that its cases change, in the order of their first mention. A plan that is read back from results has none:
+    /// there, each series has values of its own.
+    pub swept: Vec<String>,
     library: FileLibrary,
+}
+
+/// The value of a key, as tables have it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum KeyValue {
+    /// A number.
+    Number(f64),
+    /// Anything else: a text without its quotes, or TOML.
+    Text(String),
+}
+
+impl std::fmt::Display for KeyValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// One series of a plan.
@@ -257,6 +279,11 @@ impl PlannedSeries {
         let world = u64::from(self.world == World::Real);
         digest::of(written_values(&self.scenario).as_bytes()) ^ self.library.digest() ^ world
     }
+    /// The value of the key at the dotted path `key`; `None` if this series has none.
+    pub fn value_of(&self, key: &str) -> Option<KeyValue> {
+        value_of(&self.scenario, key)
+    }
+
     /// Where the files come from that it names.
     pub fn library(&self) -> &FileLibrary {
         &self.library
@@ -266,9 +293,13 @@ impl PlannedSeries {
 /// The scenario in the file at `path`; paths in it are relative to its folder, or to where we are if it comes through
 /// standard input.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
-    let (name, text) = read(path)?;
+    let name = path.display().to_string();
+    let content = input::read(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let other = |error: ScenarioError| of_other_simulator(&name, &content).unwrap_or(error);
+    let no_text = || ScenarioError::unreadable(&name, &std::io::ErrorKind::InvalidData.into());
+    let text = std::str::from_utf8(&content).map_err(|_| other(no_text()))?;
     let folder = path.parent().filter(|_| path != Path::new("/dev/stdin")).unwrap_or(Path::new(""));
-    Ok((Document::parse(&name, &text)?, FileLibrary::new(folder)))
+    Ok((Document::parse(&name, text).map_err(other)?, FileLibrary::new(folder)))
 }
 
 /// The file's name in messages, and its text.

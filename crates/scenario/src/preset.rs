@@ -311,13 +311,21 @@ pub fn preset_help() -> String {
     lines.extend(SCHEMES.iter().map(|Scheme { name, about, .. }| format!("  {name:12} {about}")));
     lines.push(format!("  +{PFC:11} priority flow control"));
     lines.push(format!("  +{EQDS:11} through EQDS's tunnels: any recovery but netrt, and tcp"));
-    lines.extend(CongestionConfig::NAMES.iter().map(|name| format!("  +{name:11} congestion control")));
     lines.extend(BALANCINGS.iter().map(|Balancing { name, about, .. }| format!("  +{name:11} {about}")));
     lines.extend(VARIANTS.iter().map(|Variant { name, about, .. }| format!("  +{name:11} {about}")));
     lines.extend(ALIASES.iter().map(|(alias, long)| format!("  {alias:12} {long}")));
-    let controls = tcp::congestion::CongestionConfig::NAMES.join(", +");
-    lines.push(format!("  behind tcp: +{controls}"));
+    lines.push("congestion controls behind irn, roce, netrt and melo:".to_owned());
+    lines.extend(controls(CongestionConfig::NAMES, CongestionConfig::ABOUTS));
+    lines.push("congestion controls behind tcp:".to_owned());
+    let of_tcp = [tcp::congestion::CongestionConfig::NAMES, tcp::congestion::CongestionConfig::ABOUTS];
+    lines.extend(controls(of_tcp[0], of_tcp[1]));
     lines.join("\n")
+}
+
+/// A line for each congestion control, without the full stop of its description.
+fn controls(names: &[&str], abouts: &[&str]) -> Vec<String> {
+    let line = |(name, about): (&&str, &&str)| format!("  +{name:11} {}", about.trim_end_matches('.'));
+    names.iter().zip(abouts).map(line).collect()
 }
 
 /// Every loss recovery and each of its variants by itself.

@@ -5,7 +5,7 @@ use selvedge_units::Setting;
 use toml::{Table, Value};
 
 use crate::path::KeyPath;
-use crate::plan::{Plan, PlannedSeries};
+use crate::plan::{KeyValue, Plan, PlannedSeries};
 use crate::scenario::{Scenario, Seeds};
 use crate::series::Series;
 
@@ -55,8 +55,25 @@ pub(crate) fn written_values(scenario: &Scenario) -> String {
     toml::to_string(&values(scenario)).expect("a scenario can be written")
 }
 
+/// The value of the key at the dotted path `key`, if there is one.
+pub(crate) fn value_of(scenario: &Scenario, key: &str) -> Option<KeyValue> {
+    let root = Value::Table(values(scenario));
+    let at = |value: &Value, step: &String| match value {
+        Value::Table(table) => table.get(step).cloned(),
+        Value::Array(elements) => elements.get(step.parse::<usize>().ok()?).cloned(),
+        _ => None,
+    };
+    let found = KeyPath::parse(key)?.steps().iter().try_fold(root, |value, step| at(&value, step))?;
+    Some(match found {
+        Value::Integer(number) => KeyValue::Number(number as f64),
+        Value::Float(number) => KeyValue::Number(number),
+        Value::String(text) => KeyValue::Text(text),
+        other => KeyValue::Text(other.to_string()),
+    })
+}
+
 /// The values of one series that may differ from those of another.
-fn values(scenario: &Scenario) -> Table {
+pub(crate) fn values(scenario: &Scenario) -> Table {
     let mut table = Table::try_from(scenario).expect("a scenario can be written");
     for key in ["title", "description", "seeds", "series", "case", "smoke"] {
         table.remove(key);

@@ -18,5 +18,5 @@ mod two;
 pub use beside::Beside;
 pub use config::SimConfig;
 pub use error::{ConfigError, Library, NoFiles};
-pub use kernel::{Parallel, port_infos, return_freed_memory, run, run_recorded};
+pub use kernel::{Parallel, port_infos, ports_of_links, return_freed_memory, run, run_recorded};
 pub use record::Recorder;

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use selvedge_results::{DeadlockReport, Flows, PointRun, ResultsError, SeedDeadlock, read_flows};
-use selvedge_scenario::{Changes, Plan, Point};
+use selvedge_scenario::{Changes, Plan, PlannedSeries, Point};
 use selvedge_sim::record::{FlowKey, Focus};
 use selvedge_sim::{Parallel, Recorder, run_recorded};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::{Instant, PortId};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::StudyError;
-use crate::folder::{MARKER, SCENARIO, partial_of, without_trailing_slash};
+use crate::folder::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
 
 /// A results folder that is complete, and the plan that it came from.
 #[derive(Debug)]
@@ -32,30 +33,10 @@ impl Finished {
     /// There are none, or they are not complete.
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
         let folder = without_trailing_slash(folder);
-        let here = folder.display();
-        let wrong = |message: &str| Err(StudyError::input(format!("{here}: {message}")));
-        if folder.join(MARKER).exists() {
-            return wrong(&format!("these results are not complete; first: selvedge run --resume {here}"));
-        }
-        let summary = folder.join("summary.json");
-        if !summary.exists() {
-            let partial = partial_of(&folder);
-            if partial.join(MARKER).exists() {
-                let partial = partial.display();
-                return wrong(&format!("not complete yet; first: selvedge run --resume {partial}"));
-            }
-            return wrong(if folder.exists() {
-                "holds no results of a study; expected a folder that `selvedge run` made, with a summary.json"
-            } else {
-                "no such folder; expected one that `selvedge run` made, as in results/name-1"
-            });
-        }
-        let text = std::fs::read_to_string(&summary).map_err(|error| StudyError::io(&summary, "read it", &error))?;
+        check_complete(&folder)?;
         let plan = Plan::from_file(&folder.join(SCENARIO), &Changes::default())
             .map_err(|error| StudyError::input(error.to_string()))?;
-        let stored: StoredSummary = serde_json::from_str(&text).map_err(|error| {
-            StudyError::input(format!("{}: damaged ({error}); {}", summary.display(), anew(&folder, &plan)))
-        })?;
+        let stored: StoredSummary = read_summary(&folder, &anew(&folder, may_be_real(&plan)))?;
         let deadlocks = stored.series.into_iter().map(|series| series.deadlocks).collect();
         Ok(Self { folder, plan, version: stored.run.version, runs: stored.run.points, deadlocks })
     }
@@ -189,12 +170,16 @@ impl Finished {
 
     /// The flows of a run, as recorded.
     fn flows(&self, point: Point) -> Result<impl Iterator<Item = Result<FlowRow, StudyError>>, StudyError> {
-        let remedy = anew(&self.folder, &self.plan);
+        let remedy = anew(&self.folder, may_be_real(&self.plan));
         let damaged = move |error: ResultsError| StudyError::from(error.with_remedy(remedy.clone()));
         let flows: Flows = read_flows(&self.folder.join("flows.parquet")).map_err(&damaged)?;
-        let name = self.plan.series[point.series].name.clone();
+        let PlannedSeries { series, case, .. } = &self.plan.series[point.series];
+        let (series, case) = (series.clone(), case.clone().unwrap_or_default());
         Ok(flows.filter_map(move |row| match row {
-            Ok(row) => (*row.series == name && row.seed == point.seed).then_some(Ok(row.flow)),
+            Ok(row) => {
+                let is_it = *row.series == series && *row.case == case && row.seed == point.seed;
+                is_it.then_some(Ok(row.flow))
+            }
             Err(error) => Some(Err(damaged(error))),
         }))
     }
@@ -208,11 +193,64 @@ impl Finished {
     }
 }
 
+/// Makes sure that `folder` holds the results of a study, all of them.
+pub(crate) fn check_complete(folder: &Path) -> Result<(), StudyError> {
+    let here = folder.display();
+    let wrong = |message: &str| Err(StudyError::input(format!("{here}: {message}")));
+    if folder.join(MARKER).exists() {
+        return wrong(&format!("these results are not complete; first: selvedge run --resume {here}"));
+    }
+    if folder.join(SUMMARY).exists() {
+        return Ok(());
+    }
+    let partial = partial_of(folder);
+    if partial.join(MARKER).exists() {
+        let partial = partial.display();
+        return wrong(&format!("not complete yet; first: selvedge run --resume {partial}"));
+    }
+    wrong(match folder.metadata() {
+        Ok(meta) if meta.is_dir() => {
+            "holds no results of a study; expected a folder that `selvedge run` made, with a summary.json"
+        }
+        Ok(_) => "is a file; expected a folder that `selvedge run` made, as in results/name-1",
+        Err(_) => "no such folder; expected one that `selvedge run` made, as in results/name-1",
+    })
+}
+
+/// The summary of the results in `folder`, as far as `T` wants to know it. `remedy` is what helps if it is not as this
+/// version writes it.
+pub(crate) fn read_summary<T: DeserializeOwned>(folder: &Path, remedy: &str) -> Result<T, StudyError> {
+    let path = folder.join(SUMMARY);
+    let text = std::fs::read_to_string(&path).map_err(|error| StudyError::io(&path, "read it", &error))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let version = serde_json::from_str::<AnyVersion>(&text).map(|any| any.run.version);
+        let what = match version {
+            Ok(version) => format!("not a summary as this version writes it; it is by version {version} ({error})"),
+            Err(_) => format!("damaged ({error})"),
+        };
+        StudyError::input(format!("{}: {what}; {remedy}", path.display()))
+    })
+}
+
+/// What summaries of all versions have.
+#[derive(Deserialize)]
+struct AnyVersion {
+    run: AnyRun,
+}
+
+#[derive(Deserialize)]
+struct AnyRun {
+    version: String,
+}
+
+/// Results do not tell in which world they came about; only RDMA operations have two.
+fn may_be_real(plan: &Plan) -> bool {
+    plan.series.iter().any(|series| !series.scenario.workload.verbs.is_empty())
+}
+
 /// What to do about complete results that cannot be read.
-fn anew(folder: &Path, plan: &Plan) -> String {
+pub(crate) fn anew(folder: &Path, may_be_real: bool) -> String {
     let (scenario, folder) = (folder.join(SCENARIO), folder.display());
-    // Results do not tell in which world they came about; only RDMA operations have two.
-    let may_be_real = plan.series.iter().any(|series| !series.scenario.workload.verbs.is_empty());
     let real = if may_be_real { " (and --real, if they are of the real world)" } else { "" };
     format!("make these results anew: selvedge run {} --out {folder} --force{real}", scenario.display())
 }

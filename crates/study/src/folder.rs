@@ -20,7 +20,7 @@ use self::found::{
     cannot_make, check_target, check_way, is_ours, lacks_only_its_name, nothing_to_resume, only_lacks_its_name,
 };
 use self::names::{LOCK, behind_link, is_name_of_ours, is_partial, target_of, with_suffix};
-pub(crate) use self::names::{MARKER, SCENARIO, partial_of, without_trailing_slash};
+pub(crate) use self::names::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
 use crate::{StudyError, Tracing};
 
 /// A results folder in the making. While there is one, no other can be had of the same folder, in any process.
@@ -59,6 +59,9 @@ pub struct Marker {
     /// Seeds are added until the verdict is decided, up to so many in all.
     #[serde(default)]
     pub until_decided: Option<usize>,
+    /// [`Plan::swept`].
+    #[serde(default)]
+    pub swept: Vec<String>,
     /// Seconds that were spent on it so far, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
@@ -77,6 +80,7 @@ impl Marker {
             warnings: plan.warnings.clone(),
             ends_as_built_in: plan.ends_as_built_in,
             until_decided: None,
+            swept: plan.swept.clone(),
             wall_s: 0.0,
         }
     }
@@ -199,6 +203,11 @@ impl ResultsFolder {
     /// What a person should know about the scenario, as it was when the study began.
     pub fn warnings(&self) -> &[String] {
         &self.marker.warnings
+    }
+
+    /// The keys that the study's cases change.
+    pub fn swept(&self) -> &[String] {
+        &self.marker.swept
     }
 
     /// See [`Marker::ends_as_built_in`].

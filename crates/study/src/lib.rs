@@ -17,11 +17,13 @@
 mod batch;
 mod check;
 mod claims;
+mod compare;
 mod error;
 mod fct;
 mod figure;
 mod finished;
 mod folder;
+mod labels;
 mod queue;
 #[cfg(target_os = "linux")]
 pub mod real;
@@ -33,6 +35,7 @@ mod writable;
 pub use batch::{Batch, Completed, Ended};
 pub use check::{Checked, FigureCheck};
 pub use claims::ClaimsFiles;
+pub use compare::Contrast;
 pub use error::StudyError;
 pub use figure::{Figure, Figures};
 pub use finished::Finished;

@@ -13,6 +13,7 @@ use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
 use selvedge_units::Instant;
 
+use crate::labels::labels;
 use crate::queue::Queue;
 use crate::{ResultsFolder, StudyError, Watch};
 
@@ -113,10 +114,10 @@ impl Pool<'_> {
         let config = plan.config(point);
         let workloads: Vec<_> =
             series.workloads.iter().map(|workload| (workload.key.as_str(), workload.group)).collect();
-        let recorder =
-            PointRecorder::create(job.files.clone(), &series.name, point.seed, &port_infos(config.paths.graph()))?
-                .with_begin(series.begin())
-                .with_workloads(&workloads);
+        let labels = labels(plan).swap_remove(point.series);
+        let recorder = PointRecorder::create(job.files.clone(), labels, point.seed, &port_infos(config.paths.graph()))?
+            .with_begin(series.begin())
+            .with_workloads(&workloads);
         let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel::on(threads);
         let library = plan.library(point);

@@ -8,10 +8,12 @@ use selvedge_results::{
     Cut, GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary,
     Table, merge, render_report, summarise,
 };
-use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario};
+use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario, World};
 use selvedge_sim::workload::WorkloadSummary;
+use selvedge_units::words::all_of;
 
 use crate::folder::SCENARIO;
+use crate::labels::write_all_links;
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
 use crate::{ResultsFolder, StudyError, fct};
@@ -165,6 +167,7 @@ impl Study<'_> {
         let place = |name: &str| self.folder.partial().join(name);
         merge(files.iter().map(|files| &files.flows), &place("flows.parquet"), Table::Flows)?;
         merge(files.iter().map(|files| &files.ports), &place("ports.parquet"), Table::Ports)?;
+        write_all_links(plan, &place("links.parquet"))?;
         fct::write_all(plan, self.folder)?;
 
         let (summary, points) = (self.summary(plan, done, deterministic), points_of(plan, done));
@@ -219,8 +222,34 @@ pub(crate) fn summary_of(
     };
     let series: Vec<SeriesInfo> = plan.series.iter().map(|series| series_info(plan, series)).collect();
     let mut summary = summarise(&info, &series, points);
+    summary.warnings.extend(short_runs(plan, points));
     summary.warnings.extend(plan.warnings.iter().cloned());
     summary
+}
+
+/// Base round trips that a run takes at least before its means say something: queues fill, congestion controls hear of
+/// them, and pauses spread, over several of them each.
+const ROUND_TRIPS: f64 = 10.0;
+
+/// A warning about runs that are over before anything could settle, with the shortest of them.
+fn short_runs(plan: &Plan, points: &[PointSummary]) -> Option<String> {
+    let short = plan.series.iter().filter_map(|series| {
+        let base_rtt_us = series.network.base_rtt().as_us_f64();
+        let own = points.iter().filter(|point| point.series == series.name);
+        let longest_us = own.map(|point| point.run.delivery_us).fold(0.0, f64::max);
+        let ran = points.iter().any(|point| point.series == series.name);
+        let is_short = ran && series.world == World::Simulated && longest_us < ROUND_TRIPS * base_rtt_us;
+        is_short.then_some((series.name.as_str(), longest_us, base_rtt_us))
+    });
+    let short: Vec<(&str, f64, f64)> = short.collect();
+    let &(_, longest_us, base_rtt_us) = short.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
+    let names: Vec<&str> = short.iter().map(|&(name, ..)| name).collect();
+    let who = if short.len() == plan.series.len() { "all series".to_owned() } else { all_of(&names) };
+    Some(format!(
+        "Runs of {who} are over within {longest_us:.1} us, less than {ROUND_TRIPS} round trips of {base_rtt_us:.1} us: queues \
+         and congestion controls have not settled, so that the numbers are those of a beginning. Give more flows, or \
+         more time."
+    ))
 }
 
 /// What repairs losses, as verdicts name it: go-back-N behind switches that repair them is NetRT.

@@ -1,4 +1,4 @@
-//! One line per algorithm.
+//! One line per algorithm, with a doc comment that help texts show, too.
 //!
 //! `registry!` turns the line `"irn" => Irn(irn),` into a variant of the configuration enum
 //! (externally tagged: `[transport.recovery.irn]`), its name, a variant of each run-time enum with
@@ -21,17 +21,20 @@ macro_rules! registry {
     };
 
     (@config [$($doc:tt)*] $Config:ident: $Settings:ident { $($methods:tt)* }
-        { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
+        { $( $(#[doc = $about:literal])+ $name:literal => $Variant:ident($module:ident), )+ }
     ) => {
         $($doc)*
         #[derive(Clone, Copy, PartialEq, Debug)]
         #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
         pub enum $Config {
-            $( $(#[$about])* #[cfg_attr(feature = "config", serde(rename = $name))] $Variant($module::Config), )+
+            $( $(#[doc = $about])+ #[cfg_attr(feature = "config", serde(rename = $name))] $Variant($module::Config), )+
         }
         impl $Config {
             /// The names of all algorithms, as scenario files spell them.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// What each of [`NAMES`](Self::NAMES) is, in a line that ends with a full stop.
+            pub const ABOUTS: &'static [&'static str] = &[$( concat!($($about),+).trim_ascii_start() ),+];
 
             /// Every algorithm with its default settings.
             pub fn all() -> impl Iterator<Item = Self> {

@@ -19,6 +19,34 @@ impl core::error::Error for UnitError {}
 
 type Scale = &'static [(u64, &'static str)];
 
+/// How else people write the units of a scale: "g", "gbit/s" and "gb/s" for "Gbps". In small letters.
+type OtherNames = &'static [(&'static str, &'static str)];
+
+const OTHER_TIMES: OtherNames = &[
+    ("p psec picosecond picoseconds", "ps"),
+    ("n nsec nanosecond nanoseconds nanos", "ns"),
+    ("u usec \u{b5}s \u{3bc}s microsecond microseconds micros", "us"),
+    ("m msec millisecond milliseconds millis", "ms"),
+    ("sec secs second seconds", "s"),
+];
+const OTHER_SIZES: OtherNames = &[
+    ("byte bytes", "B"),
+    ("k kbyte kbytes", "KB"),
+    ("m mbyte mbytes", "MB"),
+    ("g gbyte gbytes", "GB"),
+    ("t tbyte tbytes", "TB"),
+    ("ki", "KiB"),
+    ("mi", "MiB"),
+    ("gi", "GiB"),
+];
+const OTHER_RATES: OtherNames = &[
+    ("b/s bit/s bits/s b", "bps"),
+    ("k kb kb/s kbit kbits kbit/s kbits/s", "Kbps"),
+    ("m mb mb/s mbit mbits mbit/s mbits/s", "Mbps"),
+    ("g gb gb/s gbit gbits gbit/s gbits/s gbe", "Gbps"),
+    ("t tb tb/s tbit tbits tbit/s tbits/s tbe", "Tbps"),
+];
+
 const TIME: Scale = &[(1, "ps"), (1_000, "ns"), (1_000_000, "us"), (1_000_000_000, "ms"), (1_000_000_000_000, "s")];
 const SIZE: Scale = &[
     (1, "B"),
@@ -81,16 +109,44 @@ fn scaled(number: &str, factor: u64) -> Option<(u64, bool)> {
     Some((value.try_into().ok()?, is_whole))
 }
 
+/// `text`, which has no unit of `scale`, as it would be right, if it can be guessed.
+fn meant(text: &str, scale: Scale, others: OtherNames) -> Option<String> {
+    let (number, unit) = split(text);
+    // "1,000us" and "1,5us".
+    if let Some(rest) = unit.strip_prefix(',') {
+        let digits = rest.chars().take_while(char::is_ascii_digit).count();
+        let mark = if digits == 3 { '_' } else { '.' };
+        let text = alloc::format!("{number}{mark}{rest}");
+        let (number, unit) = split(&text);
+        let is_right = scale.iter().any(|(_, name)| *name == unit) && scaled(number, 1).is_some();
+        return if is_right { Some(text) } else { meant(&text, scale, others) };
+    }
+    if unit.is_empty() || scaled(number, 1).is_none() {
+        return None;
+    }
+    // Bytes per second.
+    let in_bytes = unit.strip_suffix("Bps").or_else(|| unit.strip_suffix("B/s")).map(str::to_lowercase);
+    let is_rate = scale[0].1 == "bps";
+    if let Some(prefix) = in_bytes.filter(|_| is_rate) {
+        let (factor, _) = scale.iter().find(|(_, name)| name.to_lowercase().strip_suffix("bps") == Some(&*prefix))?;
+        let (bps, _) = scaled(number, factor.checked_mul(8)?)?;
+        return Some(Rate::from_bps(bps).to_string());
+    }
+    let lower = unit.to_lowercase();
+    let in_other_letters = || scale.iter().map(|&(_, name)| name).find(|name| name.to_lowercase() == lower);
+    let name = in_other_letters().or_else(|| {
+        others.iter().find(|(words, _)| words.split(' ').any(|word| word == lower)).map(|&(_, name)| name)
+    })?;
+    Some(alloc::format!("{number}{name}"))
+}
+
 /// The value in the smallest unit of `scale`, and whether it is whole there.
-fn parse(text: &str, what: &str, example: &str, scale: Scale) -> Result<(u64, bool), UnitError> {
+fn parse(text: &str, what: &str, example: &str, scale: Scale, others: OtherNames) -> Result<(u64, bool), UnitError> {
     let (number, unit) = split(text);
     let units = || scale.iter().map(|&(_, name)| name).collect::<alloc::vec::Vec<_>>().join(", ");
     let Some(&(factor, _)) = scale.iter().find(|(_, name)| *name == unit) else {
-        let hint = scale
-            .iter()
-            .find(|(_, name)| name.eq_ignore_ascii_case(unit))
-            .map(|(_, name)| alloc::format!(", did you mean \"{number}{name}\"?"))
-            .unwrap_or_default();
+        let hint =
+            meant(text, scale, others).map(|meant| alloc::format!(", did you mean \"{meant}\"?")).unwrap_or_default();
         let found = if unit.is_empty() { "no unit".to_string() } else { alloc::format!("unit \"{unit}\"") };
         return Err(UnitError(alloc::format!(
             "\"{text}\" is not {what}: {found}, expected one of {units} as in \"{example}\"{hint}",
@@ -136,13 +192,13 @@ pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, scale: Scale)
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, "a time", "2us", TIME).map(|(ps, _)| Duration::from_ps(ps))
+        parse(text, "a time", "2us", TIME, OTHER_TIMES).map(|(ps, _)| Duration::from_ps(ps))
     }
 }
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        match parse(text, "a size", "240KB", SIZE)? {
+        match parse(text, "a size", "240KB", SIZE, OTHER_SIZES)? {
             (bytes, true) => Ok(Bytes::new(bytes)),
             (_, false) => Err(UnitError(alloc::format!("\"{text}\" has a fraction of a byte: give a whole number"))),
         }
@@ -151,7 +207,7 @@ impl FromStr for Bytes {
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse(text, "a rate", "40Gbps", RATE).map(|(bps, _)| Rate::from_bps(bps))
+        parse(text, "a rate", "40Gbps", RATE, OTHER_RATES).map(|(bps, _)| Rate::from_bps(bps))
     }
 }
 impl FromStr for Chance {
@@ -164,9 +220,21 @@ impl FromStr for Chance {
         };
         number.parse::<f64>().ok().and_then(|p| Chance::from_f64(p / percent)).ok_or_else(|| {
             UnitError(alloc::format!(
-                "\"{text}\" is not a probability: expected a number from 0 to 1, or a percentage as in \"0.1%\""
+                "\"{text}\" is not a probability: expected a number from 0 to 1, or a percentage as in \"0.1%\"{}",
+                perhaps_percent(number)
             ))
         })
+    }
+}
+
+/// A remedy for a number above 1 in place of a probability, or for one with a comma.
+fn perhaps_percent(number: &str) -> String {
+    let point = number.trim().replace(',', ".");
+    let is = |most: f64| point.parse::<f64>().is_ok_and(|p| (0.0..=most).contains(&p));
+    match (is(1.0), is(100.0)) {
+        (true, _) if point != number => alloc::format!(", did you mean \"{point}\"?"),
+        (false, true) => alloc::format!(", did you mean \"{point}%\"?"),
+        _ => String::new(),
     }
 }
 
@@ -230,8 +298,10 @@ mod config {
                     text.parse().map_err(E::custom)
                 }
                 fn visit_f64<E: Error>(self, p: f64) -> Result<Chance, E> {
-                    Chance::from_f64(p)
-                        .ok_or_else(|| E::custom(alloc::format!("{p} is not a probability: expected 0 to 1")))
+                    Chance::from_f64(p).ok_or_else(|| {
+                        let hint = perhaps_percent(&p.to_string());
+                        E::custom(alloc::format!("{p} is not a probability: expected 0 to 1{hint}"))
+                    })
                 }
                 fn visit_i64<E: Error>(self, p: i64) -> Result<Chance, E> {
                     self.visit_f64(p as f64)
@@ -297,6 +367,41 @@ mod tests {
     fn a_wrong_unit_is_named_with_what_would_be_right() {
         let error = "40gbps".parse::<Rate>().unwrap_err().to_string();
         assert!(error.contains("did you mean \"40Gbps\"?"), "{error}");
+        fn remedy<T: FromStr<Err = UnitError> + fmt::Debug>(text: &str) -> String {
+            let error = text.parse::<T>().unwrap_err().to_string();
+            error.split_once("did you mean ").map_or(error.clone(), |(_, remedy)| remedy.into())
+        }
+        for (found, right) in [
+            ("400G", "400Gbps"),
+            ("400g", "400Gbps"),
+            ("400 gbps", "400Gbps"),
+            ("1.6T", "1.6Tbps"),
+            ("100Gbit", "100Gbps"),
+            ("100Gb/s", "100Gbps"),
+            ("100gbit/s", "100Gbps"),
+            ("12.5GB/s", "100Gbps"),
+            ("1MBps", "8Mbps"),
+            ("1,000Gbps", "1_000Gbps"),
+            ("1,6tbps", "1.6Tbps"),
+        ] {
+            assert_eq!(remedy::<Rate>(found), format!("\"{right}\"?"), "{found}");
+            assert!(right.parse::<Rate>().is_ok());
+        }
+        for (found, right) in [("5M", "5MB"), ("5 mb", "5MB"), ("64k", "64KB"), ("4Ki", "4KiB"), ("4kib", "4KiB")] {
+            assert_eq!(remedy::<Bytes>(found), format!("\"{right}\"?"), "{found}");
+        }
+        assert_eq!(remedy::<Bytes>("9 bytes"), "\"9B\"?");
+        for (found, right) in
+            [("5usec", "5us"), ("5 \u{b5}s", "5us"), ("5US", "5us"), ("1 second", "1s"), ("2m", "2ms")]
+        {
+            assert_eq!(remedy::<Duration>(found), format!("\"{right}\"?"), "{found}");
+        }
+        for text in ["400 parsecs", "G", "x400G", "1.2.3G", "400"] {
+            assert!(remedy::<Rate>(text).contains("is not a rate"), "{text}");
+        }
+        for (found, right) in [("5", "5%"), ("0,5", "0.5")] {
+            assert_eq!(remedy::<Chance>(found), format!("\"{right}\"?"), "{found}");
+        }
         let error = "40".parse::<Rate>().unwrap_err().to_string();
         assert!(error.contains("no unit") && error.contains("Gbps"), "{error}");
         let error = "1.5B".parse::<Bytes>().unwrap_err().to_string();

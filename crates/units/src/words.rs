@@ -8,15 +8,20 @@ use alloc::vec::Vec;
 /// The candidate that `word` is most probably a misspelling of, if any is near enough: the first of the
 /// nearest.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = candidates.into_iter().filter_map(|candidate| Some((misspelling(word, candidate)?, candidate)));
+    near.min_by_key(|&(distance, _)| distance).map(|(_, near)| near)
+}
+
+/// How many letters `word` differs from `candidate` by, if it may be a misspelling of that.
+pub fn misspelling(word: &str, candidate: &str) -> Option<usize> {
     let tolerance = match word.chars().count() {
         0..=2 => 0,
         3..=5 => 1,
         6..=9 => 2,
         _ => 3,
     };
-    let word = canonical(word);
-    let near = candidates.into_iter().map(|candidate| (distance(&word, &canonical(candidate)), candidate));
-    near.filter(|&(distance, _)| distance <= tolerance).min_by_key(|&(distance, _)| distance).map(|(_, near)| near)
+    let distance = distance(&canonical(word), &canonical(candidate));
+    (distance <= tolerance).then_some(distance)
 }
 
 /// `", did you mean \"pod0-agg2\"?"`: up to three candidates that `word` may be a misspelling of, the

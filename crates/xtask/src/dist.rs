@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::command::{cargo, run};
-use crate::product::{Profile, selvedge};
+use crate::product::Profile;
 use crate::workspace::{read, root};
 
 /// What to make.
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Where
     #[arg(long, value_name = "FOLDER", default_value = "dist")]
     to: PathBuf,
-    /// The libraries alone, without the command line
+    /// The libraries alone, without the command line: the simulator is not compiled
     #[arg(long)]
     libraries: bool,
     /// A Debian package, too
@@ -53,7 +53,11 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     let to = root().join(&options.to);
     let libraries = to.join("lib");
     fs::create_dir_all(&libraries)?;
+    // In one go: of two builds, each would have features of its own, and what both need would be compiled twice.
     let mut build = cargo(["build", "--package", "selvedge-ibverbs", "--lib"]);
+    if !options.libraries {
+        build.args(["--package", "selvedge", "--bin", "selvedge"]);
+    }
     if profile == Profile::Release {
         build.arg("--release");
     }
@@ -64,7 +68,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     if !options.libraries {
         let programs = to.join("bin");
         fs::create_dir_all(&programs)?;
-        fs::copy(selvedge(profile)?.get_program(), programs.join("selvedge"))?;
+        fs::copy(target(profile).join("selvedge"), programs.join("selvedge"))?;
         let pages = to.join("share/man/man7");
         fs::create_dir_all(&pages)?;
         fs::copy(root().join("docs/selvedge-verbs.7"), pages.join("selvedge-verbs.7"))?;

@@ -443,3 +443,63 @@ fn oversubscription_counts_all_tiers() {
     let (out, _) = scratch.expect(0, &["topology", "s.toml"]);
     assert!(out.contains("4.00 : 1"), "{out}");
 }
+
+#[test]
+fn what_is_cut_off_or_more_than_a_host_can_have_is_said() {
+    let links = "0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 5 100Gbps 1us 0\n3 5 100Gbps 1us 0\n";
+    let scratch = Scratch::new("dialects")
+        .with("flow.txt", "2\n0 2 3 100 100000 0\n1 3 3 100 100000 0\n")
+        // PowerTCP's header, and ABM's.
+        .with("powertcp.txt", &format!("6 2 2 5\n4 5\n{links}4 5 25000000000.0 1us 0\n"))
+        .with("abm.txt", &format!("6 2 2 5 100 25\n4 5\n{links}4 5 25000000000.0 1us 0\n"))
+        .with("cut.txt", &format!("6 2 5\n4 5\n{links}"))
+        .with("torn.txt", &format!("6 2 5\n4 5\n{links}4 5 25Gbp"))
+        .with("switches.txt", "4 2 0 2 8 H100\n2 3\n0 2 900Gbps 1us 0\n0 3 900Gbps 1us 0\n1 2 900Gbps 1us 0\n1 3 900Gbps 1us 0\n")
+        .with("nvlinks.txt", "4 2 2 0 4 H100\n2 3\n0 2 900Gbps 1us 0\n0 3 900Gbps 1us 0\n1 2 900Gbps 1us 0\n1 3 900Gbps 1us 0\n")
+        .with("rails.txt", "6 2 6\n4 5\n0 4 400Gbps 1us 0\n1 4 400Gbps 1us 0\n0 5 400Gbps 1us 0\n1 5 400Gbps 1us 0\n2 4 400Gbps 1us 0\n3 5 400Gbps 1us 0\n");
+    for topology in ["powertcp.txt", "abm.txt"] {
+        let study = ["run", "--topology", topology, "--flows", "flow.txt", "--series", "irn", "--seeds", "1", "--json"];
+        let (out, _) = scratch.expect(0, &study);
+        assert_eq!(parsed(&out)["series"][0]["metrics"]["measured_flows"]["mean"], 2.0, "{topology}");
+    }
+    for (topology, message) in [
+        ("cut.txt", "(cut.txt:1: the header says 5 links, the file has 4: 1 is missing, and those found are taken)"),
+        ("torn.txt", "the file ends with this line: of the 5 links that the header says, 1 is missing"),
+        ("nvlinks.txt", "a GPU has one link to NVSwitches here: give each server one NVSwitch"),
+        ("switches.txt", "but a host has one NIC with one link: put a switch in between"),
+        ("rails.txt", "rails.txt:5:1: node 0 is a host and has a link already (line 3), but a host has one NIC"),
+    ] {
+        let (_, error) = scratch.expect(2, &["run", "--topology", topology, "--flows", "flow.txt"]);
+        assert!(error.contains(message), "{topology}: {error}");
+    }
+    let (_, error) = scratch.expect(2, &["run", "powertcp.txt"]);
+    let remedy = "powertcp.txt: this is an ns-3 RDMA topology, not a scenario: give it as --topology powertcp.txt";
+    assert!(error.contains(remedy), "{error}");
+}
+
+#[test]
+fn a_second_nic_of_a_goal_schedule_is_warned_about_once_by_its_line() {
+    let schedule = "num_ranks 2\nrank 0 {\nl1: send 100000b to 1 tag 5 cpu 0nic 3\nl2: send 100000b to 1 tag 6 nic 4\n}\n\
+                    rank 1 {\nl1: recv 100000b from 0 tag 5 nic 1\nl2: recv 100000b from 0 tag 6 nic 2\n}\n";
+    let scratch = Scratch::new("goal-nic")
+        .with("nic.goal", schedule)
+        .with("star.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
+    std::fs::write(scratch.join("cut.bin"), [2342u64.to_le_bytes(), [0; 8]].concat()).expect("writable");
+    let study = ["run", "--topology", "star.txt", "--flows", "nic.goal", "--series", "irn,roce", "--seeds", "1"];
+    let (out, error) = scratch.expect(0, &study);
+    let warning = "nic.goal:3: \"nic 3\" names another NIC than a rank's first, as 3 more messages do";
+    assert_eq!(error.matches(warning).count(), 1, "{error}");
+    assert!(out.replace("\n  ", " ").contains(warning), "{out}");
+    let (_, error) = scratch.expect(2, &["run", "--topology", "star.txt", "--flows", "cut.bin"]);
+    assert!(error.contains("cut.bin:1:1: found a binary GOAL schedule that is marked invalid"), "{error}");
+}
+
+#[test]
+fn runs_of_a_few_round_trips_are_warned_about() {
+    let scratch = Scratch::new("short").with("small.toml", SMALL);
+    let (out, _) = scratch.expect(0, &["run", "small.toml", "--seeds", "1", "--set", "stop.time=8us", "-q"]);
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("Runs of all series are over within 8.0 us, less than 10 round trips of "), "{out}");
+    let (out, _) = scratch.expect(0, &["run", "small.toml", "--seeds", "1", "-q", "--set", "stop.flows=3000"]);
+    assert!(!out.contains("round trips"), "{out}");
+}

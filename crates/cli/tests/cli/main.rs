@@ -8,10 +8,12 @@ use std::time::Duration;
 use selvedge_testkit::texts::{NS3_FLOWS as FLOWS, NS3_TOPOLOGY as TOPOLOGY, SCENARIO as SMALL};
 use serde_json::Value;
 
+mod compare;
 mod files;
 mod replay;
 mod schema;
 mod studies;
+mod terminal;
 
 /// A folder to work in.
 struct Scratch(selvedge_testkit::Scratch);
@@ -274,6 +276,11 @@ fn the_state_of_schemes_is_counted() {
     let (out, _) = scratch.expect(0, &["footprint"]);
     assert!(out.contains("irn                    800       24       80         260010      6.5 %"), "{out}");
     assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
+    // All of it is on one screen; one scheme is taken apart.
+    assert!(out.lines().count() <= 24 && out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    let (out, _) = scratch.expect(0, &["footprint", "--series", "irn"]);
+    assert!(out.contains(" per WQE ") && out.lines().count() <= 24, "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
     // Two links of 2 us each way and four more of 2 us: the same RTT at twice the rate.
     let twice = ["footprint", "ok.toml", "--series", "irn+pfc", "--set", "topology.fat-tree.link.rate=80Gbps"];
     let (out, _) =
@@ -324,6 +331,15 @@ fn figures_are_judged() {
 #[test]
 fn the_schema_and_completions_are_printed() {
     let scratch = Scratch::new("print");
+    let (out, _) = scratch.expect(0, &["run", "--help"]);
+    let about = [
+        "  +dcqcn       DCQCN: marked packets make CNPs",
+        "  +hpcc        HPCC: the window follows",
+        "  +cubic       A cubic",
+    ];
+    assert!(about.iter().all(|line| out.contains(line)), "{out}");
+    let (out, _) = scratch.expect(0, &["keys", "transport.congestion"]);
+    assert!(out.contains("DCQCN: marked packets make CNPs") && out.contains("Swift: a window that keeps"), "{out}");
     let (out, _) = scratch.expect(0, &["schema"]);
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");
     assert_eq!(out, fs::read_to_string(committed).expect("the schema is committed"));

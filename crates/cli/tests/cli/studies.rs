@@ -20,7 +20,10 @@ fn a_study_prints_its_table_and_leaves_its_folder() {
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
-    assert_eq!(names, ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    assert_eq!(
+        names,
+        ["flows.parquet", "links.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]
+    );
 
     // Again: the next number; by name: refused, then forced.
     scratch.expect(0, &["run", "small.toml", "-q"]);

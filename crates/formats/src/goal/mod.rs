@@ -114,12 +114,16 @@ pub const RANKS_MAX: u32 = 1 << 24;
 /// Unknown words, ranks, labels; ranks and labels that are defined twice; numbers out of range; in a binary
 /// file, whatever points outside of it (by its byte, from 1, as the column).
 pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
+    if let Some(error) = unfinished(bytes, file) {
+        return Err(error);
+    }
     let (value, mut warnings, dialect) = if is_binary(bytes) {
         (binary::read(bytes, file)?, Vec::new(), Dialect::GoalBinary)
     } else {
         let (value, warnings) = text::read(bytes, file)?;
         (value, warnings, Dialect::GoalText)
     };
+    warnings.extend(several_nics(&value));
     warnings.extend(unreceived(&value));
     warnings.extend(sizes::unequal(&value));
     Ok(Parsed { value, warnings, dialect })
@@ -128,6 +132,43 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
 /// Whether these bytes begin as a binary schedule does.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&binary::MAGIC.to_le_bytes())
+}
+
+/// The error for a binary schedule that its writer has marked invalid: LogGOPSim's writes this number first, and the
+/// right one when the schedule is complete.
+pub fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
+    bytes.starts_with(&binary::UNFINISHED.to_le_bytes()).then(|| FormatError {
+        file: file.to_owned(),
+        line: 1,
+        column: 1,
+        message: format!(
+            "found a binary GOAL schedule that is marked invalid (its first number is {}, as LogGOPSim writes it until \
+             the file is complete), expected {}: convert the schedule again, and let that come to its end",
+            binary::UNFINISHED,
+            binary::MAGIC
+        ),
+    })
+}
+
+/// A warning about messages through a NIC of their rank's other than the first: hosts have one here.
+fn several_nics(goal: &Goal) -> Option<Warning> {
+    let is_other = |operation: &Operation| operation.nic != 0 && !matches!(operation.kind, OperationKind::Compute(_));
+    let others = goal.ranks.iter().flat_map(|(&number, rank)| {
+        let operations = rank.operations.iter().enumerate().filter(|(_, operation)| is_other(operation));
+        operations.map(move |(at, operation)| (rank.places.get(at), number, at, operation.nic))
+    });
+    let others: Vec<(Option<&Place>, u32, usize, u8)> = others.collect();
+    let &(place, rank, at, nic) = others.iter().min()?;
+    let where_ = if place.is_some() { String::new() } else { format!(" (operation {at} of rank {rank})") };
+    let more = match others.len() - 1 {
+        0 => String::new(),
+        more => format!(", as {more} more messages do"),
+    };
+    let message = format!(
+        "\"nic {nic}\"{where_} names another NIC than a rank's first{more}: a host has one NIC here, and all messages of \
+         its rank go through that"
+    );
+    Some(Warning::new(place.map_or(1, |place| u64::from(place.line)), message))
 }
 
 /// A peer or tag as it is written; the largest number stands for any.

@@ -73,7 +73,13 @@ impl Block {
     fn statement(&mut self, line: Line<'_>) -> Result<(), FormatError> {
         let mut words = line.words();
         let mut word = words.require("an operation")?;
-        if let Some(label) = word.text().strip_suffix(':') {
+        // No blank is needed behind the colon, and one may stand before it.
+        let colon = word.text().find(':');
+        let is_apart = || words.clone().next().is_some_and(|next| next.text().starts_with(':'));
+        if colon.is_some_and(|at| at > 0) || colon.is_none() && is_apart() {
+            let label = words.part(word, colon.unwrap_or(word.text().len())).text();
+            let colon = words.require("\":\"")?;
+            words.part(colon, 1);
             let number = self.rank.operations.len() as u32;
             if self.labels.insert(label.to_owned(), number).is_some() {
                 return Err(word.error(format!("found label {label:?} again, expected each once in a rank")));
@@ -85,21 +91,23 @@ impl Block {
             "send" => self.message(&mut words, true)?,
             "recv" => self.message(&mut words, false)?,
             "calc" => {
-                let time = words.require("nanoseconds")?.integer("nanoseconds", 0..=LONGEST_NS)?;
+                let time = words.require_number("nanoseconds")?.integer("nanoseconds", 0..=LONGEST_NS)?;
                 OperationKind::Compute(Duration::from_ns(time))
             }
             _ => return self.requirement(word, words),
         };
         let mut operation = Operation { kind, cpu: 0, nic: 0 };
         while let Some(word) = words.next() {
-            let number = |words: &mut Words<'_>| words.require("a number")?.integer32("a number", 0..=255);
+            let number = |words: &mut Words<'_>| words.require_number("a number")?.integer32("a number", 0..=255);
             match (word.text(), &mut operation.kind) {
                 ("cpu", _) => operation.cpu = number(&mut words)? as u8,
                 ("nic", _) => operation.nic = number(&mut words)? as u8,
                 ("tag", OperationKind::Send { tag, .. }) => {
-                    *tag = words.require("a tag")?.integer32("a tag", 0..=u32::MAX)?;
+                    *tag = words.require_number("a tag")?.integer32("a tag", 0..=u32::MAX)?;
                 }
-                ("tag", OperationKind::Recv { tag, .. }) => *tag = or_any(words.require("a tag")?, "a tag", u32::MAX)?,
+                ("tag", OperationKind::Recv { tag, .. }) => {
+                    *tag = or_any(words.require_number("a tag")?, "a tag", u32::MAX)?
+                }
                 (_, OperationKind::Compute(_)) => return Err(word.unexpected("\"cpu\" or the end of the line")),
                 _ => return Err(word.unexpected("\"tag\", \"cpu\", \"nic\" or the end of the line")),
             }
@@ -116,7 +124,7 @@ impl Block {
         let size = word.part(0, digits).integer("a size as in \"4096b\"", 0..=BYTES_MAX)?;
         let size = Bytes::new(size);
         keyword(words, if is_send { "to" } else { "from" })?;
-        let peer = words.require("a rank")?;
+        let peer = words.require_number("a rank")?;
         Ok(if is_send {
             OperationKind::Send { to: peer.integer32("a rank", 0..=self.rank_count - 1)?, size, tag: 0 }
         } else {

@@ -7,6 +7,9 @@ use std::str;
 use super::Decimal;
 use crate::{FormatError, Warning};
 
+/// How messages about lines begin that lack a word.
+pub(crate) const LINE_ENDS: &str = "the line ends here";
+
 /// Longer lines are no text: a list of a million switches needs 8 MB.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
@@ -53,6 +56,11 @@ impl<R: BufRead> Lines<R> {
     pub(crate) fn error_at_end(&self, missing: &str) -> FormatError {
         let message = format!("the file ends here, expected {missing}");
         FormatError { file: self.file.clone(), line: self.number + 1, column: 1, message }
+    }
+
+    /// Whether the line read last ends without a newline, as the last of a file may.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.bytes.ends_with(b"\n")
     }
 
     /// The line read last.
@@ -178,7 +186,22 @@ impl<'a> Words<'a> {
     /// The next word, or an error that says what is `missing`.
     pub(crate) fn require(&mut self, missing: &str) -> Result<Word<'a>, FormatError> {
         let end = self.line.text.trim_end().len();
-        self.next().ok_or_else(|| self.line.error(end, format!("the line ends here, expected {missing}")))
+        self.next().ok_or_else(|| self.line.error(end, format!("{LINE_ENDS}, expected {missing}")))
+    }
+
+    /// The next word up to where letters follow on its digits ("0" of "0nic"), which are a word of their own then; or an
+    /// error that says what is `missing`. Languages with a lexer need no blank there.
+    pub(crate) fn require_number(&mut self, missing: &str) -> Result<Word<'a>, FormatError> {
+        let word = self.require(missing)?;
+        let digits = word.text.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.text.len());
+        let begins_word = word.text[digits..].starts_with(|c: char| c.is_ascii_alphabetic());
+        Ok(if digits > 0 && begins_word { self.part(word, digits) } else { word })
+    }
+
+    /// The first `length` bytes of `word`, which was the last; what is left of it comes next.
+    pub(crate) fn part(&mut self, word: Word<'a>, length: usize) -> Word<'a> {
+        self.at = word.at + length;
+        word.part(0, length)
     }
 
     /// Checks that the line ends here.

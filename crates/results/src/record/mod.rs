@@ -13,7 +13,7 @@ use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortRow, RankR
 use selvedge_units::Instant;
 
 use crate::point::{PartDigests, PointFiles, PointSummary, RunTotals};
-use crate::tables::{FlowWriter, PortWriter, read_flows};
+use crate::tables::{FlowWriter, Labels, PortWriter, read_flows};
 use crate::{ResultsError, Tier};
 use flows::FlowAccumulator;
 use ports::PortAccumulator;
@@ -42,25 +42,31 @@ pub struct PointRecorder {
 }
 
 impl PointRecorder {
-    /// Creates the point's files; a summary left by an earlier run is removed. `ports` describes
-    /// every port of the fabric, in any order.
+    /// Creates the point's files; a summary left by an earlier run is removed. `labels` are what its rows are told from
+    /// others by, a name alone in a study without cases. `ports` describes every port of the fabric, in any order.
     ///
     /// # Errors
     /// When the folder is missing or cannot be written.
-    pub fn create(files: PointFiles, series: &str, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+    pub fn create(
+        files: PointFiles,
+        labels: impl Into<Labels>,
+        seed: u64,
+        ports: &[PortInfo],
+    ) -> Result<Self, ResultsError> {
+        let labels = labels.into();
         if files.summary.exists() {
             std::fs::remove_file(&files.summary)
                 .map_err(|error| ResultsError::io(&files.summary, "replace it", &error))?;
         }
         let port_table = PortTable::new(ports);
         Ok(Self {
-            flow_rows: FlowWriter::create(&files.flows, series, seed)?,
-            port_rows: PortWriter::create(&files.ports, series, seed, ports)?,
+            flow_rows: FlowWriter::create(&files.flows, &labels, seed, ports)?,
+            port_rows: PortWriter::create(&files.ports, &labels, seed, ports)?,
             flows: FlowAccumulator::default(),
             workloads: Vec::new(),
             ports: PortAccumulator::new(&port_table),
             files,
-            series: series.into(),
+            series: labels.name,
             seed,
             port_table,
             begin: Instant::ZERO,

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use selvedge_telemetry::FlowRow;
+use selvedge_telemetry::{FlowRow, PortInfo, PortKind};
+use selvedge_units::HostId;
 
 use super::PAGE;
-use super::names::Name;
+use super::labels::{Labels, Written};
+use super::names::{Name, Names};
 use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
@@ -16,18 +18,31 @@ const WAITING: usize = PAGE / 8;
 /// Writes the flows of one point.
 pub(crate) struct FlowWriter {
     part: Part,
-    series: Name,
+    labels: Written,
     seed: u64,
+    names: Names,
+    /// By host's number: where its name stands among the names.
+    hosts: Vec<u32>,
+    /// Of hosts that nobody has described.
+    nameless: Name,
     rows: Vec<FlowRow>,
 }
 
 impl FlowWriter {
-    /// Creates or replaces the file.
-    pub(crate) fn create(path: &Path, series: &str, seed: u64) -> Result<Self, ResultsError> {
+    /// Creates or replaces the file. `ports` describes all ports of the fabric; hosts have the numbers of theirs.
+    pub(crate) fn create(path: &Path, labels: &Labels, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+        let of_hosts = || ports.iter().filter(|port| port.kind == PortKind::Host);
+        let (names, ranks) = Names::of(of_hosts().map(|port| &port.node));
+        let len = of_hosts().map(|port| port.id.index() + 1).max().unwrap_or(0);
+        let mut hosts = vec![u32::MAX; len];
+        of_hosts().zip(ranks).for_each(|(port, rank)| hosts[port.id.index()] = rank);
         Ok(Self {
-            part: Part::create(path, Table::Flows)?,
-            series: Name::only(series),
+            part: Part::create(path, Table::Flows, &labels.extras())?,
+            labels: Written::new(labels),
             seed,
+            names,
+            hosts,
+            nameless: Name::last(""),
             rows: Vec::with_capacity(WAITING),
         })
     }
@@ -45,14 +60,20 @@ impl FlowWriter {
     }
 
     fn flush(&mut self) -> Result<(), ResultsError> {
+        let name = |host: HostId| {
+            let known = self.hosts.get(host.index()).filter(|rank| **rank != u32::MAX);
+            known.map_or(&self.nameless, |&rank| self.names.at(rank))
+        };
         self.part.write(&self.rows, |columns| {
-            columns.text(|_| &self.series)?;
+            self.labels.write_first(columns)?;
             columns.long(|_| self.seed)?;
             columns.long(|row| row.id)?;
             columns.int(|row| u32::from(row.workload))?;
             columns.int(|row| row.group)?;
             columns.int(|row| row.src.0)?;
             columns.int(|row| row.dst.0)?;
+            columns.text(|row| name(row.src))?;
+            columns.text(|row| name(row.dst))?;
             columns.long(|row| row.size.get())?;
             columns.long(|row| row.packets)?;
             columns.long(|row| row.start.as_ps())?;
@@ -61,7 +82,8 @@ impl FlowWriter {
             columns.long(|row| row.ideal.as_ps())?;
             columns.optional_double(FlowRow::slowdown)?;
             columns.int(|row| row.spurious)?;
-            columns.flag(|row| row.measured)
+            columns.flag(|row| row.measured)?;
+            self.labels.write_last(columns)
         })?;
         self.rows.clear();
         Ok(())

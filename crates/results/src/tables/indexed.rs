@@ -87,6 +87,37 @@ impl Value for Share {
     }
 }
 
+/// A number with a fraction, by bits that are in the order of numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Real(i64);
+
+impl Real {
+    pub(super) fn new(number: f64) -> Self {
+        Self(Self::turned(number.to_bits().cast_signed()))
+    }
+
+    fn get(self) -> f64 {
+        f64::from_bits(Self::turned(self.0).cast_unsigned())
+    }
+
+    /// Of negative numbers, the larger come first; twice turned, bits are what they were.
+    fn turned(bits: i64) -> i64 {
+        bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+    }
+}
+
+impl Value for Real {
+    fn write_plain(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.get().to_bits().to_le_bytes());
+    }
+    fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
+        // Of what is no number, nothing is said.
+        let known = |bound: Option<Self>| bound.map(Self::get).filter(|number| !number.is_nan());
+        let (least, most) = known(least).zip(known(most)).unzip();
+        Statistics::new(least, most, None, Some(0), false)
+    }
+}
+
 /// A column in the making.
 pub(super) struct Indexed<V> {
     descr: ColumnDescPtr,

@@ -30,12 +30,13 @@ pub fn merge<P: AsRef<Path>>(
     let partial = target.with_extension("parquet.partial");
     let mut parts = parts.into_iter().peekable();
     let write = || {
-        let Some(first) = parts.next() else { return Part::create(&partial, table)?.close().map(drop) };
+        let Some(first) = parts.next() else { return Part::create(&partial, table, &[])?.close().map(drop) };
         // A part alone is the whole: nobody has to keep its row groups in mind a second time.
         if parts.peek().is_none() && is_linked(first.as_ref(), &partial, table)? {
             return Ok(());
         }
-        let mut joined = Part::create(&partial, table)?;
+        let extras = table.extras_of(table.open(first.as_ref())?.metadata().file_metadata().schema());
+        let mut joined = Part::create(&partial, table, &extras)?;
         for part in iter::once(first).chain(parts) {
             joined.splice(part.as_ref())?;
         }
@@ -85,6 +86,10 @@ pub(super) fn splice(
 ) -> Result<(), ResultsError> {
     let (reader, source, len) = open(from, table)?;
     check_extents(from, reader.metadata().row_groups(), len)?;
+    let schema = reader.metadata().file_metadata().schema();
+    if table.extras_of(schema) != table.extras_of(writer.schema_descr().root_schema()) {
+        return Err(ResultsError::damaged(from, "its columns are not those of the study's other parts"));
+    }
     for group in reader.metadata().row_groups() {
         copy_group(writer, group, &source).map_err(|error| ResultsError::write(target, &error))?;
     }

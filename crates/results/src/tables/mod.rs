@@ -14,6 +14,8 @@ mod digest;
 mod flows;
 mod indexed;
 mod known;
+mod labels;
+mod links;
 mod merge;
 mod names;
 mod part;
@@ -25,6 +27,8 @@ mod spill;
 mod squeeze;
 
 pub(crate) use digest::Digest;
+pub use labels::{Labels, Swept};
+pub use links::{LinkRow, write_links};
 pub(crate) use merge::check_part;
 pub use merge::merge;
 pub use read::{Flows, StoredFlow, read_flows};

@@ -15,9 +15,9 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The only text of a column.
-    pub(super) fn only(text: &str) -> Self {
-        Self { rank: 0, text: text.into() }
+    /// A text that is none of a column's others, whatever they are.
+    pub(super) fn last(text: &str) -> Self {
+        Self { rank: u32::MAX, text: text.into() }
     }
 
     pub(super) fn text(&self) -> &str {

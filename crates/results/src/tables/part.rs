@@ -13,13 +13,13 @@ use parquet::data_type::{BoolType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnDescPtr;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, TypePtr};
 
 use super::PAGE;
 use super::digest::Digested;
-use super::indexed::{Indexed, Share};
+use super::indexed::{Indexed, Real, Share};
 use super::names::Name;
-use super::schema::Table;
+use super::schema::{Extra, Table};
 use super::spill::{Chunk, PageSink, Spill, pages_of};
 use super::squeeze::{Squeezer, compression};
 use crate::ResultsError;
@@ -34,10 +34,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Creates or replaces the file.
-    pub(super) fn create(path: &Path, table: Table) -> Result<Self, ResultsError> {
+    /// Creates or replaces the file of a table with these columns behind its own.
+    pub(super) fn create(path: &Path, table: Table, extras: &[Extra]) -> Result<Self, ResultsError> {
         let file = File::create(path).map_err(|error| ResultsError::io(path, "create it", &error))?;
-        let writer = SerializedFileWriter::new(Digested::new(file), table.schema(), Arc::new(properties(table)))
+        let schema = table.schema(extras);
+        let properties = Arc::new(properties(&schema));
+        let writer = SerializedFileWriter::new(Digested::new(file), schema, properties)
             .map_err(|error| ResultsError::write(path, &error))?;
         let squeezer = Squeezer::new().map_err(|error| ResultsError::write(path, &error))?;
         Ok(Self { path: path.into(), table, writer, group: None, squeezer })
@@ -101,6 +103,7 @@ enum Column {
     Longs(Indexed<u64>),
     Ints(Indexed<u32>),
     Shares(Indexed<Share>),
+    Reals(Indexed<Real>),
 }
 
 impl RowGroup {
@@ -114,6 +117,7 @@ impl RowGroup {
                 Type::INT64 if table.repeats_itself() => Column::Longs(Indexed::new(descr, sink)),
                 Type::INT32 if table.repeats_itself() => Column::Ints(Indexed::new(descr, sink)),
                 Type::FLOAT => Column::Shares(Indexed::new(descr, sink)),
+                Type::DOUBLE if descr.max_def_level() == 0 => Column::Reals(Indexed::new(descr, sink)),
                 _ => Column::Encoded(Box::new(get_column_writer(descr, writer.properties().clone(), Box::new(sink)))),
             }
         };
@@ -148,6 +152,7 @@ impl Column {
             Self::Longs(column) => column.close(),
             Self::Ints(column) => column.close(),
             Self::Shares(column) => column.close(),
+            Self::Reals(column) => column.close(),
         }
     }
 }
@@ -162,6 +167,10 @@ impl<'a, Row> Columns<'a, Row> {
     /// The rows, cut where one is not the `same` as that before it: the first of each part, and how many it has.
     pub(super) fn parts(&self, same: impl Fn(&Row, &Row) -> bool) -> Vec<(&'a Row, usize)> {
         self.rows.chunk_by(same).map(|rows| (&rows[0], rows.len())).collect()
+    }
+    /// The rows as one part.
+    pub(super) fn whole(&self) -> Vec<(&'a Row, usize)> {
+        self.rows.first().map(|row| (row, self.rows.len())).into_iter().collect()
     }
     /// A column of texts that are the same in each of these parts.
     pub(super) fn text_of<'t>(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> &'t Name) -> ParquetResult<()> {
@@ -212,6 +221,22 @@ impl<'a, Row> Columns<'a, Row> {
         match self.next()? {
             Column::Shares(column) => column.extend(self.rows.iter().map(|row| Share::new(of(row)))),
             _ => Err(other_type("shares")),
+        }
+    }
+    /// A column of numbers with a fraction.
+    pub(super) fn real(&mut self, of: impl Fn(&Row) -> f64) -> ParquetResult<()> {
+        match self.next()? {
+            Column::Reals(column) => column.extend(self.rows.iter().map(|row| Real::new(of(row)))),
+            _ => Err(other_type("numbers with a fraction")),
+        }
+    }
+    /// A column of numbers with a fraction that are the same in each of these parts.
+    pub(super) fn real_of(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> f64) -> ParquetResult<()> {
+        match self.next()? {
+            Column::Reals(column) => {
+                parts.iter().try_for_each(|&(row, count)| column.push_run(&Real::new(of(row)), count))
+            }
+            _ => Err(other_type("numbers with a fraction")),
         }
     }
     /// A column of truth values.
@@ -270,7 +295,7 @@ fn other_type(what: &str) -> ParquetError {
     ParquetError::General(format!("the schema has no column of {what} here"))
 }
 
-fn properties(table: Table) -> WriterProperties {
+fn properties(schema: &TypePtr) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         // That is the sinks' business, as dictionaries are those columns' that have one.
         .set_compression(Compression::UNCOMPRESSED)
@@ -281,7 +306,7 @@ fn properties(table: Table) -> WriterProperties {
         // group.
         .set_offset_index_disabled(true)
         .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into());
-    for column in table.columns() {
+    for column in SchemaDescriptor::new(schema.clone()).columns() {
         if let Type::INT32 | Type::INT64 = column.physical_type() {
             properties = properties.set_column_encoding(column.path().clone(), Encoding::DELTA_BINARY_PACKED);
         }

@@ -8,7 +8,8 @@ use selvedge_telemetry::{PortInfo, PortRow};
 use selvedge_units::Duration;
 
 use super::PAGE;
-use super::names::{Name, Names};
+use super::labels::{Labels, Written};
+use super::names::Names;
 use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
@@ -20,7 +21,7 @@ const SAMPLES: usize = 10;
 /// Writes the port samples of one point.
 pub(crate) struct PortWriter {
     part: Part,
-    series: Name,
+    labels: Written,
     seed: u64,
     names: Names,
     /// Node, peer and tier by port number: where they stand among the names.
@@ -139,7 +140,7 @@ impl<'a> Iterator for ByPort<'a> {
 
 impl PortWriter {
     /// Creates or replaces the file. `ports` describes all ports of the fabric, in any order.
-    pub(crate) fn create(path: &Path, series: &str, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+    pub(crate) fn create(path: &Path, labels: &Labels, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
         let mut tiers = BTreeMap::<Tier, Arc<str>>::new();
         for port in ports {
             tiers.entry(port.kind.into()).or_insert_with_key(|tier| tier.to_string().into());
@@ -151,8 +152,8 @@ impl PortWriter {
         ports.iter().zip(ranks.as_chunks().0).for_each(|(port, ranks)| by_port[port.id.index()] = *ranks);
         let sorted = SORTED.max(SAMPLES * ports.len());
         Ok(Self {
-            part: Part::create(path, Table::Ports)?,
-            series: Name::only(series),
+            part: Part::create(path, Table::Ports, &labels.extras())?,
+            labels: Written::new(labels),
             seed,
             names,
             ports: by_port,
@@ -193,7 +194,7 @@ impl PortWriter {
             self.part.write(&batch, |columns| {
                 let ports = columns.parts(|(_, a), (_, b)| a.port == b.port);
                 let all = columns.parts(|_, _| true);
-                columns.text_of(&all, |_| &self.series)?;
+                self.labels.write_first(columns)?;
                 columns.long_of(&all, |_| self.seed)?;
                 columns.long(|(time, _)| *time)?;
                 columns.int_of(&ports, |(_, row)| row.port)?;
@@ -205,7 +206,8 @@ impl PortWriter {
                 columns.long(|(_, row)| row.paused)?;
                 columns.share(|(_, row)| row.utilisation)?;
                 columns.int(|(_, row)| row.drops)?;
-                columns.int(|(_, row)| row.trims)
+                columns.int(|(_, row)| row.trims)?;
+                self.labels.write_last(columns)
             })?;
         }
         drop(rows);

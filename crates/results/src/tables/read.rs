@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::vec;
 
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
-use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use selvedge_telemetry::FlowRow;
@@ -21,6 +21,8 @@ use crate::ResultsError;
 pub struct StoredFlow {
     /// The series it belongs to.
     pub series: Arc<str>,
+    /// The case it belongs to; empty if the study has none.
+    pub case: Arc<str>,
     /// The seed it belongs to.
     pub seed: u64,
     /// The flow.
@@ -88,13 +90,14 @@ impl Flows {
 struct Columns {
     /// Rows that are not read yet.
     left: usize,
-    series: ColumnReaderImpl<ByteArrayType>,
+    /// Series and case.
+    labels: Vec<ColumnReaderImpl<ByteArrayType>>,
     longs: Vec<ColumnReaderImpl<Int64Type>>,
     ints: Vec<ColumnReaderImpl<Int32Type>>,
     finish: ColumnReaderImpl<Int64Type>,
     measured: ColumnReaderImpl<BoolType>,
-    /// The series of the latest row.
-    name: Arc<str>,
+    /// Series and case of the latest row.
+    names: [Arc<str>; 2],
 }
 
 impl Columns {
@@ -102,19 +105,22 @@ impl Columns {
         let rows = usize::try_from(group.metadata().num_rows());
         Ok(Self {
             left: rows.map_err(|_| ParquetError::General("negative row count".into()))?,
-            series: column(group, 0)?,
-            longs: [1, 2, 7, 8, 9, 12].into_iter().map(|index| column(group, index)).collect::<ParquetResult<_>>()?,
-            ints: [3, 4, 5, 6, 14].into_iter().map(|index| column(group, index)).collect::<ParquetResult<_>>()?,
-            finish: column(group, 10)?,
-            measured: column(group, 15)?,
-            name: "".into(),
+            labels: [0, 1].into_iter().map(|index| column(group, index)).collect::<ParquetResult<_>>()?,
+            longs: [2, 3, 10, 11, 12, 15]
+                .into_iter()
+                .map(|index| column(group, index))
+                .collect::<ParquetResult<_>>()?,
+            ints: [4, 5, 6, 7, 17].into_iter().map(|index| column(group, index)).collect::<ParquetResult<_>>()?,
+            finish: column(group, 13)?,
+            measured: column(group, 18)?,
+            names: ["".into(), "".into()],
         })
     }
 
     fn read(&mut self) -> ParquetResult<Vec<StoredFlow>> {
         let count = self.left.min(PAGE);
         self.left -= count;
-        let series = required(&mut self.series, count)?;
+        let labels: [Vec<ByteArray>; 2] = several(&mut self.labels, count, |name| name)?;
         let [seed, id, size, packets, start, ideal] = several(&mut self.longs, count, i64::cast_unsigned)?;
         let [workload, repetition, src, dst, spurious] = several(&mut self.ints, count, i32::cast_unsigned)?;
         let finish = optional(&mut self.finish, count)?;
@@ -122,8 +128,10 @@ impl Columns {
 
         let mut rows = Vec::with_capacity(count);
         for at in 0..count {
-            if series[at].data() != self.name.as_bytes() {
-                self.name = series[at].as_utf8()?.into();
+            for (name, found) in self.names.iter_mut().zip(&labels) {
+                if found[at].data() != name.as_bytes() {
+                    *name = found[at].as_utf8()?.into();
+                }
             }
             let flow = FlowRow {
                 id: id[at],
@@ -139,7 +147,8 @@ impl Columns {
                 spurious: spurious[at],
                 measured: measured[at],
             };
-            rows.push(StoredFlow { series: self.name.clone(), seed: seed[at], flow });
+            let [series, case] = self.names.clone();
+            rows.push(StoredFlow { series, case, seed: seed[at], flow });
         }
         Ok(rows)
     }

@@ -1,13 +1,15 @@
 //! The columns of each table.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use parquet::basic::Type as PhysicalType;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::printer::print_schema;
-use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
+use parquet::schema::types::{Type, TypePtr};
 
 use crate::ResultsError;
 
@@ -18,34 +20,71 @@ pub enum Table {
     Flows,
     /// One row per port and sampling interval.
     Ports,
+    /// One row per direction of a link.
+    Links,
+}
+
+/// A column of something that cases change, behind those that a table has anyway.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Extra {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+/// What is in a column of something that cases change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Number,
+    Text,
 }
 
 impl Table {
-    /// Its Parquet schema.
-    pub(super) fn schema(self) -> TypePtr {
-        let text = match self {
-            Self::Flows => FLOWS,
-            Self::Ports => PORTS,
+    /// Its Parquet schema with these columns behind its own.
+    pub(super) fn schema(self, extras: &[Extra]) -> TypePtr {
+        let (name, own) = match self {
+            Self::Flows => ("flow", FLOWS),
+            Self::Ports => ("port", PORTS),
+            Self::Links => ("link", LINKS),
         };
-        Arc::new(parse_message_type(text).expect("the schemas below are well-formed"))
+        let extra = |Extra { name, kind }: &Extra| match kind {
+            Kind::Number => format!("required double {name};"),
+            Kind::Text => format!("required binary {name} (UTF8);"),
+        };
+        let extras: String = extras.iter().map(extra).collect();
+        let text = format!("message {name} {{ {own} {extras} }}");
+        Arc::new(parse_message_type(&text).expect("the schemas below are well-formed"))
+    }
+
+    /// The columns that all tables have together.
+    pub(super) fn all_column_names() -> BTreeSet<String> {
+        let names = |table: Self| -> Vec<String> {
+            table.schema(&[]).get_fields().iter().map(|field| field.name().to_owned()).collect()
+        };
+        [Self::Flows, Self::Ports, Self::Links].into_iter().flat_map(names).collect()
+    }
+
+    /// The columns that `found`, which is a schema of this table, has behind the table's own.
+    pub(super) fn extras_of(self, found: &Type) -> Vec<Extra> {
+        let own = self.schema(&[]).get_fields().len();
+        let extra = |field: &TypePtr| {
+            let is_number = field.is_primitive() && field.get_physical_type() == PhysicalType::DOUBLE;
+            let kind = if is_number { Kind::Number } else { Kind::Text };
+            Extra { name: field.name().to_owned(), kind }
+        };
+        found.get_fields().iter().skip(own).map(extra).collect()
     }
 
     /// Whether its numbers are mostly those of the row before: samples of ports are, flows are not.
     pub(super) fn repeats_itself(self) -> bool {
-        self == Self::Ports
+        self != Self::Flows
     }
 
     /// The larger row groups are, the fewer: each takes some kilobytes of memory until its file is closed.
     pub(super) fn rows_per_group(self) -> usize {
         match self {
             Self::Flows => 1 << 22,
-            Self::Ports => 1 << 19,
+            Self::Ports | Self::Links => 1 << 19,
         }
-    }
-
-    /// Its columns.
-    pub(super) fn columns(self) -> Vec<ColumnDescPtr> {
-        SchemaDescriptor::new(self.schema()).columns().to_vec()
     }
 
     /// Opens a file and makes sure that it is complete and holds this table.
@@ -60,8 +99,9 @@ impl Table {
             let table = match self {
                 Self::Flows => "flows",
                 Self::Ports => "ports",
+                Self::Links => "links",
             };
-            let what = format!("not a table of {table} by this version: {difference}");
+            let what = format!("not a table of {table} by this version, or damaged: {difference}");
             return Err(ResultsError::damaged(path, what));
         }
         Ok(reader)
@@ -69,11 +109,22 @@ impl Table {
 
     /// How the columns of a file are not those of this table.
     fn difference(self, found: &Type) -> Option<String> {
-        let expected = self.schema();
-        let names = |schema: &Type| schema.get_fields().iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
-        if names(found) != names(&expected) {
-            return Some(format!("its columns are {}; expected {}", names(found), names(&expected)));
+        let own = self.schema(&[]);
+        let names = |schema: &Type, count: usize| {
+            schema.get_fields().iter().take(count).map(|field| field.name()).collect::<Vec<_>>().join(", ")
+        };
+        let count = own.get_fields().len();
+        if names(found, count) != names(&own, count) {
+            return Some(format!("its columns are {}; expected {}", names(found, usize::MAX), names(&own, count)));
         }
+        let extras = self.extras_of(found);
+        // Others would not even make a schema.
+        let is_ours =
+            |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if let Some(strange) = extras.iter().find(|extra| !is_ours(&extra.name)) {
+            return Some(format!("it has a column {:?}; expected names of letters, digits and _", strange.name));
+        }
+        let expected = self.schema(&extras);
         let (found, expected) = (found.get_fields(), expected.get_fields());
         let (found, expected) = found.iter().zip(expected).find(|(found, expected)| found != expected)?;
         Some(format!("its column {} is {}; expected {}", found.name(), in_words(found), in_words(expected)))
@@ -87,37 +138,58 @@ fn in_words(column: &Type) -> String {
     String::from_utf8_lossy(&text).trim_end().trim_end_matches(';').to_owned()
 }
 
-const FLOWS: &str = "message flow {
-    required binary series (UTF8);
-    required int64 seed (UINT_64);
-    required int64 flow (UINT_64);
-    required int32 workload (UINT_16);
-    required int32 group (UINT_32);
-    required int32 src (UINT_32);
-    required int32 dst (UINT_32);
-    required int64 size_bytes (UINT_64);
-    required int64 packets (UINT_64);
-    required int64 start_ps (UINT_64);
-    optional int64 finish_ps (UINT_64);
-    optional int64 fct_ps (UINT_64);
-    required int64 ideal_ps (UINT_64);
-    optional double slowdown;
-    required int32 spurious (UINT_32);
-    required boolean measured;
-}";
+// Numbers are signed, so that differences of two columns are what they should be in every program that reads them.
 
-const PORTS: &str = "message port {
+const FLOWS: &str = "
     required binary series (UTF8);
-    required int64 seed (UINT_64);
-    required int64 time_ps (UINT_64);
-    required int32 port (UINT_32);
+    required binary case (UTF8);
+    required int64 seed;
+    required int64 flow;
+    required int32 workload;
+    required int32 group;
+    required int32 src;
+    required int32 dst;
+    required binary src_node (UTF8);
+    required binary dst_node (UTF8);
+    required int64 size_bytes;
+    required int64 packets;
+    required int64 start_ps;
+    optional int64 finish_ps;
+    optional int64 fct_ps;
+    required int64 ideal_ps;
+    optional double slowdown;
+    required int32 spurious;
+    required boolean measured;
+";
+
+const PORTS: &str = "
+    required binary series (UTF8);
+    required binary case (UTF8);
+    required int64 seed;
+    required int64 time_ps;
+    required int32 port;
     required binary node (UTF8);
     required binary peer (UTF8);
     required binary tier (UTF8);
-    required int64 egress_queue_bytes (UINT_64);
-    required int64 ingress_buffer_bytes (UINT_64);
-    required int64 paused_ps (UINT_64);
+    required int64 egress_queue_bytes;
+    required int64 ingress_buffer_bytes;
+    required int64 paused_ps;
     required float utilisation;
-    required int32 drops (UINT_32);
-    required int32 trims (UINT_32);
-}";
+    required int32 drops;
+    required int32 trims;
+";
+
+const LINKS: &str = "
+    required binary series (UTF8);
+    required binary case (UTF8);
+    required int32 link;
+    required int32 port;
+    required int32 peer_port;
+    required binary node (UTF8);
+    required binary peer (UTF8);
+    required binary tier (UTF8);
+    required binary peer_tier (UTF8);
+    required int64 rate_bps;
+    required int64 delay_ps;
+    required double loss;
+";

@@ -8,7 +8,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::column::page::{CompressedPage, Page};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use zstd::bulk::Compressor;
-use zstd::zstd_safe::compress_bound;
+use zstd::zstd_safe::{CParameter, compress_bound};
 
 /// How pages are compressed.
 pub(super) fn compression() -> Compression {
@@ -21,7 +21,9 @@ pub(super) struct Squeezer(Arc<Mutex<(Compressor<'static>, Vec<u8>)>>);
 
 impl Squeezer {
     pub(super) fn new() -> ParquetResult<Self> {
-        let compressor = Compressor::new(ZstdLevel::default().compression_level())?;
+        let mut compressor = Compressor::new(ZstdLevel::default().compression_level())?;
+        // Whoever reads a damaged page is told so, and gets no other numbers.
+        compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(Self(Arc::new(Mutex::new((compressor, Vec::new())))))
     }
 

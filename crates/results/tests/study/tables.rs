@@ -7,11 +7,12 @@ use std::sync::Arc;
 use crate::{common, synthetic};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::record::RowAccessor;
+use parquet::record::{Field, Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::printer::print_schema;
 use selvedge_results::{
-    FlowSummary, Metric, PointFiles, PointRecorder, PointSummary, StoredFlow, Table, merge, read_flows,
+    FlowSummary, Labels, LinkRow, Metric, PointFiles, PointRecorder, PointSummary, StoredFlow, Swept, Table, merge,
+    read_flows, write_links,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
@@ -159,14 +160,14 @@ fn samples_of_ports_come_back_as_they_went() {
     let mut seen = [0, 0];
     for row in reader {
         let row = row.unwrap();
-        let port = row.get_uint(3).unwrap();
+        let port = row.get_int(4).unwrap();
         // Each port's samples are in order.
         let n = &mut seen[port as usize];
         *n += 1;
         let names = if port == 0 { ("h0", "tor") } else { ("tor", "h0") };
-        assert_eq!((row.get_string(4).unwrap().as_str(), row.get_string(5).unwrap().as_str()), names);
-        let numbers = [2, 7, 8].map(|column| row.get_ulong(column).unwrap());
-        assert_eq!(numbers, [*n * 1_000_000, *n * u64::from(port), *n % 3]);
+        assert_eq!((row.get_string(5).unwrap().as_str(), row.get_string(6).unwrap().as_str()), names);
+        let numbers = [3, 8, 9].map(|column| row.get_long(column).unwrap().cast_unsigned());
+        assert_eq!(numbers, [*n * 1_000_000, *n * port as u64, *n % 3]);
     }
     assert_eq!(seen, [samples; 2]);
 }
@@ -204,12 +205,12 @@ fn samples_of_very_many_ports_come_back() {
     let mut seen = vec![0; PORTS as usize];
     for row in SerializedFileReader::new(File::open(&files.ports).unwrap()).unwrap() {
         let row = row.unwrap();
-        let port = row.get_uint(3).unwrap();
+        let port = row.get_int(4).unwrap();
         let n = &mut seen[port as usize];
         *n += 1;
-        assert_eq!(row.get_string(4).unwrap(), &format!("h{port}"));
-        assert_eq!(row.get_string(5).unwrap(), &format!("tor{}", port / 7));
-        assert_eq!([2, 7].map(|column| row.get_ulong(column).unwrap()), [*n * 1_000_000, *n * u64::from(port)]);
+        assert_eq!(row.get_string(5).unwrap(), &format!("h{port}"));
+        assert_eq!(row.get_string(6).unwrap(), &format!("tor{}", port / 7));
+        assert_eq!([3, 8].map(|column| row.get_long(column).unwrap()), [*n * 1_000_000, *n * i64::from(port)]);
     }
     assert!(seen.iter().all(|n| *n == 7));
 }
@@ -359,9 +360,26 @@ fn a_table_whose_columns_are_of_other_types_is_refused_by_column() {
         writer.close().unwrap();
         let error = read_flows(&path).err().unwrap().to_string();
         let column = own.rsplit(' ').next().unwrap();
-        assert!(error.contains(&format!("not a table of flows by this version: its column {column} is ")), "{error}");
+        assert!(
+            error.contains(&format!("not a table of flows by this version, or damaged: its column {column} is ")),
+            "{error}"
+        );
         let (found, expected) = error.split_once("; expected ").unwrap();
         assert!(found.contains(other) && expected.contains(own), "{error}");
+    }
+    // Behind ours may be what cases change, and nothing else.
+    for (column, complaint) in [
+        ("REQUIRED INT32 strange;", "its column strange is REQUIRED INT32"),
+        ("REQUIRED GROUP strange { REQUIRED INT32 inside; }", "its column strange is REQUIRED"),
+        ("OPTIONAL DOUBLE strange;", "its column strange is OPTIONAL DOUBLE"),
+        ("REQUIRED DOUBLE str\u{e4}nge;", "it has a column \"str\u{e4}nge\""),
+    ] {
+        let schema = format!("{} {column} }}", text.trim_end().trim_end_matches('}'));
+        let path = folder.path().join("more.parquet");
+        let schema = Arc::new(parse_message_type(&schema).unwrap());
+        SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap().close().unwrap();
+        let error = read_flows(&path).err().unwrap().to_string();
+        assert!(error.contains(complaint), "{error}");
     }
 }
 
@@ -541,4 +559,142 @@ fn what_switches_send_again_can_be_dropped_too() {
     point.run.data_drops.surplus = 1_500;
     let metric = Metric::find("drop_rate").expect("a metric");
     assert_eq!((metric.of)(&point), Some(0.6));
+}
+
+/// The columns of a table, and its rows as JSON.
+fn rows(path: &Path) -> (Vec<String>, Vec<serde_json::Value>) {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
+    let names = fields.iter().map(|field| field.name().to_owned()).collect();
+    let value = |field: &Field| match field {
+        Field::Str(text) => text.as_str().into(),
+        Field::Int(number) => (*number).into(),
+        Field::Long(number) => (*number).into(),
+        Field::Double(number) => (*number).into(),
+        _ => serde_json::Value::Null,
+    };
+    let row = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect();
+    (names, reader.into_iter().map(|found| row(found.unwrap())).collect())
+}
+
+fn labelled(series: &str, case: &str, load: f64, buffer: &str) -> Labels {
+    Labels {
+        name: format!("{case}: {series}"),
+        series: series.into(),
+        case: Some(case.into()),
+        swept: vec![
+            ("workload.poisson.load".into(), Swept::Number(load)),
+            ("switch.buffer.shared-buffer.total".into(), Swept::Text(buffer.into())),
+        ],
+    }
+}
+
+#[test]
+fn rows_have_their_case_and_what_it_changes() {
+    let folder = Scratch::new("results-cases");
+    let record = |at: usize, labels: Labels| {
+        let files = PointFiles::new(folder.path(), at, 1);
+        let mut recorder = PointRecorder::create(files.clone(), labels, 1, &ports()).unwrap();
+        (0..3).for_each(|id| recorder.on_flows(&[FlowRow { src: HostId(0), ..flow(id) }]));
+        recorder.on_ports(&[PortRow { time: Instant::from_ps(1_000), ..PortRow::default() }]);
+        recorder.finish(&RunRecord::default()).unwrap();
+        files
+    };
+    let parts = [
+        record(0, labelled("irn", "30 %", 0.3, "1MB")),
+        record(1, labelled("irn", "50 %", -0.5, "")),
+        record(2, labelled("irn", "none", f64::NAN, "2MB")),
+    ];
+    let target = folder.path().join("flows.parquet");
+    merge(parts.iter().map(|part| &part.flows), &target, Table::Flows).unwrap();
+    let (names, found) = rows(&target);
+    assert_eq!(names[..3], ["series", "case", "seed"]);
+    assert_eq!(names[names.len() - 2..], ["load", "total"]);
+    assert_eq!(found.len(), 9);
+    let first = &found[0];
+    assert_eq!((&first["series"], &first["case"], &first["load"]), (&"irn".into(), &"30 %".into(), &0.3.into()));
+    assert_eq!((&first["total"], &first["src_node"], &first["dst_node"]), (&"1MB".into(), &"h0".into(), &"".into()));
+    assert_eq!((&found[3]["case"], &found[3]["load"]), (&"50 %".into(), &(-0.5).into()));
+    let stored = read(&target);
+    assert_eq!((&*stored[3].series, &*stored[3].case, stored[3].flow.id), ("irn", "50 %", 0));
+
+    let target = folder.path().join("ports.parquet");
+    merge(parts.iter().map(|part| &part.ports), &target, Table::Ports).unwrap();
+    let (names, found) = rows(&target);
+    assert_eq!(names[names.len() - 2..], ["load", "total"]);
+    assert_eq!(
+        (&found[1]["case"], &found[1]["load"], &found[1]["node"]),
+        (&"50 %".into(), &(-0.5).into(), &"h0".into())
+    );
+
+    // A part of another study does not fit.
+    let other = record(3, "irn".into());
+    let error = merge([&parts[0].flows, &other.flows], &target, Table::Flows).unwrap_err().to_string();
+    assert!(error.contains("its columns are not those of the study's other parts"), "{error}");
+}
+
+/// Programs subtract columns: of what is unsigned, they make huge numbers.
+#[test]
+fn whole_numbers_are_signed() {
+    let folder = Scratch::new("results-signed");
+    let part = record(folder.path(), 0, "irn", 1, 0..3);
+    let links = folder.path().join("links.parquet");
+    write_links(&links, &[]).unwrap();
+    for path in [&part.flows, &part.ports, &links] {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        let mut text = Vec::new();
+        print_schema(&mut text, reader.metadata().file_metadata().schema());
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("INT64") && !text.contains("UINT") && !text.contains("INTEGER("), "{text}");
+    }
+}
+
+#[test]
+fn links_tell_what_the_numbers_of_ports_mean() {
+    let folder = Scratch::new("results-links");
+    let path = folder.path().join("links.parquet");
+    let link = |port: PortInfo| LinkRow { link: 4, port, delay: Duration::from_ns(600), loss: 0.25 };
+    let links: Vec<LinkRow> = ports().into_iter().map(link).collect();
+    let networks = [(labelled("irn", "a", 0.3, "1MB"), links.clone()), (labelled("irn", "b", 0.5, "1MB"), links)];
+    write_links(&path, &networks).unwrap();
+    let (names, found) = rows(&path);
+    let own = ["link", "port", "peer_port", "node", "peer", "tier", "peer_tier", "rate_bps", "delay_ps", "loss"];
+    assert_eq!(names, [&["series", "case"][..], &own, &["load", "total"]].concat());
+    assert_eq!(found.len(), 4);
+    let row = &found[3];
+    assert_eq!(
+        (&row["case"], &row["link"], &row["port"], &row["peer_port"]),
+        (&"b".into(), &4.into(), &1.into(), &0.into())
+    );
+    assert_eq!(
+        (&row["node"], &row["peer"], &row["tier"], &row["peer_tier"]),
+        (&"tor".into(), &"h0".into(), &"tier 0".into(), &"host".into())
+    );
+    assert_eq!(
+        (&row["rate_bps"], &row["delay_ps"], &row["loss"]),
+        (&40_000_000_000_u64.into(), &600_000.into(), &0.25.into())
+    );
+}
+
+/// Whatever byte of a table is wrong, nobody reads other flows from it.
+#[test]
+fn damage_anywhere_in_a_table_is_noticed_or_harmless() {
+    let folder = Scratch::new("results-flipped");
+    let part = record(folder.path(), 0, "irn", 1, 0..3_000);
+    let (bytes, whole) = (fs::read(&part.flows).unwrap(), read(&part.flows));
+    let (mut noticed, mut at) = (0, 4);
+    while at + 8 < bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x10;
+        fs::write(&part.flows, flipped).unwrap();
+        match read_flows(&part.flows).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+            Ok(found) => assert!(found == whole, "byte {at}: other flows"),
+            Err(error) => {
+                assert!(error.to_string().contains("damaged"), "byte {at}: {error}");
+                noticed += 1;
+            }
+        }
+        at += 1 + bytes.len() / 1_500;
+    }
+    assert!(noticed > 500, "{noticed} noticed");
 }

@@ -57,15 +57,17 @@ impl FileLibrary {
         }
         if graph.hosts.len() < 2 {
             let found = plural(graph.hosts.len() as u64, "host");
-            let notes = self.warnings_about(path);
-            let why = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-            let message = format!("{path}: traffic needs at least two hosts, found {found} with a link{why}");
+            let message = format!(
+                "{path}: traffic needs at least two hosts, found {found} with a link{}",
+                self.notes_about(path)
+            );
             return Err(ConfigError::new("", message));
         }
         let inner = self.inner_nics(path, file, &mut graph, &nodes);
         let outer = || file.links.iter().enumerate().filter(|(n, _)| !inner.contains_key(n)).map(|(_, link)| link);
         check_hosts(file, outer()).and_then(|()| check_connected(file, outer)).map_err(|(line, node, message)| {
-            ConfigError::new("", format!("{}: {message}", self.files.place(path, line, &node.to_string())))
+            let place = self.files.place(path, line, &node.to_string());
+            ConfigError::new("", format!("{place}: {message}{}", self.notes_about(path)))
         })?;
         for &id in file.switches.keys().filter(|id| linked.contains(id)) {
             nodes.insert(id, graph.add_switch(id.to_string(), 0, 0).into());
@@ -125,14 +127,22 @@ fn check_hosts<'a>(
     file: &Ns3Topology,
     links: impl Iterator<Item = &'a ns3_topology::Link>,
 ) -> Result<(), (u64, u32, String)> {
+    let is_nv = |id: u32| file.switches.get(&id) == Some(&SwitchKind::NvSwitch);
     let mut linked = BTreeMap::new();
     for link in links {
-        for host in [link.a, link.b].into_iter().filter(|&id| file.is_host(id)) {
-            if let Some(before) = linked.insert(host, link.line) {
-                let message = format!(
-                    "node {host} is a host and has a link already (line {before}), but a host has one NIC with one link: \
-                     put a switch in between, or make it several hosts"
-                );
+        for (host, other) in [(link.a, link.b), (link.b, link.a)].into_iter().filter(|&(id, _)| file.is_host(id)) {
+            if let Some((before, first)) = linked.insert(host, (link.line, other)) {
+                let what = format!("node {host} is a host and has a link already (line {before})");
+                let message = if is_nv(first) && is_nv(other) {
+                    format!(
+                        "{what}, but a GPU has one link to NVSwitches here: give each server one NVSwitch, and its links \
+                         the rates of all of them together"
+                    )
+                } else {
+                    format!(
+                        "{what}, but a host has one NIC with one link: put a switch in between, or make it several hosts"
+                    )
+                };
                 return Err((link.line, host, message));
             }
         }

@@ -63,7 +63,8 @@ impl<'a> Builder<'a> {
         warnings.extend(library.warnings());
         keep_each_once(&mut warnings);
         let Scenario { title, description, .. } = self.draft.written().clone();
-        Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, library })
+        let swept = self.draft.swept();
+        Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, swept, library })
     }
 
     pub(super) fn series(

@@ -10,6 +10,7 @@ use super::{follow, resolved, schema};
 use crate::describe::alternatives;
 use crate::error::ScenarioError;
 use crate::path::KeyPath;
+use crate::suggest;
 
 /// What may stand at one place of a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +49,9 @@ impl KeyHelp {
                 KeyPath::parse(path).ok_or_else(|| wrong("not a key; expected one as in workload.incast".to_owned()))?
             }
         };
-        let (_, nodes) = follow(&schema, &parsed).map_err(wrong)?;
+        let none = toml::Table::new();
+        let (_, nodes) =
+            follow(&schema, &parsed).map_err(|message| wrong(suggest::elsewhere(&schema, &parsed, &none, &message)))?;
         Ok(Reader(&schema).help(path, &nodes))
     }
 

@@ -2,6 +2,8 @@
 
 mod keys;
 
+use std::collections::BTreeMap;
+
 pub use keys::KeyHelp;
 use serde_json::Value;
 
@@ -38,6 +40,36 @@ impl Step {
 /// Follows `path` through the schema; says which step is unknown and what was meant.
 pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String> {
     follow(schema, path).map(|(route, _)| route)
+}
+
+/// All keys that a scenario may have, an element of a list as its first; but for those of cases, of series and of what
+/// else has keys of its own choice.
+pub(crate) fn all_paths(schema: &Value) -> Vec<KeyPath> {
+    // Nothing lies deeper.
+    const DEEPEST: usize = 12;
+    let mut all = Vec::new();
+    let mut open = vec![(KeyPath::root(), vec![schema])];
+    while let Some((path, nodes)) = open.pop() {
+        let views: Vec<View<'_>> = nodes.iter().flat_map(|node| views(schema, node)).collect();
+        let mut inside: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+        for view in &views {
+            match view {
+                View::Keys { properties, .. } => {
+                    properties.iter().for_each(|(name, node)| inside.entry(name.clone()).or_default().push(node));
+                }
+                View::Elements(node) => inside.entry("0".to_owned()).or_default().push(node),
+            }
+        }
+        for (name, nodes) in inside {
+            let path = path.join(name);
+            let is_own = path.steps()[0] == "series" || path.steps()[0] == "case";
+            if path.steps().len() < DEEPEST && !is_own {
+                all.push(path.clone());
+                open.push((path, nodes));
+            }
+        }
+    }
+    all
 }
 
 /// Whether what stands at `path` is a table, and no list.

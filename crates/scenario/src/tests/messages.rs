@@ -1,7 +1,7 @@
 //! What is wrong is answered with its place, its key and a remedy.
 
 use super::{BASE, FAT_TREE, expect_text, extended, impossible, plan, variants, with_sets, wrong};
-use crate::Changes;
+use crate::{Changes, Plan};
 
 const LONG_CHAIN: &str = "[topology.chain]\nswitches = 10\nhost-link = { rate = '40Gbps', delay = '2us' }\n";
 
@@ -266,4 +266,81 @@ fn cases_that_mean_nothing_are_refused() {
     assert!(twice.contains("two cases are called \"a\""), "{twice}");
     let study = wrong("[[series]]\npreset = 'irn'\n[[case]]\nname = 'a'\nset.'seeds' = 3\n");
     assert!(study.contains("belongs to the study"), "{study}");
+}
+
+#[test]
+fn keys_of_other_tables_are_suggested_wherever_a_key_is_wrong() {
+    for (set, meant) in [
+        ("load=0.5", "workload.poisson.load"),
+        ("lod=0.5", "workload.poisson.load"),
+        ("poisson.load=0.5", "workload.poisson.load"),
+        ("workload.load=0.5", "workload.poisson.load"),
+        ("headroom=20KB", "switch.pfc.headroom"),
+        ("pfc.headrom=20KB", "switch.pfc.headroom"),
+        ("switch.headroom=20KB", "switch.pfc.headroom"),
+        ("topology.link.rate=100Gbps", "topology.fat-tree.link.rate"),
+        ("topology.k=8", "topology.fat-tree.k"),
+        ("mtu=4KB", "nic.mtu"),
+        ("transport.sack=false", "transport.recovery.irn.sack"),
+    ] {
+        let error = wrong_set(set);
+        assert!(error.contains(&format!("; did you mean \"{meant}\"")), "{set}: {error}");
+    }
+    // In another kind of network, the key is another.
+    let dumbbell = BASE
+        .replace(FAT_TREE, "[topology.dumbbell]\nleft = 2\nright = 2\nhost-link = { rate = '1Gbps', delay = '1us' }\n");
+    let dumbbell = dumbbell.replace("\nlink = ", "\nbottleneck = ");
+    let error = variants(&dumbbell, &["delay=5us"], None).expect_err("this is wrong");
+    assert!(error.contains("topology.dumbbell.bottleneck.delay") && error.contains("host-link.delay"), "{error}");
+    // In the text, too, in a series and in a case.
+    let meant = "unknown key \"load\"; did you mean \"workload.poisson.load\"?";
+    assert_eq!(wrong(&format!("load = 0.5\n{BASE}")), format!("study.toml:1:1: load: {meant}"));
+    let wrong_value =
+        plan(&extended("[[series]]\npreset = 'irn'\nset.load = 0.5\n"), &Changes::default()).expect_err("wrong");
+    assert!(wrong_value.contains(meant), "{wrong_value}");
+    let wrong_value =
+        plan(&extended("[[case]]\nname = 'a'\nset.load = 0.5\n"), &Changes::default()).expect_err("wrong");
+    assert!(wrong_value.contains(meant), "{wrong_value}");
+    let error = wrong(&format!("{BASE}[switch]\nheadroom = '20KB'\n"));
+    assert!(
+        error.ends_with("switch.headroom: unknown key \"headroom\"; did you mean \"switch.pfc.headroom\"?"),
+        "{error}"
+    );
+    let error = crate::KeyHelp::of("irn.sack").expect_err("wrong").to_string();
+    assert!(error.contains("did you mean \"transport.recovery.irn.sack\"?"), "{error}");
+    // What nothing is like is answered with what there is.
+    assert!(wrong_set("zzzzzz=1").contains("known here: beside,"), "{}", wrong_set("zzzzzz=1"));
+}
+
+#[test]
+fn files_of_other_simulators_are_sent_to_their_options() {
+    let folder = selvedge_testkit::Scratch::new("scenario-other-simulators")
+        .with("topo.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+        .with("flow.txt", "1\n0 1 3 100 1000 2.0\n")
+        .with("x.topo", "Nodes 32\nTiers 2\n")
+        .with("x.cm", "Nodes 4\nConnections 1\n0->1 start 0 size 9\n")
+        .with("two.goal", "num_ranks 2\nrank 0 {\n}\n")
+        .with("sizes.txt", "1000 50\n9000 100\n")
+        .with("notes.txt", "This is no scenario.\n");
+    std::fs::write(folder.join("two.bin"), [4223u64.to_le_bytes(), [0xff; 8]].concat()).expect("writable");
+    std::fs::write(folder.join("cut.bin"), [2342u64.to_le_bytes(), [0xff; 8]].concat()).expect("writable");
+    let said =
+        |name: &str| Plan::from_file(&folder.join(name), &Changes::default()).expect_err("no scenario").to_string();
+    for (name, expected) in [
+        ("topo.txt", "topo.txt: this is an ns-3 RDMA topology, not a scenario: give it as --topology "),
+        ("flow.txt", "flow.txt: this is an ns-3 RDMA flow list, 6 columns, not a scenario: give it as --flows "),
+        ("x.topo", "x.topo: this is a htsim topology, not a scenario: give it as --topology "),
+        ("x.cm", "x.cm: this is a htsim connection matrix, not a scenario: give it as --flows "),
+        ("two.goal", "two.goal: this is a GOAL schedule, not a scenario: give it as --flows "),
+        ("two.bin", "two.bin: this is a binary GOAL schedule, not a scenario: give it as --flows "),
+        ("cut.bin", "cut.bin: found a binary GOAL schedule that is marked invalid"),
+        (
+            "sizes.txt",
+            "sizes.txt: this is a distribution of flow sizes, not a scenario: name it in one, as in sizes = \"file:",
+        ),
+        ("notes.txt", "notes.txt:1:6: not TOML: "),
+    ] {
+        let said = said(name);
+        assert!(said.contains(expected), "{name}: {said}");
+    }
 }

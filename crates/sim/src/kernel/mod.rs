@@ -24,7 +24,7 @@ pub(crate) mod tour;
 pub(crate) mod trickle;
 mod window;
 
-pub use build::port_infos;
+pub use build::{port_infos, ports_of_links};
 pub use pages::return_freed_memory;
 pub use window::{Parallel, run, run_recorded};
 

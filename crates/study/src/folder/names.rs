@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 /// Whether a run gives this name to something in its folder.
 pub(super) fn is_name_of_ours(name: &OsStr) -> bool {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 12] = [
         "flows.parquet",
         "ports.parquet",
+        "links.parquet",
         "report.html",
         "fct.txt",
         "traces",
@@ -55,5 +56,5 @@ pub(crate) fn without_trailing_slash(path: &Path) -> PathBuf {
 pub(crate) const MARKER: &str = "unfinished.json";
 pub(super) const LOCK: &str = "unfinished.lock";
 pub(crate) const SCENARIO: &str = "scenario.toml";
-pub(super) const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 pub(super) const SUFFIX: &str = ".partial";

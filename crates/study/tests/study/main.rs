@@ -63,6 +63,18 @@ fn stand_in(
     Ok(RunRecord { fingerprint: config.seed, flows_finished: 10, wall_s: 0.1, ..RunRecord::default() })
 }
 
+/// The same run whatever the seed.
+fn not_random(
+    config: &SimConfig,
+    library: &dyn Library,
+    parallel: Parallel,
+    observer: &mut dyn Observer,
+    recording: Option<Recording<'_>>,
+) -> Result<RunRecord, ConfigError> {
+    let record = stand_in(config, library, parallel, observer, recording)?;
+    Ok(RunRecord { fingerprint: 7, ..record })
+}
+
 /// Says stop once `allowed` points are complete, and remembers what it is told.
 struct Spectator {
     allowed: usize,
@@ -129,7 +141,10 @@ fn results_appear_whole() {
 
     let watch = Spectator::until(usize::MAX);
     let Outcome::Complete(summary) = run(&plan, &folder, &watch, 2).expect("a study") else { panic!("complete") };
-    assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    assert_eq!(
+        files(&target),
+        ["flows.parquet", "links.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]
+    );
     assert!(!folder.partial().exists());
     assert_eq!(summary.seeds, [1, 2, 3]);
     let fct = &summary.find("irn").expect("the series").metrics["fct_mean_us"];
@@ -178,12 +193,8 @@ fn a_study_in_which_nothing_is_random_has_one_seed() {
     let plan = Plan::from_text("stand-in.toml", texts::SCENARIO, Path::new(""), &changes).expect("a plan");
     let target = scratch.join("out");
     let folder = begin(&plan, &target, false).expect("a folder");
-    let same = |config: &SimConfig, library: &dyn Library, parallel, observer: &mut dyn Observer, recording| {
-        let record = stand_in(config, library, parallel, observer, recording)?;
-        Ok(RunRecord { fingerprint: 7, ..record })
-    };
     let spectator = Spectator::until(usize::MAX);
-    let outcome = run_in(Worlds { simulated: &same, real: &same }, &plan, &folder, &spectator, 1);
+    let outcome = run_in(Worlds { simulated: &not_random, real: &not_random }, &plan, &folder, &spectator, 1);
     assert_eq!(spectator.complete.load(Ordering::Relaxed), 2 * plan.series.len(), "a second seed was tried");
     let Outcome::Complete(summary) = outcome.expect("a study") else { panic!("complete") };
     assert_eq!((summary.seeds.as_slice(), summary.run.deterministic), ([1].as_slice(), true));
@@ -431,7 +442,10 @@ fn a_folder_that_somebody_writes_to_is_left_alone() {
     let resumed = ResultsFolder::open(&target).expect("nobody writes there");
     assert_in_use(ResultsFolder::open(&target));
     run(&plan, &resumed, &Spectator::until(usize::MAX), 1).expect("a study");
-    assert_eq!(files(&target), ["flows.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]);
+    assert_eq!(
+        files(&target),
+        ["flows.parquet", "links.parquet", "ports.parquet", "report.html", "scenario.toml", "summary.json"]
+    );
     let error = ResultsFolder::open(&target).expect_err("complete").to_string();
     assert!(error.contains("these results are complete"), "{error}");
 }

@@ -19,7 +19,7 @@ use self::classes::Classes;
 use self::connect::{connect, make_lossy};
 use self::cut::Cut;
 use self::numbering::Numbering;
-pub use self::numbering::port_infos;
+pub use self::numbering::{port_infos, ports_of_links};
 use self::populate::populate;
 use self::shared::{fabric, nics, tcp_workloads};
 use self::tempo::Tempo;

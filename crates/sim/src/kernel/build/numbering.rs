@@ -73,6 +73,11 @@ pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
     infos.into_iter().flatten().collect()
 }
 
+/// The ports at both ends of each link of `graph`, in the order of links and their ends.
+pub fn ports_of_links(graph: &Graph) -> Vec<[PortId; 2]> {
+    Numbering::new(graph).of_links(graph)
+}
+
 #[cfg(test)]
 mod tests {
     use selvedge_units::{Duration, Rate};

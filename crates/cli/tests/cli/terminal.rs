@@ -1,0 +1,38 @@
+//! What a terminal is sent that understands no control codes.
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+
+use crate::{SMALL, Scratch, text};
+
+/// What `arguments` write to a terminal of this name; `None` where there is no `script` to make one.
+fn in_terminal(scratch: &Scratch, settings: &[(&str, &str)], arguments: &str) -> Option<String> {
+    let program = env!("CARGO_BIN_EXE_selvedge");
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{program} {arguments}"), "/dev/null"]).current_dir(scratch.join("."));
+    script.env_remove("NO_COLOR").env("TERM", "xterm").envs(settings.iter().copied());
+    match script.output() {
+        Ok(output) => Some(text(&output.stdout)),
+        Err(error) => {
+            eprintln!("skipped: no `script` to make a terminal: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn dumb_terminals_and_those_without_colour_get_no_control_codes() {
+    let scratch = Scratch::new("terminal").with("small.toml", SMALL);
+    let run = "run small.toml --force --out out";
+    let Some(coloured) = in_terminal(&scratch, &[], run) else { return };
+    assert!(coloured.contains('\u{1b}'), "a terminal that shows colours gets some: {coloured}");
+    for settings in [[("TERM", "dumb")], [("NO_COLOR", "1")], [("TERM", "")]] {
+        for arguments in [run, "--help", "run --bogus", "footprint", "compare out out", "check small.toml"] {
+            let said = in_terminal(&scratch, &settings, arguments).expect("there was a terminal before");
+            assert!(!said.is_empty() && !said.contains('\u{1b}'), "{settings:?}, {arguments}: {said:?}");
+        }
+    }
+    // What is no terminal gets none, either.
+    let (out, error) = scratch.expect(0, &["run", "small.toml", "--force", "--out", "out"]);
+    assert!(!out.contains('\u{1b}') && !error.contains('\u{1b}'));
+}

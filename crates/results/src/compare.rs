@@ -1,0 +1,277 @@
+//! Two studies, series by series: what differs between them, and by how much.
+//!
+//! Ratios are those of the second study over the first. Where both have run the same flows, they are paired by seed, as
+//! those of series within a study are ([`Estimate::of_ratio`]). Where the flows differ, seeds are independent samples:
+//! the logarithms of both sides get an interval of their difference by Welch's t test, which is wider.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::metric::Unit;
+use crate::number::{self, Scale};
+use crate::summary::Row;
+use crate::table::Style;
+use crate::{Estimate, METRICS, Metric, SeriesSummary, Summary};
+
+/// Two studies beside each other.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// The first: ratios are over it.
+    pub a: Side,
+    /// The second.
+    pub b: Side,
+    /// Keys of the resolved scenarios whose values differ.
+    pub differences: Vec<KeyDifference>,
+    /// The series that both have, in the first study's order.
+    pub series: Vec<SeriesComparison>,
+    /// Series that only the first has.
+    pub only_in_a: Vec<String>,
+    /// Series that only the second has.
+    pub only_in_b: Vec<String>,
+}
+
+/// One of two studies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Side {
+    /// Where its results are.
+    pub folder: String,
+    /// Its title.
+    pub title: String,
+    /// The version of the program that ran it.
+    pub version: String,
+    /// Its seeds.
+    pub seeds: Vec<u64>,
+    /// Whether each seed gives the same run, so that there is no chance in it.
+    pub ignores_seeds: bool,
+}
+
+/// A key of resolved scenarios with different values.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KeyDifference {
+    /// The dotted key.
+    pub key: String,
+    /// The series in which it differs like this; empty: in all that both have.
+    pub series: Vec<String>,
+    /// Its value in the first study, as TOML; `None` if it has none.
+    pub a: Option<String>,
+    /// Its value in the second.
+    pub b: Option<String>,
+}
+
+/// Whether two runs had the same flows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowsMatch {
+    /// The same flows at the same times.
+    Same,
+    /// The same flows, some of which began at other times, as in closed loops and schedules.
+    OtherStarts,
+    /// Other flows.
+    Different,
+    /// No seed is in both.
+    NoCommonSeed,
+}
+
+impl FlowsMatch {
+    /// Whether ratios are paired by seed.
+    pub const fn is_paired(self) -> bool {
+        matches!(self, Self::Same | Self::OtherStarts)
+    }
+}
+
+/// A series in two studies.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SeriesComparison {
+    /// Its name, which includes its case if there are several.
+    pub name: String,
+    /// Its name among the series of its case.
+    pub series: String,
+    /// Its case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Whether both had the same flows.
+    pub flows: FlowsMatch,
+    /// Every metric that both have.
+    pub metrics: Vec<MetricComparison>,
+}
+
+/// A metric of a series in two studies.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MetricComparison {
+    /// Its name in `summary.json`.
+    pub metric: String,
+    /// Mean over the seeds of the first study.
+    pub a: Option<f64>,
+    /// Mean over the seeds of the second study.
+    pub b: Option<f64>,
+    /// The second over the first: geometric mean and 95 % interval. `per_seed` has the ratios of the seeds that both
+    /// have, if they are paired.
+    pub ratio: Estimate,
+}
+
+impl Comparison {
+    /// Compares two studies, each given with the name of its folder. `flows` says of a series that both have whether its
+    /// flows are the same.
+    pub fn new(
+        [a, b]: [(&str, &Summary); 2],
+        differences: Vec<KeyDifference>,
+        flows: impl Fn(&SeriesSummary) -> FlowsMatch,
+    ) -> Self {
+        let side = |(folder, summary): (&str, &Summary)| Side {
+            folder: folder.to_owned(),
+            title: summary.title.clone(),
+            version: summary.run.version.clone(),
+            seeds: summary.seeds.clone(),
+            ignores_seeds: summary.ignores_seeds(),
+        };
+        let (sides, [a, b]) = ([side(a), side(b)], [a.1, b.1]);
+        let without_chance = sides.iter().all(|side| side.ignores_seeds);
+        let other = |summary: &Summary, one: &SeriesSummary| -> Option<SeriesSummary> {
+            summary.find_in(one.case.as_deref(), &one.series).cloned()
+        };
+        let only = |own: &Summary, others: &Summary| -> Vec<String> {
+            own.series.iter().filter(|one| other(others, one).is_none()).map(|one| one.name.clone()).collect()
+        };
+        let compare = |one: &SeriesSummary| -> Option<SeriesComparison> {
+            let (other, flows) = (other(b, one)?, flows(one));
+            let in_both = one.metrics.keys().filter(|name| other.metrics.contains_key(*name));
+            let metric = |name: &String| {
+                let [of_a, of_b] = [&one.metrics[name], &other.metrics[name]];
+                let mut ratio = ratio((of_a, &a.seeds), (of_b, &b.seeds), flows.is_paired());
+                if without_chance {
+                    ratio.ci95 = None;
+                }
+                MetricComparison { metric: name.clone(), a: of_a.mean, b: of_b.mean, ratio }
+            };
+            let metrics = in_both.map(metric).collect();
+            Some(SeriesComparison {
+                name: one.name.clone(),
+                series: one.series.clone(),
+                case: one.case.clone(),
+                flows,
+                metrics,
+            })
+        };
+        let series = a.series.iter().filter_map(compare).collect();
+        let (only_in_a, only_in_b) = (only(a, b), only(b, a));
+        let [a, b] = sides;
+        Self { a, b, differences, series, only_in_a, only_in_b }
+    }
+
+    /// The text of `--json`.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a comparison has text keys only") + "\n"
+    }
+}
+
+/// The values of `b` over those of `a`, which are in the order of their seeds.
+fn ratio((a, seeds_a): (&Estimate, &[u64]), (b, seeds_b): (&Estimate, &[u64]), is_paired: bool) -> Estimate {
+    if !is_paired {
+        return Estimate::of_unpaired_ratio(b, a);
+    }
+    let value = |estimate: &Estimate, seeds: &[u64], seed: u64| -> Option<f64> {
+        let at = seeds.iter().position(|one| *one == seed)?;
+        estimate.per_seed.get(at).copied().flatten()
+    };
+    let common = || seeds_a.iter().copied().filter(|seed| seeds_b.contains(seed));
+    let of = |estimate: &Estimate, seeds: &[u64]| Estimate {
+        per_seed: common().map(|seed| value(estimate, seeds, seed)).collect(),
+        ..Estimate::default()
+    };
+    Estimate::of_ratio(&of(b, seeds_b), &of(a, seeds_a))
+}
+
+/// The comparison for a terminal of `width` columns: what differs in the scenarios, then a table for each series.
+/// `summaries` are those of which it was made.
+pub fn render_comparison(comparison: &Comparison, summaries: [&Summary; 2], width: usize, color: bool) -> String {
+    let style = Style { color };
+    let mut out = String::new();
+    for (letter, side) in [("A", &comparison.a), ("B", &comparison.b)] {
+        out += &format!("{}  {}: {}, {}\n", style.bold(letter), side.folder, side.title, seeds(&side.seeds));
+    }
+    if comparison.a.version != comparison.b.version {
+        out += &format!("run by versions {} and {}\n", comparison.a.version, comparison.b.version);
+    }
+    out.push('\n');
+    if comparison.differences.is_empty() {
+        out += "The resolved scenarios are the same.\n";
+    }
+    for KeyDifference { key, series, a, b } in &comparison.differences {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
+        let where_ = if series.is_empty() { String::new() } else { format!("  ({})", series.join(", ")) };
+        out += &format!("{key}: {} -> {}{where_}\n", value(a), value(b));
+    }
+    for (letter, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
+        if !only.is_empty() {
+            out += &format!("only in {letter}: {}\n", only.join(", "));
+        }
+    }
+    let rows = rows(summaries);
+    for series in &comparison.series {
+        out += &format!("\n{}: {}\n", style.bold(&series.name), sentence(series.flows, comparison));
+        table(&mut out, series, &rows, width, &style);
+    }
+    out
+}
+
+/// What is to be known about the flows of a series before its ratios are read.
+fn sentence(flows: FlowsMatch, comparison: &Comparison) -> String {
+    let text = match flows {
+        FlowsMatch::Same => "the same flows in A and B, paired by seed",
+        FlowsMatch::OtherStarts => "the same flows in A and B, some at other times; paired by seed",
+        FlowsMatch::Different => "A and B have other flows, so that ratios are not paired and intervals are wider",
+        FlowsMatch::NoCommonSeed => {
+            "A and B have no seed in common, so that ratios are not paired and intervals are wider"
+        }
+    };
+    if comparison.a.ignores_seeds && comparison.b.ignores_seeds {
+        return format!("{text}; each seed gives the same run, so that there are no intervals");
+    }
+    text.to_owned()
+}
+
+/// The rows that either study's own table has.
+fn rows(summaries: [&Summary; 2]) -> Vec<(String, &'static Metric, String)> {
+    let mut seen = BTreeSet::new();
+    let all = summaries.into_iter().flat_map(Summary::main_rows);
+    let new = all.filter(|row| seen.insert(row.name.to_owned()));
+    let mut rows: Vec<_> = new.map(|Row { name, metric, title }| (name.to_owned(), metric, title)).collect();
+    rows.sort_by_key(|(_, metric, _)| METRICS.iter().position(|one| one.name == metric.name));
+    rows
+}
+
+fn table(
+    out: &mut String,
+    series: &SeriesComparison,
+    rows: &[(String, &'static Metric, String)],
+    width: usize,
+    style: &Style,
+) {
+    let cells = rows.iter().filter_map(|(name, metric, title)| {
+        let found = series.metrics.iter().find(|one| one.metric == *name)?;
+        let scale = Scale::of(metric.unit, found.a.unwrap_or(0.0).max(found.b.unwrap_or(0.0)));
+        let label = if scale.unit.is_empty() { title.clone() } else { format!("{title}, {}", scale.unit) };
+        let mean = |mean: Option<f64>| match mean {
+            Some(0.0) if metric.unit == Unit::Count => "0".to_owned(),
+            Some(mean) => number::digits(mean * scale.factor, 4),
+            None => "-".to_owned(),
+        };
+        let ratio = found
+            .ratio
+            .mean
+            .map_or("-".to_owned(), |mean| format!("{}{}", number::ratio(mean), number::in_brackets(found.ratio.ci95)));
+        Some((label, vec![mean(found.a), mean(found.b), ratio]))
+    });
+    let cells: Vec<(String, Vec<String>)> = cells.collect();
+    let heads = ["A", "B", "B / A (95 %)"].map(str::to_owned);
+    crate::table::blocks(out, "", &heads, &cells, width, style);
+}
+
+/// "5 seeds", "seed 7".
+fn seeds(seeds: &[u64]) -> String {
+    match seeds {
+        [one] => format!("seed {one}"),
+        all => format!("{} seeds", all.len()),
+    }
+}

@@ -1,0 +1,71 @@
+//! The scenario of results, as it is stored: what its series were, without the files that it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::document::Document;
+use crate::draft::Draft;
+use crate::error::ScenarioError;
+use crate::input;
+use crate::path::KeyPath;
+use crate::plan::Changes;
+use crate::written::values;
+
+/// A series of a stored scenario.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredSeries {
+    /// Its name among the series of its case.
+    pub series: String,
+    /// Its case.
+    pub case: Option<String>,
+    values: BTreeMap<String, String>,
+}
+
+/// The series of the resolved scenario at `path`. Files that it names are not read.
+///
+/// # Errors
+/// The scenario cannot be read, or is not one of this version.
+pub fn stored_series(path: &Path) -> Result<Vec<StoredSeries>, ScenarioError> {
+    let name = path.display().to_string();
+    let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let draft = Draft::read(Document::parse(&name, &text)?, &Changes::default())?;
+    let series = draft.variants(None)?.into_iter().map(|variant| {
+        let mut leaves = BTreeMap::new();
+        collect(&values(&variant.scenario), &KeyPath::root(), &mut leaves);
+        StoredSeries { series: variant.name, case: variant.case, values: leaves }
+    });
+    Ok(series.collect())
+}
+
+impl StoredSeries {
+    /// The keys whose values differ, each with its value here and in `other`, as TOML; `None` where it has none.
+    pub fn differences(&self, other: &Self) -> Vec<(String, Option<String>, Option<String>)> {
+        let keys: BTreeSet<&String> = self.values.keys().chain(other.values.keys()).collect();
+        let pairs =
+            keys.into_iter().map(|key| (key.clone(), self.values.get(key).cloned(), other.values.get(key).cloned()));
+        pairs.filter(|(_, own, other)| own != other).collect()
+    }
+}
+
+/// All values that are no tables, by their dotted keys.
+fn collect(table: &Table, path: &KeyPath, leaves: &mut BTreeMap<String, String>) {
+    for (key, value) in table {
+        collect_value(value, path.join(key), leaves);
+    }
+}
+
+fn collect_value(value: &Value, path: KeyPath, leaves: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Table(table) if !table.is_empty() => collect(table, &path, leaves),
+        Value::Array(elements) if elements.iter().any(Value::is_table) => {
+            for (at, element) in elements.iter().enumerate() {
+                collect_value(element, path.join(at.to_string()), leaves);
+            }
+        }
+        other => {
+            leaves.insert(path.to_string(), other.to_string());
+        }
+    }
+}
