@@ -9,6 +9,7 @@
 
 mod check;
 mod describe;
+mod device;
 mod digest;
 mod document;
 mod draft;
@@ -33,6 +34,7 @@ mod series;
 mod tests;
 mod written;
 
+pub use device::{Device, DeviceKind, DeviceTable};
 pub use error::{Place, ScenarioError};
 pub use facts::{FlowFacts, LinkFacts, PathFacts, SourceFacts, TopologyFacts, WorkloadFacts};
 pub use footprint::{FootprintFacts, ItemFacts, NicUse, PublishedFacts, SchemeFacts};
