@@ -66,6 +66,14 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "path")]
         all: bool,
     },
+    /// Look up devices that one can buy, for nic.preset and switch.preset: what they set, and sources
+    Presets {
+        /// A device, as in "connectx-7". Default: a table of all
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the JSON Schema of scenario files, for editors, or that of results
     Schema {
         /// Which files

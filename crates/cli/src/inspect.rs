@@ -1,6 +1,8 @@
-//! `selvedge topology`, `selvedge workload` and `selvedge footprint`.
+//! `selvedge topology`, `selvedge workload`, `selvedge footprint` and `selvedge presets`.
 
-use selvedge_scenario::{Changes, FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names};
+use selvedge_scenario::{
+    Changes, Device, DeviceTable, FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names,
+};
 
 use crate::args::{FootprintArgs, Input, TopologyArgs, WorkloadArgs};
 use crate::output::{Failure, json, print, say};
@@ -40,4 +42,13 @@ pub(crate) fn footprint(args: &FootprintArgs) -> Result<(), Failure> {
     let facts = FootprintFacts::new(&plan, nic)
         .map_err(|what| Failure::input(format!("{what}; choose schemes by --series, as in --series irn,roce")))?;
     print(&if args.json { json(&facts) + "\n" } else { facts.to_string() })
+}
+
+pub(crate) fn presets(name: Option<&str>, as_json: bool) -> Result<(), Failure> {
+    let Some(name) = name else {
+        let all = DeviceTable::new();
+        return print(&if as_json { json(&all) + "\n" } else { all.to_string() });
+    };
+    let device = Device::named(name)?;
+    print(&if as_json { json(device) + "\n" } else { device.to_string() })
 }

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Keys { path, .. } => {
             KeyHelp::of(&path).map_err(Failure::from).and_then(|help| print(&help.to_string()))
         }
+        Command::Presets { name, json } => inspect::presets(name.as_deref(), json),
         Command::Schema { of } => {
             let schema = match of {
                 Described::Scenario => selvedge_scenario::schema(),

@@ -35,7 +35,7 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn new(key: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(key: &str, message: impl Into<String>) -> Self {
         Self { key: key.to_owned(), message: message.into() }
     }
 }

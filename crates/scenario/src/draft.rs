@@ -7,6 +7,7 @@ use selvedge_sim::config::TransportConfig;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
+use crate::device::{self, Chosen, DeviceKind};
 use crate::document::{Document, Mismatch, unknown_name};
 use crate::edit::{Applied, Edit};
 use crate::error::{Place, ScenarioError};
@@ -26,6 +27,8 @@ pub(crate) struct Draft {
     written: Scenario,
     /// The text's values, without its series.
     base: Table,
+    /// Whether the text chooses transports, at least in part.
+    has_transport: bool,
     /// Files of the command line in place of what is written, and `--set`, in order.
     sets: Vec<Edit>,
     /// Who asks for the seeds, if the text does not.
@@ -45,6 +48,8 @@ pub(crate) struct Variant {
     pub(crate) place: Place,
     /// The scheme that sets what the series does not.
     preset: Option<String>,
+    /// Devices that set what nobody else does.
+    pub(crate) devices: Vec<Chosen>,
 }
 
 impl Draft {
@@ -58,6 +63,7 @@ impl Draft {
         base.remove("smoke");
         base.remove("case");
         // The default is a choice, too: an edit inside another kind must not replace it unawares.
+        let has_transport = base.contains_key("transport");
         base.entry("transport").or_insert_with(default_transport);
         let smokes = written.smoke.iter().map(|(key, value)| {
             let origin = document.place(&path("smoke").join(key));
@@ -71,7 +77,7 @@ impl Draft {
         let files = files.map(|(key, kind, path)| Edit::from_file(&schema, key, kind, path));
         let sets = changes.sets.iter().map(|set| Edit::from_argument(&schema, &base, set));
         let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(files).chain(sets).collect::<Result<_, _>>()?;
-        let mut draft = Self { document, schema, written, base, sets, seeds: None };
+        let mut draft = Self { document, schema, written, base, has_transport, sets, seeds: None };
         draft.set_study_keys()?;
         if let Some(seeds) = &changes.seeds {
             draft.written.seeds = seeds.clone();
@@ -210,25 +216,75 @@ impl Draft {
         for (key, value) in &series.set {
             edits.push(self.edit_of_series(key, value, self.place_of_set(&place, key))?);
         }
-        let mut table = self.base.clone();
+        let later: Vec<&Edit> = case.into_iter().flat_map(|case| &case.edits).chain(&self.sets).collect();
+        let devices = self.devices(&edits, &later)?;
+        let mut table = self.base_with(&devices, series);
         for edit in &edits {
             if let Applied::OtherKind { at, chosen } = edit.apply(&mut table)? {
                 return Err(edit.other_kind(&at, &chosen));
             }
         }
-        let of_case = case.into_iter().flat_map(|case| &case.edits);
-        for set in of_case.chain(&self.sets) {
+        for set in later {
             if let Applied::Yes = set.apply_where_it_fits(&mut table)? {
                 edits.push(set.clone());
             }
         }
+        // What devices set was there before all edits, as it were.
+        let mut filled = Vec::new();
+        for chosen in &devices {
+            filled.extend(device::fill(chosen, &self.schema, &mut table)?);
+        }
+        edits.splice(0..0, filled);
         let mut scenario = self.typed(&table, &edits)?;
         scenario.series = None;
         scenario.case = Vec::new();
         scenario.seeds = self.written.seeds.clone();
         // Without cases of its own, a resolved scenario still says where its series come from.
         let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
-        Ok(Variant { name, case, scenario, edits, place, preset: series.preset.clone() })
+        // The text as its only series is called as what its devices make of it.
+        let name = match self.written.series.is_none() && series.preset.is_none() && !devices.is_empty() {
+            true => scheme_name(&scenario),
+            false => name,
+        };
+        Ok(Variant { name, case, scenario, edits, place, preset: series.preset.clone(), devices })
+    }
+
+    /// The devices that a series names: by these `edits`, or where they fit by those that are `later`, or in the text.
+    fn devices(&self, edits: &[Edit], later: &[&Edit]) -> Result<Vec<Chosen>, ScenarioError> {
+        let mut table = self.base.clone();
+        let mut all: Vec<Edit> = edits.to_vec();
+        all.extend(later.iter().map(|edit| (*edit).clone()));
+        for edit in &all {
+            // What does not fit is said when the series is put together.
+            let _ = edit.apply_where_it_fits(&mut table);
+        }
+        let mut devices = Vec::new();
+        for kind in [DeviceKind::Nic, DeviceKind::Switch] {
+            let key = path(kind.key());
+            let value = key.steps().iter().skip(1).fold(table.get(&key.steps()[0]), |value, step| value?.get(step));
+            if let Some(name) = value.and_then(Value::as_str) {
+                let place = self.origin(&all, &key);
+                let device = device::find(Some(kind), name)
+                    .map_err(|message| ScenarioError::new(place.clone(), kind.key(), message))?;
+                devices.push(Chosen { device, place });
+            }
+        }
+        Ok(devices)
+    }
+
+    /// The text's values, in which devices choose a transport where neither the text nor a preset of `series` does.
+    fn base_with(&self, devices: &[Chosen], series: &Series) -> Table {
+        let mut table = self.base.clone();
+        let chooser = devices.iter().find(|chosen| chosen.device.kind() == DeviceKind::Nic);
+        let Some(nic) = chooser.filter(|_| series.preset.is_none()) else { return table };
+        let Some(transport) = table.get_mut("transport").and_then(Value::as_table_mut) else { return table };
+        let default = if self.has_transport { Table::new() } else { std::mem::take(transport) };
+        device::choose(nic.device, transport);
+        // Where nobody knows what it does, it does what ours does.
+        for (key, value) in default {
+            transport.entry(key).or_insert(value);
+        }
+        table
     }
 
     /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it

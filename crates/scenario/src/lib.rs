@@ -9,6 +9,7 @@
 
 mod check;
 mod describe;
+mod device;
 mod digest;
 mod document;
 mod draft;
@@ -35,6 +36,7 @@ mod suggest;
 mod tests;
 mod written;
 
+pub use device::{Device, DeviceKind, DeviceTable};
 pub use error::{Place, ScenarioError};
 pub use facts::{FlowFacts, LinkFacts, PathFacts, SourceFacts, TopologyFacts, WorkloadFacts};
 pub use footprint::{FootprintFacts, ItemFacts, NicUse, PublishedFacts, SchemeFacts};

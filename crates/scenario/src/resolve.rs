@@ -66,12 +66,13 @@ fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig
     if per_link.all(|other| Some(other) == first) {
         drop(per_link);
         settle(&mut switch.pfc.headroom, first);
+        switch.pfc.headroom_by_link.clear();
     }
     settle(&mut switch.pfc.xon_gap, Some(xon_gap));
     if let BalancingConfig::Flowlet(flowlet) = &mut switch.balancing {
         settle(&mut flowlet.gap, Some(network.base_rtt()));
     }
-    let room = (network.bdp().bytes * 2).max(least_room(network, wire, xon_gap));
+    let room = (network.bdp().bytes * 2).max(least_room(network, &switch.pfc, wire, xon_gap));
     match &mut switch.buffer {
         BufferConfig::InputQueued(buffer) => {
             // One value where all ports are alike; else each keeps its own.
@@ -90,7 +91,10 @@ fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig
             settle(&mut trimming.headers, headers);
             settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
         }
-        BufferConfig::SharedBuffer(_) => {}
+        BufferConfig::SharedBuffer(shared) => {
+            settle(&mut shared.shared, None);
+            settle(&mut shared.headroom_pool, None);
+        }
     }
 }
 
@@ -202,8 +206,8 @@ pub(crate) fn xon_gap_of(nic: &NicConfig, transport: &TransportConfig) -> Bytes 
 /// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and
 /// below X-ON as much again, which its output sends while the end of a pause and what follows it are on their way. It
 /// is more than two bandwidth-delay products where links are short, or where some are faster than those of hosts.
-fn least_room(network: &Network, wire: &NicConfig, xon_gap: Bytes) -> Bytes {
-    let pfc = PfcConfig::default();
+fn least_room(network: &Network, pfc: &PfcConfig, wire: &NicConfig, xon_gap: Bytes) -> Bytes {
+    let pfc = PfcConfig { headroom_by_link: pfc.headroom_by_link.clone(), ..PfcConfig::default() };
     let headroom = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, wire)).max();
     let headroom = headroom.unwrap_or_default();
     headroom + headroom.max(xon_gap) + xon_gap

@@ -4,6 +4,7 @@ use selvedge_sim::config::BufferConfig;
 use selvedge_units::Setting;
 use toml::{Table, Value};
 
+use crate::device::{self, DeviceKind};
 use crate::path::KeyPath;
 use crate::plan::{KeyValue, Plan, PlannedSeries};
 use crate::scenario::{Scenario, Seeds};
@@ -47,7 +48,27 @@ pub(crate) fn written(plan: &Plan) -> String {
     ];
     let left: Vec<&str> = left.into_iter().filter_map(|(is_left, what)| is_left.then_some(what)).collect();
     let but = if left.is_empty() { String::new() } else { format!(", but {}", left.join(", and ")) };
-    format!("# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{text}")
+    let devices = devices(plan);
+    format!(
+        "# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{devices}{text}"
+    )
+}
+
+/// What is unknown and not modelled of the devices of `plan`, as comments.
+fn devices(plan: &Plan) -> String {
+    let named = plan.series.iter().flat_map(|PlannedSeries { scenario, .. }| {
+        [(DeviceKind::Nic, &scenario.nic.preset), (DeviceKind::Switch, &scenario.switch.preset)]
+    });
+    let mut comments: Vec<String> = Vec::new();
+    for (kind, name) in named {
+        // A series is planned if its devices are known.
+        let Some(device) = name.as_deref().and_then(|name| device::find(Some(kind), name).ok()) else { continue };
+        let comment = device::comment(device);
+        if !comments.contains(&comment) {
+            comments.push(comment);
+        }
+    }
+    comments.concat()
 }
 
 /// The values of one series as TOML.

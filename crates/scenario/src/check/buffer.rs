@@ -25,6 +25,12 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Result<(), Findin
                     return Err(Finding::new(key, format!("{alpha} leaves queues no room; give a number above 0")));
                 }
             }
+            if let Setting::Value(shared) = buffer.shared
+                && shared < frame
+            {
+                let message = format!("{shared} does not hold one frame of {frame}; give more, or \"off\"");
+                return Err(Finding::new("switch.buffer.shared-buffer.shared", message));
+            }
             ("switch.buffer.shared-buffer.total", buffer.total)
         }
         BufferConfig::Trimming(trimming) => {
@@ -123,9 +129,15 @@ pub(super) fn check_accounts(
             let wire = scenario.nic.with_longest_header(&scenario.transport, scenario.beside.as_ref());
             let headroom = |link: &&Link| pfc.headroom_on(link.rate, link.delay, &wire);
             let of_switch = |links: Vec<&Link>| links.iter().map(headroom).sum::<Bytes>() * lossless;
-            let reserved = network.links_of_switches().map(of_switch).max().unwrap_or_default();
-            if reserved >= shared.total {
-                let total = shared.total;
+            let needed = network.links_of_switches().map(of_switch).max().unwrap_or_default();
+            let (total, reserved) = (shared.total, shared.reserved(needed));
+            if let Setting::Value(pool) = shared.headroom_pool
+                && lossless > 0
+            {
+                let largest = network.links_to_switches().map(|link| headroom(&link)).max().unwrap_or_default();
+                return check_headroom_pool(pool, total, largest);
+            }
+            if reserved >= total {
                 let all = format!(
                     "headroom of all ports, for each lossless priority in use ({lossless}), takes {reserved} of a switch, \
                      which is all of its {total}"
@@ -147,6 +159,20 @@ pub(super) fn check_accounts(
         }
         BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => Ok(None),
     }
+}
+
+/// Checks a pool of headroom in a buffer of `total`, where one input has as much as `largest`.
+fn check_headroom_pool(pool: Bytes, total: Bytes, largest: Bytes) -> Result<Option<Finding>, Finding> {
+    let key = "switch.buffer.shared-buffer.headroom-pool";
+    if pool >= total {
+        let message = format!("{pool} of headroom leaves nothing of the {total} buffer to share; give less");
+        return Err(Finding::new(key, message));
+    }
+    let message = format!(
+        "all inputs together have {pool} of headroom, and one of them may need {largest}: expect drops in spite of PFC; \
+         give more, or \"off\""
+    );
+    Ok((pool < largest).then(|| Finding::new(key, message)))
 }
 
 /// Timeouts follow from it, and several in a row are times that can be counted.

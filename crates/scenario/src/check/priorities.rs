@@ -37,10 +37,15 @@ pub(super) fn check_priorities(
         return Err(Finding::new("switch.netrt.priority", message));
     }
     let pfc = &scenario.switch.pfc;
-    let lossy = priorities.iter().find(|priority| !pfc.classes.contains(priority));
     // That TCP is dropped beside lossless RDMA is what such networks want.
     let guest = scenario.beside.as_ref().and_then(|beside| beside.class);
     let own = |priority: u8| priority == scenario.nic.data_class || Some(priority) == guest;
+    // CNPs before all data hardly ever wait, and DCQCN does not count on each; networks that can be bought have them so.
+    let (cnps, acks) = (scenario.nic.cnp_class, scenario.nic.ack_class);
+    let data = scenario.switch.data_priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
+    let cnps = (cnps != acks && data.iter().all(|&data| data < cnps)).then_some(cnps);
+    let lossy =
+        priorities.iter().filter(|&&priority| Some(priority) != cnps).find(|priority| !pfc.classes.contains(priority));
     let lossy = lossy.filter(|&&priority| pfc.enabled && !own(priority));
     Ok(lossy.map(|priority| {
         let message =

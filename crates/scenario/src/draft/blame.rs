@@ -35,11 +35,20 @@ impl Draft {
     /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which
     /// it belongs.
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
-        let path = KeyPath::parse(key).unwrap_or_default();
+        let mut path = KeyPath::parse(key).unwrap_or_default();
+        let is_in_edits = |path: &KeyPath| variant.edits.iter().any(|edit| edit.path.contains(path));
+        // Of headroom that nobody gave, the table is to blame.
+        let table = KeyPath::parse(HEADROOM_BY_LINK).filter(|table| key == HEADROOM && is_in_edits(table));
+        path = table.filter(|_| !is_in_edits(&path)).unwrap_or(path);
         let place = self.origin(&variant.edits, &path);
-        let is_set = variant.edits.iter().any(|edit| edit.path.contains(&path));
-        let message = match &variant.preset {
-            Some(preset) if is_set && place == variant.place => format!("{} (\"{preset}\" sets this)", message.into()),
+        let is_set = is_in_edits(&path);
+        let device =
+            variant.devices.iter().find(|chosen| is_set && chosen.place == place && key != chosen.device.kind().key());
+        let message = match (&variant.preset, device) {
+            (_, Some(chosen)) => format!("{} (\"{}\" sets this)", message.into(), chosen.device.name()),
+            (Some(preset), _) if is_set && place == variant.place => {
+                format!("{} (\"{preset}\" sets this)", message.into())
+            }
             _ => message.into(),
         };
         ScenarioError::new(place, key, message)
@@ -94,3 +103,6 @@ impl Draft {
 
 /// What every preset sets.
 const PFC: &str = "switch.pfc.enabled";
+/// What a device's table of headroom becomes where links are alike.
+const HEADROOM: &str = "switch.pfc.headroom";
+const HEADROOM_BY_LINK: &str = "switch.pfc.headroom-by-link";

@@ -14,6 +14,7 @@ use selvedge_units::{Duration, Setting};
 use super::paths::absolute_paths;
 use super::{Plan, PlannedSeries, World};
 use crate::check::{Finding, check, check_nic, check_samples, check_traffic, span_of_starts};
+use crate::device;
 use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
@@ -91,7 +92,9 @@ impl<'a> Builder<'a> {
             beside.which(&summaries).map_err(|error| self.error(&variant, "beside", error))?;
         }
         let of_traffic = check_traffic(&scenario, &network, &summaries).map_err(refuse)?;
-        warnings.extend(findings.into_iter().chain(of_traffic).map(|finding| refuse(finding).to_string()));
+        let of_devices = device::findings(&variant.devices, &variant.scenario, &network);
+        let findings = of_devices.into_iter().chain(findings).chain(of_traffic);
+        warnings.extend(findings.map(|finding| refuse(finding).to_string()));
         let of_pfc = draft.overruled(&variant).or_else(|| draft.mislabelled(&variant));
         warnings.extend(of_pfc.map(|warning| warning.to_string()));
         let extent = extent.limited(scenario.stop.flows);

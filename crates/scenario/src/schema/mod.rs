@@ -7,13 +7,21 @@ use std::collections::BTreeMap;
 pub use keys::KeyHelp;
 use serde_json::Value;
 
+use crate::device::{Device, DeviceKind};
 use crate::document::unknown_name;
 use crate::path::KeyPath;
 use crate::scenario::Scenario;
 
 /// The JSON Schema (draft 2020-12) of a scenario file, as editors and `selvedge schema` want it.
 pub fn schema() -> Value {
-    schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Scenario>().to_value()
+    let settings = schemars::generate::SchemaSettings::draft2020_12();
+    let mut schema = settings.into_generator().into_root_schema_for::<Scenario>().to_value();
+    for (table, kind) in [("NicConfig", DeviceKind::Nic), ("SwitchConfig", DeviceKind::Switch)] {
+        let of_kind = Device::all().iter().filter(|device| device.kind() == kind);
+        let names: Vec<Value> = of_kind.flat_map(Device::names).map(Value::from).collect();
+        schema["$defs"][table]["properties"]["preset"]["enum"] = Value::Array(names);
+    }
+    schema
 }
 
 /// What one step of a path is, according to the schema.

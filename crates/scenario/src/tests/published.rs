@@ -80,6 +80,19 @@ fn what_the_guide_shows_is_accepted() {
 }
 
 #[test]
+fn examples_are_accepted() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let files = std::fs::read_dir(folder).expect("the folder is readable").map(|entry| entry.expect("readable").path());
+    let plans = files.map(|path| Plan::from_file(&path, &Changes::default()).unwrap_or_else(|error| panic!("{error}")));
+    for plan in plans.collect::<Vec<_>>() {
+        // Of devices alone: how much of them is unknown.
+        for warning in &plan.warnings {
+            assert!(warning.contains("has values of public documents, none of them calibrated"), "{warning}");
+        }
+    }
+}
+
+#[test]
 fn every_figure_is_accepted_whole_and_in_short() {
     fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("the folder is readable") {

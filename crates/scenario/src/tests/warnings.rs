@@ -173,3 +173,17 @@ fn telemetry_is_counted_on_the_wire() {
     assert_eq!((bytes(irn), bytes(hpcc)), ((62, 66), (62 + 42, 66 + 42)));
     assert_eq!(plan.warnings, [""; 0]);
 }
+
+#[test]
+fn cnps_that_go_before_all_data_need_not_be_lossless() {
+    let warnings = |sets: &[&str]| {
+        let sets: Vec<&str> = ["switch.pfc.classes=[3]"].iter().chain(sets).copied().collect();
+        let changes = Changes { series: Some("roce+dcqcn+pfc".into()), ..with_sets(&sets) };
+        plan(&extended(""), &changes).expect("a study may want it").warnings
+    };
+    assert_eq!(warnings(&["nic.cnp-class=6"]), [""; 0]);
+    for sets in [&["nic.cnp-class=1"][..], &["nic.cnp-class=6", "nic.ack-class=6"], &["nic.ack-class=6"]] {
+        let found = warnings(sets);
+        assert!(found.iter().any(|warning| warning.contains("which some packets have")), "{sets:?}: {found:?}");
+    }
+}

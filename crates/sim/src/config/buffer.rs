@@ -76,11 +76,38 @@ pub struct SharedBuffer {
     /// With PFC, an input may hold this many times the free shared buffer before it pauses its peer;
     /// above zero.
     pub ingress_alpha: f64,
+    /// Bytes of the total that inputs and queues share: less than headroom leaves, where the rest is set aside for
+    /// other uses. "auto" and "off": all that headroom leaves.
+    pub shared: Setting<Bytes>,
+    /// Bytes of the total that serve as headroom of all inputs together, each of which takes up to its own headroom
+    /// (SAI: XOFF_SIZE above 0). Less than the sum of all headroom is usual, and may be too little: then packets are
+    /// dropped in spite of PFC. "auto" and "off": each lossless class of each input has its headroom for itself.
+    pub headroom_pool: Setting<Bytes>,
+}
+
+impl SharedBuffer {
+    /// Bytes that inputs and queues share where all inputs together have this much headroom.
+    pub fn shared_beside(&self, headroom: Bytes) -> Bytes {
+        let left = self.total.saturating_sub(self.reserved(headroom));
+        self.shared.resolve(|| None).map_or(left, |shared| shared.min(left))
+    }
+    /// Bytes of the total that are set aside for headroom where all inputs together have this much.
+    pub fn reserved(&self, headroom: Bytes) -> Bytes {
+        // Without lossless classes nobody needs a pool.
+        let pool = self.headroom_pool.resolve(|| None).filter(|_| !headroom.is_zero());
+        pool.unwrap_or(headroom)
+    }
 }
 
 impl Default for SharedBuffer {
     fn default() -> Self {
-        Self { total: Bytes::new(9_000_000), egress_alpha: 1.0, ingress_alpha: 1.0 / 16.0 }
+        Self {
+            total: Bytes::new(9_000_000),
+            egress_alpha: 1.0,
+            ingress_alpha: 1.0 / 16.0,
+            shared: Setting::Off,
+            headroom_pool: Setting::Off,
+        }
     }
 }
 
@@ -182,6 +209,17 @@ impl Default for FairQueued {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pool_of_headroom_takes_the_place_of_what_inputs_reserve() {
+        let bytes = Bytes::new;
+        let own = SharedBuffer { total: bytes(1_000), ..SharedBuffer::default() };
+        assert_eq!([0, 300, 1_200].map(|headroom| own.shared_beside(bytes(headroom)).get()), [1_000, 700, 0]);
+        let pool = SharedBuffer { headroom_pool: Setting::Value(bytes(100)), ..own };
+        assert_eq!([0, 300, 1_200].map(|headroom| pool.shared_beside(bytes(headroom)).get()), [1_000, 900, 900]);
+        let set_aside = SharedBuffer { shared: Setting::Value(bytes(500)), ..own };
+        assert_eq!([0, 300, 600].map(|headroom| set_aside.shared_beside(bytes(headroom)).get()), [500, 500, 400]);
+    }
 
     #[test]
     fn what_comes_last_to_full_queues_waits_for_all_that_goes_before() {

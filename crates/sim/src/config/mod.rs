@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
 pub use nic::NicConfig;
-pub use switch::{EcnConfig, PfcConfig, SwitchConfig};
+pub use switch::{EcnConfig, LinkHeadroom, PfcConfig, SwitchConfig};
 pub use transport::TransportConfig;
 
 use crate::beside::Beside;

@@ -15,6 +15,10 @@ use crate::topology::Framing;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NicConfig {
+    /// A NIC that one can buy, as "connectx-7": what is public of it takes the place of defaults here and in transport,
+    /// where a scheme has it. Nothing of it is calibrated. `selvedge presets` lists all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
     /// Payload of a full packet, 64 B to 9000 B.
     pub mtu: Bytes,
     /// Headers and trailers of a data frame: Ethernet, IPv4, UDP, BTH, ICRC, FCS.
@@ -42,6 +46,7 @@ pub struct NicConfig {
 impl Default for NicConfig {
     fn default() -> Self {
         Self {
+            preset: None,
             mtu: Bytes::new(1024),
             header: Bytes::new(62),
             ack_frame: Bytes::new(66),

@@ -18,6 +18,10 @@ use crate::workload::WorkloadSummary;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SwitchConfig {
+    /// A switch that one can buy, as "tomahawk-4-z9664f": what is public of its buffer, headroom and marking takes the
+    /// place of defaults here. Nothing of it is calibrated. `selvedge presets` lists all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
     /// Where packets wait, and how the buffer is shared.
     pub buffer: BufferConfig,
     /// Priority flow control.
@@ -43,9 +47,15 @@ pub struct PfcConfig {
     /// product plus what else may come before the pause takes effect (three frames, the pause frame);
     /// the IRN paper counts the product alone. "off": none, which is refused while PFC is enabled.
     pub headroom: Setting<Bytes>,
+    /// What "auto" means for headroom on links of some rates, by their delays: a table as operators of switches have
+    /// it. Links without a row have what "auto" means otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headroom_by_link: Vec<LinkHeadroom>,
     /// X-ON is sent when an input has fallen this far below its X-OFF threshold. The IRN paper
     /// gives no hysteresis; one frame avoids a pause frame per packet. "auto": two frames.
     pub xon_gap: Setting<Bytes>,
+    /// X-ON is also sent when an input holds no more than this, however low its X-OFF threshold has become.
+    pub xon: Bytes,
     /// Pause time in each X-OFF, in quanta of 512 bit times; refreshed at half of it while the
     /// input stays full. At least 3, so that ports that pause can send something else, too.
     pub quanta: u16,
@@ -53,12 +63,26 @@ pub struct PfcConfig {
     pub classes: Vec<u8>,
 }
 
+/// The headroom of some links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkHeadroom {
+    /// Links of this rate.
+    pub rate: Rate,
+    /// And of no more than this propagation delay. Of several rows that fit, the one with the shortest holds.
+    pub delay: Duration,
+    /// Room kept free for each lossless class of an input on such a link.
+    pub headroom: Bytes,
+}
+
 impl Default for PfcConfig {
     fn default() -> Self {
         Self {
             enabled: false,
             headroom: Setting::Auto,
+            headroom_by_link: Vec::new(),
             xon_gap: Setting::Auto,
+            xon: Bytes::ZERO,
             quanta: u16::MAX,
             classes: (0..8).collect(),
         }
@@ -73,10 +97,18 @@ impl PfcConfig {
     /// just begun a frame; and what fills the link then still arrives.
     pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {
         let auto = || {
+            if let Some(row) = self.headroom_row(rate, delay) {
+                return Some(row.headroom);
+            }
             let frame = nic.mtu + nic.header + nic.gap;
             Some(rate.amount_in(delay * 2) + frame * 3 + Header::MINIMUM_FRAME + nic.gap)
         };
         self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
+    }
+    /// The row of the table that is about links of this rate and delay.
+    pub fn headroom_row(&self, rate: Rate, delay: Duration) -> Option<&LinkHeadroom> {
+        let fitting = self.headroom_by_link.iter().filter(|row| row.rate == rate && row.delay >= delay);
+        fitting.min_by_key(|row| row.delay)
     }
 }
 

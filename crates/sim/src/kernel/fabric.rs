@@ -21,6 +21,8 @@ pub(crate) struct FabricParams {
     /// What outputs of switches do beyond serving their lines.
     pub(crate) queueing: Queueing,
     pub(crate) xon_gap: u64,
+    /// An input that holds no more than this may always go on.
+    pub(crate) xon: u64,
     pub(crate) quanta: u16,
     /// Number of traffic classes in use; packets carry an index below it.
     pub(crate) classes: u32,

@@ -189,6 +189,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (account, port) = (&mut self.accounts[index], &mut self.ingress[at]);
         if in_headroom {
             account.in_headroom += frame;
+            self.switches[switch].headroom_used += frame;
         } else {
             account.buffered += frame;
             self.switches[switch].shared_used += frame;
@@ -265,7 +266,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let from_headroom = account.in_headroom.min(frame);
         account.in_headroom -= from_headroom;
         account.buffered -= frame - from_headroom;
-        self.switches[switch].shared_used -= frame - from_headroom;
+        let state = &mut self.switches[switch];
+        state.shared_used -= frame - from_headroom;
+        state.headroom_used -= from_headroom;
         let port = &mut self.ingress[at];
         port.buffered -= frame;
         if port.pausing & (1 << class) != 0 && self.has_room(switch, index) {
@@ -281,14 +284,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// A lossless class of an input may hold `ingress_alpha` times what is free of a shared buffer, then
-    /// its headroom. Returns whether that is where the frame goes.
+    /// its headroom, as far as the pool of all headroom has room. Returns whether that is where the frame goes.
     fn share_lossless(&self, shared: &SharedBuffer, switch: u32, account: u32, frame: u64) -> Result<bool, DropReason> {
-        let free = self.switches[switch].shared_free();
+        let state = &self.switches[switch];
+        let free = state.shared_free();
         let account = &self.accounts[account];
         if frame <= free && (account.buffered + frame) as f64 <= shared.ingress_alpha * free as f64 {
             return Ok(false);
         }
-        let fits = account.in_headroom + frame <= account.headroom;
+        let fits =
+            account.in_headroom + frame <= account.headroom && state.headroom_used + frame <= state.headroom_total;
         if fits { Ok(true) } else { Err(DropReason::HeadroomFull) }
     }
 
@@ -317,7 +322,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             BufferConfig::SharedBuffer(shared) => {
                 let gap = self.fabric.xon_gap;
                 let below = || account.buffered + gap <= self.threshold(&shared, switch);
-                account.in_headroom == 0 && (account.buffered == 0 || below())
+                account.in_headroom == 0 && (account.buffered <= self.fabric.xon || below())
             }
             BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => true,
         }

@@ -26,6 +26,10 @@ pub(crate) struct Switch {
     pub(crate) shared_used: u64,
     /// Bytes that all ports may share.
     pub(crate) shared_total: u64,
+    /// Bytes in the headroom of all its inputs.
+    pub(crate) headroom_used: u64,
+    /// Bytes of headroom that all its inputs share.
+    pub(crate) headroom_total: u64,
     /// When its ports are free, where something waits for that.
     pub(crate) pending: Pending,
     /// When its first timer fires.
@@ -88,13 +92,15 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
 
 impl Switch {
     /// A switch that has seen nothing yet; see [`Switch`] for what it is built from.
-    pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared_total: u64) -> Self {
+    pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared_total: u64, headroom_total: u64) -> Self {
         Self {
             id,
             site,
             ports,
             shared_used: 0,
             shared_total,
+            headroom_used: 0,
+            headroom_total,
             pending: Pending::new(ports),
             timer_at: NEVER,
             timers: BinaryHeap::new(),

@@ -1,6 +1,6 @@
 //! Priority flow control: nothing is dropped, nothing stops for ever, and what it costs.
 
-use selvedge_sim::config::{BufferConfig, SharedBuffer};
+use selvedge_sim::config::{BufferConfig, LinkHeadroom, NicConfig, PfcConfig, SharedBuffer};
 use selvedge_sim::fault::{Affected, Direction, DropList, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph};
 use selvedge_sim::workload::Start;
@@ -356,4 +356,69 @@ fn a_chain_pauses_hop_by_hop() {
         let port = infos.iter().position(|info| *info.node == *from && *info.peer == *to).unwrap();
         assert!(!outcome.record.ports[port].paused.is_zero(), "{from} is paused by {to}");
     }
+}
+
+#[test]
+fn headroom_that_all_inputs_share_may_be_less_than_their_sum_but_not_too_little() {
+    let with_pool = |pool: Setting<Bytes>| {
+        // What is dropped in spite of PFC, timeouts send again.
+        let scene = incast(Series::IrnPfc, 1_000_000).irn(|irn| irn.timeouts = Timeouts::On).with(shared(200_000));
+        let scene = scene.with(move |config| {
+            if let BufferConfig::SharedBuffer(shared) = &mut config.switch.buffer {
+                shared.headroom_pool = pool;
+            }
+        });
+        let outcome = scene.finish();
+        (drops(&outcome.record.data_drops, DropReason::HeadroomFull), outcome.record.pause_frames)
+    };
+    let rate = Rate::from_gbps(40);
+    let one = PfcConfig::default().headroom_on(rate, Duration::from_us(2), &NicConfig::default());
+    // Of the four inputs of a switch three fill up, on the way to one host.
+    for (pool, is_enough) in [(one * 4, true), (one * 3, true), (Bytes::new(4_000), false)] {
+        let (dropped, pauses) = with_pool(Setting::Value(pool));
+        assert!(pauses > 0);
+        assert_eq!(dropped == 0, is_enough, "{pool}: {dropped} dropped");
+    }
+    let (dropped, pauses) = with_pool(Setting::Off);
+    assert!(dropped == 0 && pauses > 0, "each has its own");
+}
+
+#[test]
+fn an_input_that_holds_no_more_than_xon_goes_on_however_low_its_threshold() {
+    for (buffer, xon) in [("own", 100_000), ("shared", 16_000)] {
+        let pauses = |xon: u64| {
+            let scene = incast(Series::RocePfc, 1_000_000).with(|config| {
+                // Below any threshold: without `xon` an input has to run empty first.
+                config.switch.pfc.xon_gap = Setting::Value(Bytes::new(10_000_000));
+                config.switch.pfc.xon = Bytes::new(xon);
+            });
+            let outcome = if buffer == "own" { scene } else { scene.with(shared(400_000)) }.finish();
+            assert_eq!(data_drops(&outcome), 0, "{buffer}");
+            outcome.record.pause_frames
+        };
+        let [empty, early] = [0, xon].map(pauses);
+        assert!(early > empty, "{buffer}: shorter pauses are more pauses: {empty}, {early}");
+    }
+}
+
+#[test]
+fn a_table_of_headroom_goes_before_the_formula_for_the_links_that_it_has() {
+    let row = |gbps, us, kb| LinkHeadroom {
+        rate: Rate::from_gbps(gbps),
+        delay: Duration::from_us(us),
+        headroom: Bytes::from_kb(kb),
+    };
+    let pfc =
+        PfcConfig { headroom_by_link: vec![row(40, 5, 90), row(40, 1, 50), row(100, 1, 70)], ..PfcConfig::default() };
+    let headroom = |pfc: &PfcConfig, gbps, ns| {
+        pfc.headroom_on(Rate::from_gbps(gbps), Duration::from_ns(ns), &NicConfig::default())
+    };
+    for (gbps, ns, kb) in [(40, 1, 50), (40, 1_000, 50), (40, 1_001, 90), (40, 5_000, 90), (100, 1_000, 70)] {
+        assert_eq!(headroom(&pfc, gbps, ns), Bytes::from_kb(kb), "{gbps} Gb/s, {ns} ns");
+    }
+    for (gbps, ns) in [(40, 5_001), (100, 1_001), (25, 1)] {
+        assert_eq!(headroom(&pfc, gbps, ns), headroom(&PfcConfig::default(), gbps, ns), "{gbps} Gb/s, {ns} ns");
+    }
+    let given = PfcConfig { headroom: Setting::Value(Bytes::new(9)), ..pfc };
+    assert_eq!(headroom(&given, 40, 1), Bytes::new(9));
 }

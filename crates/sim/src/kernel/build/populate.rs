@@ -110,8 +110,8 @@ impl<'a> Blueprint<'a> {
         let local = first_port..first_port + ports.len() as u32;
         let is_tor = config.netrt.enabled && ports.iter().any(|port| port.peer.host().is_some());
         let site = self.add_queues(partition, id, local.clone(), is_tor);
-        let shared_total = self.shared_total(partition, ports);
-        partition.switches.push(Switch::new(id, site, ports.len() as u32, shared_total));
+        let (shared, headroom) = self.shared_totals(partition, ports);
+        partition.switches.push(Switch::new(id, site, ports.len() as u32, shared, headroom));
         partition.desk.make_room_for(ports.len() as u32);
         if config.netrt.enabled {
             self.add_tor(partition, ports, local.clone(), is_tor);
@@ -240,18 +240,21 @@ impl<'a> Blueprint<'a> {
         let most = buffer.get();
         let Some(headroom) = headroom else { return InputLimits { most, ..InputLimits::NONE } };
         let xoff = buffer.saturating_sub(headroom);
-        let xon = xoff.saturating_sub(self.config.switch.pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO));
+        let pfc = &self.config.switch.pfc;
+        let xon = xoff.saturating_sub(pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO));
+        let xon = xon.max(pfc.xon).min(xoff);
         InputLimits { xoff: xoff.get(), xon: xon.get(), most }
     }
 
-    /// What ports of a switch share of its buffer: what their headroom leaves.
-    fn shared_total<const RECORDED: bool>(&self, partition: &Partition<RECORDED>, ports: &[Port]) -> u64 {
+    /// What ports of a switch share of its buffer, beside headroom and as headroom.
+    fn shared_totals<const RECORDED: bool>(&self, partition: &Partition<RECORDED>, ports: &[Port]) -> (u64, u64) {
         match self.config.switch.buffer {
-            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => 0,
+            BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => (0, u64::MAX),
             BufferConfig::SharedBuffer(shared) => {
                 let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
                 let headroom: Bytes = ports.iter().map(|port| self.headroom(self.link_of(port))).sum();
-                shared.total.saturating_sub(headroom * lossless).get()
+                let pool = shared.headroom_pool.resolve(|| None).map_or(u64::MAX, Bytes::get);
+                (shared.shared_beside(headroom * lossless).get(), pool)
             }
         }
     }

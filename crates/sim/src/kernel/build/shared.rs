@@ -117,6 +117,7 @@ pub(super) fn fabric(
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
         },
         xon_gap: pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
+        xon: pfc.xon.get(),
         quanta: pfc.quanta,
         classes: classes.count,
         all_classes: u8::MAX >> (8 - classes.count),

@@ -1,0 +1,249 @@
+//! Files of families of devices.
+
+use std::collections::BTreeMap;
+
+use selvedge_sim::config::LinkHeadroom;
+use selvedge_units::{Bytes, Duration, Rate};
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+/// A device that one can buy, as public documents describe it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Device {
+    /// Its name in scenarios.
+    pub(super) name: String,
+    /// Other names for it.
+    pub(super) also: Vec<String>,
+    pub(super) kind: DeviceKind,
+    /// What it is, in a few words.
+    pub(super) about: String,
+    /// Who says most of it, in a word.
+    pub(super) by: String,
+    /// The fastest Ethernet port.
+    pub(super) fastest: Option<Sourced<Rate>>,
+    /// The loss recovery, by its key in `[transport.recovery]`.
+    pub(super) recovery: Option<Sourced<String>>,
+    /// The congestion control, by its key in `[transport.congestion]`.
+    pub(super) congestion: Option<Sourced<String>>,
+    /// Keys of scenarios, and their values.
+    pub(super) set: Vec<Setting>,
+    /// Headroom by rate and cable.
+    pub(super) headroom: Option<Headroom>,
+    /// What no public document says.
+    pub(super) unknown: Vec<Gap>,
+    /// What it has and the simulator has not.
+    pub(super) not_modelled: Vec<Gap>,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// For `nic.preset`.
+    Nic,
+    /// For `switch.preset`.
+    Switch,
+}
+
+/// A value and its source.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(super) struct Sourced<T> {
+    pub(super) value: T,
+    /// What the source calls it.
+    pub(super) note: String,
+    pub(super) source: String,
+}
+
+/// A key of scenarios, its value, and the source of that.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(super) struct Setting {
+    pub(super) key: String,
+    #[serde(flatten)]
+    pub(super) value: Sourced<Value>,
+}
+
+/// Headroom for each lossless class of an input, by the rate and the length of its link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(super) struct Headroom {
+    /// Metres of cable, ascending.
+    pub(super) cables: Vec<u64>,
+    pub(super) rows: Vec<Row>,
+    pub(super) source: String,
+}
+
+/// Headroom of links of one rate.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Row {
+    pub(super) rate: Rate,
+    /// For each length of cable, from the shortest; perhaps not for the longest.
+    pub(super) bytes: Vec<u64>,
+}
+
+/// Something that is missing, and what holds instead.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gap {
+    pub(super) what: String,
+    pub(super) instead: String,
+}
+
+impl Device {
+    /// Its name in scenarios, as "connectx-7".
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// All of its names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.name).chain(self.also.iter().map(String::as_str))
+    }
+    /// NIC or switch.
+    pub fn kind(&self) -> DeviceKind {
+        self.kind
+    }
+}
+
+impl DeviceKind {
+    /// The key that names such a device.
+    pub(crate) const fn key(self) -> &'static str {
+        match self {
+            Self::Nic => "nic.preset",
+            Self::Switch => "switch.preset",
+        }
+    }
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Nic => "NIC",
+            Self::Switch => "switch",
+        }
+    }
+}
+
+impl Headroom {
+    /// The rows of `switch.pfc.headroom-by-link`.
+    pub(super) fn by_link(&self) -> impl Iterator<Item = LinkHeadroom> + '_ {
+        self.rows.iter().flat_map(move |row| {
+            let cells = self.cables.iter().zip(&row.bytes);
+            cells.map(move |(&metres, &bytes)| LinkHeadroom {
+                rate: row.rate,
+                delay: Duration::from_ns(metres * NS_PER_METRE),
+                headroom: Bytes::new(bytes),
+            })
+        })
+    }
+}
+
+/// Light in glass: 2/3 of its speed in vacuum.
+const NS_PER_METRE: u64 = 5;
+
+/// The devices of a file.
+///
+/// # Panics
+/// When the file, which is our own, is not what it should be.
+pub(super) fn read(file: &str, text: &str) -> Vec<Device> {
+    let family: Family = toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let source = |name: &str| match family.sources.get(name) {
+        Some(source) => source.clone(),
+        None => panic!("{file}: no source is called {name}"),
+    };
+    let scheme = |of: &Option<Scheme>| {
+        of.as_ref().map(|of| Sourced { value: of.kind.clone(), note: of.note.clone(), source: source(&of.from) })
+    };
+    let setting = |entry: &Entry| Setting {
+        key: entry.key.clone(),
+        value: Sourced { value: entry.value.clone(), note: entry.note.clone(), source: source(&entry.from) },
+    };
+    let device = |own: &Member| Device {
+        name: own.name.clone(),
+        also: own.also.clone(),
+        kind: family.kind,
+        about: own.about.clone(),
+        by: family.by.clone(),
+        fastest: own.fastest.as_ref().map(|fastest| Sourced {
+            value: fastest.rate,
+            note: String::new(),
+            source: source(&fastest.from),
+        }),
+        recovery: scheme(&own.recovery).or_else(|| scheme(&family.recovery)),
+        congestion: scheme(&family.congestion),
+        set: own.set.iter().chain(&family.set).map(setting).collect(),
+        headroom: own.headroom.as_ref().map(|table| Headroom {
+            cables: table.cables.clone(),
+            rows: table.rows.clone(),
+            source: source(&table.from),
+        }),
+        unknown: own.unknown.iter().chain(&family.unknown).cloned().collect(),
+        not_modelled: own.not_modelled.iter().chain(&family.not_modelled).cloned().collect(),
+    };
+    family.device.iter().map(device).collect()
+}
+
+/// A file: what all devices of a family have in common, and the devices.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Family {
+    kind: DeviceKind,
+    by: String,
+    recovery: Option<Scheme>,
+    congestion: Option<Scheme>,
+    #[serde(default)]
+    set: Vec<Entry>,
+    /// Sources by the names that they have in the file.
+    sources: BTreeMap<String, String>,
+    #[serde(default)]
+    unknown: Vec<Gap>,
+    #[serde(default)]
+    not_modelled: Vec<Gap>,
+    device: Vec<Member>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Member {
+    name: String,
+    #[serde(default)]
+    also: Vec<String>,
+    about: String,
+    recovery: Option<Scheme>,
+    fastest: Option<Port>,
+    #[serde(default)]
+    set: Vec<Entry>,
+    headroom: Option<Table>,
+    #[serde(default)]
+    unknown: Vec<Gap>,
+    #[serde(default)]
+    not_modelled: Vec<Gap>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scheme {
+    kind: String,
+    from: String,
+    note: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Port {
+    rate: Rate,
+    from: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    key: String,
+    value: Value,
+    from: String,
+    note: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    from: String,
+    cables: Vec<u64>,
+    rows: Vec<Row>,
+}
