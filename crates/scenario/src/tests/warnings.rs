@@ -99,6 +99,8 @@ fn what_netrt_can_never_have_of_a_buffer_is_warned_about() {
     let found = warnings(&[room, "switch.netrt.pool='200KB'"]);
     assert!(found.iter().any(|warning| warning.contains("that much of 200KB at most has an effect")), "{found:?}");
     assert_eq!(warnings(&[room, "switch.netrt.pool='90KB'", "switch.netrt.buffer='100KB'"]), [""; 0]);
+    let found = warnings(&["switch.buffer={trimming={}}"]);
+    assert!(found.iter().any(|warning| warning.contains("NetRT asks for those that found no place")), "{found:?}");
 }
 
 #[test]
