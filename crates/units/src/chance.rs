@@ -50,6 +50,10 @@ impl Chance {
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 18_446_744_073_709_551_616.0
     }
+    /// The chance of the opposite, as a number from 0 to 1.
+    pub fn of_not(self) -> f64 {
+        if self == Self::ALWAYS { 0.0 } else { !self.0 as f64 / 18_446_744_073_709_551_616.0 }
+    }
     /// Whether a uniform 64-bit draw hits.
     #[inline]
     pub const fn hits(self, draw: u64) -> bool {

@@ -50,6 +50,13 @@ impl Channel {
         let is_bad = Chance::from_f64(stationary).is_some_and(|chance| chance.hits(rng.next_u64()));
         Self { states, is_bad, rng }
     }
+    /// How likely, from 0 to 1, the next packet passes, or the one after it because the channel changes its state in
+    /// between: whichever is likelier. Zero for a channel that never lets a packet pass again.
+    pub fn chance_to_pass(&self) -> f64 {
+        let TwoStates { to_bad, to_good, in_good, in_bad } = self.states;
+        let (here, change, there) = if self.is_bad { (in_bad, to_good, in_good) } else { (in_good, to_bad, in_bad) };
+        f64::max(here.of_not(), change.as_f64() * there.of_not())
+    }
     /// Whether the next packet is lost; two draws, whatever comes out. To be asked once per packet.
     pub const fn loses(&mut self) -> bool {
         let TwoStates { to_bad, to_good, in_good, in_bad } = self.states;
@@ -98,6 +105,23 @@ mod tests {
         let first = |entity| Channel::new(states, Rng::stream(3, Domain::LinkLoss, entity)).loses();
         let lost = (0..10_000).filter(|&entity| first(entity)).count();
         assert!((2300..2700).contains(&lost), "{lost} of 10,000, not a quarter");
+    }
+
+    #[test]
+    fn a_channel_knows_whether_its_burst_can_end() {
+        let chance_to_pass = |to_bad, to_good, in_good, in_bad| {
+            let states = TwoStates {
+                to_bad: chance(to_bad),
+                to_good: chance(to_good),
+                in_good: chance(in_good),
+                in_bad: chance(in_bad),
+            };
+            Channel { states, is_bad: true, rng: Rng::stream(3, Domain::LinkLoss, 1) }.chance_to_pass()
+        };
+        assert_eq!(chance_to_pass(0.1, 0.0, 0.0, 1.0), 0.0, "it stays bad");
+        assert_eq!(chance_to_pass(0.1, 0.5, 1.0, 1.0), 0.0, "and its good state is no better");
+        assert!((chance_to_pass(0.1, 0.002, 0.0, 1.0) - 0.002).abs() < 1e-9);
+        assert!((chance_to_pass(0.1, 0.0, 1.0, 0.75) - 0.25).abs() < 1e-9);
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub(super) fn check(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<
         let message = format!("NetRT knows RDMA's packets only: {stranger}'s pass as if it were off");
         warnings.push(Finding::new("switch.netrt.enabled", message));
     }
+    if netrt.enabled && matches!(scenario.switch.buffer, BufferConfig::Trimming(_) | BufferConfig::FairQueued(_)) {
+        let message = "packets that make place for others after they were admitted (switch.buffer.trimming, \
+                       fair-queued) are left to NICs: NetRT asks for those that found no place";
+        warnings.push(Finding::new("switch.netrt.enabled", message));
+    }
     if netrt.enabled
         && let BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(room), .. }) = scenario.switch.buffer
     {

@@ -65,11 +65,14 @@ fn tcp_and_rdma_stand_beside_each_other() {
     assert_eq!(transport(2).congestion_name(), "dctcp");
     let tcp = transport(0).tcp.expect("TCP");
     assert_eq!((tcp.min_rto, tcp.mss), (Setting::Value(Duration::from_ms(1)), Setting::Value(Bytes::new(1_024))));
-    // DCTCP comes with switches that mark: above a seventh of 40 Gb/s times 24 us and the time that a frame and an
+    // DCTCP comes with switches that mark: above four fifths of 40 Gb/s times 24 us and the time that a frame and an
     // answer take on six links each, in whole frames of 1,094 bytes.
     let ecn = |index: usize| plan.series[index].scenario.switch.ecn;
     assert_eq!((ecn(0).enabled, ecn(2).enabled), (Toggle::Off, Toggle::On));
-    assert_eq!((ecn(2).k_min, ecn(2).k_max), (Setting::Value(Bytes::new(18_598)), Setting::Value(Bytes::new(18_598))));
+    assert_eq!(
+        (ecn(2).k_min, ecn(2).k_max),
+        (Setting::Value(Bytes::new(102_836)), Setting::Value(Bytes::new(102_836)))
+    );
     assert_eq!(plan.warnings, [""; 0]);
     // The resolved scenario can be read again and means the same.
     let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");

@@ -9,9 +9,9 @@ fn aimd_with_pfc_is_warned_about() {
     let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a study may want it");
     let [warning] = &plan.warnings[..] else { panic!("one warning: {:?}", plan.warnings) };
     assert!(warning.contains("irn+aimd+pfc") && warning.contains("PFC prevents them"), "{warning}");
-    // A seventh of the line rate times the empty path's round trip (DCTCP, equation 13).
+    // Four fifths of the line rate times the empty path's round trip.
     let k = plan.series[2].scenario.switch.ecn.k_min.resolve(|| None).expect("it marks");
-    assert!((17_142..20_000).contains(&k.get()), "{k}");
+    assert!((96_000..106_000).contains(&k.get()), "{k}");
 }
 
 #[test]
@@ -99,6 +99,8 @@ fn what_netrt_can_never_have_of_a_buffer_is_warned_about() {
     let found = warnings(&[room, "switch.netrt.pool='200KB'"]);
     assert!(found.iter().any(|warning| warning.contains("that much of 200KB at most has an effect")), "{found:?}");
     assert_eq!(warnings(&[room, "switch.netrt.pool='90KB'", "switch.netrt.buffer='100KB'"]), [""; 0]);
+    let found = warnings(&["switch.buffer={trimming={}}"]);
+    assert!(found.iter().any(|warning| warning.contains("NetRT asks for those that found no place")), "{found:?}");
 }
 
 #[test]

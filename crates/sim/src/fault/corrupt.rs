@@ -28,6 +28,10 @@ impl BitErrorProcess {
     pub const fn new(errors: BitErrors, rng: Rng) -> Self {
         Self { rate: errors.bit_error_rate, rng, latest: (0, Chance::NEVER) }
     }
+    /// How likely, from 0 to 1, a frame as long as the latest is not damaged.
+    pub fn chance_to_pass(&self) -> f64 {
+        self.latest.1.of_not()
+    }
     /// Whether the next frame, of `bytes`, is damaged.
     pub fn damages(&mut self, bytes: u64) -> bool {
         if self.latest.0 != bytes {

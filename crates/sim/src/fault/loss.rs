@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use selvedge_telemetry::{DropReason, PacketKind};
-use selvedge_units::{Bytes, Chance, Domain, Rng, TwoStates};
+use selvedge_units::{Bytes, Chance, Domain, Instant, Rng, TwoStates};
 use serde::{Deserialize, Serialize};
 
 use super::{BitErrors, Direction, Lane, LinkSelector, LossProcess};
@@ -157,6 +157,16 @@ pub struct LossPlan {
 pub struct LaneLoss {
     /// By [`LossClass`]; several rules may apply.
     processes: [Vec<LossProcess>; 3],
+    /// By [`LossClass`].
+    rows: [Row; 3],
+}
+
+/// Packets that were lost one after the other, up to the latest one.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Row {
+    losses: u64,
+    /// When the latest was lost.
+    latest: Instant,
 }
 
 /// Packets that are lost by the same processes.
@@ -216,14 +226,31 @@ impl LossPlan {
 }
 
 impl LaneLoss {
-    /// Why the next packet of this kind is lost, if it is; it is `bytes` long. To be asked once per packet.
-    pub fn lost(&mut self, kind: PacketKind, bytes: u64) -> Option<DropReason> {
+    /// Why the next packet of this kind, which comes `now`, is lost, if it is; it is `bytes` long. To be asked once per
+    /// packet.
+    pub fn lost(&mut self, now: Instant, kind: PacketKind, bytes: u64) -> Option<DropReason> {
+        let class = LossClass::of(kind) as usize;
         // All rules count every packet, whatever the others say.
-        self.processes[LossClass::of(kind) as usize]
-            .iter_mut()
-            .fold(None, |reason, process| reason.or(process.lost(bytes)))
+        let reason = self.processes[class].iter_mut().fold(None, |reason, process| reason.or(process.lost(bytes)));
+        self.rows[class] =
+            if reason.is_some() { Row { losses: self.rows[class].losses + 1, latest: now } } else { Row::default() };
+        reason
+    }
+
+    /// Whether data, or what answers it, is being lost here: `least` packets or more in a row, the latest of them at
+    /// `since` or later, by processes that let others pass again.
+    pub(crate) fn is_in_burst(&self, least: u64, since: Instant) -> bool {
+        [LossClass::Data, LossClass::Ack].into_iter().any(|class| {
+            let (row, processes) = (self.rows[class as usize], &self.processes[class as usize]);
+            row.losses >= least
+                && row.latest >= since
+                && processes.iter().all(|process| process.chance_to_pass() >= HOPE)
+        })
     }
 }
+
+/// What loses packets for longer than this reciprocal tells, in packets, is not waited for: one in a thousand million.
+const HOPE: f64 = 1e-9;
 
 impl LossClass {
     /// What is short and answers data is lost alike, and so are messages between switches.

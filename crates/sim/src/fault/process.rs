@@ -59,6 +59,16 @@ impl LossProcess {
         lost.then_some(reason)
     }
 
+    /// How likely, from 0 to 1, one of the next packets passes. What lists the lost packets comes to its end.
+    pub(super) fn chance_to_pass(&self) -> f64 {
+        match self {
+            Self::Random { rate, .. } => rate.of_not(),
+            Self::TwoStates(channel) => channel.chance_to_pass(),
+            Self::BitErrors(process) => process.chance_to_pass(),
+            Self::Listed { .. } => 1.0,
+        }
+    }
+
     /// Whether the next packet is lost by a process that does not care how long it is.
     fn loses(&mut self) -> bool {
         match self {

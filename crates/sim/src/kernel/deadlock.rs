@@ -4,6 +4,9 @@
 //! packets that came from the port leave through its outputs; which may be paused themselves. Where
 //! some paused ports have sent nothing since the last look, and all outputs that they wait for are
 //! among them, nothing there will ever move again.
+//!
+//! Time that a link spends losing one packet after the other does not count as standing still, however often senders
+//! try in vain: what loses packets by chance lets others pass some time.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -12,7 +15,7 @@ use selvedge_telemetry::{Deadlock, PausedHop};
 use selvedge_units::{Bytes, Instant, PortId};
 
 use super::partition::Partition;
-use super::stall::StallLimits;
+use super::stall::{BURST, StallLimits};
 use crate::net::port::of_bits;
 use crate::topology::Node;
 
@@ -74,6 +77,8 @@ impl Watch {
         if goodput != self.goodput || !waiting || hopeful {
             self.goodput = goodput;
             self.since = now;
+        } else if self.meets_burst(now, partitions) {
+            self.since = self.since.saturating_add(now.since(self.last)).min(now);
         }
         let cycle = self.find_cycle(partitions);
         let since = std::mem::replace(&mut self.last, now);
@@ -91,6 +96,17 @@ impl Watch {
             self.next = now.saturating_add(look * ((until.since(now).as_ps() - 1) / look.as_ps()));
         }
         (now >= end).then_some(Verdict { deadlock: None })
+    }
+
+    /// Whether some link is losing everything that is sent over it, for a while.
+    fn meets_burst<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &self,
+        now: Instant,
+        partitions: &[P],
+    ) -> bool {
+        let since = Instant::from_ps(now.as_ps().saturating_sub(self.limits.silence.as_ps()));
+        let mut losses = partitions.iter().flat_map(|p| p.extras.iter()).filter_map(|extra| extra.loss.as_deref());
+        losses.any(|loss| loss.is_in_burst(BURST, since))
     }
 
     /// A cycle of ports that wait for each other and have not moved since the last look.

@@ -411,7 +411,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let extra = &mut self.extras[at];
         let packet = self.pool.first(slot).0;
         let (kind, bytes) = (kind_of(packet), u64::from(packet.frame));
-        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(kind, bytes));
+        let lost = extra.loss.as_mut().and_then(|loss| loss.lost(self.now, kind, bytes));
         let reason = if extra.down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
             self.drop_packet(at, slot, reason);

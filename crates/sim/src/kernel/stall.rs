@@ -19,6 +19,9 @@ const STALL: Duration = Duration::from_ms(200);
 /// Round trips and timeouts that may pass in a row, because what is sent again may be lost as well: at least, and at
 /// most.
 const IN_A_ROW: RangeInclusive<u64> = 8..=200;
+/// As many packets that a link loses in a row are a burst, during which a run does not count as standing still: fewer
+/// than may be sent in vain anyway.
+pub(crate) const BURST: u64 = *IN_A_ROW.start() / 2;
 /// How unlikely it shall be that more of them pass.
 const UNLIKELY: f64 = 1e-12;
 
@@ -30,6 +33,8 @@ pub(crate) struct StallLimits {
     /// A run ends when no receiver has accepted anything for this long, and for what TCP takes, although flows are open
     /// and none is about to begin.
     pub(crate) timeout: Duration,
+    /// A sender that loses packets sends the next one within this time.
+    pub(crate) silence: Duration,
     tcp: Option<TcpWaits>,
 }
 
@@ -57,8 +62,9 @@ impl StallLimits {
         let timeout = transports().map(longest_timeout).max().unwrap_or_default();
         let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
         let in_a_row = in_a_row(config, hops, frame);
+        let wait = round.saturating_add(timeout).saturating_add(pace);
         let waits = [
-            round.saturating_add(timeout).saturating_add(pace).saturating_mul(in_a_row),
+            wait.saturating_mul(in_a_row),
             // What is in front may be what everybody has already.
             slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
         ];
@@ -69,7 +75,9 @@ impl StallLimits {
             (None, Some(beside)) => Some(TcpWaits::beside_rdma(&beside.tcp, in_a_row)),
             (None, None) => None,
         };
-        Self { look: crossing.saturating_mul(2).max(LOOK), timeout: stall, tcp }
+        let longest = tcp.map_or(Duration::ZERO, |tcp| tcp.longest);
+        let silence = wait.max(longest).max(LOOK).saturating_mul(2);
+        Self { look: crossing.saturating_mul(2).max(LOOK), timeout: stall, silence, tcp }
     }
 
     /// When a run ends in which nothing has been accepted since then.

@@ -238,13 +238,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Some(most.saturating_sub(used))
     }
 
-    /// Counts `frame` bytes that entered through port `at` and wait.
+    /// Counts `frame` bytes that entered through port `at` as buffered, whatever the limits: there is room for them,
+    /// below any threshold at which a peer is paused.
     pub(crate) fn hold(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
-        let index = self.account_of(at, class);
-        self.accounts[index].buffered += frame;
-        self.switches[switch].shared_used += frame;
         let port = &mut self.ingress[at];
         port.buffered += frame;
+        if port.buffered > port.slow_above {
+            debug_assert!(!self.accounting.is_plain, "there is room for it");
+            let index = self.account_of(at, class);
+            self.accounts[index].buffered += frame;
+            self.switches[switch].shared_used += frame;
+        }
     }
 
     /// A packet that came through port `at` finds no room to wait for port `out`.

@@ -142,8 +142,26 @@ impl FairLine {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known.
+    /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known; or
+    /// is dropped where its flow has its limit.
     pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        if self.has_fair_room(out, packet, rules) {
+            self.join_flow(switch, at, out, packet, rules);
+        } else {
+            self.drop_packet(at, packet.slot, DropReason::BufferFull);
+        }
+    }
+
+    /// Whether the limit of its flow lets a packet wait for port `out`.
+    pub(crate) fn has_fair_room(&self, out: u32, packet: &Descriptor, rules: &Rules) -> bool {
+        let queue = rules.queue_of(&self.pool.get(packet.slot)) as usize;
+        let waiting = self.fair[self.line_of(out, packet.class)].queues.get(queue).map_or(0, |queue| queue.bytes);
+        waiting + u64::from(packet.frame) <= rules.per_flow
+    }
+
+    /// Puts a packet that came through port `at` behind those of its flow for port `out`, whose next packet is known.
+    /// Where the output holds too much then, the first packets of its longest queue are dropped.
+    pub(crate) fn join_flow(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
         let queue = rules.queue_of(&self.pool.get(packet.slot));
         let fair = &mut self.fair[line];
@@ -152,9 +170,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let frame = u64::from(packet.frame);
         let waiting = fair.queues[queue as usize].bytes;
-        if waiting + frame > rules.per_flow {
-            return self.drop_packet(at, packet.slot, DropReason::BufferFull);
-        }
         let flags = self.extras[out].red.mark(packet, waiting, &mut self.pool, &mut self.tally);
         fair.push(queue, &mut self.store, packet, flags);
         self.lines[line].add(frame);

@@ -3,9 +3,14 @@
 //! Off, it costs nothing: arrivals at a ToR that does it count as rare
 //! ([`Ingress::slow_path`](super::port::Ingress::slow_path)), for which entering takes the slow way anyway. Its
 //! outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin over the inputs
-//! that packets of one flow come through would undo their order. Duplicates are copies of packets; what is held stays
-//! in the partition's pool. Neither counts as buffered: both get what regular traffic leaves, and yield to it. Where
-//! nothing may be lost, what is held cannot yield, so there it counts as buffered, and less is held.
+//! that packets of one flow come through would undo their order.
+//!
+//! The engines stand in the memory manager (section III-D2): a destination ToR admits a packet to the buffer first, and
+//! checks the order of what it has admitted. A packet that finds no room has not arrived: the next one shows the gap,
+//! which is asked for like any other. A packet that is held stays in the partition's pool and keeps its place in the
+//! buffer until it leaves, so that none is refused once its number has been passed. Packets are held while regular
+//! traffic leaves room for them; where nothing may be lost, while that takes no headroom. Duplicates are copies of
+//! packets, do not count as buffered, and yield to regular traffic.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
 use selvedge_transport::netrt::{DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked};
@@ -13,7 +18,9 @@ use selvedge_units::{Bytes, Instant, Rate, mix64};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::{Data, Ecn, Header, Packet, Repr};
 
+use super::buffer::Queueing;
 use super::descriptor::Descriptor;
+use super::port::Egress;
 use crate::config::BufferConfig;
 use crate::kernel::partition::Partition;
 use crate::kernel::pending::NEVER;
@@ -23,9 +30,6 @@ use crate::net::records::Record;
 pub(crate) struct Tor {
     pub(crate) src: SrcTor<Packet>,
     pub(crate) dst: DstTor<Descriptor>,
-    /// Bytes that `dst` holds, by the port that they entered through, and of all.
-    held_from: Vec<u64>,
-    held: u64,
     /// When its timer fires.
     timer_at: u64,
     /// Messages sent.
@@ -39,19 +43,7 @@ impl Tor {
     /// A ToR whose links have these rates.
     pub(crate) fn new(settings: Settings, rates: Vec<Rate>) -> Self {
         let dst = DstTor::new(settings, rates.len());
-        let held_from = vec![0; rates.len()];
-        Self { src: SrcTor::new(settings, rates), dst, held_from, held: 0, timer_at: NEVER, messages: 0 }
-    }
-
-    /// A packet is held from now on.
-    fn note_held(&mut self, packet: &Descriptor) {
-        self.held += u64::from(packet.frame);
-        self.held_from[usize::from(packet.port)] += u64::from(packet.frame);
-    }
-    /// It is held no more.
-    fn note_let_go(&mut self, packet: &Descriptor) {
-        self.held -= u64::from(packet.frame);
-        self.held_from[usize::from(packet.port)] -= u64::from(packet.frame);
+        Self { src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
     }
 
     /// Adds what it has done to that of others.
@@ -73,7 +65,7 @@ impl Tor {
     }
 }
 
-/// Bytes that regular traffic leaves of a buffer: duplicates and held packets share them.
+/// Bytes that buffered packets leave free: duplicates and packets to be held share them.
 #[derive(Clone, Copy)]
 enum Room {
     /// Of that of one input.
@@ -82,6 +74,17 @@ enum Room {
     OfSwitch(u64),
     /// There is no telling.
     Boundless,
+}
+
+/// Where a packet for a host of this ToR goes on if it is in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Admission {
+    /// Straight to its host: it needs no buffer.
+    Through,
+    /// Into its line: it has a place in the buffer.
+    Line,
+    /// Into the queue of its flow, where it takes its place.
+    FlowQueue,
 }
 
 /// What a packet is to the ToR that it passes.
@@ -136,9 +139,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let room = self.room(switch, at);
         let Some(tor) = &mut self.tors[switch] else { return };
         let room = match room {
-            Room::OfPort(room) => room.saturating_sub(tor.held_from[usize::from(descriptor.port)]),
+            Room::OfPort(room) => room,
             Room::OfSwitch(room) => {
-                let room = room.saturating_sub(tor.held);
                 tor.src.yield_to(self.now, room);
                 room - (tor.src.kept() - tor.src.kept_of(descriptor.port))
             }
@@ -178,27 +180,58 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let room = match (counts, room) {
             // What is held leaves its peer's pauses an end.
             (Some(room), _) => room.saturating_sub(self.fabric.xon_gap).saturating_add(here),
-            (None, Room::OfPort(room)) => {
-                let entry = usize::from(descriptor.port);
-                let kept = tor.src.kept_of(descriptor.port);
-                room.saturating_add(here).saturating_sub(kept + tor.held_from[entry])
-            }
-            (None, Room::OfSwitch(room)) => room.saturating_add(here).saturating_sub(tor.src.kept() + tor.held),
+            (None, Room::OfPort(room)) => room.saturating_add(here).saturating_sub(tor.src.kept_of(descriptor.port)),
+            (None, Room::OfSwitch(room)) => room.saturating_add(here).saturating_sub(tor.src.kept()),
             (None, Room::Boundless) => u64::MAX,
         };
+        let Some(admission) = self.admit_to_host(switch, at, &descriptor) else { return false };
+        let Some(tor) = &mut self.tors[switch] else { return true };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
-            ForwardingDecision::Forward => self.forward(switch, at, &descriptor),
-            ForwardingDecision::Held if counts.is_some() => {
-                let out = self.switches[switch].site.first_port + u32::from(descriptor.exit);
-                let held = self.admit(switch, at, out, u64::from(bytes), class);
-                debug_assert!(held.is_ok(), "there was room for it");
+            ForwardingDecision::Forward => self.send_to_host(switch, at, &descriptor, admission),
+            ForwardingDecision::Held if admission != Admission::Line => self.hold(switch, at, u64::from(bytes), class),
+            ForwardingDecision::Held => {}
+            ForwardingDecision::Drop => {
+                if admission == Admission::Line {
+                    self.release(switch, at, u64::from(bytes), class);
+                }
+                self.drop_packet(at, descriptor.slot, DropReason::Surplus);
             }
-            ForwardingDecision::Held => tor.note_held(&descriptor),
-            ForwardingDecision::Drop => self.drop_packet(at, descriptor.slot, DropReason::Surplus),
         }
         self.serve_tor(switch);
         false
+    }
+
+    /// Finds room for a packet that came through port `at` for a host of this switch, or drops it.
+    fn admit_to_host(&mut self, switch: u32, at: u32, packet: &Descriptor) -> Option<Admission> {
+        let out = self.switches[switch].site.first_port + u32::from(packet.exit);
+        let port = &self.egress[out];
+        if port.paused == Egress::DOWN {
+            self.drop_packet(at, packet.slot, DropReason::LinkDown);
+            return None;
+        }
+        if port.busy_until <= self.now && port.is_clear() {
+            return Some(Admission::Through);
+        }
+        let Err(reason) = self.find_room(switch, at, out, packet) else { return Some(Admission::Line) };
+        match self.fabric.queueing {
+            Queueing::Fair(rules) if self.has_fair_room(out, packet, &rules) => return Some(Admission::FlowQueue),
+            // Those that wait have passed the order check: it is the newest that is cut.
+            Queueing::Trimming(rules) => self.trim_newest(switch, at, out, packet, &rules),
+            Queueing::Plain | Queueing::Fair(_) => self.drop_packet(at, packet.slot, reason),
+        }
+        None
+    }
+
+    /// Sends a packet that was admitted on to its host.
+    fn send_to_host(&mut self, switch: u32, at: u32, packet: &Descriptor, admission: Admission) {
+        let site = self.switches[switch].site;
+        let out = site.first_port + u32::from(packet.exit);
+        match (admission, self.fabric.queueing) {
+            (Admission::Through, _) => self.transmit(out, packet),
+            (Admission::FlowQueue, Queueing::Fair(rules)) => self.join_flow(switch, at, out, packet, &rules),
+            (Admission::FlowQueue | Admission::Line, _) => self.wait(&site, at, out, packet),
+        }
     }
 
     /// A message from the ToR at the other end.
@@ -231,34 +264,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that did not count as buffered is held no more.
-    fn note_let_go(&mut self, switch: u32, held: &Descriptor) {
-        if let Some(tor) = &mut self.tors[switch] {
-            tor.note_let_go(held);
-        }
-    }
-
     /// Does what the engines of a ToR want done, and sets its timer.
     fn serve_tor(&mut self, switch: u32) {
         let first = self.switches[switch].site.first_port;
         while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
             match output {
-                Tracked::Release(held) => {
-                    let at = first + u32::from(held.port);
-                    if self.accounting.is_lossless(held.class) {
-                        self.forward_buffered(switch, at, &held);
-                    } else {
-                        self.note_let_go(switch, &held);
-                        self.forward(switch, at, &held);
-                    }
-                }
+                Tracked::Release(held) => self.forward_buffered(switch, first + u32::from(held.port), &held),
                 Tracked::Discard(held) => {
                     let at = first + u32::from(held.port);
-                    if self.accounting.is_lossless(held.class) {
-                        self.release(switch, at, u64::from(held.frame), held.class);
-                    } else {
-                        self.note_let_go(switch, &held);
-                    }
+                    self.release(switch, at, u64::from(held.frame), held.class);
                     self.drop_packet(at, held.slot, DropReason::Surplus);
                 }
                 Tracked::Request(flow, request) => self.send_message(switch, flow, Message::Request(request)),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, SwitchId};
 
+use super::buffer::Queueing;
 use super::descriptor::Descriptor;
 use super::forward::{UNKNOWN, Ways};
 use super::netrt::TIMER;
@@ -304,7 +305,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The same for a host of this switch, where the packet has counted as buffered meanwhile.
+    /// Forwards a packet to a host of this switch that has a place in the buffer, but stands in no line yet.
     pub(crate) fn forward_buffered(&mut self, switch: u32, at: u32, packet: &Descriptor) {
         let site = self.switches[switch].site;
         let out = site.first_port + u32::from(packet.exit);
@@ -315,6 +316,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if port.busy_until <= self.now && port.is_clear() {
             self.release(switch, at, u64::from(packet.frame), packet.class);
             self.transmit(out, packet);
+        } else if let Queueing::Fair(rules) = self.fabric.queueing
+            && !self.lines[self.line_of(out, packet.class)].is_empty()
+        {
+            self.release(switch, at, u64::from(packet.frame), packet.class);
+            self.join_flow(switch, at, out, packet, &rules);
         } else {
             self.wait(&site, at, out, packet);
         }

@@ -105,6 +105,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// As [`Partition::trim_or_drop`], where what waits already stays as it is.
+    pub(crate) fn trim_newest(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        if packet.class == rules.class {
+            self.drop_packet(at, packet.slot, DropReason::BufferFull);
+        } else {
+            self.trim(switch, at, out, packet, rules);
+        }
+    }
+
     /// Makes room for data at port `out`, or cuts it.
     fn trim_one(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);

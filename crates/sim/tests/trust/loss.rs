@@ -1,7 +1,9 @@
 //! Loss and failure: who is hit, and that transports get over it.
 
+use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{
-    Affected, BitErrors, Bursty, Direction, DropList, LinkFailure, LinkSelector, LossConfig, LossModel, RandomLoss,
+    Affected, BitErrors, Bursty, Direction, DropList, GilbertElliott, LinkFailure, LinkSelector, LossConfig, LossModel,
+    RandomLoss,
 };
 use selvedge_sim::topology::{Dumbbell, FatTree, LeafSpine};
 use selvedge_sim::workload::{Many, Permutation};
@@ -241,6 +243,75 @@ fn a_packet_that_is_lost_with_a_burst_is_sent_again_until_that_is_over() {
         let outcome = scene.with(lose(Affected::Data, bursts)).with(|config| config.seed = seed).run();
         assert!(outcome.flow(0).finish.is_some() && !outcome.record.hopeless, "seed {seed}");
     }
+}
+
+/// However long a burst is, it ends by itself: no run stands still meanwhile. Far more timeouts pass in a row than may
+/// without one (200).
+#[test]
+fn a_burst_of_thousands_of_packets_is_no_end_of_a_run() {
+    let bursty =
+        |mean_burst: f64, percent: u64| LossModel::Bursty(Bursty { mean_burst, rate: Chance::ratio(percent, 100) });
+    let two_states = |bad_to_good: f64, loss_in_bad: f64| {
+        LossModel::GilbertElliott(GilbertElliott {
+            good_to_bad: Chance::from_f64(1e-4).expect("a chance"),
+            bad_to_good: Chance::from_f64(bad_to_good).expect("a chance"),
+            loss_in_good: Chance::NEVER,
+            loss_in_bad: Chance::from_f64(loss_in_bad).expect("a chance"),
+        })
+    };
+    let tcp = |config: &mut SimConfig| {
+        config.transport = TransportConfig { tcp: Some(TcpConfig::default()), ..TransportConfig::default() };
+    };
+    // TCP waits for a minute between two packets then: a few bursts of 5,000 are longer than any run may last (53 days).
+    let models = [
+        (bursty(1_000.0, 30), true),
+        (bursty(5_000.0, 50), false),
+        (bursty(20_000.0, 50), false),
+        (two_states(2e-4, 1.0), false),
+        (two_states(1e-4, 0.99), false),
+    ];
+    for ((model, has_tcp), packets) in models.iter().flat_map(|model| [(model, Affected::Data), (model, Affected::All)])
+    {
+        let mut longest = 0;
+        for seed in 1..=4 {
+            for series in [Some(Series::Irn), Some(Series::Roce), None] {
+                if series.is_none() && !has_tcp {
+                    continue;
+                }
+                let graph = star(&[link(100, 1_000); 2]);
+                let scene = Scene::new(graph, series.unwrap_or(Series::Irn)).flow(0, 1, 5_000_000, Duration::ZERO);
+                let scene = if series.is_some() { scene } else { scene.with(tcp) };
+                let scene = scene.with(lose(packets, model.clone())).with(|config| config.seed = seed);
+                let record = scene.run().record;
+                let what = format!("{model:?}, {packets:?}, {series:?}, seed {seed}");
+                assert!(record.flows_finished == 1 && !record.hopeless, "{what}: ended at {}", record.end);
+                longest = longest.max(record.timeouts);
+            }
+        }
+        assert!(longest > 500, "{model:?}, {packets:?}: at most {longest} timeouts, so nothing is shown");
+    }
+}
+
+/// What will never let a packet pass again ends a run, and so does a host that is gone behind a link in which bursts
+/// come and go.
+#[test]
+fn a_burst_without_end_or_a_dead_host_behind_one_ends_a_run() {
+    let forever = GilbertElliott {
+        good_to_bad: Chance::ratio(1, 100),
+        bad_to_good: Chance::NEVER,
+        loss_in_good: Chance::NEVER,
+        loss_in_bad: Chance::ALWAYS,
+    };
+    let always = LossModel::Random(RandomLoss { rate: Chance::ALWAYS });
+    for model in [LossModel::GilbertElliott(forever), always] {
+        let scene = Scene::new(star(&[link(100, 1_000); 2]), Series::Irn).flow(0, 1, 5_000_000, Duration::ZERO);
+        let record = scene.with(lose(Affected::Data, model)).run().record;
+        assert!(record.hopeless && record.end < Instant::ZERO + Duration::from_ms(1_000), "{}", record.end);
+    }
+    let bursts = LossModel::Bursty(Bursty { mean_burst: 20.0, rate: Chance::ratio(1, 2) });
+    let scene = Scene::new(star(&[link(100, 1_000); 2]), Series::Irn).flow(0, 1, 5_000_000, Duration::ZERO);
+    let record = scene.with(lose(Affected::Data, bursts)).with(fail("h1", 50, None)).run().record;
+    assert!(record.hopeless && record.end < Instant::ZERO + Duration::from_ms(10_000), "{}", record.end);
 }
 
 #[test]

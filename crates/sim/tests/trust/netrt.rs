@@ -1,7 +1,9 @@
 //! NetRT in a whole fabric: what NICs no longer notice, and what it leaves to them.
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, SharedBuffer};
+use selvedge_sim::config::{
+    BalancingConfig, BufferConfig, DrillConfig, FairQueued, InputQueued, SharedBuffer, Trimming,
+};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, Graph, LeafSpine};
 use selvedge_telemetry::{DropReason, PacketKind};
@@ -180,5 +182,70 @@ fn with_pfc_nothing_finds_the_headroom_full() {
             let full = drops(&record.data_drops, DropReason::HeadroomFull);
             assert_eq!(full, 0, "{balancing:?}, shared: {shared}: of {held} held");
         }
+    }
+}
+
+/// So many senders behind one ToR, one receiver behind another: the paths between take all, so that packets are dropped
+/// at the last hop alone. Windows keep them from sending much more than fits, and duplicates last.
+fn last_hop_incast(senders: u32, buffer: BufferConfig, bytes: u64) -> Scene {
+    let graph = LeafSpine {
+        leaves: 2,
+        spines: 8,
+        hosts_per_leaf: 15,
+        parallel_links: 1,
+        host_link: link(50, 600),
+        spine_link: link(100, 600),
+    };
+    let scene = Scene::new(graph.build().unwrap(), Series::Roce).roce(|roce| roce.bdp_cap = Setting::Value(28));
+    let scene = scene.with(|config| config.switch.buffer = buffer);
+    (0..senders).fold(scene, |scene, src| scene.flow(src, 15, bytes, Duration::from_ns(100 * u64::from(src))))
+}
+
+fn lasting(config: &mut SimConfig) {
+    netrt(config);
+    let netrt = &mut config.switch.netrt;
+    netrt.pool = Setting::Value(Bytes::from_kb(2_000));
+    netrt.buffer = Setting::Value(Bytes::from_kb(2_000));
+    (netrt.lifetime, netrt.pause) = (Setting::Off, false);
+}
+
+/// What the destination ToR itself drops has not arrived there (section III-D2: it stands in the memory manager).
+#[test]
+fn what_is_dropped_at_the_last_hop_is_asked_for_like_any_other() {
+    let shared =
+        |total: u64| BufferConfig::SharedBuffer(SharedBuffer { total: Bytes::new(total), ..SharedBuffer::default() });
+    let own = |per_port: u64| {
+        BufferConfig::InputQueued(InputQueued {
+            per_port: Setting::Value(Bytes::new(per_port)),
+            ..InputQueued::default()
+        })
+    };
+    for senders in [3, 5, 8, 15] {
+        for buffer in [shared(100_000), shared(300_000), own(20_000), own(60_000)] {
+            let scene = last_hop_incast(senders, buffer, 300_000);
+            let (plain, helped) = (scene.clone().finish().record, scene.with(lasting).finish().record);
+            if plain.data_drops.total() == 0 {
+                continue;
+            }
+            let what = format!("{senders} senders, {buffer:?}: {:?}", helped.netrt);
+            let netrt = &helped.netrt;
+            assert!(netrt.requests > 0 && netrt.held > 0 && netrt.retransmissions > 0, "{what}");
+            // A NIC notices what its ToR has given up, and nothing else.
+            let (nacks, before) = (helped.nacks_sent, plain.nacks_sent);
+            assert!(nacks <= netrt.given_up, "{what}: {nacks} NACKs, {before} without");
+        }
+    }
+}
+
+/// As above, where queues make place for the newest: what has been looked at is left to NICs, what found no place is
+/// asked for.
+#[test]
+fn what_is_trimmed_at_the_last_hop_is_asked_for_too() {
+    let fair =
+        FairQueued { per_port: Setting::Off, per_flow: Setting::Value(Bytes::new(20_000)), ..FairQueued::default() };
+    for buffer in [BufferConfig::Trimming(Trimming::default()), BufferConfig::FairQueued(fair)] {
+        let record = last_hop_incast(8, buffer, 300_000).with(lasting).finish().record;
+        assert!(record.netrt.requests > 0 && record.netrt.retransmissions > 0, "{buffer:?}: {:?}", record.netrt);
+        assert_eq!(record.in_flight[PacketKind::Data], 0, "nothing is held for ever");
     }
 }

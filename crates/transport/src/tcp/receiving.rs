@@ -7,6 +7,7 @@ use selvedge_units::{Duration, Instant, Octet, TcpSeq};
 use selvedge_wire::tcp::{Flags, Sacks};
 
 use super::TcpConfig;
+use super::connection::{TICK, age_of};
 use super::ranges::Ranges;
 use super::sending::place;
 use crate::fabric::resolved;
@@ -51,8 +52,20 @@ pub(super) struct Receiving {
     echo: Echo,
 
     /// TS.Recent, once there is a time stamp.
-    stamp: Option<u32>,
+    stamp: Option<Stamp>,
 }
+
+/// A time stamp of the other end, and when its clock showed it: all clocks of time stamps show the same.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    value: u32,
+    sent_at: Instant,
+}
+
+/// For how long TS.Recent is valid (RFC 7323, section 5.5): less than the clock of the time stamps takes until its sign
+/// bit changes, after which all that is new looks old. With a clock that ticks each millisecond these are 24 of 24.8
+/// days; this one ticks each microsecond ([`TICK`]): 34.56 of 35.8 minutes.
+const STAMP_LASTS: Duration = Duration::from_ps(TICK.as_ps() * 24 * 86_400_000);
 
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,21 +160,23 @@ impl Receiving {
     }
 
     /// Whether a segment is old by its time stamp (PAWS; RFC 7323, section 5.3, rule R1); else notes
-    /// the stamp to echo (section 4.3, rule 2).
-    pub(super) fn is_outdated(&mut self, stamp: u32, start: Octet) -> bool {
+    /// the stamp to echo (section 4.3, rule 2). Nothing is old after a long silence (section 5.5).
+    pub(super) fn is_outdated(&mut self, now: Instant, value: u32, start: Octet) -> bool {
         if let Some(recent) = self.stamp
-            && (stamp.wrapping_sub(recent) as i32) < 0
+            && (value.wrapping_sub(recent.value) as i32) < 0
+            && now.since(recent.sent_at) <= STAMP_LASTS
         {
             return true;
         }
         if start <= self.acknowledged {
-            self.stamp = Some(stamp);
+            let age = age_of(value, now);
+            self.stamp = Some(Stamp { value, sent_at: Instant::from_ps(now.as_ps().saturating_sub(age.as_ps())) });
         }
         false
     }
     /// TS.Recent.
     pub(super) fn stamp(&self) -> u32 {
-        self.stamp.unwrap_or_default()
+        self.stamp.map_or(0, |stamp| stamp.value)
     }
 
     /// Takes a segment's text.

@@ -1,7 +1,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use selvedge_units::{Bytes, Rate, Seq, Setting};
+use selvedge_units::{Bytes, Duration, Rate, Seq, Setting};
 
 use super::{Control, DctcpConfig};
 use crate::congestion::{Congestion, Signal, Tuning};
@@ -138,16 +138,32 @@ fn round_by_round() {
 #[test]
 fn auto_is_what_the_sources_have() {
     let config = config();
-    // Equation 13: C x RTT / 7.
-    assert_eq!(config.k, Setting::Value(Bytes::new(120_000 / 7)));
+    // Four fifths of C x RTT.
+    assert_eq!(config.k, Setting::Value(Bytes::from_kb(96)));
     let needs = config.needs();
     let marking = needs.marking.expect("it hears marks");
-    assert_eq!((marking.k_min, marking.k_max, needs.acks), (Bytes::new(17_142), Bytes::new(17_142), true));
-    assert_eq!(marking.on(Rate::from_gbps(80)).k_min, Bytes::new(34_284));
+    assert_eq!((marking.k_min, marking.k_max, needs.acks), (Bytes::from_kb(96), Bytes::from_kb(96), true));
+    assert_eq!(marking.on(Rate::from_gbps(80)).k_min, Bytes::from_kb(192));
     // A line rate of one's own changes the rate that K is for, not what K is on a link of any rate.
     let half = resolved(DctcpConfig { line_rate: Setting::Value(Rate::from_gbps(20)), ..DctcpConfig::default() });
-    assert_eq!(half.k, Setting::Value(Bytes::new(120_000 / 2 / 7)));
-    assert_eq!(half.needs().marking.map(|marking| marking.on(Rate::from_gbps(40)).k_min), Some(Bytes::new(17_142)));
+    assert_eq!(half.k, Setting::Value(Bytes::from_kb(48)));
+    assert_eq!(half.needs().marking.map(|marking| marking.on(Rate::from_gbps(40)).k_min), Some(Bytes::from_kb(96)));
+
+    // The paper's experiments: 65 packets of 1,500 bytes at 10 Gb/s with 100 us, 20 at 1 Gb/s.
+    let testbed = |gbps: u64, buffer: u64| Fabric {
+        line_rate: Rate::from_gbps(gbps),
+        frame: Bytes::new(1_500),
+        base_rtt: Duration::from_us(100),
+        congested_rtt: Duration::from_us(100) + Rate::from_gbps(gbps).time_for(Bytes::from_kb(buffer)),
+        inputs: 1,
+        ..Fabric::IRN_PAPER
+    };
+    let k = |fabric: Fabric| fabric.dctcp_threshold(fabric.line_rate);
+    assert_eq!(k(testbed(10, 1_000)).get() / 1_500, 66);
+    assert_eq!(k(testbed(1, 1_000)), Bytes::new(20 * 1_500));
+    // Half of what there is; but not less than equation 13 asks for, C x RTT / 7.
+    assert_eq!(k(testbed(10, 120)), Bytes::from_kb(60));
+    assert_eq!(k(testbed(10, 20)), Bytes::new(125_000 / 7));
 }
 
 #[test]

@@ -20,7 +20,7 @@ impl Connection {
             Phase::Closed => Arrival::default(),
             Phase::Listen => {
                 if segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST) {
-                    self.take_syn(segment, Flags::ECE | Flags::CWR);
+                    self.take_syn(cx.now, segment, Flags::ECE | Flags::CWR);
                     self.phase = Phase::SynReceived;
                 }
                 Arrival::default()
@@ -37,7 +37,7 @@ impl Connection {
 
     /// The other end's SYN (RFC 9293, section 3.10.7.2). With ECN it carries `setup` (RFC 3168,
     /// section 6.1.1).
-    fn take_syn(&mut self, segment: &Segment, setup: Flags) {
+    fn take_syn(&mut self, now: Instant, segment: &Segment, setup: Flags) {
         let scale = segment.syn.window_scale.zip(self.offers_syn.window_scale);
         // RFC 7323, section 2.3: more than 14 is taken for 14.
         self.is_scaled = scale.is_some();
@@ -48,7 +48,7 @@ impl Connection {
         self.agreed.ecn &= segment.flags.contains(setup);
         self.receiving.begin(segment.seq);
         if let Some(stamps) = segment.timestamps {
-            let _ = self.receiving.is_outdated(stamps.value, Octet::SYN);
+            let _ = self.receiving.is_outdated(now, stamps.value, Octet::SYN);
         }
         // RFC 9293, section 3.7.1: without the option, 536. It counts no options (RFC 6691).
         let theirs = u64::from(segment.syn.mss.unwrap_or(536));
@@ -79,13 +79,13 @@ impl Connection {
             return;
         }
         if has_ack {
-            self.take_syn(segment, Flags::ECE);
+            self.take_syn(cx.now, segment, Flags::ECE);
             self.phase = Phase::Synchronised;
             self.receiving.hurry();
             self.take_ack(cx, segment, Octet::SYN);
         } else {
             // Both opened at once.
-            self.take_syn(segment, Flags::ECE | Flags::CWR);
+            self.take_syn(cx.now, segment, Flags::ECE | Flags::CWR);
             self.phase = Phase::SynReceived;
             self.sending.repeat();
         }
@@ -115,7 +115,7 @@ impl Connection {
         }
         if self.agreed.timestamps {
             let Some(stamps) = segment.timestamps else { return Arrival::default() };
-            if self.receiving.is_outdated(stamps.value, start) {
+            if self.receiving.is_outdated(cx.now, stamps.value, start) {
                 self.receiving.hurry();
                 return Arrival::default();
             }

@@ -102,7 +102,7 @@ pub struct Transmit {
 }
 
 /// A clock's tick in time stamps: RFC 7323 wants one between 1 ms and 1 s, fabrics something finer.
-const TICK: Duration = Duration::from_us(1);
+pub(super) const TICK: Duration = Duration::from_us(1);
 
 impl Connection {
     /// An end of a connection that exists already: sequence numbers begin behind `ours` and
@@ -266,7 +266,7 @@ pub fn clock(now: Instant) -> u32 {
     (now.as_ps() / TICK.as_ps()) as u32
 }
 
-/// How long ago the clock showed `stamp`.
-fn age_of(stamp: u32, now: Instant) -> Duration {
+/// How long ago the clock showed `stamp` last; it shows the same again after 71.6 minutes.
+pub(super) fn age_of(stamp: u32, now: Instant) -> Duration {
     TICK * u64::from(clock(now).wrapping_sub(stamp))
 }

@@ -192,3 +192,66 @@ fn pieces_out_of_order_are_bounded() {
     assert_eq!(arrival.in_order, 1_000);
     assert_eq!(arrival.fresh, 1_000 - 8, "eight pieces were kept");
 }
+
+/// Two ends whose path is cut for so long, after a segment each way, and what is sent once it is whole again.
+fn after_silence(minutes: u64, late: bool) -> (u32, u64) {
+    let config = TcpConfig { timestamps: true, ..plain() };
+    let mut ends =
+        [(OURS, THEIRS), (THEIRS, OURS)].map(|(ours, theirs)| Connection::established(&resolved(config), ours, theirs));
+    let begin = at(2_000);
+    let carry = |ends: &mut [Connection; 2], now: Instant, most: u32| {
+        for sent in 0..most {
+            let Some((from, segment)) =
+                [0, 1].into_iter().find_map(|from| Some((from, ends[from].poll_transmit(&mut Cx::at(now))?.segment)))
+            else {
+                return sent;
+            };
+            let arrival = ends[1 - from].handle_segment(&mut Cx::at(now), &segment, false);
+            ends[1 - from].read(arrival.in_order);
+        }
+        most
+    };
+    ends.iter_mut().for_each(|end| end.supply(MSS));
+    assert!(carry(&mut ends, begin, 100) < 100);
+    // What each end had begun to say comes first, if it waited somewhere.
+    ends.iter_mut().for_each(|end| end.supply(MSS));
+    let waiting = [0, 1].map(|from| ends[from].poll_transmit(&mut Cx::at(begin)).expect("a segment").segment);
+    let now = begin + Duration::from_ms(minutes * 60_000);
+    for from in [0, 1] {
+        if late {
+            ends[1 - from].handle_segment(&mut Cx::at(now), &waiting[from], false);
+        }
+        ends[from].handle_timeout(&mut Cx::at(now));
+        ends[from].supply(MSS);
+    }
+    (carry(&mut ends, now, 100), ends[0].received() + ends[1].received())
+}
+
+/// The clock of time stamps changes its sign bit after 35.8 minutes and shows the same again after 71.6 (RFC 7323,
+/// section 5.5).
+#[test]
+fn no_silence_is_so_long_that_ends_take_each_other_for_old() {
+    for minutes in (1..=75).chain([107, 108, 143, 144, 180, 600, 1_000, 10_000]) {
+        for late in [false, true] {
+            let (segments, received) = after_silence(minutes, late);
+            assert_eq!(received, 6 * MSS, "after {minutes} min");
+            assert!(segments < 20, "{segments} segments after {minutes} min: they answer each other's answers");
+        }
+    }
+}
+
+#[test]
+fn what_is_old_stays_old_for_half_an_hour() {
+    let config = TcpConfig { timestamps: true, ..plain() };
+    for (minutes, is_taken) in [(0, false), (1, false), (34, false), (35, true)] {
+        let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+        let mut say = |now: Instant, number, value| {
+            let segment = Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..data(number) };
+            end.handle_segment(&mut Cx::at(now), &segment, false).in_order > 0
+        };
+        let begin = at(60_000_000);
+        assert!(say(begin, 0, 60_000_000));
+        let later = begin + Duration::from_ms(minutes * 60_000);
+        assert_eq!(say(later, 1, 59_000_000), is_taken, "after {minutes} min");
+    }
+}
