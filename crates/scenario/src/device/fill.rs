@@ -19,7 +19,7 @@ pub(crate) fn fill(chosen: &Chosen, schema: &Json, table: &mut Table) -> Result<
     let others = Others::of(table);
     let mut filled = Vec::new();
     for (key, value) in values.chain(headroom) {
-        let edit = Edit::new(schema, key, value, chosen.place.clone())?;
+        let edit = Edit::new(schema, table, key, value, chosen.place.clone())?;
         if others.leave(key) && !is_set(table, &edit.path) && has_kind(table, &edit.path) {
             // Where another kind of something is chosen, its settings are others.
             if edit.apply(table)? == Applied::Yes {
