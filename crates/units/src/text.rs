@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{Bytes, Chance, Duration, Rate};
+use crate::{Bytes, Chance, Duration, Rate, Skew};
 
 /// Why a text is not a quantity; says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +32,8 @@ const SIZE: Scale = &[
 ];
 const RATE: Scale =
     &[(1, "bps"), (1_000, "Kbps"), (1_000_000, "Mbps"), (1_000_000_000, "Gbps"), (1_000_000_000_000, "Tbps")];
+
+const SKEW: Scale = &[(1, "ppb"), (1_000, "ppm")];
 
 /// Splits "40 Gbps" into "40" and "Gbps".
 fn split(text: &str) -> (&str, &str) {
@@ -154,6 +156,15 @@ impl FromStr for Rate {
         parse(text, "a rate", "40Gbps", RATE).map(|(bps, _)| Rate::from_bps(bps))
     }
 }
+impl FromStr for Skew {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match parse(text, "a clock's skew", "100ppm", SKEW)? {
+            (ppb, true) => Ok(Self::from_ppb(ppb)),
+            (_, false) => Err(UnitError(alloc::format!("\"{text}\" has a fraction of 1ppb: give a whole number"))),
+        }
+    }
+}
 impl FromStr for Chance {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -216,6 +227,7 @@ mod config {
     }
     as_text!(Duration, "a time", "2us", r"^[0-9._eE+-]+ *(ps|ns|us|ms|s)$");
     as_text!(Bytes, "a size", "240KB", r"^[0-9._eE+-]+ *(B|KB|MB|GB|TB|KiB|MiB|GiB)$");
+    as_text!(Skew, "a clock's skew", "100ppm", r"^[0-9._eE+-]+ *(ppb|ppm)$");
     as_text!(Rate, "a rate", "40Gbps", r"^[0-9._eE+-]+ *(bps|Kbps|Mbps|Gbps|Tbps)$");
 
     impl<'de> Deserialize<'de> for Chance {
@@ -278,6 +290,8 @@ mod tests {
         assert_eq!("1KiB".parse(), Ok(Bytes::new(1024)));
         assert_eq!("40Gbps".parse(), Ok(Rate::from_gbps(40)));
         assert_eq!("1.6Tbps".parse(), Ok(Rate::from_gbps(1600)));
+        assert_eq!("100ppm".parse(), Ok(Skew::from_ppm(100)));
+        assert_eq!("0.5ppm".parse(), Ok(Skew::from_ppb(500)));
         assert_eq!("0.1%".parse(), Ok(Chance::from_f64(0.001).unwrap()));
     }
 
@@ -291,6 +305,7 @@ mod tests {
         assert_eq!(format!("{}", Bytes::new(1024)), "1024B");
         assert_eq!(format!("{}", Rate::from_gbps(40)), "40Gbps");
         assert_eq!(format!("{}", Duration::ZERO), "0ps");
+        assert_eq!(format!("{} {}", Skew::from_ppm(100), Skew::ZERO), "100ppm 0ppb");
     }
 
     #[test]
@@ -308,6 +323,10 @@ mod tests {
         assert!("1e99us".parse::<Duration>().is_err());
         assert!("1e-2147483648us".parse::<Duration>().is_err());
         assert!("99999999999s".parse::<Duration>().is_err());
+        let error = "100".parse::<Skew>().unwrap_err().to_string();
+        assert!(error.contains("no unit") && error.contains("100ppm"), "{error}");
+        assert!("-5ppm".parse::<Skew>().is_err());
+        assert!("0.1ppb".parse::<Skew>().is_err());
         assert!("150%".parse::<Chance>().is_err());
         assert!("NaN".parse::<Chance>().is_err());
     }
