@@ -33,8 +33,12 @@ pub enum Domain {
     PathSpraying = 12,
     /// What a connection's applications ask for.
     Operation = 13,
+    /// In which order a switch takes packets that arrive at the same time.
+    Ties = 14,
+    /// A NIC's clock, and how long it takes to begin to send.
+    NicClock = 15,
     /// When flows under way are looked at.
-    Looks = 14,
+    Looks = 16,
 }
 
 /// A stream of uniform 64-bit numbers.

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{Bytes, Chance, Duration, Rate};
+use crate::{Bytes, Chance, Duration, Rate, Skew};
 
 /// Why a text is not a quantity; says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,6 +47,8 @@ const OTHER_RATES: OtherNames = &[
     ("t tb tb/s tbit tbits tbit/s tbits/s tbe", "Tbps"),
 ];
 
+const OTHER_SKEWS: OtherNames = &[("parts-per-million", "ppm"), ("parts-per-billion", "ppb")];
+
 const TIME: Scale = &[(1, "ps"), (1_000, "ns"), (1_000_000, "us"), (1_000_000_000, "ms"), (1_000_000_000_000, "s")];
 const SIZE: Scale = &[
     (1, "B"),
@@ -60,6 +62,8 @@ const SIZE: Scale = &[
 ];
 const RATE: Scale =
     &[(1, "bps"), (1_000, "Kbps"), (1_000_000, "Mbps"), (1_000_000_000, "Gbps"), (1_000_000_000_000, "Tbps")];
+
+const SKEW: Scale = &[(1, "ppb"), (1_000, "ppm")];
 
 /// Splits "40 Gbps" into "40" and "Gbps".
 fn split(text: &str) -> (&str, &str) {
@@ -210,6 +214,15 @@ impl FromStr for Rate {
         parse(text, "a rate", "40Gbps", RATE, OTHER_RATES).map(|(bps, _)| Rate::from_bps(bps))
     }
 }
+impl FromStr for Skew {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match parse(text, "a clock's skew", "100ppm", SKEW, OTHER_SKEWS)? {
+            (ppb, true) => Ok(Self::from_ppb(ppb)),
+            (_, false) => Err(UnitError(alloc::format!("\"{text}\" has a fraction of 1ppb: give a whole number"))),
+        }
+    }
+}
 impl FromStr for Chance {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -284,6 +297,7 @@ mod config {
     }
     as_text!(Duration, "a time", "2us", r"^[0-9._eE+-]+ *(ps|ns|us|ms|s)$");
     as_text!(Bytes, "a size", "240KB", r"^[0-9._eE+-]+ *(B|KB|MB|GB|TB|KiB|MiB|GiB)$");
+    as_text!(Skew, "a clock's skew", "100ppm", r"^[0-9._eE+-]+ *(ppb|ppm)$");
     as_text!(Rate, "a rate", "40Gbps", r"^[0-9._eE+-]+ *(bps|Kbps|Mbps|Gbps|Tbps)$");
 
     impl<'de> Deserialize<'de> for Chance {
@@ -348,6 +362,8 @@ mod tests {
         assert_eq!("1KiB".parse(), Ok(Bytes::new(1024)));
         assert_eq!("40Gbps".parse(), Ok(Rate::from_gbps(40)));
         assert_eq!("1.6Tbps".parse(), Ok(Rate::from_gbps(1600)));
+        assert_eq!("100ppm".parse(), Ok(Skew::from_ppm(100)));
+        assert_eq!("0.5ppm".parse(), Ok(Skew::from_ppb(500)));
         assert_eq!("0.1%".parse(), Ok(Chance::from_f64(0.001).unwrap()));
     }
 
@@ -361,6 +377,7 @@ mod tests {
         assert_eq!(format!("{}", Bytes::new(1024)), "1024B");
         assert_eq!(format!("{}", Rate::from_gbps(40)), "40Gbps");
         assert_eq!(format!("{}", Duration::ZERO), "0ps");
+        assert_eq!(format!("{} {}", Skew::from_ppm(100), Skew::ZERO), "100ppm 0ppb");
     }
 
     #[test]
@@ -413,6 +430,10 @@ mod tests {
         assert!("1e99us".parse::<Duration>().is_err());
         assert!("1e-2147483648us".parse::<Duration>().is_err());
         assert!("99999999999s".parse::<Duration>().is_err());
+        let error = "100".parse::<Skew>().unwrap_err().to_string();
+        assert!(error.contains("no unit") && error.contains("100ppm"), "{error}");
+        assert!("-5ppm".parse::<Skew>().is_err());
+        assert!("0.1ppb".parse::<Skew>().is_err());
         assert!("150%".parse::<Chance>().is_err());
         assert!("NaN".parse::<Chance>().is_err());
     }

@@ -1,6 +1,6 @@
 //! Frames and classes of NICs.
 
-use selvedge_units::Bytes;
+use selvedge_units::{Bytes, Duration, Skew};
 
 use super::Finding;
 use crate::scenario::Scenario;
@@ -21,6 +21,20 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
         if value > most {
             return Err(Finding::new(key, format!("{value} is out of range: at most {most}")));
         }
+    }
+    if nic.clock_skew > LARGEST_SKEW {
+        let message = format!(
+            "{} is out of range: at most {LARGEST_SKEW}; IEEE 802.3 allows clocks to be off by {USUAL_SKEW}",
+            nic.clock_skew
+        );
+        return Err(Finding::new("nic.clock-skew", message));
+    }
+    if nic.jitter > LARGEST_JITTER {
+        let message = format!(
+            "{} is out of range: at most {LARGEST_JITTER}; NICs take some tens of nanoseconds more or less to begin",
+            nic.jitter
+        );
+        return Err(Finding::new("nic.jitter", message));
     }
     if nic.qp_burst == 0 {
         return Err(Finding::new("nic.qp-burst", "a queue pair's turn is at least one packet; give 1 or more"));
@@ -47,3 +61,10 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
 const SMALLEST_MTU: Bytes = Bytes::new(64);
 
 const LARGEST_MTU: Bytes = Bytes::new(9_000);
+
+const LARGEST_SKEW: Skew = Skew::from_ppm(10_000);
+
+/// IEEE 802.3, for 10 Gb/s and more.
+const USUAL_SKEW: Skew = Skew::from_ppm(100);
+
+const LARGEST_JITTER: Duration = Duration::from_ms(1);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
-use selvedge_units::{Bytes, Setting};
+use selvedge_units::{Bytes, Duration, Setting, Skew};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,15 @@ pub struct NicConfig {
     pub cnp_frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
+    /// How far the clock of each NIC may lie from its nominal rate: each one's is drawn from the seed, uniformly between
+    /// this much too slow and this much too fast, and so are the times that its frames take on the link. 0ppb to
+    /// 10000ppm; IEEE 802.3 allows 100ppm. Default: 0ppb, which keeps equal NICs in step for ever. Switches keep the
+    /// nominal time.
+    pub clock_skew: Skew,
+    /// A NIC whose link was idle begins to send up to this much later, drawn uniformly from the seed for each such
+    /// packet: the time that it takes to fetch a packet is not always the same. Packets that follow each other without
+    /// a pause are not delayed. 0ps to 1ms. Default: 0ps.
+    pub jitter: Duration,
     /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
     /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default. Where they send through
     /// EQDS's tunnels, it is about their turns at the RDMA engine.
@@ -52,6 +61,8 @@ impl Default for NicConfig {
             ack_frame: Bytes::new(66),
             cnp_frame: Header::CNP,
             gap: Bytes::new(20),
+            clock_skew: Skew::ZERO,
+            jitter: Duration::ZERO,
             qp_burst: 1,
             data_class: 3,
             ack_class: 3,

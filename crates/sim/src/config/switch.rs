@@ -94,14 +94,15 @@ impl PfcConfig {
     ///
     /// The frame that crosses the threshold lies beyond it but for a byte. Then the pause frame may wait
     /// for one frame that is being sent, takes its own time and the link's delay; its peer may have
-    /// just begun a frame; and what fills the link then still arrives.
+    /// just begun a frame; and what fills the link then still arrives. All of that comes faster if its clock is fast.
     pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {
         let auto = || {
             if let Some(row) = self.headroom_row(rate, delay) {
                 return Some(row.headroom);
             }
             let frame = nic.mtu + nic.header + nic.gap;
-            Some(rate.amount_in(delay * 2) + frame * 3 + Header::MINIMUM_FRAME + nic.gap)
+            let nominal = rate.amount_in(delay * 2) + frame * 3 + Header::MINIMUM_FRAME + nic.gap;
+            Some(nic.clock_skew.most(nominal))
         };
         self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
     }

@@ -20,6 +20,9 @@ pub(crate) struct FabricParams {
     pub(crate) accounting: Accounting,
     /// What outputs of switches do beyond serving their lines.
     pub(crate) queueing: Queueing,
+    /// Of packets that arrive at a switch at the same time through several inputs, the first may get what the others do
+    /// not.
+    pub(crate) inputs_compete: bool,
     pub(crate) xon_gap: u64,
     /// An input that holds no more than this may always go on.
     pub(crate) xon: u64,

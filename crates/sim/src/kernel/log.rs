@@ -122,10 +122,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Port `at`, which is free, begins to send.
     #[cold]
     pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
+        let bytes = u64::from(self.pool.get(slot).frame) + self.gap;
+        let serialisation = self.egress[at].serialisation(bytes, || self.extras[at].rate);
+        self.note_sent_slowly(at, slot, serialisation);
+    }
+
+    /// As [`Partition::note_sent`], where the frame takes this long on the wire, what its NIC takes to begin included.
+    #[cold]
+    pub(crate) fn note_sent_slowly(&mut self, at: u32, slot: Slot, serialisation: Duration) {
         let packet = self.pool.get(slot);
         if self.sees(at, &packet) {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
-            let serialisation = port.serialisation(u64::from(packet.frame) + self.gap, || extra.rate);
             let arrives = self.now + serialisation + port.delay;
             let (busy, port, headers) = (self.busy(at), extra.id, self.headers_of(&packet, slot));
             let waiting = Bytes::new(self.lines[self.line_of(at, packet.class)].bytes);

@@ -4,6 +4,8 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use selvedge_units::mix64;
+
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
@@ -19,7 +21,7 @@ const PARTS: usize = 128;
 const MOST: usize = 1 << 16;
 
 /// The packets of one node and window by time of arrival, all together or those for each output apart; of simultaneous
-/// ones that with the lowest port comes first. Kept from visit to visit for its memory.
+/// ones that with the lowest port comes first, unless [`Ties`] say otherwise. Kept from visit to visit for its memory.
 pub(crate) struct Order {
     /// One for each packet. Before them stands a key before all, and behind the last one of all that are sorted
     /// together one beyond all windows.
@@ -62,6 +64,11 @@ impl Key {
     #[inline(always)]
     pub(crate) fn time(self) -> u64 {
         self.0 >> 32
+    }
+
+    /// Through which port it arrives.
+    fn port(self) -> u64 {
+        self.0 >> 16 & 0xffff
     }
 
     /// The packet's place in the mail.
@@ -164,6 +171,21 @@ impl Order {
         }
     }
 
+    /// Puts packets that have been [sorted](Order::sort) and arrive at the same time in the order that `ties` say.
+    pub(crate) fn break_ties(&mut self, ties: Ties) {
+        let count = self.outputs.len();
+        ties.settle(&mut self.keys[1..=count]);
+    }
+
+    /// As [`Order::break_ties`], for packets that have been [dealt out](Order::deal) to so many ports.
+    pub(crate) fn break_dealt_ties(&mut self, ties: Ties, ports: u32) {
+        for port in 0..ports {
+            let begin = self.dealt.as_mut_ptr().wrapping_add((port * self.width + 1) as usize).cast::<Key>();
+            // SAFETY: these have been written, and nobody else looks at them.
+            ties.settle(unsafe { std::slice::from_raw_parts_mut(begin, self.ends[port].offset_from(begin) as usize) });
+        }
+    }
+
     /// The keys that were dealt out to `port`, in order.
     #[inline(always)]
     pub(crate) fn dealt_to(&self, port: u32) -> &[Key] {
@@ -195,6 +217,32 @@ impl Order {
         debug_assert!(key.place() < self.outputs.len(), "it has been looked up");
         // SAFETY: the key was made for mail that has been looked up.
         unsafe { *self.outputs.get_unchecked(key.place()) }
+    }
+}
+
+/// In which order the packets come that arrive at one switch at the same time through several ports: an order that is
+/// drawn anew for each instant, from the switch and the time alone. So no port is ahead of another one in the long run,
+/// and the order does not depend on how runs are cut into partitions and windows, or packets dealt out.
+#[derive(Clone, Copy)]
+pub(crate) struct Ties {
+    /// What the switch draws from.
+    pub(crate) salt: u64,
+    /// When the window begins.
+    pub(crate) begin: u64,
+}
+
+impl Ties {
+    /// Puts keys that are sorted by time and port in order where times are equal.
+    fn settle(self, keys: &mut [Key]) {
+        let mut first = 0;
+        while let Some(place) = keys[first..].windows(2).position(|two| two[0].time() == two[1].time()) {
+            first += place;
+            let time = keys[first].time();
+            let count = keys[first..].iter().take_while(|key| key.time() == time).count();
+            let draw = mix64(self.salt ^ (self.begin + time));
+            keys[first..][..count].sort_unstable_by_key(|key| (mix64(draw ^ key.port()), *key));
+            first += count;
+        }
     }
 }
 

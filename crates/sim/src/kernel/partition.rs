@@ -460,11 +460,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     fn transmit_slow(&mut self, at: u32, packet: &Descriptor) {
         self.write_records(at, packet);
-        if RECORDED {
-            self.note_sent(at, packet.slot);
-        }
         let (port, frame) = (&mut self.egress[at], u64::from(packet.frame));
-        let serialisation = port.serialisation(frame + self.gap, || self.extras[at].rate);
+        let mut serialisation = port.serialisation(frame + self.gap, || self.extras[at].rate);
+        if let Some(clock) = &mut self.extras[at].clock {
+            let was_idle = port.busy_until < self.now || port.frames == 0;
+            serialisation = clock.send(serialisation, was_idle);
+        }
+        if RECORDED {
+            self.note_sent_slowly(at, packet.slot, serialisation);
+        }
+        let port = &mut self.egress[at];
         let arrival = port.begin_frame(self.now, serialisation, frame);
         self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
     }

@@ -9,7 +9,7 @@ use selvedge_units::Instant;
 use super::descriptor::Descriptor;
 use super::forward::UNKNOWN;
 use super::switch::Site;
-use crate::kernel::order::Order;
+use crate::kernel::order::{Order, Ties};
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
@@ -64,12 +64,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let pauses_are_calm = site.has_lasting_pauses && self.classes == 1;
         let ways = self.forwarding.ways_of(site.routes);
         let window = self.calendar.end() - self.calendar.begin();
-        order.deal(mail, window, self.switches[site.switch].ports, move |packet| {
+        let ports = self.switches[site.switch].ports;
+        let is_dealt = order.deal(mail, window, ports, move |packet| {
             if packet.is_pause() {
                 return if pauses_are_calm { packet.port.into() } else { UNKNOWN };
             }
             site.route(ways, packet)
-        })
+        });
+        if is_dealt && self.fabric.inputs_compete {
+            order.break_dealt_ties(self.ties(site.switch), ports);
+        }
+        is_dealt
+    }
+
+    /// In which order packets that arrive at a switch at the same time come, where inputs compete.
+    pub(super) fn ties(&self, switch: u32) -> Ties {
+        Ties { salt: self.switches[switch].ties, begin: self.calendar.begin() }
     }
 }
 

@@ -6,6 +6,7 @@ use selvedge_units::{Bytes, Duration, Instant, PortId, Rate, mix64};
 use selvedge_wire::Packet;
 
 use super::buffer::InputLimits;
+use super::clock::NicClock;
 use super::marking::Red;
 use crate::fault::LaneLoss;
 
@@ -112,6 +113,8 @@ pub(crate) struct PortExtra {
     pub(crate) red: Red,
     /// What the link loses on the way here.
     pub(crate) loss: Option<Box<LaneLoss>>,
+    /// Of a NIC that does not keep the nominal time.
+    pub(crate) clock: Option<Box<NicClock>>,
 }
 
 const _: () = assert!(offset_of!(PortExtra, drops) == 64 && offset_of!(PortExtra, pauses_sent) == 128);
@@ -302,6 +305,7 @@ impl PortExtra {
             id,
             rate,
             loss: None,
+            clock: None,
             down: false,
             red,
             limits: InputLimits::NONE,

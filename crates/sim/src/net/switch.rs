@@ -31,6 +31,8 @@ pub(crate) struct Switch {
     pub(crate) headroom_used: u64,
     /// Bytes of headroom that all its inputs share.
     pub(crate) headroom_total: u64,
+    /// What the order of packets that arrive at the same time is drawn from.
+    pub(crate) ties: u64,
     /// When its ports are free, where something waits for that.
     pub(crate) pending: Pending,
     /// When its first timer fires.
@@ -93,7 +95,8 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
 
 impl Switch {
     /// A switch that has seen nothing yet; see [`Switch`] for what it is built from.
-    pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared_total: u64, headroom_total: u64) -> Self {
+    pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared: [u64; 2], ties: u64) -> Self {
+        let [shared_total, headroom_total] = shared;
         Self {
             id,
             site,
@@ -102,6 +105,7 @@ impl Switch {
             shared_total,
             headroom_used: 0,
             headroom_total,
+            ties,
             pending: Pending::new(ports),
             timer_at: NEVER,
             timers: BinaryHeap::new(),
@@ -176,6 +180,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             });
         } else {
             order.sort(&mail, window, |packet| way(packet) as u16);
+        }
+        if self.fabric.inputs_compete {
+            order.break_ties(self.ties(index));
         }
         self.trickle.fetch_some();
         let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);

@@ -27,7 +27,7 @@ use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{cubic, dctcp as dctcp_of_tcp, lia};
-use selvedge_units::{Bytes, Chance, Duration, Setting, Toggle};
+use selvedge_units::{Bytes, Chance, Duration, Setting, Skew, Toggle};
 
 use crate::support::{Outcome, Scene, Series, link, servers};
 
@@ -237,6 +237,12 @@ fn hpcc(config: &mut SimConfig) {
     config.transport.congestion = HpccConfig::default().into();
 }
 
+/// NICs with clocks of their own, which do not begin at once; a buffer in which ports compete.
+fn clocks(config: &mut SimConfig) {
+    shared(config);
+    (config.nic.clock_skew, config.nic.jitter) = (Skew::from_ppm(100), Duration::from_ns(50));
+}
+
 fn dctcp(config: &mut SimConfig) {
     config.transport.congestion = DctcpConfig::default().into();
 }
@@ -392,6 +398,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("irn-triggers", fat_tree(4), Series::Irn, &[triggered_incast]),
         ("irn-pfc-shared", leaf_spine(), Series::IrnPfc, &[poisson, incast, shared, ecn]),
         ("irn-shared", leaf_spine(), Series::Irn, &[permutation, incast, shared]),
+        ("irn-clocks", leaf_spine(), Series::Irn, &[permutation, incast, clocks]),
+        ("roce-pfc-clocks", leaf_spine(), Series::RocePfc, &[permutation, clocks]),
         ("roce-pfc-shared-loss", leaf_spine(), Series::RocePfc, &[permutation, shared, loss]),
         ("irn-all-to-all", leaf_spine(), Series::Irn, &[all_to_all, classes]),
         ("roce-pfc-odd-rates", chain(), Series::RocePfc, &[all_to_all, classes, samples]),

@@ -12,6 +12,7 @@ mod determinism;
 mod eqds;
 mod eqif;
 mod fair;
+mod fairness;
 mod loss;
 mod memory;
 mod ndp;

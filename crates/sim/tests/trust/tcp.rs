@@ -1,13 +1,15 @@
 //! Flows that speak TCP: what can be computed by hand, and what must hold anyway.
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::TransportConfig;
-use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::config::{BufferConfig, TransportConfig, Trimming};
+use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{Fraction, Incast, Many, Pairs, Poisson, Senders, Sizes};
+use selvedge_transport::eqds::EqdsConfig;
+use selvedge_transport::eqds::eqif::{EqifConfig, TcpEqif};
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{CongestionConfig, lia};
-use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, pair, star};
 
@@ -217,5 +219,50 @@ fn subflows_of_all_kinds_deliver_everything() {
         }
         let record = scene.run_unchecked().record;
         assert_eq!((record.flows_started, record.flows_finished), (8, 8));
+    }
+}
+
+/// Time stamps tick each microsecond: after an outage of 36 to 71 minutes all that is new looks old (RFC 7323, section
+/// 5.5), and ends that answer each other's answers do so for ever.
+#[test]
+fn an_outage_of_any_length_ends_and_flows_go_on() {
+    let base = TcpConfig::default();
+    let tunnelled = |config: &mut SimConfig| {
+        let eqif = EqifConfig { tcp: Some(TcpEqif::default()), ..EqifConfig::default() };
+        let rto = Setting::Value(Duration::from_us(100));
+        config.transport.eqds = Some(EqdsConfig { burst: Toggle::Auto, rto, eqif, ..EqdsConfig::default() });
+        config.transport.has_rdma_stack = false;
+        config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+        config.nic.ack_class = Trimming::default().header_class;
+    };
+    for minutes in [1, 35, 36, 50, 71, 72, 110] {
+        for (name, tcp) in [("tcp", base), ("mptcp", multipath(4)), ("fin", TcpConfig { fin: true, ..base })] {
+            for (tunnels, both) in [(false, false), (false, true), (true, true)] {
+                if tunnels && (name != "tcp" || minutes > 50) {
+                    continue;
+                }
+                let outage = LinkFailure {
+                    link: "h0:s0".parse().expect("a link"),
+                    at: Duration::from_us(300),
+                    until: Some(Duration::from_ms(minutes * 60_000)),
+                };
+                let scene = speaking(Scene::new(star(&[link(100, 1_000); 2]), Series::Irn), tcp);
+                let scene = scene.flow(0, 1, 10_000_000, Duration::ZERO).with(|config| config.failures.push(outage));
+                let scene = if both { scene.flow(1, 0, 10_000_000, Duration::ZERO) } else { scene };
+                // A timeout is a minute at most.
+                let end = Duration::from_ms((minutes + 2) * 60_000);
+                let scene = scene.with(|config| config.stop.time = Some(end));
+                let outcome = if tunnels { scene.with(tunnelled) } else { scene }.finish();
+                let least = Instant::ZERO + Duration::from_ms(minutes * 60_000);
+                assert!(outcome.finish(0) > least, "{name}: the outage is in the midst of it");
+                let record = &outcome.record;
+                let (data, acks) = (record.data_sent, record.acks_sent);
+                // Tunnels try again all the time.
+                assert!(
+                    tunnels || data + acks < 50_000,
+                    "{name}, {minutes} min: {data} segments, {acks} acknowledgements"
+                );
+            }
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::kernel::partition::Partition;
 use crate::kernel::table::Table;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, InputLimits, Queueing};
+use crate::net::clock::NicClock;
 use crate::net::fair::FairLine;
 use crate::net::host::Host;
 use crate::net::marking::Red;
@@ -111,7 +112,8 @@ impl<'a> Blueprint<'a> {
         let is_tor = config.netrt.enabled && ports.iter().any(|port| port.peer.host().is_some());
         let site = self.add_queues(partition, id, local.clone(), is_tor);
         let (shared, headroom) = self.shared_totals(partition, ports);
-        partition.switches.push(Switch::new(id, site, ports.len() as u32, shared, headroom));
+        let ties = Rng::stream(self.config.seed, Domain::Ties, u64::from(id.0)).next_u64();
+        partition.switches.push(Switch::new(id, site, ports.len() as u32, [shared, headroom], ties));
         partition.desk.make_room_for(ports.len() as u32);
         if config.netrt.enabled {
             self.add_tor(partition, ports, local.clone(), is_tor);
@@ -134,16 +136,17 @@ impl<'a> Blueprint<'a> {
         let at = partition.egress.len() as u32;
         let is_host = node.host().is_some();
         let mut egress = Egress::new(link.delay, is_host, owner, link.rate);
-        if fabric.writes_telemetry || (fabric.hosts_load() && is_host) {
+        let clock = node.host().and_then(|host| NicClock::of(&self.config.nic, self.config.seed, host));
+        if fabric.writes_telemetry || (fabric.hosts_load() && is_host) || clock.is_some() {
             egress.take_slow_path();
         }
         partition.egress.push(egress);
-        let window = Duration::from_ps(fabric.pace.length());
+        let window = self.config.nic.clock_skew.longest(Duration::from_ps(fabric.pace.length()));
         // One has begun to come in before.
         partition.ingress.push(Ingress::new(link.rate.amount_in(window) + self.longest_frame));
         let rng = Rng::stream(self.config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(self.config.switch.ecn.curve_on(link.rate), rng);
-        partition.extras.push(PortExtra::new(id, link.rate, red));
+        partition.extras.push(PortExtra { clock: clock.map(Box::new), ..PortExtra::new(id, link.rate, red) });
 
         let classes = 0..fabric.classes as u8;
         match fabric.queueing {

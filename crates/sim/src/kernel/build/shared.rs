@@ -12,7 +12,7 @@ use super::classes::Classes;
 use super::cut::Cut;
 use super::frames::tcp_framing;
 use super::tempo::Tempo;
-use crate::config::{BufferConfig, SimConfig};
+use crate::config::{Arbitration, BufferConfig, SimConfig};
 use crate::error::ConfigError;
 use crate::kernel::fabric::{Attachment, FabricParams};
 use crate::net::buffer::{Accounting, Queueing};
@@ -76,6 +76,14 @@ fn nic(config: &SimConfig, classes: &Classes, rate: Rate, has_verbs: bool) -> Re
     })
 }
 
+/// Whether packets that arrive at a switch at the same time through several inputs get different things by their order.
+/// Where each input has a buffer of its own, and outputs serve inputs by turns, that is one turn at most.
+fn inputs_compete(config: &SimConfig) -> bool {
+    let has_turns =
+        matches!(config.switch.buffer, BufferConfig::InputQueued(own) if own.arbitration == Arbitration::RoundRobin);
+    !has_turns || config.switch.ecn.enabled.resolve(|| false) || config.switch.netrt.enabled
+}
+
 /// What all partitions share.
 pub(super) fn fabric(
     config: &SimConfig,
@@ -116,6 +124,7 @@ pub(super) fn fabric(
             BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, queued)),
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
         },
+        inputs_compete: inputs_compete(config),
         xon_gap: pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
         xon: pfc.xon.get(),
         quanta: pfc.quanta,
