@@ -133,7 +133,8 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
 /// for flow in flows.by_ref() {
 ///     assert_eq!(flow?.start.as_ps(), 2_000_028_356_000);
 /// }
-/// assert_eq!(flows.warnings()[0].message, "the first line says 721 flows, the file has 1: 720 are missing, and those found are taken");
+/// let said = "the first line says 721 flows, the file has 1: 720 are missing, and those found are taken";
+/// assert_eq!(flows.warnings()[0].message, said);
 /// # Ok::<(), selvedge_formats::FormatError>(())
 /// ```
 ///

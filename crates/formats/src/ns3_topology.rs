@@ -8,10 +8,10 @@
 //! <node> <node> <rate> <delay> <loss>         one line per link
 //! ```
 //!
-//! The PowerTCP family (PowerTCP, ABM, Reverie) counts top-of-rack switches, too, and may add two rates in Gb/s, those of
-//! links to servers and between switches, by which its programs compute loads: `<nodes> <switches> <tors> <links>
-//! [<server rate> <spine rate>]`. Links have their own rates there, and routes follow from the links, so that neither the
-//! count nor the rates change the network.
+//! The PowerTCP family (PowerTCP, ABM, Reverie) counts top-of-rack switches, too, and may add two rates in Gb/s, those
+//! of links to servers and between switches, by which its programs compute loads: `<nodes> <switches> <tors> <links>
+//! [<server rate> <spine rate>]`. Links have their own rates there, and routes follow from the links, so that neither
+//! the count nor the rates change the network.
 //!
 //! SimAI has the header `<nodes> <gpus per server> <nvswitches> <switches> <links> <gpu type>`, and
 //! the ids of its NVSwitches precede those of the other switches.
@@ -128,8 +128,8 @@ pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatE
     Ok(Parsed { value: topology, warnings, dialect })
 }
 
-/// Whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no list of flows
-/// of six columns: one of the next lines, before any of six numbers more, is a link.
+/// Whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no list of
+/// flows of six columns: one of the next lines, before any of six numbers more, is a link.
 pub(crate) fn has_capacities(bytes: &[u8], file: &str) -> bool {
     let mut lines = Lines::new(bytes, file);
     let header = lines.next_filled().ok().flatten().and_then(|line| Header::parse(line).ok());
@@ -429,7 +429,8 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     Decimal::parse(number)?.times(factor)
 }
 
-/// A remedy where `text` is a number with one of `units` in other letters ("100gbps"), or with the begin of one ("100G").
+/// A remedy where `text` is a number with one of `units` in other letters ("100gbps"), or with the begin of one
+/// ("100G").
 fn meant(text: &str, units: &[(&str, u64)]) -> String {
     let (number, unit) = split_unit(text);
     let lower = unit.to_ascii_lowercase();

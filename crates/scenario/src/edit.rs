@@ -36,8 +36,8 @@ pub(crate) enum Applied {
 }
 
 impl Edit {
-    /// An edit of the key called `path`, which must be one of the schema; if it is not, the error says which of `scenario`
-    /// is like it.
+    /// An edit of the key called `path`, which must be one of the schema; if it is not, the error says which of
+    /// `scenario` is like it.
     pub(crate) fn new(
         schema: &serde_json::Value,
         scenario: &Table,

@@ -13,8 +13,8 @@ use crate::schema;
 const MOST: usize = 3;
 
 /// `message`, which says that nothing is at `path`, with the keys of other tables that may be meant: those whose last
-/// steps are like those of `path`, in order. Keys of the kinds that `scenario` has come before others. A key of the same
-/// table that is nearly alike, which `message` names, comes first, unless another table has exactly this one.
+/// steps are like those of `path`, in order. Keys of the kinds that `scenario` has come before others. A key of the
+/// same table that is nearly alike, which `message` names, comes first, unless another table has exactly this one.
 pub(crate) fn elsewhere(schema: &Json, path: &KeyPath, scenario: &Table, message: &str) -> String {
     let found = candidates(schema, path, scenario);
     let is_exact = found.first().is_some_and(|first| first.misspelt == 0);
@@ -69,7 +69,8 @@ fn candidates(schema: &Json, path: &KeyPath, scenario: &Table) -> Vec<Candidate>
     found
 }
 
-/// How far the steps `wanted` are from steps of `candidate` in the same order, the last from the last; `None` if too far.
+/// How far the steps `wanted` are from steps of `candidate` in the same order, the last from the last; `None` if too
+/// far.
 fn distance(wanted: &[&str], candidate: &[String]) -> Option<usize> {
     let (last, before) = wanted.split_last()?;
     let (end, mut rest) = candidate.split_last()?;

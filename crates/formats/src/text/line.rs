@@ -189,8 +189,8 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| self.line.error(end, format!("{LINE_ENDS}, expected {missing}")))
     }
 
-    /// The next word up to where letters follow on its digits ("0" of "0nic"), which are a word of their own then; or an
-    /// error that says what is `missing`. Languages with a lexer need no blank there.
+    /// The next word up to where letters follow on its digits ("0" of "0nic"), which are a word of their own then; or
+    /// an error that says what is `missing`. Languages with a lexer need no blank there.
     pub(crate) fn require_number(&mut self, missing: &str) -> Result<Word<'a>, FormatError> {
         let word = self.require(missing)?;
         let digits = word.text.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.text.len());

@@ -78,8 +78,8 @@ impl FileLibrary {
         Some(format!("{path}:{line}:{column}: {key} {}", room.get()))
     }
 
-    /// What is questionable in the file at `path`, in parentheses behind a blank; nothing if nothing is. A file that lacks
-    /// lines is often not what it should be in other ways.
+    /// What is questionable in the file at `path`, in parentheses behind a blank; nothing if nothing is. A file that
+    /// lacks lines is often not what it should be in other ways.
     fn notes_about(&self, path: &str) -> String {
         let notes = self.warnings_about(path);
         if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) }

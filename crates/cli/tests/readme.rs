@@ -1,0 +1,109 @@
+//! Every command of README.md runs as it is written there, in a folder like a fresh clone.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use selvedge_testkit::Scratch;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Commands that are not run here: why, and what is run in their place.
+const NOT_RUN: &[(&str, &str, &[&str])] = &[
+    (
+        "cargo run --release -- run",
+        "it compiles everything and simulates for half a minute",
+        &["selvedge topology", "selvedge workload"],
+    ),
+    ("cargo xtask test", "this test is a part of it", &[]),
+    ("cargo install --path crates/cli", "it compiles everything", &[]),
+    (
+        "selvedge run figures/compare/random-loss",
+        "it simulates for minutes",
+        &["selvedge workload figures/compare/random-loss"],
+    ),
+    (
+        "selvedge check figures/irn/fig1",
+        "it simulates for minutes where nothing is optimised",
+        &["selvedge check figures/irn/fig1 --smoke"],
+    ),
+    ("selvedge check figures/irn", "it simulates for hours", &["selvedge topology figures/irn/fig1"]),
+    ("selvedge check figures --smoke", "it simulates for minutes; CI runs it", &[]),
+    ("cargo xtask dist", "it compiles everything", &[]),
+    ("export PATH=$PWD/dist/bin:$PATH", "there is no dist", &[]),
+    ("selvedge verbs --info", "it needs what `cargo xtask dist` makes", &["selvedge verbs --help"]),
+    ("selvedge verbs -- ib_write_bw -d sv-lo", "it waits for the other, and needs perftest", &[]),
+    ("selvedge verbs -- ib_write_bw -d sv-lo 127.0.0.1", "it needs perftest and the other", &[]),
+    (
+        "cargo run --release -p selvedge-sim --example permutation -- 16 2MB roce+pfc",
+        "it compiles everything and simulates for long",
+        &[],
+    ),
+];
+
+/// Commands that need root or user namespaces: without, they say so.
+const IN_NAMESPACES: &[&str] = &["selvedge run --real", "selvedge check figures/parity", "selvedge impair"];
+
+/// The commands of a text, in order: the lines of its blocks of `sh`, without comments.
+fn commands(text: &str) -> Vec<String> {
+    let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+fn run(command: &str, folder: &Path) -> Output {
+    let own = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().expect("it is in a folder");
+    let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap_or_default());
+    Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("there is a shell")
+}
+
+/// Runs a command, which must succeed, or say why it cannot work here.
+fn must_run(command: &str, folder: &Path) {
+    let output = run(command, folder);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return;
+    }
+    let lacks =
+        ["no permission to make network namespaces", "ip netns", "ping: not found", "No such file", "not permitted"];
+    if IN_NAMESPACES.iter().any(|begin| command.starts_with(begin)) && lacks.iter().any(|lack| said.contains(lack)) {
+        eprintln!("skipped: `{command}` of README.md: {}", said.trim());
+        return;
+    }
+    panic!("`{command}` of README.md ends with {}:\n{said}", output.status);
+}
+
+#[test]
+fn every_command_of_the_readme_runs_as_written() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).expect("readable");
+    let commands = commands(&readme);
+    assert!(commands.len() > 25, "README.md has commands: {commands:?}");
+    for (command, ..) in NOT_RUN {
+        assert!(
+            commands.iter().any(|one| one == command),
+            "README.md has `{command}` no more: strike it from the list"
+        );
+    }
+    let clone = Scratch::new("readme");
+    for folder in ["examples", "figures"] {
+        let from = fs::canonicalize(Path::new(ROOT).join(folder)).expect("part of the repository");
+        std::os::unix::fs::symlink(from, clone.path().join(folder)).expect("a link");
+    }
+    for command in &commands {
+        match NOT_RUN.iter().find(|(listed, ..)| listed == command) {
+            Some((_, why, instead)) => {
+                println!("not run: {command} ({why})");
+                instead.iter().for_each(|command| must_run(command, clone.path()));
+            }
+            None => must_run(command, clone.path()),
+        }
+    }
+}
+
+#[test]
+fn the_readme_shows_the_example_as_it_is() {
+    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).expect("readable");
+    let example = fs::read_to_string(Path::new(ROOT).join("examples/our-pod.toml")).expect("readable");
+    assert!(readme.contains(&format!("```toml\n{example}```")), "README.md shows another examples/our-pod.toml");
+}
