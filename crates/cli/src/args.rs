@@ -318,6 +318,8 @@ pub(crate) enum Engine {
     IrnReceiver {
         /// The trace; - reads standard input
         file: PathBuf,
+        #[command(flatten)]
+        hardware: HardwareArgs,
     },
     /// Lines "qp event fields" to one line of outcome and state each
     IrnSender {
@@ -326,7 +328,28 @@ pub(crate) enum Engine {
         /// Packets of each flow
         #[arg(long, value_name = "N", default_value_t = 2807)]
         flow_packets: u64,
+        /// BDP-FC: most packets in flight
+        #[arg(long, value_name = "N", default_value_t = 111, value_parser = clap::value_parser!(u32).range(1..))]
+        cap: u32,
+        /// RTO_low holds for at most so many packets in flight
+        #[arg(long, value_name = "N", default_value_t = 3)]
+        low_packets: u32,
+        #[command(flatten)]
+        hardware: HardwareArgs,
     },
+}
+
+#[derive(Args)]
+pub(crate) struct HardwareArgs {
+    /// Packets that a bitmap holds
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1 << 21))]
+    pub(crate) bitmap: u32,
+    /// PSNs wrap at 2^24 and are checked, as in our hardware (rtl/); else they count on, as in the authors'
+    #[arg(long)]
+    pub(crate) wrap: bool,
+    /// Append the bitmaps in hexadecimal: a receiver's map1 and map2, a sender's SACKs
+    #[arg(long)]
+    pub(crate) state: bool,
 }
 
 fn some_bytes(text: &str) -> Result<Bytes, String> {
@@ -450,7 +473,8 @@ pub(crate) struct CompareArgs {
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   selvedge replay irn-receiver recvInput.txt > out.txt
-  zcat trace.gz | selvedge replay irn-sender - | head";
+  zcat trace.gz | selvedge replay irn-sender - | head
+  selvedge replay irn-sender --bitmap 320 --cap 277 --wrap --state sendInput.txt";
 
 #[derive(Args)]
 #[command(arg_required_else_help = true)]

@@ -2,39 +2,70 @@
 //! of, not on its length. Whoever writes a trace into a pipe sees the answers to what came so far.
 
 use std::cell::RefCell;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, StdoutLock, Write};
 use std::path::Path;
 
 use selvedge_formats::irn_trace::{Events, SenderEventKind, receiver_events, sender_events};
-use selvedge_transport::replay::{IrnReceiverReplay, IrnSenderReplay, SenderEvent};
+use selvedge_transport::replay::{Hardware, IrnReceiverReplay, IrnSenderReplay, Map, SenderEvent};
 
-use crate::args::{Engine, ReplayArgs};
+use crate::args::{Engine, HardwareArgs, ReplayArgs};
 use crate::output::{Failure, say, written};
 
 pub(crate) fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     let out = RefCell::new(BufWriter::with_capacity(CHUNK, io::stdout().lock()));
     match &args.engine {
-        Engine::IrnReceiver { file } => {
+        Engine::IrnReceiver { file, hardware } => {
             let (input, name) = open(file, &out)?;
-            let mut receivers = IrnReceiverReplay::new();
+            let (bitmap, state) = (hardware.bitmap, hardware.state);
+            let mut receivers = IrnReceiverReplay::new(built(hardware));
             answer(receiver_events(input, &name), &name, &out, |event| {
-                receivers.on_arrival(event.qp, event.opcode, event.psn)
+                let line = receivers.on_arrival(event.qp, event.opcode, event.psn);
+                let context = state.then(|| receivers.context(event.qp));
+                Stated { line, maps: context.map_or_else(Vec::new, |context| vec![context.map1, context.map2]), bitmap }
             })
         }
-        Engine::IrnSender { file, flow_packets } => {
+        Engine::IrnSender { file, flow_packets, cap, low_packets, hardware } => {
+            let (bitmap, state) = (hardware.bitmap, hardware.state);
+            if *cap > bitmap {
+                return Err(Failure::input(format!(
+                    "--cap {cap}: a bitmap holds {bitmap} packets; give a cap of at most {bitmap}, or --bitmap {cap}"
+                )));
+            }
             let (input, name) = open(file, &out)?;
-            let mut senders = IrnSenderReplay::new(*flow_packets);
+            let hardware = Hardware { cap: *cap, low_packets: *low_packets, ..built(hardware) };
+            let mut senders = IrnSenderReplay::new(hardware, *flow_packets);
             answer(sender_events(input, &name), &name, &out, |event| {
                 let kind = match event.kind {
                     SenderEventKind::TxFree => SenderEvent::TxFree,
                     SenderEventKind::Ack { cum, sack, nack } => SenderEvent::ReceiveAck { expected: cum, sack, nack },
                     SenderEventKind::Timeout { quick } => SenderEvent::Timeout { quick },
                 };
-                senders.on_event(event.qp, kind)
+                let line = senders.on_event(event.qp, kind);
+                let sacks = state.then(|| senders.sacks(event.qp));
+                Stated { line, maps: sacks.into_iter().collect(), bitmap }
             })
         }
+    }
+}
+
+/// The hardware that the arguments describe.
+fn built(args: &HardwareArgs) -> Hardware {
+    Hardware { bitmap: args.bitmap, is_guarded: args.wrap, ..Hardware::default() }
+}
+
+/// A line, and bitmaps behind it.
+struct Stated<L> {
+    line: L,
+    maps: Vec<Box<[u64]>>,
+    bitmap: u32,
+}
+
+impl<L: Display> Display for Stated<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.line)?;
+        self.maps.iter().try_for_each(|words| write!(f, " {}", Map { words, bitmap: self.bitmap }))
     }
 }
 

@@ -45,6 +45,10 @@ impl Bitmap {
             self.words[word] & bit != 0
         }
     }
+    /// Whether the bit of `seq` is set, in a window of any length that begins at `head`.
+    pub(crate) fn get(&self, head: Seq, seq: Seq) -> bool {
+        seq.checked_since(head).is_some_and(|offset| offset < self.capacity()) && self.contains(seq)
+    }
     /// Clears the unbroken run of set bits that begins at `from`; returns the first packet after it.
     #[inline]
     pub(crate) fn take_run(&mut self, from: Seq) -> Seq {

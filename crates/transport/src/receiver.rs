@@ -38,6 +38,13 @@ impl Receiver<crate::recovery::go_back_n::Recv> {
     }
 }
 
+impl Receiver<crate::recovery::irn::Recv> {
+    /// Whether packet `seq`, which lies at or beyond the expected one, has arrived.
+    pub(crate) fn has(&self, seq: Seq) -> bool {
+        self.acceptance.has(seq)
+    }
+}
+
 impl<A: Acceptance> Receiver<A> {
     /// A receiver around `acceptance` that expects `first_psn`.
     pub fn with(acceptance: A, first_psn: Psn) -> Self {

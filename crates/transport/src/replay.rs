@@ -5,6 +5,7 @@
 //! more memory than its queue pairs. Reading and writing files is the caller's business: `Display`
 //! prints the columns of an output line.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::fmt;
 
@@ -13,20 +14,46 @@ use selvedge_wire::{AckKind, Data};
 
 use crate::on_chip::OnChip;
 use crate::receiver::Receiver;
+use crate::recovery::irn::context::{ReceiverContext, SenderContext};
 use crate::recovery::irn::hls::{Columns, Hls};
 use crate::recovery::irn::{Completion, Completions, IrnConfig, Recv};
 use crate::role::{Cx, Verdict};
 
+/// The hardware that a trace was made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hardware {
+    /// Packets that a bitmap holds.
+    pub bitmap: u32,
+    /// BDP-FC: most packets in flight, at most `bitmap`.
+    pub cap: u32,
+    /// RTO_low holds for at most so many packets in flight (N of section 3.1).
+    pub low_packets: u32,
+    /// The PSN at which every queue pair begins, where it is guarded, and 0 else.
+    pub first: Psn,
+    /// Numbers wrap and are checked, as in our modules (`rtl/`); else they count on and nothing is checked, as in the
+    /// authors'.
+    pub is_guarded: bool,
+}
+
+impl Default for Hardware {
+    /// The authors' code and testbench at 40 Gb/s.
+    fn default() -> Self {
+        Self { bitmap: 128, cap: 111, low_packets: 3, first: Psn::new(0), is_guarded: false }
+    }
+}
+
 /// Replays data-packet arrivals at IRN receivers (module `receiveData`), through the same engine
-/// that simulations use. Every queue pair begins at PSN 0.
+/// that simulations use. Every queue pair begins at PSN 0 unless the hardware says otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct IrnReceiverReplay {
+    hardware: Hardware,
     queue_pairs: BTreeMap<u32, Responder>,
 }
 
 /// One queue pair's receiver and its completions.
 #[derive(Clone, Debug)]
 struct Responder {
+    hardware: Hardware,
     receiver: Receiver<Recv>,
     completions: Completions,
     messages: u64,
@@ -49,23 +76,42 @@ pub struct ReceiverLine {
 
 impl IrnReceiverReplay {
     /// No queue pair seen yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(hardware: Hardware) -> Self {
+        Self { hardware, queue_pairs: BTreeMap::new() }
     }
 
     /// The packet `psn` (24 bits) with BTH opcode `opcode` arrives at queue pair `qp`.
     pub fn on_arrival(&mut self, qp: u32, opcode: u8, psn: u32) -> ReceiverLine {
-        let responder = self.queue_pairs.entry(qp).or_insert_with(Responder::new);
+        let hardware = self.hardware;
+        let responder = self.queue_pairs.entry(qp).or_insert_with(|| Responder::new(hardware));
         responder.on_arrival(opcode, Psn::new(psn))
+    }
+    /// The context of queue pair `qp`.
+    pub fn context(&self, qp: u32) -> ReceiverContext {
+        let fresh;
+        let responder = match self.queue_pairs.get(&qp) {
+            Some(responder) => responder,
+            None => {
+                fresh = Responder::new(self.hardware);
+                &fresh
+            }
+        };
+        responder.context()
+    }
+    /// Queue pair `qp` begins anew, at PSN `first` if it is guarded.
+    pub fn reset(&mut self, qp: u32, first: Psn) {
+        self.queue_pairs.insert(qp, Responder::new(Hardware { first, ..self.hardware }));
     }
 }
 
 impl Responder {
-    fn new() -> Self {
+    fn new(hardware: Hardware) -> Self {
         // The hardware's bitmap, not the sender's cap, is what bounds its receiver.
-        let config = IrnConfig { bdp_cap: Setting::Value(128), ..IrnConfig::default() };
+        let config = IrnConfig { bdp_cap: Setting::Value(hardware.bitmap), ..IrnConfig::default() };
+        let first = if hardware.is_guarded { hardware.first } else { Psn::new(0) };
         Self {
-            receiver: Receiver::with(Recv::new(&config), Psn::new(0)),
+            hardware: Hardware { first, ..hardware },
+            receiver: Receiver::with(Recv::new(&config), first),
             completions: Completions::default(),
             messages: 0,
         }
@@ -82,14 +128,61 @@ impl Responder {
             self.messages += completed.messages;
             cqes = completed.receives;
         }
+        // A packet from before the first one is an old one to hardware whose numbers wrap.
+        let is_old = self.hardware.is_guarded && psn.near(before, self.hardware.first).is_none();
         ReceiverLine {
             // The hardware NACKs a packet beyond its bitmap too; it only fails to record it.
-            nack: reply.ack.is_none_or(|ack| ack.kind == AckKind::Nack),
-            expected: after.to_psn(Psn::new(0)),
+            nack: reply.ack.map_or(!is_old, |ack| ack.kind == AckKind::Nack),
+            expected: after.to_psn(self.hardware.first),
             sack: psn,
             msn: self.messages as u32 % Psn::MODULUS,
             cqes,
         }
+    }
+
+    fn context(&self) -> ReceiverContext {
+        let expected = self.receiver.expected();
+        let words = self.hardware.bitmap.div_ceil(64) as usize;
+        let (mut map1, mut map2) = (alloc::vec![0u64; words], alloc::vec![0u64; words]);
+        for offset in 0..self.hardware.bitmap {
+            let seq = expected + u64::from(offset);
+            if !self.receiver.has(seq) {
+                continue;
+            }
+            let (word, bit) = ((offset / 64) as usize, 1u64 << (offset % 64));
+            let waiting = self.completions.waiting(expected, seq);
+            if waiting != Completion::Message {
+                map1[word] |= bit;
+            }
+            if waiting != Completion::Nothing {
+                map2[word] |= bit;
+            }
+        }
+        ReceiverContext {
+            expected: expected.to_psn(self.hardware.first),
+            msn: self.messages as u32 % Psn::MODULUS,
+            map1: map1.into(),
+            map2: map2.into(),
+        }
+    }
+}
+
+/// The bitmap as a hexadecimal number of `bitmap` bits, packet 0 in the lowest.
+#[derive(Clone, Copy, Debug)]
+pub struct Map<'a> {
+    /// Lowest word first.
+    pub words: &'a [u64],
+    /// Its bits.
+    pub bitmap: u32,
+}
+
+impl fmt::Display for Map<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for digit in (0..self.bitmap.div_ceil(4)).rev() {
+            let word = self.words.get((digit / 16) as usize).copied().unwrap_or_default();
+            write!(f, "{:x}", word >> (4 * (digit % 16)) & 0xf)?;
+        }
+        Ok(())
     }
 }
 
@@ -100,19 +193,29 @@ impl fmt::Display for ReceiverLine {
     }
 }
 
-/// Replays events at IRN senders (modules `txFree`, `receiveAck` and `timeout`) in `hls` mode, with
-/// the conventions of the authors' testbench:
+/// Replays events at IRN senders (modules `txFree`, `receiveAck` and `timeout`) in `hls` mode.
 ///
+/// By [`Hardware::default`], with the conventions of the authors' testbench:
 /// - the cap is 111 packets, and RTO_low applies to at most 3;
 /// - all state begins at zero, also `findNewHole`, which the testbench leaves uninitialised;
 /// - `rate_factor` is 1, so that it never extends a timeout;
 /// - `txFree` knows of no flow end. When it offers a packet behind the flow's last, the testbench
 ///   decrements `nextSNtoSend` (also if that packet was a retransmission) and reports `0 0`;
 ///   everything else it did stands.
+///
+/// Guarded hardware knows the flow's end: behind it, `txFree` offers nothing.
 #[derive(Clone, Debug)]
 pub struct IrnSenderReplay {
+    hardware: Hardware,
     flow_packets: u64,
-    queue_pairs: BTreeMap<u32, Hls>,
+    queue_pairs: BTreeMap<u32, Requester>,
+}
+
+/// One queue pair's sender, and where its flow ends.
+#[derive(Clone, Debug)]
+struct Requester {
+    hls: Hls,
+    limit: Seq,
 }
 
 /// One line of a sender's input trace, after the queue pair.
@@ -162,36 +265,78 @@ pub enum SenderOutcome {
 }
 
 impl IrnSenderReplay {
-    /// The cap of the published code.
-    const CAP: u64 = 111;
-    /// N of section 3.1.
-    const LOW_PACKETS: u32 = 3;
-
     /// No queue pair seen yet; each has one flow of `flow_packets` packets (2807 in the published
     /// testbench).
-    pub fn new(flow_packets: u64) -> Self {
-        Self { flow_packets, queue_pairs: BTreeMap::new() }
+    pub fn new(hardware: Hardware, flow_packets: u64) -> Self {
+        Self { hardware, flow_packets, queue_pairs: BTreeMap::new() }
     }
 
     /// `event` happens at queue pair `qp`.
     pub fn on_event(&mut self, qp: u32, event: SenderEvent) -> SenderLine {
-        let hls = self.queue_pairs.entry(qp).or_insert_with(|| Hls::new(Self::CAP, Self::LOW_PACKETS));
+        let (hardware, flow_packets) = (self.hardware, self.flow_packets);
+        let requester = self.queue_pairs.entry(qp).or_insert_with(|| Requester::new(&hardware, flow_packets));
+        let hls = &mut requester.hls;
         let outcome = match event {
+            SenderEvent::TxFree if hardware.is_guarded => SenderOutcome::TxFree(hls.tx_free(requester.limit)),
             SenderEvent::TxFree => {
                 let offered = hls.tx_free(Seq::new(u64::MAX));
-                let is_beyond = offered.is_some_and(|seq| seq.index() >= self.flow_packets);
+                let is_beyond = offered.is_some_and(|seq| seq.index() >= flow_packets);
                 if is_beyond {
                     hls.retract();
                 }
                 SenderOutcome::TxFree(offered.filter(|_| !is_beyond))
             }
+            SenderEvent::ReceiveAck { expected, sack, nack } if hardware.is_guarded => {
+                hls.receive_ack_of(Psn::new(expected), Psn::new(sack), nack);
+                SenderOutcome::ReceiveAck
+            }
             SenderEvent::ReceiveAck { expected, sack, nack } => {
                 hls.receive_ack(Seq::new(expected.into()), Seq::new(sack.into()), nack);
                 SenderOutcome::ReceiveAck
             }
-            SenderEvent::Timeout { quick } => SenderOutcome::Timeout { extend: hls.timeout(quick) },
+            SenderEvent::Timeout { quick } => SenderOutcome::Timeout { extend: hls.timeout(quick, 1) },
         };
-        SenderLine { outcome, columns: hls.columns() }
+        // Its numbers are sequence numbers; PSNs are what guarded hardware has.
+        let shown = |seq: Seq| if hardware.is_guarded { Seq::new(seq.to_psn(Psn::new(0)).get().into()) } else { seq };
+        let outcome = match outcome {
+            SenderOutcome::TxFree(sent) => SenderOutcome::TxFree(sent.map(shown)),
+            outcome => outcome,
+        };
+        let columns = hls.columns();
+        let columns = Columns {
+            next: shown(columns.next),
+            acked: shown(columns.acked),
+            retransmit: shown(columns.retransmit),
+            recover: shown(columns.recover),
+            ..columns
+        };
+        SenderLine { outcome, columns }
+    }
+
+    /// The bitmap of selective acknowledgements of queue pair `qp`.
+    pub fn sacks(&self, qp: u32) -> Box<[u64]> {
+        let bitmap = u64::from(self.hardware.bitmap);
+        self.queue_pairs.get(&qp).map_or_else(|| Hls::new(1, 0).sacks(bitmap), |requester| requester.hls.sacks(bitmap))
+    }
+}
+
+impl Requester {
+    fn new(hardware: &Hardware, flow_packets: u64) -> Self {
+        let Hardware { bitmap, cap, low_packets, first, is_guarded } = *hardware;
+        let hls = if is_guarded {
+            Hls::guarded(first, bitmap.into(), cap.into(), low_packets)
+        } else {
+            Hls::with_bitmap(bitmap.into(), cap.into(), low_packets)
+        };
+        let limit = Seq::new(hls.columns().next.index().saturating_add(flow_packets));
+        Self { hls, limit }
+    }
+}
+
+impl Hls {
+    /// The whole context, with a bitmap of `bitmap` packets.
+    pub fn context(&self, bitmap: u32) -> SenderContext {
+        SenderContext { columns: self.columns(), sacks: self.sacks(bitmap.into()) }
     }
 }
 

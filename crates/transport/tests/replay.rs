@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use selvedge_transport::replay::{IrnReceiverReplay, IrnSenderReplay, SenderEvent};
+use selvedge_transport::replay::{Hardware, IrnReceiverReplay, IrnSenderReplay, SenderEvent};
 
 /// Where material that is not ours lies; `None`, with a word to the reader, where it does not.
 fn shared(path: &str) -> Option<PathBuf> {
@@ -27,7 +27,7 @@ fn the_authors_receiver_trace_comes_out_identical() {
     let Some(folder) = shared("traces/irn-receiver") else { return };
     let input = fs::read_to_string(folder.join("recvInput-40Gbps-incast.txt")).expect("readable");
     let output = fs::read_to_string(folder.join("recvOutput-40Gbps-incast.txt")).expect("readable");
-    let mut replay = IrnReceiverReplay::new();
+    let mut replay = IrnReceiverReplay::new(Hardware::default());
     let mut compared = 0;
     for (event, expected) in input.lines().skip(1).zip(output.lines()) {
         let [qp, opcode, psn] = numbers(event)[..] else { panic!("three columns, not {event:?}") };
@@ -55,7 +55,7 @@ fn completions_wait_for_the_packets_before_them() {
         (4, 8 + 128, "1 8 136 6 0"), // beyond the bitmap: NACKed, not recorded
         (6, 8, "0 9 8 6 0"),         // WRITE first
     ];
-    let mut replay = IrnReceiverReplay::new();
+    let mut replay = IrnReceiverReplay::new(Hardware::default());
     for (step, (opcode, psn, answer)) in dialogue.into_iter().enumerate() {
         assert_eq!(replay.on_arrival(7, opcode, psn).to_string(), answer, "step {step}");
     }
@@ -65,7 +65,7 @@ fn completions_wait_for_the_packets_before_them() {
 
 #[test]
 fn psns_wrap() {
-    let mut replay = IrnReceiverReplay::new();
+    let mut replay = IrnReceiverReplay::new(Hardware::default());
     for psn in 0..1 << 24 {
         replay.on_arrival(0, 4, psn);
     }
@@ -76,7 +76,7 @@ fn psns_wrap() {
 #[test]
 fn the_hand_derived_sender_trace_comes_out_identical() {
     let trace = include_str!("traces/irn-sender.txt");
-    let mut replay = IrnSenderReplay::new(2807);
+    let mut replay = IrnSenderReplay::new(Hardware::default(), 2807);
     let mut compared = 0;
     for line in trace.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty()) {
         let (event, expected) = line.split_once("->").expect("`event -> answer`");
@@ -223,7 +223,7 @@ proptest! {
 
     #[test]
     fn the_sender_does_what_shifted_words_would(events in prop::collection::vec(sender_event(), 1..300)) {
-        let (mut replay, mut shifted) = (IrnSenderReplay::new(2807), Shifted::default());
+        let (mut replay, mut shifted) = (IrnSenderReplay::new(Hardware::default(), 2807), Shifted::default());
         for event in events {
             assert_eq!(replay.on_event(0, event).to_string(), shifted.on_event(event), "{event:?}");
         }
@@ -233,7 +233,7 @@ proptest! {
     fn no_trace_makes_a_replay_panic(
         acks in prop::collection::vec(any::<(u32, u32, bool, u32, u8)>(), 1..100),
     ) {
-        let (mut sender, mut receiver) = (IrnSenderReplay::new(10), IrnReceiverReplay::new());
+        let (mut sender, mut receiver) = (IrnSenderReplay::new(Hardware::default(), 10), IrnReceiverReplay::new(Hardware::default()));
         for (expected, sack, nack, psn, opcode) in acks {
             sender.on_event(0, SenderEvent::ReceiveAck { expected, sack, nack });
             sender.on_event(0, SenderEvent::TxFree);

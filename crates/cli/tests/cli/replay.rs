@@ -98,3 +98,29 @@ fn the_authors_trace_comes_out_identical() {
     assert_eq!(out.lines().count(), 140_361);
     assert!(out.lines().eq(expected.lines().map(str::trim_end)), "every line");
 }
+
+#[test]
+fn hardware_can_be_wider_wrap_and_show_its_bitmaps() {
+    let scratch = Scratch::new("hardware")
+        .with("data.txt", "5\n0 1 2\n0 2 3\n0 8 200\n0 1 16777215\n0 1 0\n")
+        .with("acks.txt", "5\n0 0\n0 0\n0 1 0 1 1\n0 1 16777215 0 0\n0 0\n");
+    let (out, _) = scratch.expect(0, &["replay", "irn-receiver", "--bitmap", "16", "--wrap", "--state", "data.txt"]);
+    // What lies beyond the bitmap is not kept; what lies before the first packet is old.
+    assert_eq!(
+        out,
+        "1 0 2 0 0 0004 0000\n1 0 3 0 0 000c 0008\n1 0 200 0 0 000c 0008\n0 0 16777215 0 0 000c 0008\n\
+         0 1 0 0 0 0006 0004\n"
+    );
+    let (out, _) = scratch.expect(0, &["replay", "irn-receiver", "--bitmap", "256", "data.txt"]);
+    // The authors' numbers do not wrap: the fourth packet lies ahead.
+    assert_eq!(out.lines().nth(3), Some("1 0 16777215 0 0"));
+    let sender = ["replay", "irn-sender", "--cap", "2", "--bitmap", "16", "--low-packets", "1", "--wrap", "--state"];
+    let (out, _) = scratch.expect(0, &[&sender[..], &["acks.txt"]].concat());
+    assert_eq!(
+        out,
+        "0 1 0 1 0 0 0 0 0 0 0000\n0 1 1 2 0 0 0 0 0 0 0000\n1 2 0 0 0 1 0 0 0002\n1 2 0 0 0 1 0 0 0002\n\
+         0 1 0 2 0 0 1 0 1 0 0 0002\n"
+    );
+    let (_, error) = scratch.expect(2, &["replay", "irn-sender", "--cap", "129", "acks.txt"]);
+    assert!(error.contains("--cap 129: a bitmap holds 128 packets"), "{error}");
+}

@@ -25,8 +25,9 @@ impl Completion {
     /// By BTH opcode (reliable connection).
     pub const fn of_opcode(opcode: u8) -> Self {
         match opcode {
-            // SEND last and only, without and with immediate; WRITE last and only with immediate.
-            2..=5 | 9 | 11 => Self::Receive,
+            // SEND last and only, without and with immediate; WRITE last and only with immediate; SEND last and only
+            // with invalidate.
+            2..=5 | 9 | 11 | 22 | 23 => Self::Receive,
             // WRITE last and only; READ request; atomics, which section 5.1 handles as READs, and so flushes and
             // atomic writes, which are younger than the paper.
             8 | 10 | 12 | 19 | 20 | 28 | 29 => Self::Message,
@@ -52,6 +53,16 @@ pub struct Completions {
 }
 
 impl Completions {
+    /// Whether `seq`, in a window that begins at `head`, ends a message, and whether it completes a receive work
+    /// request.
+    pub(crate) fn waiting(&self, head: Seq, seq: Seq) -> Completion {
+        match (self.messages.get(head, seq), self.receives.get(head, seq)) {
+            (_, true) => Completion::Receive,
+            (true, false) => Completion::Message,
+            (false, false) => Completion::Nothing,
+        }
+    }
+
     /// Packet `seq` was accepted for the first time; the receiver now expects `after`, and
     /// expected `before` until then. Returns what became complete.
     #[inline]

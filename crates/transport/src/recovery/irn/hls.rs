@@ -9,9 +9,16 @@
 //! 3. If a hole is found by a call that had no retransmission pending, a new packet goes first.
 //! 4. On leaving recovery a pending retransmission is dropped, even one for a known hole.
 //!
-//! The hardware counts in plain integers: no wrap, no check of what an acknowledgement names. Here
-//! numbers do not wrap, and a bit outside the bitmap is lost, as it is in the hardware's shifts.
+//! The authors' hardware counts in plain integers: no wrap, no check of what an acknowledgement names. [`Hls::new`] does
+//! as they do: numbers do not wrap, and a bit outside the bitmap is lost, as it is in the hardware's shifts.
+//!
+//! Our hardware (`rtl/`) decides what theirs leaves open, and [`Hls::guarded`] does as ours does:
+//! 1. PSNs have 24 bits and are compared by serial numbers relative to the head, the cumulative acknowledgement. One
+//!    from 2^22 packets ahead of it or more, or from farther than 2^22 behind it, is ignored as a whole. When the head
+//!    advances, `retransmit` and `recover` are moved to just behind it where they lie farther behind than 2^22.
+//! 2. A SACK below the head, or beyond the bitmap, sets no bit and touches no search; what else its NACK says counts.
 
+use alloc::boxed::Box;
 use core::fmt;
 
 use selvedge_units::{Psn, Seq};
@@ -38,7 +45,14 @@ pub struct Hls {
     window: u64,
     cap: u64,
     low_packets: u32,
+    /// Whether SACKs outside the bitmap are ignored and old pointers move along.
+    is_guarded: bool,
 }
+
+/// Farthest that an acknowledgement may lie from the head, and a pointer behind it, in packets.
+const REACH: u64 = 1 << 22;
+/// Throttled more than so many times, a sender does not use RTO_low.
+const RATE_FACTOR_LIMIT: u32 = 4;
 
 /// The seven columns that every line of a sender trace ends with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,6 +86,39 @@ impl Hls {
     /// at most `low_packets` (3).
     pub fn new(cap: u64, low_packets: u32) -> Self {
         Self { window: cap.next_power_of_two().max(BITMAP), cap, low_packets, ..Self::default() }
+    }
+
+    /// As [`Hls::new`], with a bitmap of `bitmap` packets.
+    pub(crate) fn with_bitmap(bitmap: u64, cap: u64, low_packets: u32) -> Self {
+        Self { window: bitmap, cap, low_packets, ..Self::default() }
+    }
+
+    /// A context whose first packet has PSN `first`, with a bitmap for `bitmap` packets, of which at most `cap` are in
+    /// flight; RTO_low for at most `low_packets`. It does as the hardware in `rtl/` does. Sequence numbers equal PSNs
+    /// modulo 2^24; they begin high enough for old acknowledgements to lie behind the first packet.
+    pub fn guarded(first: Psn, bitmap: u64, cap: u64, low_packets: u32) -> Self {
+        let head = Seq::new((1 << 32) + u64::from(first.get()));
+        Self {
+            next: head,
+            acked: head,
+            retransmit: head,
+            recover: head,
+            window: bitmap,
+            cap,
+            low_packets,
+            is_guarded: true,
+            ..Self::default()
+        }
+    }
+
+    /// An acknowledgement has arrived, as [`Hls::receive_ack`], by the 24-bit numbers that it carries: for guarded
+    /// contexts.
+    pub fn receive_ack_of(&mut self, expected: Psn, sack: Psn, nack: bool) {
+        let near = |psn: Psn| psn.near(self.acked, Psn::new(0));
+        let (Some(expected), Some(sack)) = (near(expected), near(sack)) else { return };
+        if expected < self.acked + REACH && expected + REACH >= self.acked {
+            self.receive_ack(expected, sack, nack);
+        }
     }
 
     /// The link is free for this queue pair. Returns what to send: a lost packet, or a new one
@@ -109,10 +156,13 @@ impl Hls {
         if new_ack {
             self.sacks.clear(self.acked, expected.min(self.sacks_end));
             self.acked = expected;
+            if self.is_guarded {
+                self.bring_along();
+            }
         }
         if nack {
             self.set_bit(sack);
-            if self.in_recovery {
+            if self.in_recovery && (!self.is_guarded || self.is_in_window(sack)) {
                 if self.do_retransmit && sack == self.retransmit {
                     self.do_retransmit = false;
                     self.find_new_hole = true;
@@ -142,10 +192,10 @@ impl Hls {
     /// The timer has fired, with RTO_low if `quick`. Returns whether to extend it to RTO_high
     /// instead of sending again.
     ///
-    /// The hardware also extends when `rate_factor` exceeds 4; its testbench, which is all that is
-    /// known of it, passes 1.
-    pub fn timeout(&mut self, quick: bool) -> bool {
-        if quick && self.in_flight() > u64::from(self.low_packets) {
+    /// `rate_factor` is how many times congestion control throttles the sender below the link's rate; it extends the
+    /// timer, too, if it exceeds 4. The authors' testbench passes 1, and so do simulations.
+    pub fn timeout(&mut self, quick: bool, rate_factor: u32) -> bool {
+        if quick && (rate_factor > RATE_FACTOR_LIMIT || self.in_flight() > u64::from(self.low_packets)) {
             return true;
         }
         self.retransmit = self.acked;
@@ -172,6 +222,16 @@ impl Hls {
             in_recovery: self.in_recovery,
             find_new_hole: self.find_new_hole,
         }
+    }
+
+    /// The bitmap of `bitmap` packets from the cumulative acknowledgement on, lowest first.
+    pub fn sacks(&self, bitmap: u64) -> Box<[u64]> {
+        let mut words = alloc::vec![0u64; bitmap.div_ceil(64) as usize];
+        for offset in 0..bitmap.min(self.sacks_end.checked_since(self.acked).unwrap_or(0)) {
+            let is_set = self.sacks.get(self.acked, self.acked + offset);
+            words[(offset / 64) as usize] |= u64::from(is_set) << (offset % 64);
+        }
+        words.into()
     }
 
     /// What [`Hls::tx_free`] would send again, if not in this call then in the next: a pending
@@ -221,8 +281,21 @@ impl Hls {
         }
     }
 
+    /// Pointers that no longer matter stay near enough to be compared in 24 bits.
+    fn bring_along(&mut self) {
+        for pointer in [&mut self.retransmit, &mut self.recover] {
+            if *pointer + REACH < self.acked {
+                *pointer = Seq::new(self.acked.index() - 1);
+            }
+        }
+    }
+
+    fn is_in_window(&self, sack: Seq) -> bool {
+        sack.checked_since(self.acked).is_some_and(|offset| offset < self.window)
+    }
+
     fn set_bit(&mut self, sack: Seq) {
-        if sack.checked_since(self.acked).is_some_and(|offset| offset < self.window) {
+        if self.is_in_window(sack) {
             self.sacks.insert(self.acked, sack);
             self.sacks_end = self.sacks_end.max(sack + 1);
         }

@@ -9,6 +9,7 @@
 
 mod completions;
 mod config;
+pub mod context;
 mod footprint;
 pub mod hls;
 mod paper;

@@ -42,6 +42,11 @@ impl Recv {
         Self { expected: Seq::ZERO, end: Seq::ZERO, arrived: Bitmap::default(), window, holes }
     }
 
+    /// Whether packet `seq`, which lies at or beyond the expected one, has arrived.
+    pub(crate) fn has(&self, seq: Seq) -> bool {
+        seq < self.end && self.arrived.get(self.expected, seq)
+    }
+
     /// Packet `seq` has arrived, which was missing.
     fn note(&mut self, seq: Seq) {
         let Some(holes) = &mut self.holes else { return };

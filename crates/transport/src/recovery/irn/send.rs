@@ -244,7 +244,7 @@ impl Recovery for Send {
         let is_too_soon = self.timer.is_quick()
             && match &mut self.machine {
                 Machine::Paper(paper) => !self.timer.is_few(paper.next() - paper.acked()),
-                Machine::Hls(hls) => hls.timeout(true),
+                Machine::Hls(hls) => hls.timeout(true, 1),
             };
         if is_too_soon {
             let until = self.timer.extend();
@@ -259,7 +259,7 @@ impl Recovery for Send {
             Machine::Paper(paper) => paper.on_timeout(cx),
             // Marks the same packet again if RTO_low did already.
             Machine::Hls(hls) => {
-                hls.timeout(false);
+                hls.timeout(false, 1);
             }
         }
         if let Some(estimator) = &mut self.estimator {
@@ -279,7 +279,7 @@ impl Recovery for Send {
             Machine::Paper(paper) => paper.on_not_ready(cx),
             // What it does after a timeout is just this.
             Machine::Hls(hls) => {
-                hls.timeout(false);
+                hls.timeout(false, 1);
             }
         }
         self.timer.restart(cx.now);

@@ -1,0 +1,84 @@
+// Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+// interlock: no queue pair is in flight twice, events leave in the order in which they came, and an event that could
+// enter does not wait. By induction, for any number of cycles.
+module prove_interlock #(
+  parameter int unsigned QpBits = 3,
+  parameter int unsigned KindBits = 1,
+  parameter int unsigned Slots = 4,
+  localparam int unsigned PointerBits = $clog2(2 * Slots)
+) (
+  input logic clk_i,
+  input logic [QpBits-1:0] qp_i,
+  input logic enter_i,
+  input logic [KindBits-1:0] kind_i,
+  input logic leave_i
+);
+
+  logic rst_n = 1'b0;
+  always_ff @(posedge clk_i) rst_n <= 1'b1;
+
+  logic may_enter, valid;
+  logic [QpBits-1:0] qp;
+  logic [KindBits-1:0] kind;
+
+  interlock #(.QpBits(QpBits), .KindBits(KindBits), .Slots(Slots)) u_dut (
+    .clk_i,
+    .rst_ni(rst_n),
+    .qp_i,
+    .may_enter_o(may_enter),
+    .enter_i,
+    .kind_i,
+    .valid_o(valid),
+    .qp_o(qp),
+    .kind_o(kind),
+    .leave_i
+  );
+
+  // A queue with a pointer: the same by other means.
+  logic [QpBits+KindBits-1:0] queue [2*Slots];
+  logic [PointerBits-1:0] in_q = '0, out_q = '0, count;
+  assign count = in_q - out_q;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_n) begin
+      if (enter_i) begin
+        queue[in_q] <= {qp_i, kind_i};
+        in_q        <= in_q + 1'b1;
+      end
+      if (leave_i) out_q <= out_q + 1'b1;
+    end
+  end
+
+  logic is_in_flight;
+  always_comb begin
+    is_in_flight = 1'b0;
+    for (int unsigned i = 0; i < Slots; i++) begin
+      if (i < 32'(count)) is_in_flight |= queue[PointerBits'(32'(out_q) + i)][KindBits+:QpBits] == qp_i;
+    end
+  end
+
+  always_comb begin
+    assume (!enter_i || may_enter);
+    assume (!leave_i || valid);
+    if (rst_n) begin
+      never_more: assert (32'(count) <= Slots);
+      never_twice: assert (!may_enter || !is_in_flight);
+      never_in_vain: assert (may_enter || is_in_flight || 32'(count) == Slots);
+      shows_oldest: assert (valid == (count != '0));
+      in_order: assert (!valid || {qp, kind} == queue[out_q]);
+    end
+  end
+
+  // Invariants: the slots hold what the queue holds.
+  for (genvar i = 0; i < Slots; i++) begin : gen_slots
+    always_comb begin
+      if (rst_n) begin
+        slot_valid: assert (u_dut.valid_q[i] == (i < 32'(count)));
+        slot_event: assert (i >= 32'(count) || u_dut.event_q[i] == queue[PointerBits'(32'(out_q) + i)]);
+      end
+    end
+  end
+
+endmodule

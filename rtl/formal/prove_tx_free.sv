@@ -1,0 +1,114 @@
+// Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+// tx_free: any sound context, any cap up to W. The context is an input and nothing else is kept from one call to the
+// next, so what holds for one call holds for any number.
+module prove_tx_free
+  import irn_pkg::*;
+#(
+  parameter int unsigned W = 128,
+  parameter bit Pipelined = 1'b1,
+  localparam int unsigned ContextBits = 4 * PsnBits + W + 3,
+  localparam int unsigned SlotBits = $clog2(W)
+) (
+  input logic clk_i,
+  input logic valid_i,
+  input logic [PsnBits-1:0] cap_i,
+  input logic has_limit_i,
+  input logic [PsnBits-1:0] limit_i,
+  input logic [ContextBits-1:0] ctx_i,
+  input logic ready_i,
+  // Any bit of the bitmap.
+  input logic [SlotBits-1:0] probe_i
+);
+
+  `include "irn_sender.svh"
+  `include "sender_invariants.svh"
+
+  logic rst_n = 1'b0;
+  always_ff @(posedge clk_i) rst_n <= 1'b1;
+
+  logic ready, valid, send;
+  logic [PsnBits-1:0] psn;
+  sender_ctx_t prior, after;
+  assign prior = sender_ctx_t'(ctx_i);
+
+  tx_free #(.W(W), .Pipelined(Pipelined)) u_dut (
+    .clk_i,
+    .rst_ni(rst_n),
+    .cap_i,
+    .valid_i,
+    .ready_o(ready),
+    .has_limit_i,
+    .limit_i,
+    .ctx_i,
+    .valid_o(valid),
+    .ready_i,
+    .send_o(send),
+    .psn_o(psn),
+    .ctx_o(after)
+  );
+
+  // The first call is followed to its answer.
+  logic taken_q = 1'b0, answered_q = 1'b0, has_limit_q;
+  logic [PsnBits-1:0] cap_q, limit_q;
+  logic [SlotBits-1:0] probe_q;
+  sender_ctx_t prior_q;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_n && valid_i && ready && !taken_q) begin
+      taken_q     <= 1'b1;
+      cap_q       <= cap_i;
+      has_limit_q <= has_limit_i;
+      limit_q     <= limit_i;
+      prior_q    <= prior;
+      probe_q     <= probe_i;
+    end
+    if (valid && ready_i) answered_q <= 1'b1;
+  end
+
+  logic [PsnBits-1:0] offset, in_flight, to_limit, hole, from;
+  logic pending, is_new;
+
+  assign offset    = psn - prior_q.acked;
+  assign in_flight = prior_q.next - prior_q.acked;
+  assign to_limit  = prior_q.next - limit_q;
+  assign pending   = prior_q.do_retransmit && !is_behind(prior_q.retransmit, prior_q.acked);
+  assign is_new    = send && !pending;
+  assign hole      = after.retransmit - after.acked;
+  // The search begins behind the packet sent again last.
+  assign from      = is_behind(prior_q.retransmit, prior_q.acked) ? '0
+      : prior_q.retransmit - prior_q.acked + PsnBits'(1);
+
+  always_comb begin
+    if (valid_i) assume (is_sound(prior) && cap_i >= 1 && cap_i <= PsnBits'(W));
+    if (rst_n && valid && !answered_q) begin
+      follows: assert (taken_q);
+      stays_sound: assert (is_sound(after));
+      retransmission_first: assert (!pending || (send && psn == prior_q.retransmit));
+      // Nothing acknowledged is offered; of SACKed packets only the head, which a NACK or a timeout names.
+      never_acknowledged: assert (!send || 32'(offset) <= W);
+      never_sacked: assert (!send || offset == 0 || !pending || !is_sacked(prior_q.sacks, offset));
+      never_beyond_cap: assert (!is_new || (psn == prior_q.next && in_flight < cap_q));
+      never_beyond_limit: assert (!is_new || !has_limit_q || to_limit[PsnBits-1]);
+      never_idle: assert (send || in_flight >= cap_q || (has_limit_q && !to_limit[PsnBits-1]));
+      next_counts: assert (after.next == prior_q.next + PsnBits'(is_new));
+      head_stays: assert (after.acked == prior_q.acked && after.sacks == prior_q.sacks);
+      recover_is_latched: assert (after.recover == (pending ? prior_q.next - PsnBits'(1) : prior_q.recover));
+      enters_recovery: assert (after.in_recovery == (prior_q.in_recovery ||
+          (pending && prior_q.retransmit == prior_q.acked)));
+      searched: assert (!after.find_new_hole);
+      no_search: assert (pending || prior_q.find_new_hole || !after.do_retransmit);
+      // What was found is the first clear bit from there on, and has a set one above it.
+      found_is_clear: assert (!after.do_retransmit || (32'(hole) < W && hole >= from &&
+          !after.sacks[hole[SlotBits-1:0]]));
+      found_is_first: assert (!after.do_retransmit || PsnBits'(probe_q) < from || PsnBits'(probe_q) >= hole ||
+          after.sacks[probe_q]);
+      found_has_sack: assert (!after.do_retransmit || |(after.sacks >> hole >> 1));
+      // None is overlooked: a clear bit at or behind the begin with a set one above it.
+      none_is_left: assert (after.do_retransmit || !(pending || prior_q.find_new_hole) ||
+          PsnBits'(probe_q) < from || after.sacks[probe_q] || ~|(after.sacks >> probe_q));
+    end
+  end
+
+endmodule
