@@ -30,6 +30,11 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
     ),
     ("selvedge check figures/irn", "it simulates for hours", &["selvedge topology figures/irn/fig1"]),
     ("selvedge check figures --smoke", "it simulates for minutes; CI runs it", &[]),
+    (
+        "selvedge check figures/parity",
+        "its claims are about a machine that has little else to do",
+        &["selvedge check figures/parity --smoke"],
+    ),
     ("cargo xtask dist", "it compiles everything", &[]),
     ("export PATH=$PWD/dist/bin:$PATH", "there is no dist", &[]),
     ("selvedge verbs --info", "it needs what `cargo xtask dist` makes", &["selvedge verbs --help"]),

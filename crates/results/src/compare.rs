@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_units::words::plural;
 use serde::Serialize;
 
 use crate::metric::Unit;
@@ -111,8 +112,8 @@ pub struct MetricComparison {
 }
 
 impl Comparison {
-    /// Compares two studies, each given with the name of its folder. `flows` says of a series that both have whether its
-    /// flows are the same.
+    /// Compares two studies, each given with the name of its folder. `flows` says of a series that both have whether
+    /// its flows are the same.
     pub fn new(
         [a, b]: [(&str, &Summary); 2],
         differences: Vec<KeyDifference>,
@@ -217,18 +218,23 @@ pub fn render_comparison(comparison: &Comparison, summaries: [&Summary; 2], widt
 
 /// What is to be known about the flows of a series before its ratios are read.
 fn sentence(flows: FlowsMatch, comparison: &Comparison) -> String {
-    let text = match flows {
+    let mut text = match flows {
         FlowsMatch::Same => "the same flows in A and B, paired by seed",
         FlowsMatch::OtherStarts => "the same flows in A and B, some at other times; paired by seed",
         FlowsMatch::Different => "A and B have other flows, so that ratios are not paired and intervals are wider",
         FlowsMatch::NoCommonSeed => {
             "A and B have no seed in common, so that ratios are not paired and intervals are wider"
         }
-    };
+    }
+    .to_owned();
+    let common = comparison.a.seeds.iter().filter(|seed| comparison.b.seeds.contains(seed)).count();
+    if flows.is_paired() && common < comparison.a.seeds.len().max(comparison.b.seeds.len()) {
+        text += &format!(" (ratios: of the {} that both have)", plural(common as u64, "seed"));
+    }
     if comparison.a.ignores_seeds && comparison.b.ignores_seeds {
         return format!("{text}; each seed gives the same run, so that there are no intervals");
     }
-    text.to_owned()
+    text
 }
 
 /// The rows that either study's own table has.

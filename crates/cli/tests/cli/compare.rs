@@ -23,6 +23,7 @@ fn two_results_are_compared_series_by_series() {
     run("large", &["--seeds", "3", "--set", "workload.poisson.sizes={ fixed = '8KB' }"]);
     run("load", &["--seeds", "3", "--set", "workload.poisson.load=0.2"]);
     run("seeds", &["--seeds", "7,8"]);
+    run("fewer", &["--seeds", "2"]);
     run("one", &["--series", "roce", "--set", "nic.mtu=500B"]);
 
     // With itself: nothing differs.
@@ -57,6 +58,12 @@ fn two_results_are_compared_series_by_series() {
         difference
             .iter()
             .any(|one| one["key"] == "topology.fat-tree.link.delay" && one["series"] == serde_json::json!([])),
+        "{out}"
+    );
+
+    let (out, _) = scratch.expect(0, &["compare", "a", "fewer"]);
+    assert!(
+        out.contains("irn: the same flows in A and B, paired by seed (ratios: of the 2 seeds that both have)"),
         "{out}"
     );
 
