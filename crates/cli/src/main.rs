@@ -8,6 +8,7 @@
 mod args;
 mod check;
 mod clock;
+mod exhausted;
 mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
@@ -22,11 +23,17 @@ mod verbs;
 
 use std::process::ExitCode;
 
+use selvedge_sim::Allocator;
+
 use clap::{CommandFactory, Parser};
 
 use args::{Command, Described, Selvedge};
 use output::{Failure, print};
 use selvedge_scenario::KeyHelp;
+
+/// Memory that is used up is a message and status 1, not an abort.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator { on_exhausted: exhausted::end };
 
 fn main() -> ExitCode {
     selvedge_sim::return_freed_memory();
@@ -64,7 +71,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { status, message }) => {
+        Err(Failure { status, message, .. }) => {
             if !message.is_empty() {
                 output::say(&format!("error: {message}"));
             }

@@ -11,7 +11,7 @@ use selvedge_sim::workload::WorkloadSummary;
 
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
-use crate::{ResultsFolder, StudyError, fct};
+use crate::{ResultsFolder, StudyError, StudyEstimate, fct};
 
 /// A plan and how to run it.
 pub struct Study<'a> {
@@ -31,6 +31,8 @@ pub struct Study<'a> {
     pub version: &'a str,
     /// The command, for the report.
     pub command: &'a str,
+    /// What its runs cost, for how much of it is done; `None`: by what the plan says of flows.
+    pub estimate: Option<&'a StudyEstimate>,
 }
 
 /// Who is told how a study goes. Called from several threads.
@@ -62,6 +64,11 @@ pub enum Outcome {
 }
 
 impl Study<'_> {
+    /// The points of `plan` that are not complete in `folder`.
+    pub fn left(plan: &Plan, folder: &ResultsFolder) -> Vec<Point> {
+        plan.points().filter(|&point| !folder.has(point)).collect()
+    }
+
     /// Runs the points that are not complete yet, and finishes the results folder.
     ///
     /// # Errors
@@ -98,6 +105,7 @@ impl Study<'_> {
             point,
             files: self.folder.point(point),
             traced: Some((self.folder, self.version)),
+            expected: self.estimate.and_then(|estimate| estimate.of_run(point.series)),
         };
         let jobs: Vec<Job<'_>> = todo.iter().map(job).collect();
         let queue = Queue::new(todo.iter().map(|point| (0, point.series)));

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 mod files;
 mod replay;
+mod running;
 mod schema;
 mod studies;
 
