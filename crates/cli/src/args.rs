@@ -152,6 +152,9 @@ pub(crate) struct RunArgs {
     /// Add seeds until the verdict is decided, up to N in all
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "50", conflicts_with = "resume", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) until_decided: Option<u16>,
+    /// Say what it would take (packets, memory, time), and do not run; with --json as JSON
+    #[arg(long, visible_alias = "dry-run", conflicts_with = "real")]
+    pub(crate) estimate: bool,
     /// Print summary.json to standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
@@ -172,9 +175,14 @@ pub(crate) struct TraceArgs {
     /// Folder for the traces [default: traces, among the results]
     #[arg(long = "trace-dir", value_name = "DIR", requires = "what")]
     pub(crate) folder: Option<PathBuf>,
-    /// Keep at most this many bytes of each packet in captures [default: all]
+    /// Keep the payload in captures: zeros, for programs that want whole packets
     ///
-    /// Makes files small; but Wireshark cannot dissect RoCE packets that are cut short.
+    /// Without, captures have headers and checksums alone, and say how long each packet was.
+    #[arg(long = "trace-payload", requires = "what", conflicts_with = "snaplen")]
+    pub(crate) payload: bool,
+    /// Cut packets in captures after this many bytes, whatever they are
+    ///
+    /// Wireshark cannot dissect RoCE packets that are cut short.
     #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub(crate) snaplen: Option<u32>,
 }
@@ -185,6 +193,9 @@ pub(crate) struct RunOptions {
     /// Use at most this many threads [default: all cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+    /// Run although it may need more memory than there is
+    #[arg(long)]
+    pub(crate) ignore_memory: bool,
     /// No progress, no notices
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -245,6 +256,9 @@ pub(crate) struct ExplainArgs {
     /// Print JSON, times in picoseconds
     #[arg(long)]
     pub(crate) json: bool,
+    /// No progress, no notices
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Args)]
@@ -404,6 +418,7 @@ Examples:
   selvedge run my.toml --set topology.fat-tree.k=8 --series irn,roce+pfc
   selvedge run --topology topology.txt --flows flow.txt --series irn,roce+pfc
   selvedge run --seeds 1 --trace flow=12          a capture and a timeline of one flow
+  selvedge run my.toml --estimate                 what it would take: packets, memory, time
   selvedge run --resume results/ten.partial       after Ctrl-C
 
 The results folder holds summary.json, report.html, flows.parquet, ports.parquet and the resolved

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_results::{CheckedFigure, ClaimsInput, render_claims, render_measured};
-use selvedge_study::{Checked, ClaimsFiles, Figure, FigureCheck, Figures, Marker, ResultsFolder, Worlds};
+use selvedge_study::{
+    Checked, ClaimsFiles, Figure, FigureCheck, Figures, Marker, ResultsFolder, StudyEstimate, Worlds,
+};
 use selvedge_units::words::plural;
 
 use crate::args::{CheckArgs, RunOptions};
@@ -12,7 +14,7 @@ use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, json, print, say};
 use crate::progress::Progress;
 use crate::real;
-use crate::run::{VERSION, command_line, conduct, threads};
+use crate::run::{VERSION, command_line, completed, conduct, estimate, threads};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let figures = Figures::read(&args.paths, args.smoke, real::acquire)?;
@@ -59,11 +61,18 @@ fn tables(args: &CheckArgs, figures: usize) -> Result<ClaimsFiles, Failure> {
 
 /// Runs all figures together, and prints each as soon as it is complete.
 fn judge(figures: &[Figure], began: Stopwatch, args: &CheckArgs) -> Result<Vec<CheckedFigure>, Failure> {
+    let threads = threads(&args.options);
+    let estimates = figures.iter().map(|figure| {
+        let points: Vec<_> = figure.plan.points().collect();
+        StudyEstimate::new(&figure.plan, &points, threads)
+    });
+    let estimate = StudyEstimate::together(estimates.collect::<Result<_, _>>()?, threads);
+    let estimate = completed(estimate, &args.options)?;
     if !args.options.quiet {
         say_begin(figures, &args.options);
+        say(&format!("estimate: {estimate}"));
     }
-    let threads = threads(&args.options);
-    let progress = Progress::new(args.options.quiet);
+    let progress = Progress::new(args.options.quiet, estimate.seconds);
     let check = FigureCheck {
         figures,
         threads,
@@ -100,8 +109,10 @@ fn keep(figures: &[Figure], place: &Path, args: &CheckArgs) -> Result<Vec<Checke
         let began = Stopwatch::start();
         let target = place.join(figure.name());
         let marker = Marker::new(&figure.plan, VERSION, &command_line());
+        let points: Vec<_> = figure.plan.points().collect();
+        let estimate = estimate(&figure.plan, &points, &args.options)?;
         let folder = ResultsFolder::create(&target, &figure.plan, &marker, true)?;
-        let summary = conduct(&figure.plan, &folder, &args.options)?;
+        let summary = conduct(&figure.plan, &folder, &estimate, &args.options)?;
         if !args.options.quiet {
             say(&format!("report: {}", target.join("report.html").display()));
         }

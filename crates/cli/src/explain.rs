@@ -7,7 +7,7 @@ use selvedge_explain::{
 use selvedge_results::DeadlockReport;
 use selvedge_scenario::Point;
 use selvedge_sim::port_infos;
-use selvedge_sim::record::{Chosen, FlowKey};
+use selvedge_sim::record::{Chosen, FlowKey, Recording as Recorded};
 use selvedge_study::Finished;
 use selvedge_telemetry::FlowRow;
 use selvedge_units::Instant;
@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::args::ExplainArgs;
 use crate::output::{Failure, json, print, say};
+use crate::progress::Progress;
 use crate::run::cores;
 
 /// What `--json` prints.
@@ -53,7 +54,11 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let keys = Chosen::These(flows.iter().map(FlowKey::from).collect());
     let mut recording = Recording::of(keys, deadlock.into_iter().flat_map(DeadlockReport::ports));
     let focus = recording.focus();
-    let record = results.simulate_again(point, cores(), &flows, deadlock, &focus, &mut recording)?;
+    let progress = Progress::new(args.quiet, None);
+    let record = Recorded { focus: &focus, recorder: &mut recording };
+    let again = results.simulate_again(point, cores(), &flows, deadlock, record, &progress);
+    progress.clear();
+    let Some(record) = again? else { return Err(Failure::interrupted("interrupted: nothing is explained")) };
     if unfinished {
         recording.end(&record);
     }

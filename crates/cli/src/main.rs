@@ -9,6 +9,7 @@ mod args;
 mod check;
 mod clock;
 mod compare;
+mod exhausted;
 mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
@@ -24,10 +25,15 @@ mod verbs;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
+use selvedge_sim::Allocator;
 
 use args::{Command, Described, Selvedge};
 use output::{Failure, print};
 use selvedge_scenario::KeyHelp;
+
+/// Memory that is used up is a message and status 1, not an abort.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator { on_exhausted: exhausted::end };
 
 fn main() -> ExitCode {
     selvedge_sim::return_freed_memory();
@@ -70,7 +76,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { status, message }) => {
+        Err(Failure { status, message, .. }) => {
             if !message.is_empty() {
                 output::say(&format!("error: {message}"));
             }

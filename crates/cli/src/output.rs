@@ -16,20 +16,22 @@ pub(crate) struct Failure {
     pub(crate) status: u8,
     /// What to say; empty: it was said already.
     pub(crate) message: String,
+    /// Whether storage failed: what was begun can be continued when there is space.
+    pub(crate) storage: bool,
 }
 
 impl Failure {
     /// The input is wrong.
     pub(crate) fn input(message: impl Into<String>) -> Self {
-        Self { status: 2, message: message.into() }
+        Self { status: 2, message: message.into(), storage: false }
     }
     /// The input is right but the outcome is not.
     pub(crate) fn outcome(message: impl Into<String>) -> Self {
-        Self { status: 1, message: message.into() }
+        Self { status: 1, message: message.into(), storage: false }
     }
     /// Somebody pressed Ctrl-C, or ended us.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
-        Self { status: interrupted_status(), message: message.into() }
+        Self { status: interrupted_status(), message: message.into(), storage: false }
     }
     /// A file cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
@@ -44,7 +46,10 @@ impl From<ScenarioError> for Failure {
 }
 impl From<StudyError> for Failure {
     fn from(error: StudyError) -> Self {
-        if error.is_input() { Self::input(error.to_string()) } else { Self::outcome(error.to_string()) }
+        match error.is_input() {
+            true => Self::input(error.to_string()),
+            false => Self { storage: error.is_storage_failure(), ..Self::outcome(error.to_string()) },
+        }
     }
 }
 

@@ -3,43 +3,79 @@
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Once, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use selvedge_results::PointSummary;
 use selvedge_scenario::{Plan, Point};
-use selvedge_study::Watch;
+use selvedge_study::{Watch, span};
 
+use crate::clock::Stopwatch;
 use crate::output::{allows_control, columns_of, say};
 
-/// A progress bar with the time left; hidden when standard error is not a terminal.
+/// How much is done, and the time left: a bar on a terminal, elsewhere a line every few seconds.
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
-    /// Where no bar can be drawn though somebody is looking: the tenths of the whole that were told, each in a line of
-    /// its own.
-    tenths: Option<AtomicU64>,
-    /// Whether something was reported.
-    begun: Once,
+    state: Arc<State>,
+    /// What shows it from time to time.
+    ticker: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is known of how it goes.
+struct State {
+    began: Stopwatch,
+    /// Seconds that it is expected to take.
+    expected: Option<f64>,
+    /// How much is done, 0 to 1, as bits.
+    part: AtomicU64,
+    /// How much was done before, as bits; none until something was reported.
+    before: OnceLock<f64>,
+    /// The latest run.
+    latest: Mutex<String>,
+    is_over: Mutex<bool>,
+    over: Condvar,
 }
 
 impl Progress {
-    /// A bar at its beginning.
-    pub(crate) fn new(quiet: bool) -> Self {
+    /// At its beginning; `expected` is how many seconds it may take.
+    pub(crate) fn new(quiet: bool, expected: Option<f64>) -> Self {
         catch_interrupts();
-        let is_plain = !allows_control();
-        let target = if quiet || is_plain { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let tenths = (!quiet && is_plain && io::stderr().is_terminal()).then(AtomicU64::default);
+        let state = Arc::new(State {
+            began: Stopwatch::start(),
+            expected,
+            part: AtomicU64::new(0),
+            before: OnceLock::new(),
+            latest: Mutex::default(),
+            is_over: Mutex::new(false),
+            over: Condvar::new(),
+        });
+        let on_terminal = io::stderr().is_terminal() && allows_control();
+        let is_hidden = quiet || !on_terminal;
+        let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
         // The time left and the latest run come beside it; of that, what there is room for.
         let bar_width = columns_of(&Term::stderr()).map_or(WIDEST, |columns| (columns / 3).clamp(1, WIDEST));
-        let style =
-            ProgressStyle::with_template(&format!("{{bar:{bar_width}}} {{percent:>3}} %  {{left}}{{wide_msg}}"));
-        bar.set_style(style.expect("a valid template").progress_chars("=> ").with_key("left", time_left));
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, quiet, tenths, begun: Once::new() }
+        let style = ProgressStyle::with_template(&format!("{{bar:{bar_width}}} {{done:>6}}  {{left}}{{wide_msg}}"));
+        let style = style.expect("a valid template").progress_chars("=> ");
+        let (done, left) = (Arc::clone(&state), Arc::clone(&state));
+        // Nowhere to report that a line could not be made up.
+        let style = style.with_key("done", move |_: &ProgressState, out: &mut dyn Write| {
+            let _ = out.write_str(&percent(done.part()));
+        });
+        bar.set_style(style.with_key("left", move |_: &ProgressState, out: &mut dyn Write| {
+            let _ = left.left().map(|seconds| write!(out, "{} left  ", span(seconds)));
+        }));
+        let ticker = (!quiet).then(|| {
+            let (bar, state) = (bar.clone(), Arc::clone(&state));
+            let show = move || state.show(&bar, on_terminal);
+            // Without a thread nothing is shown, and that is all.
+            std::thread::Builder::new().name("progress".into()).spawn(show).ok()
+        });
+        Self { bar, quiet, state, ticker: Mutex::new(ticker.flatten()) }
     }
     /// Does something to the terminal while the bar is out of the way.
     pub(crate) fn suspend(&self, what: impl FnOnce()) {
@@ -47,33 +83,104 @@ impl Progress {
     }
     /// Removes the bar.
     pub(crate) fn clear(&self) {
+        *lock(&self.state.is_over) = true;
+        self.state.over.notify_all();
+        if let Some(ticker) = lock(&self.ticker).take() {
+            // It has nothing to say when it ends.
+            let _ = ticker.join();
+        }
         self.bar.finish_and_clear();
     }
 }
 
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl State {
+    fn part(&self) -> f64 {
+        f64::from_bits(self.part.load(Ordering::Relaxed))
+    }
+
+    /// Seconds left: by how it goes, and at its beginning by what was expected.
+    fn left(&self) -> Option<f64> {
+        let elapsed = self.began.seconds();
+        let before = self.before.get().copied().unwrap_or(0.0);
+        let done = (self.part() - before) / (1.0 - before).max(f64::MIN_POSITIVE);
+        let by_expectation = self.expected.map(|seconds| (seconds - elapsed).max(0.0));
+        // Sooner there is nothing to extrapolate from.
+        let by_pace = (done > 0.0 && elapsed > SOON).then(|| elapsed * (1.0 - done) / done);
+        match (by_pace, by_expectation) {
+            (Some(pace), Some(expected)) => {
+                let trust = (done / CERTAIN).min(1.0);
+                Some(pace * trust + expected * (1.0 - trust))
+            }
+            (pace, expected) => pace.or(expected),
+        }
+    }
+
+    /// Shows it until it is over.
+    fn show(&self, bar: &ProgressBar, on_terminal: bool) {
+        let mut wait = if on_terminal { TICK } else { FIRST_LINE };
+        loop {
+            let is_over = lock(&self.is_over);
+            let (is_over, waited) = self
+                .over
+                .wait_timeout_while(is_over, wait, |is_over| !*is_over)
+                .unwrap_or_else(PoisonError::into_inner);
+            if *is_over || !waited.timed_out() {
+                return;
+            }
+            drop(is_over);
+            if on_terminal {
+                bar.tick();
+            } else {
+                wait = LINES;
+                say(&self.line());
+            }
+        }
+    }
+
+    /// A line where there is no terminal.
+    fn line(&self) -> String {
+        let left = self.left().map_or(String::new(), |seconds| format!(", about {} left", span(seconds)));
+        let latest = lock(&self.latest);
+        let latest = if latest.is_empty() { String::new() } else { format!("; {latest}") };
+        format!("progress: {} done after {}{left}{latest}", percent(self.part()), span(self.began.seconds()))
+    }
+}
+
+/// With as many decimals as show that it moves. What is not over is not 100 %.
+fn percent(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent < 0.995 => format!("{percent:.2} %"),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{:.0} %", percent.floor()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Watch for Progress {
     fn on_progress(&self, part: f64) {
-        let position = (part * STEPS as f64) as u64;
         // What was complete before took no time now.
-        self.begun.call_once(|| {
-            self.bar.set_position(position);
-            self.bar.reset_eta();
-        });
-        // Threads report out of turn; the bar only moves forward.
+        self.state.before.get_or_init(|| part);
+        // Threads report out of turn; it only moves forward. Numbers from 0 to 1 are in the order of their bits.
+        self.state.part.fetch_max(part.to_bits(), Ordering::Relaxed);
+        let position = (part * STEPS as f64) as u64;
         if position > self.bar.position() {
             self.bar.set_position(position);
-        }
-        let tenth = position * 10 / STEPS;
-        if let Some(told) = &self.tenths
-            && told.fetch_max(tenth, Ordering::Relaxed) < tenth
-            && tenth < 10
-        {
-            say(&format!("{tenth}0 % done"));
         }
     }
     fn on_point(&self, plan: &Plan, point: Point, summary: &PointSummary) {
         let name = &plan.series[point.series].name;
-        self.bar.set_message(format!("{name}, seed {} done in {:.1} s", point.seed, summary.run.wall_s));
+        let latest = format!("{name}, seed {} done in {:.1} s", point.seed, summary.run.wall_s);
+        self.bar.set_message(latest.clone());
+        *lock(&self.state.latest) = latest;
     }
     fn on_notice(&self, text: &str) {
         if !self.quiet {
@@ -82,19 +189,6 @@ impl Watch for Progress {
     }
     fn interrupted(&self) -> bool {
         INTERRUPTED.load(Ordering::Relaxed) != 0
-    }
-}
-
-/// "1 min 12 s left", and nothing until that can be told.
-fn time_left(state: &ProgressState, out: &mut dyn Write) {
-    if state.per_sec() > 0.0 && state.elapsed() > SOON && state.pos() < STEPS {
-        let seconds = state.eta().as_secs();
-        // Nowhere to report that a line could not be made up.
-        let _ = match seconds / 60 {
-            0 => write!(out, "{seconds} s left  "),
-            minutes @ 1..60 => write!(out, "{minutes} min {} s left  ", seconds % 60),
-            minutes => write!(out, "{} h {} min left  ", minutes / 60, minutes % 60),
-        };
     }
 }
 
@@ -156,5 +250,12 @@ static INTERRUPTED: AtomicU8 = AtomicU8::new(0);
 const STEPS: u64 = 10_000;
 /// Columns of the bar.
 const WIDEST: usize = 40;
-/// Sooner there is nothing to extrapolate from.
-const SOON: Duration = Duration::from_secs(1);
+/// Seconds before which there is nothing to extrapolate from.
+const SOON: f64 = 1.0;
+/// From this part on the time left goes by the pace alone.
+const CERTAIN: f64 = 0.1;
+/// How often the bar is drawn.
+const TICK: Duration = Duration::from_millis(500);
+/// When the first line comes, where there is no terminal, and the others.
+const FIRST_LINE: Duration = Duration::from_millis(1_500);
+const LINES: Duration = Duration::from_secs(10);

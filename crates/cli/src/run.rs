@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf, absolute};
 
 use selvedge_results::{Summary, render_table};
-use selvedge_scenario::{Changes, Plan, World};
-use selvedge_study::{Marker, Outcome, ResultsFolder, Study, Tracing, Worlds, free_name};
+use selvedge_scenario::{Changes, Plan, Point, World};
+use selvedge_study::{
+    Available, Marker, Outcome, ResultsFolder, Study, StudyEstimate, Tracing, Worlds, free_name, measured_rate,
+};
 use selvedge_units::words::{all_of, plural};
 
 use crate::args::{Input, RunArgs, RunOptions, TraceArgs};
 use crate::clock::{Stopwatch, timed_run};
-use crate::output::{Failure, has_color, print, say, width};
+use crate::exhausted;
+use crate::output::{Failure, has_color, json, print, say, width};
 use crate::progress::Progress;
 use crate::real;
 
@@ -17,11 +20,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.real {
         real::acquire().map_err(Failure::input)?;
     }
-    let (plan, folder) = match &args.resume {
-        Some(path) => resumed(path)?,
+    if args.estimate {
+        return say_estimate(args);
+    }
+    let (plan, folder, estimate) = match &args.resume {
+        Some(path) => {
+            let (plan, folder) = resumed(path)?;
+            let estimate = estimate(&plan, &Study::left(&plan, &folder), &args.options)?;
+            (plan, folder, estimate)
+        }
         None => begun(args)?,
     };
-    let summary = conduct(&plan, &folder, &args.options).map_err(|failure| with_way_on(failure, &folder))?;
+    let summary = conduct(&plan, &folder, &estimate, &args.options).map_err(|failure| with_way_on(failure, &folder))?;
     if args.json {
         return print(&summary.to_json());
     }
@@ -35,8 +45,71 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs `plan` into `folder` with a progress bar.
-pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, options: &RunOptions) -> Result<Summary, Failure> {
+/// Prints what a study would take.
+fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
+    let (plan, points) = match &args.resume {
+        Some(path) => {
+            let (plan, folder) = resumed(path)?;
+            let points = Study::left(&plan, &folder);
+            (plan, points)
+        }
+        None => {
+            let plan = plan_of(&args.input)?;
+            let points = plan.points().collect();
+            (plan, points)
+        }
+    };
+    let threads = threads(&args.options);
+    let estimate = StudyEstimate::new(&plan, &points, threads)?.with_available(Available::of_this_process());
+    let estimate = with_rate(estimate, threads);
+    if args.json {
+        return print(&(json(&estimate) + "\n"));
+    }
+    let tracing = tracing_of(&args.tracing)?;
+    tracing.check(&plan)?;
+    print(&format!("{}: {}\n{estimate}\n", plan.title, plan.in_one_line()))?;
+    tracing.size(&plan, &estimate).map_or(Ok(()), |size| print(&format!("{size}\n")))?;
+    // What would be refused is worth a word, not a failure: this is the answer to what was asked.
+    estimate.check().map_or_else(|error| print(&format!("does not fit: {error}\n")), |()| Ok(()))
+}
+
+/// What the runs of `points` will take.
+///
+/// # Errors
+/// They need more memory than there is, and nobody has said that this does not matter.
+pub(crate) fn estimate(plan: &Plan, points: &[Point], options: &RunOptions) -> Result<StudyEstimate, Failure> {
+    completed(StudyEstimate::new(plan, points, threads(options))?, options)
+}
+
+/// An estimate with what memory there is, and the time where anybody wants to hear of it.
+///
+/// # Errors
+/// As [`estimate`].
+pub(crate) fn completed(estimate: StudyEstimate, options: &RunOptions) -> Result<StudyEstimate, Failure> {
+    let estimate = estimate.with_available(Available::of_this_process());
+    if !options.ignore_memory {
+        estimate.check()?;
+    }
+    let threads = threads(options);
+    Ok(if options.quiet { estimate } else { with_rate(estimate, threads) })
+}
+
+/// The time of an estimate, where it is long enough to be worth a measurement.
+fn with_rate(estimate: StudyEstimate, threads: usize) -> StudyEstimate {
+    let quick = estimate.clone().with_rate(SLOW);
+    if quick.seconds.is_some_and(|seconds| seconds < 1.0) {
+        return quick;
+    }
+    measured_rate(&timed_run(threads)).map_or(estimate.clone(), |rate| estimate.with_rate(rate))
+}
+
+/// Runs `plan` into `folder`, and shows how it goes.
+pub(crate) fn conduct(
+    plan: &Plan,
+    folder: &ResultsFolder,
+    estimate: &StudyEstimate,
+    options: &RunOptions,
+) -> Result<Summary, Failure> {
     let threads = threads(options);
     if !options.quiet {
         let (series, seeds) = (plan.series.len(), plan.seeds.len());
@@ -51,11 +124,18 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, options: &RunOptions)
                 all_of(&added)
             ));
         }
-        let large = folder.tracing().warning(plan);
-        plan.warnings.iter().chain(&large).for_each(|warning| say(&format!("warning: {warning}")));
+        plan.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        if !estimate.series.is_empty() {
+            say(&format!("estimate: {estimate}"));
+        }
+        folder.tracing().size(plan, estimate).iter().for_each(|size| say(size));
     }
+    let partial = quoted(&folder.partial().display().to_string());
+    exhausted::advise(format!(
+        "give it more, run fewer at once (--threads 1) or a smaller scenario; what is complete can be continued: selvedge run --resume {partial}"
+    ));
     let began = Stopwatch::start();
-    let progress = Progress::new(options.quiet);
+    let progress = Progress::new(options.quiet, estimate.seconds);
     let study = Study {
         plan,
         folder,
@@ -65,6 +145,7 @@ pub(crate) fn conduct(plan: &Plan, folder: &ResultsFolder, options: &RunOptions)
         elapsed: &move || began.seconds(),
         version: VERSION,
         command: &command_line(),
+        estimate: Some(estimate),
     };
     let outcome = study.run();
     progress.clear();
@@ -121,7 +202,7 @@ pub(crate) fn scenario_in(path: &Path) -> PathBuf {
     if inside.is_file() { inside } else { path.to_owned() }
 }
 
-fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
+fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder, StudyEstimate), Failure> {
     let mut plan = plan_with(&args.input, !args.no_controls && !args.real)?;
     if args.real {
         plan = plan.in_world(World::Real);
@@ -131,10 +212,12 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder), Failure> {
     tracing.check(&plan)?;
     let target = args.out.clone().unwrap_or_else(|| free_name(Path::new("results"), &slug(&plan.title)));
     tracing.check_apart(&target)?;
+    let points: Vec<Point> = plan.points().collect();
+    let estimate = estimate(&plan, &points, &args.options)?;
     let until_decided = args.until_decided.map(usize::from);
     let marker = Marker { tracing, until_decided, ..Marker::new(&plan, VERSION, &command_line()) };
     let folder = ResultsFolder::create(&target, &plan, &marker, args.force)?;
-    Ok((plan, folder))
+    Ok((plan, folder, estimate))
 }
 
 /// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
@@ -152,6 +235,7 @@ fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     };
     Ok(Tracing {
         what: args.what.clone(),
+        payload: args.payload,
         snaplen: args.snaplen.map(|bytes| bytes as usize),
         folder: args.folder.as_ref().map(absolute).transpose()?,
     })
@@ -170,11 +254,11 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
 
 /// A failure that something outside the study has caused, with what to do when that is put right.
 fn with_way_on(failure: Failure, folder: &ResultsFolder) -> Failure {
-    if failure.status != 2 {
+    if failure.status != 2 && !failure.storage {
         return failure;
     }
     let partial = quoted(&folder.partial().display().to_string());
-    Failure::input(format!("{}; then continue: selvedge run --resume {partial}", failure.message))
+    Failure { message: format!("{}; then continue: selvedge run --resume {partial}", failure.message), ..failure }
 }
 
 pub(crate) fn threads(options: &RunOptions) -> usize {
@@ -217,5 +301,8 @@ fn quoted(text: &str) -> String {
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
+
+/// Packet-hops in a second that any machine reaches.
+const SLOW: f64 = 5e6;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -109,7 +109,36 @@ const CNP: &str = "129";
 
 #[test]
 fn tshark_dissects_every_packet_without_complaint() {
-    let traced = Traced::run("tshark", &["--trace", "all"]);
+    dissect(&Traced::run("tshark", &["--trace", "all"]));
+}
+
+#[test]
+fn tshark_dissects_every_packet_with_its_payload_without_complaint() {
+    dissect(&Traced::run("payload", &["--trace", "all", "--trace-payload"]));
+}
+
+/// What a capture takes, and how long its packets were on the wire.
+#[test]
+fn payload_is_left_out_and_lengths_are_not() {
+    let (series, less) = (["irn", "roce+pfc", "tcp"], ["--trace", "all", "--series", "irn,roce+pfc,tcp"]);
+    let headers = Traced::run("headers", &less);
+    let whole = Traced::run("whole", &[&less[..], &["--trace-payload"]].concat());
+    for series in series {
+        let [short, long] = [&headers, &whole].map(|traced| fs::read(traced.capture(series)).expect("a capture"));
+        assert!(short.len() < 130 * packets(&short).len(), "{series}: {} bytes", short.len());
+        assert!(short.len() * 3 < long.len(), "{series}: {} and {} bytes", short.len(), long.len());
+        let lengths = |traced: &Traced| {
+            tshark(&traced.capture(series), &["-T", "fields", "-e", "frame.time_epoch", "-e", "frame.len"])
+        };
+        let (Some(short), Some(long)) = (lengths(&headers), lengths(&whole)) else {
+            eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
+            return;
+        };
+        assert_eq!(short, long, "{series}");
+    }
+}
+
+fn dissect(traced: &Traced) {
     let hops = traced.packet_hops();
     for series in SERIES {
         let capture = traced.capture(series);
@@ -246,7 +275,7 @@ fn tshark_dissects_what_melo_and_netrt_add() {
 
 #[test]
 fn every_frame_is_what_its_headers_say() {
-    let traced = Traced::run("frames", &["--trace", "all"]);
+    let traced = Traced::run("frames", &["--trace", "all", "--trace-payload"]);
     for series in SERIES {
         let (mut messages, mut bytes) = (0, 0);
         for packet in packets(&fs::read(traced.capture(series)).expect("a capture")) {

@@ -13,12 +13,27 @@ pub struct ResultsError {
     path: PathBuf,
     what: String,
     remedy: Cow<'static, str>,
+    is_storage: bool,
+}
+
+/// Whether `error` says that storage failed: no space is left, a quota is used up, a device does not work. Nothing is
+/// wrong with what was asked for then.
+pub fn is_storage_failure(error: &io::Error) -> bool {
+    /// EIO, which has no kind.
+    const INPUT_OUTPUT: i32 = 5;
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero)
+        || error.raw_os_error() == Some(INPUT_OUTPUT)
 }
 
 impl ResultsError {
     /// The file it is about.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether storage failed ([`is_storage_failure`]).
+    pub fn is_storage_failure(&self) -> bool {
+        self.is_storage
     }
 
     /// The same, where something else helps: parts of a study are simulated anew, complete results are not.
@@ -32,26 +47,31 @@ impl ResultsError {
         Self {
             path: path.into(),
             what: format!("cannot {doing}: {error}"),
-            remedy: "check that the folder exists, may be written to and has space left".into(),
+            remedy: remedy(error),
+            is_storage: is_storage_failure(error),
         }
     }
 
     /// The file is not what its name promises.
     pub(crate) fn damaged(path: &Path, what: impl fmt::Display) -> Self {
-        Self { path: path.into(), what: what.to_string(), remedy: RESUME.into() }
+        Self { path: path.into(), what: what.to_string(), remedy: RESUME.into(), is_storage: false }
     }
 
     /// The Parquet writer gave up: nearly always the disk.
     pub(crate) fn write(path: &Path, error: &ParquetError) -> Self {
         let error: &dyn fmt::Display = match error {
             // What the system says is clearer alone.
-            ParquetError::External(error) => error,
+            ParquetError::External(error) => match error.downcast_ref::<io::Error>() {
+                Some(error) => return Self::io(path, "write", error),
+                None => error,
+            },
             error => error,
         };
         Self {
             path: path.into(),
             what: format!("cannot write: {error}"),
             remedy: "check that the folder may be written to and has space left".into(),
+            is_storage: false,
         }
     }
 }
@@ -63,6 +83,17 @@ impl fmt::Display for ResultsError {
 }
 
 impl std::error::Error for ResultsError {}
+
+/// What to do when the system refuses.
+fn remedy(error: &io::Error) -> Cow<'static, str> {
+    let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    match is_storage_failure(error) {
+        true if full => "see that there is space left there, or choose another folder",
+        true => "check the device that holds it",
+        false => "check that the folder exists, may be written to and has space left",
+    }
+    .into()
+}
 
 /// What to do about a part of a study that cannot be read.
 const RESUME: &str = "delete it and run again with --resume: only what is missing is simulated anew";

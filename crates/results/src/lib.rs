@@ -66,7 +66,7 @@ pub use selvedge_telemetry::TimePart;
 pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
 pub use compare::{Comparison, FlowsMatch, KeyDifference, MetricComparison, SeriesComparison, Side, render_comparison};
 pub use eqif::EqifReport;
-pub use error::ResultsError;
+pub use error::{ResultsError, is_storage_failure};
 pub use expect::{
     Cases, Claim, ClaimVerdict, ExpectError, Expectations, FootprintNic, Footprints, Measured, Measurement, Outcome,
     Quantities, Quantity, Take, check, check_smoke, measure, render_claims, render_measured,

@@ -11,6 +11,7 @@ pub mod workload;
 
 mod beside;
 mod error;
+mod estimate;
 mod kernel;
 mod net;
 mod two;
@@ -18,5 +19,6 @@ mod two;
 pub use beside::Beside;
 pub use config::SimConfig;
 pub use error::{ConfigError, Library, NoFiles};
-pub use kernel::{Parallel, port_infos, ports_of_links, return_freed_memory, run, run_recorded};
+pub use estimate::{Bound, Estimate, MemoryEstimate, estimate};
+pub use kernel::{Allocator, Parallel, port_infos, ports_of_links, return_freed_memory, run, run_recorded};
 pub use record::Recorder;

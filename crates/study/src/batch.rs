@@ -67,6 +67,7 @@ impl Batch<'_> {
             point,
             files: files(number),
             traced: None,
+            expected: None,
         };
         let jobs: Vec<Job<'_>> = first.iter().enumerate().map(job).collect();
         let mut groups = BTreeMap::new();

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use selvedge_results::{DeadlockReport, Flows, PointRun, ResultsError, SeedDeadlock, read_flows};
 use selvedge_scenario::{Changes, Plan, PlannedSeries, Point};
-use selvedge_sim::record::{FlowKey, Focus};
-use selvedge_sim::{Parallel, Recorder, run_recorded};
+use selvedge_sim::record::{FlowKey, Recording};
+use selvedge_sim::{Parallel, run_recorded};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
 use selvedge_units::{Instant, PortId};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::StudyError;
 use crate::folder::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
+use crate::{StudyError, Watch};
 
 /// A results folder that is complete, and the plan that it came from.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Finished {
     }
 
     /// Runs a point again until these flows are done (and it has ended, if it is to end in the same deadlock), and
-    /// tells `recorder` what happened to what `focus` names.
+    /// tells the recorder of `recording` what happened to what its focus names, and `watch` how it goes. `None`: somebody said stop.
     ///
     /// # Errors
     /// The simulator refuses it, or a flow does not come out as it did, or the deadlock.
@@ -135,15 +135,24 @@ impl Finished {
         threads: usize,
         flows: &[FlowRow],
         deadlock: Option<&DeadlockReport>,
-        focus: &Focus,
-        recorder: &mut dyn Recorder,
-    ) -> Result<RunRecord, StudyError> {
+        recording: Recording<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Option<RunRecord>, StudyError> {
         let config = self.plan.config(point);
         let parallel = Parallel::on(threads);
-        let mut expected = Expected { flows, open: flows.len(), to_the_end: deadlock.is_some(), differs: None };
+        // It goes on until the last of these has come out.
+        let ends = flows.iter().map(|flow| flow.finish).max_by_key(|finish| finish.unwrap_or(Instant::NEVER)).flatten();
+        let until = ends.filter(|_| deadlock.is_none()).unwrap_or_else(|| self.end(point));
+        let to_the_end = deadlock.is_some();
+        let mut expected =
+            Expected { flows, open: flows.len(), to_the_end, until, watch, interrupted: false, differs: None };
         let library = self.plan.library(point);
+        let Recording { focus, recorder } = recording;
         let record = run_recorded(&config, library, parallel, &mut expected, focus, recorder)
             .map_err(|error| StudyError::refused(&self.plan.series[point.series].name, point.seed, &error))?;
+        if expected.interrupted {
+            return Ok(None);
+        }
         let (then, now) = match expected.differs {
             Some(differs) => differs,
             None if expected.open == 0 => {
@@ -153,7 +162,7 @@ impl Finished {
                 if deadlock.is_some() && stuck != again {
                     return Err(self.changed("the run does not end in the same deadlock"));
                 }
-                return Ok(record);
+                return Ok(Some(record));
             }
             None => return Err(self.changed("a flow of these results does not come up again")),
         };
@@ -284,6 +293,10 @@ struct Expected<'a> {
     flows: &'a [FlowRow],
     open: usize,
     to_the_end: bool,
+    /// When the last of them came out.
+    until: Instant,
+    watch: &'a dyn Watch,
+    interrupted: bool,
     /// The first that did not: as it was, and as it is.
     differs: Option<(FlowRow, FlowRow)>,
 }
@@ -301,7 +314,9 @@ impl Observer for Expected<'_> {
         }
     }
     fn on_ports(&mut self, _: &[PortRow]) {}
-    fn on_progress(&mut self, _: selvedge_units::Instant, _: u64) -> bool {
-        self.open > 0 || self.to_the_end
+    fn on_progress(&mut self, now: Instant, _: u64) -> bool {
+        self.watch.on_progress((now.as_us_f64() / self.until.as_us_f64().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0));
+        self.interrupted = self.watch.interrupted();
+        (self.open > 0 || self.to_the_end) && !self.interrupted
     }
 }

@@ -245,6 +245,11 @@ impl ResultsFolder {
         PointFiles::new(&self.parts(), point.series, point.seed)
     }
 
+    /// Whether the point is complete, as far as its summary is there.
+    pub(crate) fn has(&self, point: Point) -> bool {
+        self.point(point).summary.exists()
+    }
+
     /// The point's summary, if it is complete. `Err`: one of its files is damaged, and how; it is put aside.
     pub(crate) fn finished(&self, plan: &Plan, point: Point) -> Result<Option<PointSummary>, String> {
         let files = self.point(point);

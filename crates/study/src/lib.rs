@@ -14,11 +14,14 @@
 //! to show ([`Watch`]).
 #![forbid(unsafe_code)]
 
+mod available;
 mod batch;
+mod calibration;
 mod check;
 mod claims;
 mod compare;
 mod error;
+mod estimate;
 mod fct;
 mod figure;
 mod finished;
@@ -29,18 +32,23 @@ mod queue;
 pub mod real;
 mod run;
 mod study;
+mod text;
 mod trace;
 mod writable;
 
+pub use available::Available;
 pub use batch::{Batch, Completed, Ended};
+pub use calibration::measured_rate;
 pub use check::{Checked, FigureCheck};
 pub use claims::ClaimsFiles;
 pub use compare::Contrast;
 pub use error::StudyError;
+pub use estimate::{SeriesEstimate, StudyEstimate};
 pub use figure::{Figure, Figures};
 pub use finished::Finished;
 pub use folder::{Marker, ResultsFolder, free_name};
 pub use run::{Simulate, Worlds};
 pub use study::{Outcome, Study, Watch};
+pub use text::{amount, bytes, span};
 pub use trace::Tracing;
 pub use writable::check_writable;

@@ -11,10 +11,12 @@ use selvedge_scenario::{Plan, PlannedSeries, Point, World};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
-use selvedge_units::Instant;
+use selvedge_traces::TraceStatus;
+use selvedge_units::{Bytes, Instant};
 
 use crate::labels::labels;
 use crate::queue::Queue;
+use crate::text::bytes;
 use crate::{ResultsFolder, StudyError, Watch};
 
 /// The simulator, as `selvedge_sim::run` and `run_recorded`; tests put something quicker in its place.
@@ -37,14 +39,29 @@ pub(crate) struct Job<'a> {
     pub(crate) files: PointFiles,
     /// The folder that says what to trace, and the program's version.
     pub(crate) traced: Option<(&'a ResultsFolder, &'a str)>,
+    /// How much work it is, and the bytes that its receivers will accept, where that was estimated.
+    pub(crate) expected: Option<(f64, f64)>,
 }
 
 impl Job<'_> {
-    /// About how much work it is: the bytes that its flows carry, where that is known.
+    /// About how much work it is: as estimated, or the bytes that its flows carry, where that is known.
     fn weight(&self) -> f64 {
+        if let Some((work, _)) = self.expected {
+            return work.max(1.0);
+        }
         let series = &self.plan.series[self.point.series];
         let mean = series.workloads.iter().map(|workload| workload.mean_size).fold(1.0, f64::max);
         series.flows.map_or(1.0, |flows| flows as f64 * mean)
+    }
+
+    /// Bytes that its receivers will accept, if that is known.
+    fn payload(&self) -> Option<f64> {
+        let series = &self.plan.series[self.point.series];
+        let of_one = match &series.workloads[..] {
+            [only] => series.flows.map(|flows| flows as f64 * only.mean_size),
+            _ => None,
+        };
+        self.expected.map(|(_, payload)| payload).or(of_one).filter(|&payload| payload > 0.0)
     }
 }
 
@@ -95,7 +112,13 @@ impl Pool<'_> {
         thread::scope(|scope| {
             let worker = &worker;
             for index in 0..workers {
-                scope.spawn(move || worker(index));
+                let spawned = thread::Builder::new().spawn_scoped(scope, move || worker(index));
+                // With fewer threads than wanted it takes longer; without any it cannot be.
+                if let (Err(error), 0) = (spawned, index) {
+                    let message =
+                        format!("cannot start a thread: {error}; let this process have more memory or threads");
+                    lock(&failure).get_or_insert(StudyError::failure(message));
+                }
             }
         });
         into_inner(failure).map_or(Ok(()), Err)
@@ -118,13 +141,16 @@ impl Pool<'_> {
         let recorder = PointRecorder::create(job.files.clone(), labels, point.seed, &port_infos(config.paths.graph()))?
             .with_begin(series.begin())
             .with_workloads(&workloads);
-        let mut observer = PointObserver { recorder, series, meter, failed, stopped: false };
         let parallel = Parallel::on(threads);
         let library = plan.library(point);
         let mut traces = match job.traced {
             Some((folder, version)) => folder.tracing().begin(plan, point, folder, &format!("selvedge {version}"))?,
             None => None,
         };
+        let tracing = traces.as_ref().map(|(files, _)| Growing { status: files.status(), told: GROWN });
+        let payload = job.payload();
+        let mut observer =
+            PointObserver { recorder, series, meter, failed, tracing, payload, delivered: None, stopped: false };
         let recording = traces.as_mut().map(|(recorder, focus)| Recording { focus, recorder });
         let simulate = match series.world {
             World::Simulated => self.worlds.simulated,
@@ -134,8 +160,11 @@ impl Pool<'_> {
         let record = record
             .map_err(|cause| crashed(series, point.seed, &*cause))?
             .map_err(|error| StudyError::refused(&series.name, point.seed, &error))?;
-        let PointObserver { recorder, mut meter, stopped, .. } = observer;
+        let PointObserver { recorder, mut meter, tracing, stopped, .. } = observer;
         if stopped {
+            if let Some((files, _)) = traces.filter(|_| tracing.is_some_and(|tracing| tracing.status.has_failed())) {
+                files.finish(record.end)?;
+            }
             // A full disk stops a run too; then this is an error, not an interruption.
             return if self.watch.interrupted() || failed.load(Ordering::Relaxed) {
                 Ok(None)
@@ -144,7 +173,11 @@ impl Pool<'_> {
             };
         }
         if let Some((traces, _)) = traces {
-            for key in traces.finish(record.end)? {
+            let status = traces.status();
+            let missing = traces.finish(record.end)?;
+            let (name, written) = (&series.name, bytes(status.written() as f64));
+            self.watch.on_notice(&format!("traces of {name}: {written}"));
+            for key in missing {
                 let (name, seed) = (&series.name, point.seed);
                 self.watch.on_notice(&format!("--trace {key}: has not begun in series \"{name}\", seed {seed}"));
             }
@@ -161,7 +194,39 @@ struct PointObserver<'a> {
     series: &'a PlannedSeries,
     meter: PointMeter<'a>,
     failed: &'a AtomicBool,
+    /// The traces that are written.
+    tracing: Option<Growing>,
+    /// Bytes that receivers will accept, if that is known.
+    payload: Option<f64>,
+    /// Bytes that they have accepted, if the run says so.
+    delivered: Option<f64>,
     stopped: bool,
+}
+
+/// Traces that grow.
+struct Growing {
+    status: TraceStatus,
+    /// So large they are when it is told next how large they are.
+    told: u64,
+}
+
+/// So large traces are when it is told for the first time how large they are; then whenever they are twice as large.
+const GROWN: u64 = 1_000_000_000;
+
+impl PointObserver<'_> {
+    /// Tells how large traces have become; returns whether they can be written.
+    fn look_at_traces(&mut self, part: f64) -> bool {
+        let Some(tracing) = &mut self.tracing else { return true };
+        let written = tracing.status.written();
+        if written >= tracing.told {
+            tracing.told = written * 2;
+            let (name, written) = (&self.series.name, bytes(written as f64));
+            self.meter
+                .watch
+                .on_notice(&format!("traces of {name} take {written} after {:.0} % of the run", part * 100.0));
+        }
+        !tracing.status.has_failed()
+    }
 }
 
 impl Observer for PointObserver<'_> {
@@ -174,13 +239,21 @@ impl Observer for PointObserver<'_> {
     fn on_ports(&mut self, rows: &[PortRow]) {
         self.recorder.on_ports(rows);
     }
+    fn on_delivered(&mut self, payload: Bytes) {
+        self.delivered = Some(payload.get() as f64);
+    }
     fn on_progress(&mut self, now: Instant, finished: u64) -> bool {
+        // Bytes tell how much work is done. Flows do where nobody tells bytes: few large ones end late.
+        let of_bytes = self.delivered.zip(self.payload).map(|(delivered, all)| delivered / all);
         let of_flows = self.series.flows.map(|flows| finished as f64 / flows.max(1) as f64);
         let of_time = self.series.scenario.stop.time.map(|end| now.as_us_f64() / end.as_us_f64());
-        self.meter.report(of_flows.unwrap_or(0.0).max(of_time.unwrap_or(0.0)));
+        let part = of_bytes.or(of_flows).unwrap_or(0.0).max(of_time.unwrap_or(0.0));
+        // It is over when it says so.
+        self.meter.report(part.min(NEARLY));
         let on = self.recorder.on_progress(now, finished)
             && !self.meter.watch.interrupted()
-            && !self.failed.load(Ordering::Relaxed);
+            && !self.failed.load(Ordering::Relaxed)
+            && self.look_at_traces(part);
         self.stopped |= !on;
         on
     }
@@ -196,6 +269,8 @@ struct Meter {
     done: AtomicU64,
 }
 
+/// The most that an estimate says is done.
+const NEARLY: f64 = 0.999;
 /// All jobs that were left.
 const WHOLE: f64 = 1e12;
 

@@ -16,7 +16,7 @@ use crate::folder::SCENARIO;
 use crate::labels::write_all_links;
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
-use crate::{ResultsFolder, StudyError, fct};
+use crate::{ResultsFolder, StudyError, StudyEstimate, fct};
 
 /// A plan and how to run it.
 pub struct Study<'a> {
@@ -36,6 +36,8 @@ pub struct Study<'a> {
     pub version: &'a str,
     /// The command, for the report.
     pub command: &'a str,
+    /// What its runs cost, for how much of it is done; `None`: by what the plan says of flows.
+    pub estimate: Option<&'a StudyEstimate>,
 }
 
 /// Who is told how a study goes. Called from several threads.
@@ -67,6 +69,11 @@ pub enum Outcome {
 }
 
 impl Study<'_> {
+    /// The points of `plan` that are not complete in `folder`.
+    pub fn left(plan: &Plan, folder: &ResultsFolder) -> Vec<Point> {
+        plan.points().filter(|&point| !folder.has(point)).collect()
+    }
+
     /// Runs the points that are not complete yet, and finishes the results folder. Where a second seed gives the same runs
     /// as the first, nothing in the study is random: the others are left out. Where the folder asks for it, seeds are
     /// added until the verdict is decided.
@@ -138,6 +145,7 @@ impl Study<'_> {
             point,
             files: self.folder.point(point),
             traced: Some((self.folder, self.version)),
+            expected: self.estimate.and_then(|estimate| estimate.of_run(point.series)),
         };
         let jobs: Vec<Job<'_>> = todo.iter().map(job).collect();
         let queue = Queue::new(todo.iter().map(|point| (0, point.series)));

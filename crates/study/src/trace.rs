@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_scenario::{Plan, PlannedSeries, Point};
+use selvedge_scenario::{Plan, Point};
 use selvedge_sim::record::Focus;
-use selvedge_traces::{PortNames, Selection, Selector, TraceError, TraceFiles, TracePaths};
+use selvedge_traces::{Kept, PortNames, Selection, Selector, TraceFiles, TracePaths};
 use serde::{Deserialize, Serialize};
 
 use crate::folder::partial_of;
-use crate::{ResultsFolder, StudyError, check_writable};
+use crate::text::bytes;
+use crate::{ResultsFolder, StudyError, StudyEstimate, check_writable};
 
 /// What to trace, as a person says it; nothing by default.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -17,7 +18,9 @@ use crate::{ResultsFolder, StudyError, check_writable};
 pub struct Tracing {
     /// [`Selector`]s.
     pub what: Vec<String>,
-    /// Bytes to keep of each packet; `None`: all.
+    /// Whether captures have the payload, zeros; without, they have headers and checksums alone.
+    pub payload: bool,
+    /// Bytes to keep of each packet, whatever they are; `None`: as many as `payload` says.
     pub snaplen: Option<usize>,
     /// Folder for the files; `None`: `traces` among the results.
     pub folder: Option<PathBuf>,
@@ -65,16 +68,26 @@ impl Tracing {
         Ok(())
     }
 
-    /// What a person should know before it begins: a trace of everything takes much room.
-    pub fn warning(&self, plan: &Plan) -> Option<String> {
-        if !self.what.iter().any(|what| what == "all") || self.snaplen.is_some() {
-            return None;
+    /// How large the traces of `plan` become, where that was estimated; for people, before it begins. What flows and
+    /// ports have in the mean is taken for those that were chosen.
+    pub fn size(&self, plan: &Plan, estimate: &StudyEstimate) -> Option<String> {
+        let mut total = 0.0;
+        for point in plan.points().filter(|&point| self.covers(plan, point)) {
+            let selection = self.selection(plan, point).ok()?;
+            let series = estimate.series.iter().find(|series| series.series == plan.series[point.series].name)?;
+            let share = selection.share(plan.series[point.series].network.graph(), series.flows);
+            let payload = if self.payload { series.payload_bytes / series.data_packets.max(1.0) } else { 0.0 };
+            let data = series.data_packets * f64::from(plan.series[point.series].network.longest().links);
+            let captured = CAPTURED.min(self.snaplen.map_or(f64::MAX, |bytes| bytes as f64));
+            // Each packet is captured where it leaves and where it enters.
+            let of_packets = series.packet_hops * (2.0 * (RECORD + captured) + TIMELINE);
+            total += share * (of_packets + 2.0 * data.min(series.packet_hops) * payload);
         }
-        let bytes: f64 = plan.series.iter().map(|series| payload(series) * 2.0 * longest_path(series)).sum();
-        (bytes > 1e9).then(|| {
-            let gb = bytes / 1e9;
-            format!("--trace all: captures may take {gb:.0} GB; --trace-snaplen 128 keeps the headers, a flow or port takes less")
-        })
+        (total > 0.0).then(|| format!("traces: about {}, in {}", bytes(total), self.place()))
+    }
+
+    fn place(&self) -> String {
+        self.folder.as_ref().map_or_else(|| "the results".to_owned(), |folder| folder.display().to_string())
     }
 
     /// Where the files go, for results in `results`.
@@ -111,7 +124,12 @@ impl Tracing {
         let config = plan.config(point);
         let priorities =
             config.switch.priorities(&config.nic, config.beside.as_ref(), &plan.series[point.series].workloads);
-        let files = TraceFiles::create(paths, &config, priorities, &focus, self.snaplen, program)?;
+        let kept = match self.snaplen {
+            Some(bytes) => Kept::Bytes(bytes),
+            None if self.payload => Kept::All,
+            None => Kept::Headers,
+        };
+        let files = TraceFiles::create(paths, &config, priorities, &focus, kept, program)?;
         Ok(Some((files, focus)))
     }
 }
@@ -134,23 +152,13 @@ fn paths(folder: &Path, series: &str, seed: u64) -> TracePaths {
     }
 }
 
-/// Bytes that the flows of one run carry, as far as that is known.
-fn payload(series: &PlannedSeries) -> f64 {
-    let flows = series.flows.unwrap_or(0) as f64;
-    let sizes = series.workloads.iter().map(|workload| workload.mean_size);
-    flows * sizes.sum::<f64>() / series.workloads.len().max(1) as f64
-}
-
-fn longest_path(series: &PlannedSeries) -> f64 {
-    f64::from(series.network.longest().links)
-}
+/// Bytes of a captured packet beside its own: the block around it, with its flags.
+const RECORD: f64 = 44.0;
+/// Bytes of the headers of a captured packet.
+const CAPTURED: f64 = 64.0;
+/// Bytes that a packet takes in a timeline for each hop.
+const TIMELINE: f64 = 100.0;
 
 fn refused(message: String) -> StudyError {
     StudyError::input(format!("--trace: {message}"))
-}
-
-impl From<TraceError> for StudyError {
-    fn from(error: TraceError) -> Self {
-        Self::failure(error.to_string())
-    }
 }

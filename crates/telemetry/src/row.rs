@@ -449,6 +449,10 @@ pub trait Observer {
     }
     /// Samples of all ports at one time, by their numbers.
     fn on_ports(&mut self, rows: &[PortRow]);
+    /// Receivers have accepted `payload` bytes so far, each counted once. Told every few hundred thousand events.
+    fn on_delivered(&mut self, payload: Bytes) {
+        let _ = payload;
+    }
     /// Simulated time has reached `now`, and `finished` flows are done. Returns whether to go on.
     fn on_progress(&mut self, now: Instant, finished: u64) -> bool {
         let _ = (now, finished);

@@ -17,6 +17,6 @@ mod pcapng;
 mod perfetto;
 mod selector;
 
-pub use files::{TraceError, TraceFiles, TracePaths};
+pub use files::{Kept, TraceError, TraceFiles, TracePaths, TraceStatus};
 pub use names::PortNames;
 pub use selector::{Selection, Selector};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use selvedge_sim::record::{Chosen, FlowKey, Focus};
+use selvedge_sim::topology::Graph;
 use selvedge_units::PortId;
 
 use crate::names::PortNames;
@@ -89,6 +90,18 @@ impl Selection {
         }
         .into_iter()
         .flatten()
+    }
+
+    /// The part of all packets that it is about, as far as the numbers of ports and `flows` of a run tell.
+    pub fn share(&self, graph: &Graph, flows: f64) -> f64 {
+        let part = |some: usize, all: f64| some as f64 / all.max(1.0);
+        let of_flows = if let Chosen::These(these) = &self.flows { part(these.len(), flows) } else { 1.0 };
+        let of_ports = if let Chosen::These(these) = &self.ports {
+            part(these.len(), 2.0 * graph.links.len() as f64)
+        } else {
+            1.0
+        };
+        (of_flows + of_ports).min(1.0)
     }
 
     /// What the simulator has to record for it. Pauses anywhere may be why a flow waits.

@@ -41,7 +41,7 @@ pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
         // Standard output is the program's.
         output::say(report::as_text(&plan, &done).trim_end());
     }
-    if status == 0 { Ok(()) } else { Err(Failure { status, message: String::new() }) }
+    if status == 0 { Ok(()) } else { Err(Failure { status, message: String::new(), storage: false }) }
 }
 
 fn ready(plan: &Plan) -> String {

@@ -11,6 +11,7 @@ use serde_json::Value;
 mod compare;
 mod files;
 mod replay;
+mod running;
 mod schema;
 mod studies;
 mod terminal;

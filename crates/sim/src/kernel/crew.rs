@@ -10,6 +10,7 @@ use super::barrier::Barrier;
 /// What such threads share. Who panics in a phase comes to its barrier all the same, where the others would wait for
 /// ever.
 pub(crate) struct Crew {
+    threads: usize,
     barrier: Barrier,
     done: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -18,7 +19,12 @@ pub(crate) struct Crew {
 impl Crew {
     /// Of so many threads.
     pub(crate) fn new(threads: usize) -> Self {
-        Self { barrier: Barrier::new(threads), done: AtomicBool::new(false), panic: Mutex::new(None) }
+        Self { threads, barrier: Barrier::new(threads), done: AtomicBool::new(false), panic: Mutex::new(None) }
+    }
+
+    /// How many threads it has.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Does this thread's part of a phase, and waits for the others.

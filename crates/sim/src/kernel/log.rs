@@ -29,13 +29,15 @@ pub(crate) struct Log {
     pub(crate) focus: Arc<Focus>,
     pub(crate) events: Vec<Event>,
     /// Queue pairs of the flows in focus, those of other partitions too.
-    pub(crate) followed: BTreeSet<QueuePair>,
+    pub(crate) followed: Followed,
     /// Those that the other partitions have not heard of. Packets cannot reach them before the end of
     /// the window, when they do.
     pub(crate) fresh: Vec<QueuePair>,
     /// Where this partition's NICs keep those that still send, and the first of their flows.
     slots: BTreeMap<QueuePair, (u32, QpNumber)>,
     heard: Heard,
+    /// Bytes by input, kept for its memory.
+    by_input: Vec<u64>,
 }
 
 /// What engines have said during the present call.
@@ -70,7 +72,43 @@ impl Log {
     }
 
     fn follows(&self, pair: QueuePair) -> bool {
-        self.focus.flows == Chosen::All || self.followed.contains(&pair)
+        self.followed.contains(pair) || self.focus.flows == Chosen::All
+    }
+}
+
+/// Queue pairs that are followed, asked about each packet on each hop: nearly always in vain.
+#[derive(Default)]
+pub(crate) struct Followed {
+    pairs: BTreeSet<QueuePair>,
+    /// A bit for each pair among [`Followed::BITS`]: where it is not set, the pair is not among them.
+    marks: [u64; Self::BITS / 64],
+}
+
+impl Followed {
+    const BITS: usize = 2_048;
+
+    fn insert(&mut self, pair: QueuePair) {
+        let (word, bit) = Self::mark(pair);
+        self.marks[word] |= bit;
+        self.pairs.insert(pair);
+    }
+
+    pub(crate) fn extend(&mut self, pairs: &[QueuePair]) {
+        pairs.iter().for_each(|&pair| self.insert(pair));
+    }
+
+    #[inline]
+    fn contains(&self, pair: QueuePair) -> bool {
+        let (word, bit) = Self::mark(pair);
+        self.marks[word] & bit != 0 && self.pairs.contains(&pair)
+    }
+
+    /// Where the bit of a pair is.
+    #[inline]
+    fn mark((HostId(host), QpNumber(qp)): QueuePair) -> (usize, u64) {
+        let hash = (u64::from(host) << 32 | u64::from(qp)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = (hash >> (u64::BITS - Self::BITS.ilog2())) as usize;
+        (place / 64, 1 << (place % 64))
     }
 }
 
@@ -109,6 +147,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             || pair_of(packet).map_or(self.log.focus.flows == Chosen::All, |pair| self.log.follows(pair))
     }
 
+    /// The packet in `slot` at port `at`, if it is in focus. Those of a train are all of one queue pair, so that the
+    /// first of them tells.
+    #[inline]
+    fn seen(&self, at: u32, slot: Slot) -> Option<Packet> {
+        self.sees(at, self.pool.first(slot).0).then(|| self.pool.get(slot))
+    }
+
     /// The headers of a packet of an application's queue pair.
     fn headers_of(&self, packet: &Packet, slot: Slot) -> Option<Headers> {
         (packet.slot == REQUESTS).then(|| self.records.headers(slot))
@@ -130,8 +175,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// As [`Partition::note_sent`], where the frame takes this long on the wire, what its NIC takes to begin included.
     #[cold]
     pub(crate) fn note_sent_slowly(&mut self, at: u32, slot: Slot, serialisation: Duration) {
-        let packet = self.pool.get(slot);
-        if self.sees(at, &packet) {
+        if let Some(packet) = self.seen(at, slot) {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let arrives = self.now + serialisation + port.delay;
             let (busy, port, headers) = (self.busy(at), extra.id, self.headers_of(&packet, slot));
@@ -143,8 +187,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet's last bit has reached port `at`.
     #[cold]
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
-        let packet = self.pool.get(slot);
-        if self.sees(at, &packet) {
+        if let Some(packet) = self.seen(at, slot) {
             let (port, headers) = (self.extras[at].id, self.headers_of(&packet, slot));
             self.write(self.owner_of(at), What::Arrived { port, packet, headers });
         }
@@ -153,8 +196,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
     pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
-        let packet = self.pool.get(slot);
-        if self.sees(out, &packet) || self.sees(at, &packet) {
+        if let Some(packet) = self.seen(out, slot).or_else(|| self.seen(at, slot)) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let line = &self.lines[self.line_of(out, packet.class)];
             let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(out));
@@ -206,37 +248,45 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !self.log.focus.pauses && !self.log.focus.ports.contains(&self.extras[at].id) {
             return;
         }
-        for output in self.switches[self.egress[at].owner].port_range() {
-            let mut by_input = self.waiting_for(output);
+        let (node, ports) = (self.owner_of(at), self.switches[self.egress[at].owner].port_range());
+        let mut by_input = std::mem::take(&mut self.log.by_input);
+        for output in ports {
+            by_input.clear();
+            self.add_waiting_for(output, &mut by_input);
+            let input = (at - self.switches[self.egress[at].owner].site.first_port) as usize;
             if output == out {
                 // The one that it filled up with stands in no queue yet.
-                *by_input.entry(at).or_default() += frame;
+                by_input.resize(by_input.len().max(input + 1), 0);
+                by_input[input] += frame;
             }
-            if let Some(&held) = by_input.get(&at) {
+            if let Some(&held) = by_input.get(input).filter(|&&held| held > 0) {
                 let what = What::Filled {
                     port: self.extras[at].id,
                     output: self.extras[output].id,
                     held: Bytes::new(held),
-                    waiting: Bytes::new(by_input.values().sum()),
-                    inputs: by_input.len() as u32,
+                    waiting: Bytes::new(by_input.iter().sum()),
+                    inputs: by_input.iter().filter(|&&held| held > 0).count() as u32,
                 };
-                self.write(self.owner_of(at), what);
+                self.write(node, what);
             }
         }
+        self.log.by_input = by_input;
     }
 
-    /// Bytes that wait for port `out` of a switch, by the port through which they entered.
-    fn waiting_for(&self, out: u32) -> BTreeMap<u32, u64> {
+    /// Adds up the bytes that wait for port `out` of a switch, by the number at the switch of the port through which
+    /// they entered.
+    fn add_waiting_for(&self, out: u32, by_input: &mut Vec<u64>) {
         let owner = self.egress[out].owner;
         let switch = &self.switches[owner];
-        let mut by_input = BTreeMap::new();
         for queue in self.queues.part(self.egress[out].first_queue, self.classes * switch.site.per_line) {
             for packet in queue.packets(&self.store) {
-                let ingress = switch.site.first_port + u32::from(packet.port);
-                *by_input.entry(ingress).or_default() += u64::from(packet.frame);
+                let input = usize::from(packet.port);
+                if input >= by_input.len() {
+                    by_input.resize(input + 1, 0);
+                }
+                by_input[input] += u64::from(packet.frame);
             }
         }
-        by_input
     }
 
     /// A flow begins at a host of this partition.

@@ -25,7 +25,7 @@ pub(crate) mod trickle;
 mod window;
 
 pub use build::{port_infos, ports_of_links};
-pub use pages::return_freed_memory;
+pub use pages::{Allocator, return_freed_memory};
 pub use window::{Parallel, run, run_recorded};
 
 /// Up to so many bytes of a kind are taken to stay in the cache, where to save some costs more than it saves. None in
@@ -34,6 +34,27 @@ pub(crate) const CACHE: usize = if cfg!(debug_assertions) { 0 } else { 4 << 20 }
 
 /// Bytes that the processor fetches together.
 const LINE: usize = 64;
+
+/// Bytes that a host takes in a run, without its port and its flows.
+pub(crate) const fn bytes_per_host() -> usize {
+    size_of::<crate::net::host::Host>() + INBOX
+}
+
+/// Bytes that a switch takes in a run, without its ports.
+pub(crate) const fn bytes_per_switch() -> usize {
+    size_of::<crate::net::switch::Switch>() + INBOX
+}
+
+/// Bytes that a port takes in a run: its two directions, its queues, where samples and results stand.
+pub(crate) const fn bytes_per_port() -> usize {
+    use crate::net::port::{Egress, Ingress, PortExtra};
+    size_of::<Egress>() + size_of::<Ingress>() + size_of::<PortExtra>() + PORT
+}
+
+/// Bytes of the rooms in which mail for a node lies.
+const INBOX: usize = 2_048;
+/// Bytes of a port beside its own state: queues, a row of a sample, a column of the report.
+const PORT: usize = 1_024;
 
 /// Tells the processor that `table[index]` will be needed soon, if there is such a place.
 #[inline]

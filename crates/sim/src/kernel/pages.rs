@@ -3,7 +3,7 @@
 //! With hundreds of megabytes of packets in flight, most look-ups miss the processor's table of pages, and walking the
 //! page tables takes as long as the memory itself. Systems that have large pages give them to who asks.
 
-use std::alloc::Layout;
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
 
 /// What a large page holds.
@@ -75,6 +75,46 @@ impl Drop for Reserve {
         }
         #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
         let _ = (self.begin, self.bytes);
+    }
+}
+
+/// The system's allocator, but when it has nothing left, `on_exhausted` is called with what was asked for, in place of
+/// an abort. It must not allocate.
+pub struct Allocator {
+    /// Ends the process.
+    pub on_exhausted: fn(Layout) -> !,
+}
+
+impl Allocator {
+    #[inline]
+    fn checked(&self, begin: *mut u8, layout: Layout) -> *mut u8 {
+        if begin.is_null() { (self.on_exhausted)(layout) } else { begin }
+    }
+}
+
+// SAFETY: all that it returns is the system's, with the layouts that it was asked for; it does not return otherwise.
+unsafe impl GlobalAlloc for Allocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        self.checked(unsafe { System.alloc(layout) }, layout)
+    }
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        self.checked(unsafe { System.alloc_zeroed(layout) }, layout)
+    }
+    #[inline]
+    unsafe fn realloc(&self, begin: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promises; sizes that are asked for can be rounded up to the alignment.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the caller's promises.
+        self.checked(unsafe { System.realloc(begin, layout, size) }, wanted)
+    }
+    #[inline]
+    unsafe fn dealloc(&self, begin: *mut u8, layout: Layout) {
+        // SAFETY: it came from the system.
+        unsafe { System.dealloc(begin, layout) }
     }
 }
 

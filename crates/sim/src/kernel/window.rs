@@ -9,10 +9,10 @@
 //! one time cuts both windows short that hold it; both go on from there. Where nothing wants that, two windows are a
 //! pair: nobody looks between them, so that one partition may go through both at once ([`Tour`](super::tour::Tour)).
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRank};
-use selvedge_units::{Duration, Instant};
+use selvedge_units::{Bytes, Duration, Instant};
 
 use super::build::{Built, Change, build};
 use super::crew::Crew;
@@ -109,12 +109,12 @@ fn drive<const RECORDED: bool>(
     }
 
     // A look (thread 0 only), and two phases per window: run, and exchange.
-    let crew = Crew::new(threads);
+    let crew: OnceLock<Crew> = OnceLock::new();
     let next = Mutex::new(Round::default());
     // `mailboxes[to]` holds what everybody sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
-    let work = |thread: usize, mut run: Option<&mut Run<'_, RECORDED>>| {
-        let mine = || (thread..count).step_by(threads);
+    let work = |thread: usize, crew: &Crew, mut run: Option<&mut Run<'_, RECORDED>>| {
+        let mine = || (thread..count).step_by(crew.threads());
         loop {
             let look = run.as_mut().map(|run| {
                 || match run.next_shared_round(parallel.shared_from) {
@@ -136,13 +136,19 @@ fn drive<const RECORDED: bool>(
         }
     };
     std::thread::scope(|scope| {
+        let mut hired = 1;
         for thread in 1..threads {
-            let work = &work;
-            scope.spawn(move || work(thread, None));
+            let (work, crew) = (&work, &crew);
+            let begin = move || work(thread, crew.wait(), None);
+            // A system that has no room for more threads runs with fewer.
+            if std::thread::Builder::new().spawn_scoped(scope, begin).is_err() {
+                break;
+            }
+            hired += 1;
         }
-        work(0, Some(&mut run));
+        work(0, crew.get_or_init(|| Crew::new(hired)), Some(&mut run));
     });
-    crew.finish();
+    crew.into_inner().into_iter().for_each(Crew::finish);
     run.finish()
 }
 
@@ -180,6 +186,9 @@ impl Round {
         [Some(self.first), self.second].into_iter().flatten()
     }
 }
+
+/// Events between two reports of what has been delivered: a hundredth of a second's.
+const TOLD_EVERY: u64 = 200_000;
 
 /// Who is told of a run that is not recorded.
 struct Nobody;
@@ -261,6 +270,8 @@ struct Run<'a, const RECORDED: bool> {
     sampled: u64,
     /// Events before the last window.
     handled: u64,
+    /// Events after which the observer is told next how much has been delivered.
+    next_told: u64,
     stop_at: Instant,
     stop_flows: u64,
     /// Flows that had begun before the last look, and finished.
@@ -309,6 +320,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             samples: 0,
             sampled: 0,
             handled: 0,
+            next_told: 0,
             stop_at: config
                 .stop
                 .time
@@ -398,7 +410,23 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             // Streams know their number; flows that follow others end here.
             self.partitions.iter().for_each(|partition| lock(partition).closing = true);
         }
+        if self.events() >= self.next_told {
+            self.tell_delivered();
+        }
         self.observer.on_progress(self.now, finished)
+    }
+
+    /// Tells the observer how much has been delivered. Hosts are asked one by one, hence seldom.
+    #[cold]
+    fn tell_delivered(&mut self) {
+        let (mut delivered, mut hosts) = (0, 0);
+        for partition in self.partitions {
+            let partition = lock(partition);
+            hosts += partition.hosts.len() as u64;
+            delivered += partition.hosts.iter().map(|host| host.nic.stats().goodput).sum::<u64>();
+        }
+        self.next_told = self.events() + TOLD_EVERY.max(hosts * 16);
+        self.observer.on_delivered(Bytes::new(delivered));
     }
 
     /// When a link fails or comes back next.

@@ -133,6 +133,14 @@ impl ClosedLoop {
     pub fn clients(&self) -> impl ExactSizeIterator<Item = HostId> {
         self.clients.iter().map(|client| client.host)
     }
+    /// Flows that each client keeps going.
+    pub(crate) fn outstanding(&self) -> u64 {
+        u64::from(self.outstanding)
+    }
+    /// The time from the end of a flow to the beginning of the next.
+    pub(crate) fn think(&self) -> Duration {
+        self.think
+    }
     /// How many flows there will be.
     pub fn extent(&self) -> Extent {
         self.limit.map_or(Extent::Endless, |limit| Extent::Known(limit.saturating_mul(self.clients.len() as u64)))

@@ -103,6 +103,45 @@ impl Triggers {
         let repeated = self.repetitions().filter(move |(of, _)| *of == workload).flat_map(|(_, ids)| ids);
         listed.map(|waiting| waiting.flow.id).chain(repeated)
     }
+    /// Flows that wait, each with the number of flows that it stands for: about `most` of them.
+    pub(crate) fn sampled(&self, most: u64) -> Vec<(FlowSpec, f64)> {
+        let step = (self.waiting.len() as u64).div_ceil(most.max(1)).max(1) as usize;
+        let shown = self.waiting.len().div_ceil(step).max(1) as f64;
+        let weight = self.waiting.len() as f64 / shown;
+        let mut flows: Vec<_> = self.waiting.iter().step_by(step).map(|waiting| (waiting.flow, weight)).collect();
+        for trigger in &self.triggers {
+            let Trigger::Recurring { repetitions, next, .. } = trigger else { continue };
+            let left = repetitions.repeat - next;
+            let step = (u64::from(left) * u64::from(repetitions.count)).div_ceil(most.max(1)).max(1) as usize;
+            let chosen: Vec<u32> = (*next..repetitions.repeat).step_by(step).collect();
+            let weight = f64::from(left) / f64::max(1.0, chosen.len() as f64);
+            let made = chosen.into_iter().flat_map(|number| (repetitions.make)(number));
+            flows.extend(made.map(|(_, flow)| (flow, weight)));
+        }
+        flows
+    }
+    /// For each trigger that releases several flows together, their workload, and how many they are.
+    pub(crate) fn together(&self) -> Vec<(u16, f64)> {
+        let of = |trigger: &Trigger| match trigger {
+            Trigger::Recurring { repetitions, .. } => Some((repetitions.workload, f64::from(repetitions.count))),
+            Trigger::Listed { kind: TriggerKind::MultiShot, .. } => None,
+            Trigger::Listed { next, end, .. } if end == next => None,
+            Trigger::Listed { next, end, .. } => {
+                Some((self.waiting[*next as usize].flow.workload, f64::from(end - next)))
+            }
+        };
+        // Lists have very many triggers: those of each workload that release most are taken.
+        let mut most = std::collections::BTreeMap::<u16, f64>::new();
+        for (workload, count) in self.triggers.iter().filter_map(of) {
+            let known = most.entry(workload).or_default();
+            *known = known.max(count);
+        }
+        most.into_iter().collect()
+    }
+    /// Bytes that the table takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.waiting.len() * size_of::<Waiting>() + self.triggers.len() * size_of::<Trigger>()
+    }
     /// The flows that an activation of `trigger` at `now` releases, in input order.
     pub fn activate(&mut self, trigger: u32, now: Instant) -> Vec<FlowSpec> {
         let released: Vec<_> = match &mut self.triggers[trigger as usize] {

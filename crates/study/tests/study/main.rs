@@ -1,5 +1,6 @@
 //! Studies with a stand-in for the simulator: what is written, when, and what survives.
 
+mod estimate;
 mod figures;
 
 use std::fs;
@@ -118,8 +119,17 @@ fn run_in(
     watch: &Spectator,
     threads: usize,
 ) -> Result<Outcome, StudyError> {
-    let study =
-        Study { plan, folder, threads, worlds, watch, elapsed: &|| 1.5, version: VERSION, command: "selvedge run" };
+    let study = Study {
+        plan,
+        folder,
+        threads,
+        worlds,
+        watch,
+        elapsed: &|| 1.5,
+        version: VERSION,
+        command: "selvedge run",
+        estimate: None,
+    };
     study.run()
 }
 
@@ -536,6 +546,7 @@ fn a_failing_simulator_is_reported_with_its_point() {
             elapsed: &|| 0.0,
             version: VERSION,
             command: "selvedge run",
+            estimate: None,
         };
         study.run().expect_err("it fails")
     };
@@ -558,7 +569,7 @@ fn a_full_disk_stops_a_study_that_can_go_on_later() {
     let part = folder.partial().join("parts/001-seed-1.flows.parquet");
     std::os::unix::fs::symlink("/dev/full", &part).expect("a link");
     let error = run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect_err("no space");
-    assert!(error.is_input() && error.to_string().contains("space left"), "{error}");
+    assert!(!error.is_input() && error.is_storage_failure() && error.to_string().contains("space left"), "{error}");
     assert!(error.to_string().starts_with(&part.display().to_string()), "{error}");
     assert!(!target.exists());
 

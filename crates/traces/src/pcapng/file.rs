@@ -98,19 +98,20 @@ impl<W: Write> Pcapng<W> {
         self.close()
     }
 
-    /// Adds a packet that `interface` saw.
+    /// Adds a packet of `length` bytes that `interface` saw, of which these are captured.
     pub(crate) fn packet(
         &mut self,
         interface: Interface,
         at: Instant,
         direction: Direction,
         bytes: &[u8],
+        length: usize,
         comment: Option<&str>,
     ) -> io::Result<()> {
-        let captured = &bytes[..bytes.len().min(self.snaplen)];
+        let captured = &bytes[..bytes.len().min(self.snaplen).min(length)];
         let ns = at.as_ps() / 1_000;
         self.open(kind::PACKET);
-        self.words(&[interface.0, (ns >> 32) as u32, ns as u32, captured.len() as u32, bytes.len() as u32]);
+        self.words(&[interface.0, (ns >> 32) as u32, ns as u32, captured.len() as u32, length as u32]);
         self.padded(captured);
         self.option(option::FLAGS, &(direction as u32).to_le_bytes());
         if let Some(comment) = comment {

@@ -10,18 +10,18 @@ use selvedge_sim::record::{Event, What};
 use selvedge_sim::topology::{Graph, Node};
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, PortId};
-use selvedge_wire::{Packet, Repr, verbs};
+use selvedge_wire::{Content, Packet, Repr, verbs};
 
 use crate::fate::{is_lost_on_link, with_fates};
+use crate::files::Kept;
 use crate::headers::{Headers, address};
 use crate::names::PortNames;
-use file::{Direction, Interface, Pcapng};
-
-pub(crate) use file::LONGEST;
+use file::{Direction, Interface, LONGEST, Pcapng};
 
 /// A capture of what passed through ports.
 pub(crate) struct Capture<W> {
     file: Pcapng<W>,
+    kept: Kept,
     names: Arc<PortNames>,
     headers: Headers,
     interfaces: BTreeMap<PortId, Interface>,
@@ -30,21 +30,26 @@ pub(crate) struct Capture<W> {
     buffer: Vec<u8>,
 }
 
+/// Bytes of an Ethernet header, behind which the IPv4 header begins; its second pair of bytes is the packet's length.
+const ETHERNET: usize = 14;
+
 /// What every payload is made of.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture that keeps at most `snaplen` bytes of each packet.
+    /// Begins a capture that has of each packet what is `kept`.
     pub(crate) fn begin(
         out: W,
         program: &str,
         headers: Headers,
         graph: &Graph,
         names: Arc<PortNames>,
-        snaplen: usize,
+        kept: Kept,
     ) -> io::Result<Self> {
+        let snaplen = if let Kept::Bytes(bytes) = kept { bytes } else { LONGEST };
         Ok(Self {
             file: Pcapng::begin(out, program, snaplen)?,
+            kept,
             names,
             headers,
             interfaces: BTreeMap::new(),
@@ -108,11 +113,26 @@ impl<W: Write> Capture<W> {
         // A pause comes from the port that sent it.
         let source = if direction == Direction::Out { port } else { self.names.info(port).peer_id };
         let (frame, payload) = self.headers.frame(packet, headers, source);
-        let bytes = frame.emit(&ZEROS[..payload], &mut self.buffer);
+        let whole = frame.length(payload);
         // Lengths in a trimmed packet's headers are those of the whole.
-        let left = if packet.is_trimmed() { bytes.len().min(usize::from(packet.frame)) } else { bytes.len() };
-        let bytes = &bytes[..left];
-        self.file.packet(interface, at, direction, bytes, comment)
+        let length = if packet.is_trimmed() { whole.min(usize::from(packet.frame)) } else { whole };
+        let bytes = match (self.kept, &frame.content) {
+            (Kept::All | Kept::Bytes(_), _) => frame.emit(&ZEROS[..payload], &mut self.buffer),
+            // Dissectors of RoCE want the ICRC, and find it by the lengths in the headers.
+            (Kept::Headers, Content::Roce(_) | Content::Rdma(_)) if payload > 0 => {
+                let bytes = frame.emit(&[], &mut self.buffer);
+                // Without the padding of short frames, which the whole one has not.
+                &bytes[..ETHERNET + usize::from(u16::from_be_bytes([bytes[ETHERNET + 2], bytes[ETHERNET + 3]]))]
+            }
+            (Kept::Headers, Content::Roce(_) | Content::Rdma(_)) => frame.emit(&[], &mut self.buffer),
+            // Others take packets that are cut short; TCP's numbers only make sense with the true lengths.
+            (Kept::Headers, Content::Tcp(_) | Content::Eqds(_) | Content::Pfc(_)) => {
+                let headers = frame.length(0);
+                let headers = if payload == 0 { whole } else { headers };
+                &frame.emit(&ZEROS[..payload], &mut self.buffer)[..headers.min(whole)]
+            }
+        };
+        self.file.packet(interface, at, direction, bytes, length, comment)
     }
 }
 

@@ -7,7 +7,7 @@ use selvedge_telemetry::{RankRow, StuckRank};
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 
 use super::mailbox::Mailbox;
-use super::{Schedule, Step, partners};
+use super::{Rank, Schedule, Step, partners};
 use crate::workload::{FlowSpec, Measure};
 
 /// What an [`Executor`] executes: a schedule, and where and when.
@@ -127,6 +127,24 @@ impl Executor {
             Step::Recv { .. } | Step::Compute { .. } => false,
         };
         plan.schedule.sends.iter().filter(between).count() as u64 * u64::from(plan.repeat)
+    }
+    /// About `most` of the messages between hosts of one repetition: sender, receiver, size.
+    pub(crate) fn messages(&self, most: u64) -> impl Iterator<Item = (HostId, HostId, Bytes)> {
+        let plan = &self.plan;
+        let step = (plan.schedule.sends.len() as u64).div_ceil(most.max(1)).max(1) as usize;
+        plan.schedule.sends.iter().step_by(step).filter_map(|&(rank, step)| {
+            let Step::Send { to, size, .. } = plan.schedule.step(rank, step) else { return None };
+            let (src, dst) = (plan.hosts[rank as usize], plan.hosts[to as usize]);
+            (src != dst).then_some((src, dst, size.max(Bytes::new(1))))
+        })
+    }
+    /// The most messages that all ranks together may have under way, as far as their own order tells.
+    pub(crate) fn open_at_once(&self) -> u64 {
+        self.plan.schedule.ranks().iter().map(Rank::widest).sum()
+    }
+    /// Bytes of the schedule, and of what ranks remember of it.
+    pub(crate) fn bytes(&self) -> usize {
+        self.plan.schedule.ranks().iter().map(Rank::bytes).sum::<usize>() + self.ranks.len() * size_of::<State>()
     }
     /// How many ranks take part in each job; those that do nothing do not.
     pub fn ranks_of_a_job(&self) -> u64 {

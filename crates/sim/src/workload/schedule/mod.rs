@@ -118,6 +118,35 @@ impl Rank {
         self.steps.is_empty()
     }
 
+    /// The most messages that may be under way together: of those, the one furthest in its chain of steps has as many
+    /// others before it as the rest.
+    pub(super) fn widest(&self) -> u64 {
+        let mut levels = vec![0_u32; self.steps.len()];
+        let mut counts: Vec<u64> = Vec::new();
+        // Steps may wait for later ones, but hardly any does.
+        for step in 0..self.steps.len() as u32 {
+            let level = levels[step as usize];
+            let (last, first) = (self.after_end(step), self.after_start(step));
+            last.map(|next| (next, level + 1)).chain(first.map(|next| (next, level))).for_each(|(next, level)| {
+                levels[next as usize] = levels[next as usize].max(level);
+            });
+            if let Step::Send { .. } = self.steps[step as usize] {
+                if counts.len() <= level as usize {
+                    counts.resize(level as usize + 1, 0);
+                }
+                counts[level as usize] += 1;
+            }
+        }
+        counts.into_iter().max().unwrap_or(0)
+    }
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let pairs = self.after_end.len() + self.after_start.len();
+        // What an executor remembers of each step is as large as what it waits for.
+        self.steps.len() * (size_of::<Step>() + 2 * size_of::<u32>())
+            + (pairs + self.places.len()) * size_of::<(u32, u32)>()
+    }
+
     /// Its steps, to be changed.
     pub(super) fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
         self.steps.iter_mut()

@@ -115,6 +115,16 @@ impl Posting {
         self.next(self.connection_of(done), now.saturating_add(self.limits.think))
     }
 
+    /// The time from the end of a message to the next one.
+    pub(crate) fn think(&self) -> Duration {
+        self.limits.think
+    }
+    /// The next message of a connection, as if it began with the first; `None` where none follows another.
+    pub(crate) fn message(&mut self, connection: usize) -> Option<FlowSpec> {
+        let begin = *self.begins.as_ref()?.get(connection)?;
+        self.next(connection, begin)
+    }
+
     fn next(&mut self, connection: usize, start: Instant) -> Option<FlowSpec> {
         let is_over = self.limits.messages.is_some_and(|most| self.messages.made(connection) >= most);
         (!is_over).then(|| self.messages.next(connection, start))

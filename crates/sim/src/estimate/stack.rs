@@ -1,0 +1,81 @@
+//! How a workload's payload becomes packets, and which answers these get.
+
+use selvedge_transport::tcp::TcpConfig;
+use selvedge_units::{Bytes, Setting};
+
+use crate::config::SimConfig;
+use crate::error::ConfigError;
+use crate::topology::Framing;
+use crate::workload::Workload;
+
+/// The packets of a workload's flows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stack {
+    pub(super) framing: Framing,
+    /// Packets that come back for each data packet.
+    pub(super) answers: f64,
+    /// Packets that a flow takes beside, there and back together.
+    pub(super) per_flow: f64,
+    /// Bytes of memory that an open flow takes, at both ends together.
+    pub(super) memory: u64,
+    /// Packets that a flow may have in flight, where that is limited.
+    pub(super) window: Option<f64>,
+}
+
+/// The stack of each workload, by its number.
+pub(super) fn of_workloads(config: &SimConfig, workload: &Workload) -> Result<Vec<Stack>, ConfigError> {
+    let own = Stack::own(config);
+    let Some(beside) = &config.beside else { return Ok(vec![own; workload.summaries.len()]) };
+    let guest = Stack::tcp(&beside.tcp, beside.framing(&config.nic));
+    let which = beside.which(&workload.summaries).map_err(|error| error.within("beside"))?;
+    Ok(which.into_iter().map(|speaks_tcp| if speaks_tcp { guest } else { own }).collect())
+}
+
+impl Stack {
+    /// That of the transport.
+    fn own(config: &SimConfig) -> Self {
+        let transport = &config.transport;
+        let framing = config.nic.framing(transport);
+        if transport.native().is_some() {
+            return Self { framing, answers: EQDS_ANSWERS, per_flow: 1.0, memory: EQDS_FLOW, window: None };
+        }
+        if transport.ndp.is_some() {
+            // An acknowledgement and a pull.
+            return Self { framing, answers: 2.0, per_flow: 0.0, memory: RDMA_FLOW, window: None };
+        }
+        let stack = match &transport.tcp {
+            Some(tcp) => Self::tcp(tcp, framing),
+            None => {
+                let cap = match transport.recovery {
+                    selvedge_transport::RecoveryConfig::Irn(irn) => irn.bdp_cap,
+                    selvedge_transport::RecoveryConfig::GoBackN(roce) => roce.bdp_cap,
+                    selvedge_transport::RecoveryConfig::Melo(melo) => melo.bdp_cap,
+                };
+                let window = if let Setting::Value(packets) = cap { Some(f64::from(packets)) } else { None };
+                let answers = if transport.acknowledges() { 1.0 } else { 0.0 };
+                Self { framing, answers, per_flow: 0.0, memory: RDMA_FLOW, window }
+            }
+        };
+        // A tunnel carries answers as data, and answers that.
+        if transport.is_carried() { Self { answers: stack.answers + TUNNEL_ANSWERS, ..stack } } else { stack }
+    }
+
+    fn tcp(tcp: &TcpConfig, framing: Framing) -> Self {
+        let every = if tcp.delayed_ack == Setting::Off { 1 } else { tcp.ack_every.max(1) };
+        let window =
+            tcp.receive_buffer.resolve(|| None).map(|bytes: Bytes| bytes.get() as f64 / framing.mtu.get() as f64);
+        Self { framing, answers: 1.0 / f64::from(every), per_flow: 0.5, memory: TCP_FLOW, window }
+    }
+}
+
+/// Answers of EQDS for each data packet of native messages: an acknowledgement, and credit.
+const EQDS_ANSWERS: f64 = 2.0;
+/// What a tunnel adds to a stack's packets, for each of its data packets.
+const TUNNEL_ANSWERS: f64 = 1.0;
+
+/// Bytes of an open queue pair at both ends: sender, receiver, tables of numbers, bitmaps, its flow.
+const RDMA_FLOW: u64 = 1_000;
+/// The same of a TCP connection.
+const TCP_FLOW: u64 = 2_000;
+/// The same of a native message of EQDS, with its tunnel.
+const EQDS_FLOW: u64 = 2_000;
