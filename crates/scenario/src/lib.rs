@@ -41,6 +41,6 @@ pub use network::Network;
 pub use origin::BUILT_IN;
 pub use plan::{Changes, Plan, PlannedSeries, Point, World};
 pub use preset::{preset_help, scheme_names};
-pub use scenario::{Case, Scenario, Seeds};
+pub use scenario::{AutoScope, Case, Scenario, Seeds};
 pub use schema::{KeyHelp, schema};
 pub use series::Series;
