@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use selvedge_sim::topology::{Framing, Graph, LinkLoad, Node, uniform_link_loads};
+use selvedge_sim::topology::{Framing, Graph, LinkLoad, Node, PathClass, uniform_link_loads};
 use selvedge_sim::workload::schedule::Action;
 use selvedge_sim::workload::{Extent, FlowSpec, Generator, Workload, WorkloadSummary};
-use selvedge_units::SwitchId;
 use selvedge_units::words::{in_ranges, plural};
+use selvedge_units::{HostId, SwitchId};
 use serde::Serialize;
 
 use crate::listed::Listed;
@@ -31,6 +31,9 @@ pub struct TopologyFacts {
     pub base_rtt_us: f64,
     /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
+    /// Pairs of hosts whose paths are alike, the shortest first: by these go windows, round-trip times and timeouts at
+    /// "auto".
+    pub path_classes: Vec<PathClassFacts>,
     /// What all hosts below a switch can send upwards, evenly over their ways, over what the links upwards from it
     /// carry, worst switch; 1 or less: none. `None`: nothing leads upwards.
     pub oversubscription: Option<f64>,
@@ -67,6 +70,59 @@ pub struct PathFacts {
     pub propagation_us: f64,
 }
 
+/// Pairs of hosts whose paths are alike.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathClassFacts {
+    /// Ordered pairs of hosts.
+    pub pairs: u64,
+    /// Sender of one of them.
+    pub from: String,
+    /// Its receiver.
+    pub to: String,
+    /// Links on the longest way there.
+    pub links: u32,
+    /// Rate of the sender's link.
+    pub sender_gbps: f64,
+    /// Rate of the slowest link of any way there.
+    pub bottleneck_gbps: f64,
+    /// Propagation there and back, on the longest ways.
+    pub rtt_us: f64,
+    /// That times the rate of the slowest link.
+    pub bdp_bytes: u64,
+}
+
+impl PathClassFacts {
+    fn new(graph: &Graph, class: &PathClass) -> Self {
+        let name = |host: HostId| graph.hosts[host.index()].name.clone();
+        Self {
+            pairs: class.pairs,
+            from: name(class.example.0),
+            to: name(class.example.1),
+            links: class.links(),
+            sender_gbps: class.sender.as_gbps_f64(),
+            bottleneck_gbps: class.bottleneck().as_gbps_f64(),
+            rtt_us: class.propagation().as_us_f64(),
+            bdp_bytes: class.bottleneck().amount_in(class.propagation()).get(),
+        }
+    }
+}
+
+impl fmt::Display for PathClassFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pairs, from, to, links, sender_gbps, bottleneck_gbps, rtt_us, bdp_bytes } = self;
+        let links = plural(u64::from(*links), "link");
+        let rate = match sender_gbps == bottleneck_gbps {
+            true => format!("{sender_gbps} Gb/s"),
+            false => format!("{sender_gbps} Gb/s into {bottleneck_gbps}"),
+        };
+        write!(
+            f,
+            "{}, as {from} to {to}: {links}, {rate}, RTT {rtt_us} us, BDP {bdp_bytes} bytes",
+            plural(*pairs, "pair")
+        )
+    }
+}
+
 impl TopologyFacts {
     /// The facts about `network`, on which packets look like this.
     pub fn new(network: &Network, framing: Framing) -> Self {
@@ -93,6 +149,7 @@ impl TopologyFacts {
             },
             base_rtt_us: network.base_rtt().as_us_f64(),
             bdp_bytes: network.bdp().bytes.get(),
+            path_classes: path_classes(network),
             oversubscription: oversubscription(network),
             highest_uniform_load: goodput * worst.map_or(1.0, |worst| (1.0 / worst.load).min(1.0)),
             bottleneck: worst.filter(|worst| worst.load > 1.0 + 1e-9).map(|worst| direction(graph, worst)),
@@ -117,6 +174,15 @@ impl fmt::Display for TopologyFacts {
         row(f, "longest path", format!("{from} to {to}: {}, {propagation_us} us", plural(u64::from(*links), "link")))?;
         row(f, "base RTT", format!("{} us (propagation)", self.base_rtt_us))?;
         row(f, "BDP", format!("{} bytes", self.bdp_bytes))?;
+        let shown = if self.path_classes.len() > MOST_CLASSES { &[] } else { &self.path_classes[..] };
+        for class in shown {
+            row(f, "paths", class)?;
+        }
+        if let ([], [shortest, .., longest]) = (shown, &self.path_classes[..]) {
+            let PathClassFacts { rtt_us: least, .. } = shortest;
+            let PathClassFacts { rtt_us: most, .. } = longest;
+            row(f, "paths", format!("{} classes, RTT {least} to {most} us (all: --json)", self.path_classes.len()))?;
+        }
         if let Some(factor) = self.oversubscription {
             row(f, "oversubscription", format!("{factor:.2} : 1"))?;
         }
@@ -336,6 +402,12 @@ fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
     (workload, flows)
 }
 
+fn path_classes(network: &Network) -> Vec<PathClassFacts> {
+    let mut classes: Vec<&PathClass> = network.paths().classes().all().iter().collect();
+    classes.sort_by_key(|class| (class.propagation(), class.links(), class.sender, class.example));
+    classes.into_iter().map(|class| PathClassFacts::new(network.graph(), class)).collect()
+}
+
 fn link_facts(graph: &Graph) -> Vec<LinkFacts> {
     let mut kinds: BTreeMap<_, usize> = BTreeMap::new();
     for link in &graph.links {
@@ -398,4 +470,6 @@ const ROUNDING: f64 = 1e-6;
 /// How many flows are sampled for sizes, and how many are listed.
 const SAMPLED: usize = 10_000;
 const SHOWN: usize = 10;
+/// So many classes of paths are listed.
+const MOST_CLASSES: usize = 12;
 const LEVELS: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];

@@ -45,7 +45,7 @@ pub use network::Network;
 pub use origin::BUILT_IN;
 pub use plan::{Changes, KeyValue, Plan, PlannedSeries, Point, World};
 pub use preset::{preset_help, scheme_names};
-pub use scenario::{Case, Scenario, Seeds};
+pub use scenario::{AutoScope, Case, Scenario, Seeds};
 pub use schema::{KeyHelp, schema};
 pub use series::Series;
 pub use stored::{StoredSeries, stored_series};

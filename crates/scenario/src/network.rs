@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_sim::config::BufferConfig;
-use selvedge_sim::topology::{Bdp, Graph, Kind, Link, Node, Path, Paths, Routes};
+use selvedge_sim::topology::{Bdp, Graph, Kind, Link, Node, Path, PathClass, Paths, Routes};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 /// A network with its routes.
@@ -16,6 +16,21 @@ pub struct Network {
     farthest: Vec<(HostId, HostId)>,
     /// By rates of hosts' links.
     bdps: BTreeMap<Rate, Bdp>,
+}
+
+/// From a sender to a receiver and back, on the longest path of a kind.
+struct Trip {
+    /// Rate of the sender's link.
+    sender: Rate,
+    /// What the path carries.
+    path: Rate,
+    /// How long it takes when nothing else is under way.
+    rtt: Duration,
+}
+
+/// For how long a host sends at `rate` what goes at `slower` for a round trip.
+pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
+    if slower < rate { rate.time_for(slower.amount_in(rtt)) } else { rtt }
 }
 
 /// What a buffer without limit is taken for where timeouts have to know how long a queue may be: as much as large
@@ -71,6 +86,18 @@ impl Network {
             false => kind.bottleneck(),
         }
     }
+    /// What a lone flow on paths of this class can have whose packets are spread evenly: as much as both hosts' links
+    /// carry, or the slowest link of any way as often as there are ways out of either end's switch.
+    pub(crate) fn carried(&self, class: &PathClass) -> Rate {
+        if !class.spreads {
+            return class.bottleneck();
+        }
+        let (src, dst) = class.example;
+        let leaves = self.routes().leaf_of(src).zip(self.routes().leaf_of(dst));
+        let ways = |from: usize, to: usize| self.routes().next_hops(self.routes().leaves()[from], to).len() as u64;
+        let ways = leaves.map_or(1, |(from, to)| ways(from, to).min(ways(to, from)));
+        Rate::from_bps(class.bottleneck().as_bps().saturating_mul(ways)).min(class.sender).min(class.receiver)
+    }
     /// The propagation delay of the first and the last link of the longest path together.
     pub(crate) fn longest_ends(&self) -> Duration {
         let ends = [self.longest.src, self.longest.dst].map(|host| self.routes().ports().of_host(host).link);
@@ -83,26 +110,26 @@ impl Network {
     /// How long a packet that takes `forth` on each link and an answer that takes `back` are under way at most when
     /// nothing else is, between any two hosts: no timeout may be shorter.
     pub(crate) fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
-        self.rtts(forth, back).map(|(.., rtt)| rtt).max().unwrap_or_else(|| self.base_rtt())
+        self.rtts(forth, back).map(|trip| trip.rtt).max().unwrap_or_else(|| self.base_rtt())
     }
     /// The same from hosts whose links have this rate.
     pub(crate) fn longest_rtt_from(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
-        let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
-        own.map(|(.., rtt)| rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
+        let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
+        own.map(|trip| trip.rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
     /// For so long such a host has to send until it fills the path to any receiver, whose first answer comes then.
     pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
-        let own = self.rtts(forth, back).filter(|&(from, ..)| from == rate);
+        let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         // Slower receivers and links on the way count by what they can take.
-        let times = own.map(|(_, path, rtt)| if path < rate { rate.time_for(path.amount_in(rtt)) } else { rtt });
+        let times = own.map(|trip| time_at(rate, trip.path, trip.rtt));
         times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
     /// The most that two hosts fill their path with until the first answer comes; networks inside servers left out
     /// that [`Network::widest_pipe_inside`] is about.
     pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
         let most = if self.is_faster_inside() { self.line_rate() } else { Rate::MAX };
-        let outside = self.rtts(forth, back).filter(|&(from, ..)| from <= most);
-        outside.map(|(_, path, rtt)| path.amount_in(rtt)).max().unwrap_or_default()
+        let outside = self.rtts(forth, back).filter(|trip| trip.sender <= most);
+        outside.map(|trip| trip.path.amount_in(trip.rtt)).max().unwrap_or_default()
     }
     /// The same inside servers, where all NICs there are faster than any host outside, so that their rates tell them
     /// from those.
@@ -138,16 +165,16 @@ impl Network {
             (port.peer, &self.graph().links[port.link as usize])
         })
     }
-    /// Rates of the links of senders, what their paths to receivers carry, and the longest round trips on these: for
-    /// each kind of path between two hosts.
-    fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = (Rate, Rate, Duration)> {
+    /// The longest round trips, for each kind of path between two hosts.
+    fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = Trip> {
         self.farthest.iter().flat_map(move |&(src, dst)| {
             let kinds = self.paths.kinds(src, dst);
             let all_alike = kinds.windows(2).all(|two| two[0].bottleneck() == two[1].bottleneck());
             let answer = self.paths.kinds(dst, src).iter().map(|kind| kind.time_for(back)).max();
+            let sender = self.paths.host_rate(src);
             kinds.into_iter().filter_map(move |kind| {
                 let rtt = kind.time_for(forth).saturating_add(answer?);
-                Some((self.paths.host_rate(src), self.rate_on(&kind, src, dst, all_alike), rtt))
+                Some(Trip { sender, path: self.rate_on(&kind, src, dst, all_alike), rtt })
             })
         })
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::TransportConfig;
+use selvedge_sim::config::{PathTransports, TransportConfig};
 use selvedge_sim::topology::LinkLoad;
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_units::{Instant, Rate};
@@ -74,12 +74,14 @@ pub struct PlannedSeries {
     pub series: String,
     /// The condition under which it runs, if there are several.
     pub case: Option<String>,
-    /// The scenario with its values in place, and without "auto", but where each host has its own.
+    /// The scenario with its values in place, and without "auto", but where each host or each path has its own.
     pub scenario: Scenario,
     /// Its transport at the fastest hosts.
     pub transport: TransportConfig,
     /// The same at others, by the rates of their links, where that makes a difference.
     pub transports: Vec<(Rate, TransportConfig)>,
+    /// The same for flows on paths of each class, where that makes a difference.
+    pub path_transports: PathTransports,
     /// Its network.
     pub network: Arc<Network>,
     /// Each of its workloads in numbers.
@@ -233,6 +235,7 @@ impl Plan {
             nic: scenario.nic.clone(),
             transport: series.transport,
             transports: series.transports.clone(),
+            path_transports: series.path_transports.clone(),
             beside: scenario.beside.clone(),
             workload: scenario.workload.clone(),
             measure: scenario.measure,

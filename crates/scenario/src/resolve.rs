@@ -1,22 +1,36 @@
 //! Every "auto" of a scenario, derived from its network.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use selvedge_sim::Beside;
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, EcnConfig, NicConfig, PfcConfig, SwitchConfig, TransportConfig, Trimming,
+    BalancingConfig, BufferConfig, EcnConfig, NicConfig, PathTransports, PfcConfig, SwitchConfig, TransportConfig,
+    Trimming,
 };
-use selvedge_sim::topology::Bdp;
+use selvedge_sim::topology::{Bdp, PathClass};
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_transport::{Fabric, Marking, Needs};
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
-use crate::network::Network;
-use crate::scenario::Scenario;
+use crate::network::{Network, time_at};
+use crate::scenario::{AutoScope, Scenario};
 
-/// Transports by the rate of hosts' links.
-pub(crate) type Transports = Vec<(Rate, TransportConfig)>;
+/// Transports that differ from that of the fastest hosts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Transports {
+    /// Of NICs, by the rate of their links.
+    pub(crate) hosts: Vec<(Rate, TransportConfig)>,
+    /// Of flows, by the class of their path.
+    pub(crate) paths: PathTransports,
+}
+
+impl Transports {
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &TransportConfig> {
+        self.hosts.iter().map(|(_, transport)| transport).chain(&self.paths.distinct)
+    }
+}
 
 /// What the longest round trip consists of, with gaps.
 #[derive(Clone, Copy)]
@@ -28,9 +42,10 @@ struct RoundTrip {
 }
 
 /// Replaces every "auto" of `scenario`, which runs these workloads on `network`, but that of `sample`. Returns the
-/// transports of hosts whose links have other rates than the fastest, where that makes a difference.
+/// transports of hosts whose links have other rates than the fastest, and those of flows on paths of each class, where
+/// that makes a difference.
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[WorkloadSummary]) -> Transports {
-    let Scenario { switch, nic, transport, beside, .. } = scenario;
+    let Scenario { switch, nic, transport, beside, auto, .. } = scenario;
     let frame = nic.payload(transport) + nic.data_header(transport);
     let wire = nic.with_longest_header(transport, beside.as_ref());
     resolve_switch(switch, network, &wire, frame, xon_gap_of(nic, transport));
@@ -45,7 +60,27 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
         fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(pipe));
     }
     let trims = matches!(switch.buffer, BufferConfig::Trimming(_));
-    let (mut needs, others) = resolve_transports(transport, &fabric, network, nic, trip, trims);
+    let queueing = network.longest_queueing(&switch.buffer, frame, nic.gap, &data);
+    let written = *transport;
+    let (mut needs, hosts) = resolve_transports(transport, &fabric, network, nic, trip, trims);
+    let mut others = Transports { hosts, paths: PathTransports::default() };
+    if *auto == AutoScope::PerPath {
+        let of_class = |class: &PathClass| {
+            let nic_of = others.hosts.iter().find(|(rate, _)| *rate == class.sender);
+            let mut own = written.of_paths(nic_of.map_or(transport, |(_, transport)| transport));
+            own.resolve(&fabric_of(class, &fabric, trip, queueing), nic, trims);
+            own
+        };
+        let classes = network.paths().classes().all();
+        let of_hosts = |class: &PathClass| {
+            let own = others.hosts.iter().find(|(rate, _)| *rate == class.sender);
+            own.map_or(*transport, |(_, transport)| *transport)
+        };
+        let resolved: Vec<TransportConfig> = classes.iter().map(of_class).collect();
+        if classes.iter().zip(&resolved).any(|(class, own)| *own != of_hosts(class)) {
+            others.paths = distinct(&resolved);
+        }
+    }
     if let Some(Beside { tcp, .. }) = beside {
         // All hosts have the same.
         let base_rtt = network.longest_rtt(trip.packet, trip.answer).max(fabric.base_rtt);
@@ -130,6 +165,50 @@ fn fabric(
     }
 }
 
+/// What transports are told of the paths of a class; the rest is that of `fabric`. The longest queue may be anywhere.
+fn fabric_of(
+    class: &PathClass,
+    fabric: &Fabric,
+    RoundTrip { packet, answer }: RoundTrip,
+    queueing: Duration,
+) -> Fabric {
+    let (line_rate, rtt) = (class.sender, class.base_rtt(packet, answer));
+    let bdps = class.forth.iter().map(|kind| Bdp {
+        bytes: kind.bottleneck().amount_in(kind.propagation.saturating_mul(2)),
+        sender_is_slowest: kind.bottleneck() >= line_rate,
+    });
+    let Bdp { bytes: bdp, sender_is_slowest } = bdps.max().unwrap_or_default();
+    let back = class.back.iter().map(|kind| kind.time_for(answer)).max().unwrap_or_default();
+    let fill_times = class
+        .forth
+        .iter()
+        .map(|kind| time_at(line_rate, class.rate_on(kind), kind.time_for(packet).saturating_add(back)));
+    Fabric {
+        line_rate,
+        bdp,
+        sender_is_slowest,
+        base_rtt: rtt,
+        fill_time: fill_times.max().unwrap_or(rtt),
+        links: class.links(),
+        congested_rtt: class.propagation().saturating_add(queueing).max(class.base_rtt(packet, packet + answer)),
+        ..*fabric
+    }
+}
+
+/// Each of these once, and which of them is whose.
+fn distinct(resolved: &[TransportConfig]) -> PathTransports {
+    let mut all = PathTransports::default();
+    for transport in resolved {
+        let known = all.distinct.iter().position(|known| known == transport);
+        let number = known.unwrap_or_else(|| {
+            all.distinct.push(*transport);
+            all.distinct.len() - 1
+        });
+        all.by_class.push(number as u32);
+    }
+    all
+}
+
 /// Resolves the transport of the hosts with the fastest links. Returns what it needs, and the transports of the other
 /// hosts, where those differ.
 fn resolve_transports(
@@ -139,7 +218,7 @@ fn resolve_transports(
     nic: &NicConfig,
     RoundTrip { packet, answer }: RoundTrip,
     trims: bool,
-) -> (Needs, Transports) {
+) -> (Needs, Vec<(Rate, TransportConfig)>) {
     let inside = transport.eqds.and_then(|_| network.widest_pipe_inside(packet, answer));
     let written = *transport;
     let needs = transport.resolve(fabric, nic, trims);
@@ -157,13 +236,14 @@ fn resolve_transports(
             None => network.fill_time(line_rate, packet, answer),
             Some(pipe) => line_rate.time_for(pipe),
         };
-        other.resolve(&Fabric { line_rate, bdp, sender_is_slowest, base_rtt, fill_time, ..*fabric }, nic, trims);
+        let own = Fabric { line_rate, bdp, sender_is_slowest, base_rtt, fill_time, ..*fabric };
+        other.resolve(&own, nic, trims);
         if inside.is_some() {
             agreed.get_or_insert(other);
         }
         (line_rate, other)
     });
-    let mut others: Transports = others.collect();
+    let mut others: Vec<(Rate, TransportConfig)> = others.collect();
     if written.tcp.is_some_and(|tcp| tcp.delayed_ack == Setting::Auto) {
         delay_alike(iter::once(&mut *transport).chain(others.iter_mut().map(|(_, other)| other)));
     }
@@ -181,7 +261,7 @@ fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
     }
 }
 
-/// What `transport` and `others` have in common; each host has its own of what is left at "auto".
+/// What `transport` and `others` have in common; each host, or each path, has its own of what is left at "auto".
 pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> TransportConfig {
     fn keep(ours: &mut toml::Table, theirs: &toml::Table) {
         for (key, value) in ours {
@@ -194,8 +274,41 @@ pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> Tran
     }
     let table = |transport| toml::Table::try_from(transport).expect("a transport can be written");
     let mut common = table(transport);
-    others.iter().for_each(|(_, other)| keep(&mut common, &table(*other)));
-    common.try_into().expect("what depends on rates may be \"auto\"")
+    others.all().for_each(|other| keep(&mut common, &table(*other)));
+    common.try_into().expect("what depends on rates and paths may be \"auto\"")
+}
+
+/// Keys of `[transport]` whose values depend on the host or on the path, each with the least and the greatest.
+pub(crate) fn ranges(transport: &TransportConfig, others: &Transports) -> Vec<(String, [String; 2])> {
+    fn leaves(path: &str, value: &toml::Value, found: &mut impl FnMut(String, String)) {
+        match value {
+            toml::Value::Table(table) => {
+                table.iter().for_each(|(key, value)| leaves(&format!("{path}.{key}"), value, found));
+            }
+            toml::Value::String(text) => found(path.to_owned(), text.clone()),
+            other => found(path.to_owned(), other.to_string()),
+        }
+    }
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for transport in iter::once(transport).chain(others.all()) {
+        let table = toml::Value::try_from(*transport).expect("a transport can be written");
+        leaves("transport", &table, &mut |key, value| values.entry(key).or_default().push(value));
+    }
+    let extremes = |(key, mut values): (String, Vec<String>)| {
+        values.sort_by(|a, b| magnitude(a).total_cmp(&magnitude(b)).then_with(|| a.cmp(b)));
+        values.dedup();
+        let [first, .., last] = &values[..] else { return None };
+        Some((key, [first.clone(), last.clone()]))
+    };
+    values.into_iter().filter_map(extremes).collect()
+}
+
+/// How large what is written is, among values of one key.
+fn magnitude(text: &str) -> f64 {
+    let time = text.parse::<Duration>().map(|time| time.as_ps() as f64).ok();
+    let size = text.parse::<Bytes>().map(|size| size.get() as f64).ok();
+    let rate = text.parse::<Rate>().map(|rate| rate.as_bps() as f64).ok();
+    text.parse().ok().or(time).or(size).or(rate).unwrap_or(f64::INFINITY)
 }
 
 /// How far X-ON is below X-OFF by itself: two frames.

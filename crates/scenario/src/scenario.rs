@@ -42,6 +42,10 @@ pub struct Scenario {
     /// round-trip time, but not much more than 2,000 times while flows start; "off": never.
     #[serde(default)]
     pub sample: Setting<Duration>,
+    /// Which paths the windows, round-trip times and timeouts of `transport` at "auto" are derived from. Default:
+    /// per-path.
+    #[serde(default)]
+    pub auto: AutoScope,
     /// The network.
     pub topology: Topology,
     /// Its traffic.
@@ -98,6 +102,7 @@ impl Scenario {
             stop: Stop::default(),
             measure: Measure::default(),
             sample: Setting::Auto,
+            auto: AutoScope::default(),
             topology,
             workload,
             switch: SwitchConfig::default(),
@@ -111,6 +116,19 @@ impl Scenario {
             series: None,
         }
     }
+}
+
+/// Which paths "auto" in `transport` goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AutoScope {
+    /// Each flow's own: pairs of hosts whose paths are alike share values. As where NICs know, or measure, how far each
+    /// peer is. Tunnels of EQDS, switches, and TCP in `beside` still have one value for all.
+    #[default]
+    PerPath,
+    /// The longest path from any host with a link of the sender's rate: one static configuration per NIC, as in the IRN
+    /// paper, whose BDP cap is that of the network's longest path (section 3.2), and as T in the HPCC paper.
+    LongestPath,
 }
 
 /// A condition under which all series are compared.

@@ -2,6 +2,7 @@
 
 mod auto;
 mod limits;
+mod lone_flows;
 mod messages;
 mod published;
 mod series;

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use crate::device::{self, DeviceKind};
 use crate::path::KeyPath;
 use crate::plan::{KeyValue, Plan, PlannedSeries};
+use crate::resolve::{Transports, ranges};
 use crate::scenario::{Scenario, Seeds};
 use crate::series::Series;
 
@@ -36,6 +37,7 @@ pub(crate) fn written(plan: &Plan) -> String {
     let text = toml::to_string_pretty(&whole).expect("a scenario can be written");
     let any = |is: &dyn Fn(&PlannedSeries) -> bool| plan.series.iter().any(is);
     let of_hosts = any(&|series| !series.transports.is_empty());
+    let of_paths = any(&|series| !series.path_transports.distinct.is_empty());
     let of_links = any(&|series| series.scenario.switch.pfc.headroom == Setting::Auto);
     let of_file = any(&|series| match &series.scenario.switch.buffer {
         BufferConfig::InputQueued(own) => own.per_port == Setting::Auto,
@@ -43,14 +45,15 @@ pub(crate) fn written(plan: &Plan) -> String {
     });
     let left = [
         (of_hosts, "what fits the link of each host"),
+        (of_paths, "what fits the path of each flow"),
         (of_links, "the headroom of each link"),
         (of_file, "the buffers that the topology's file gives to ports"),
     ];
     let left: Vec<&str> = left.into_iter().filter_map(|(is_left, what)| is_left.then_some(what)).collect();
     let but = if left.is_empty() { String::new() } else { format!(", but {}", left.join(", and ")) };
-    let devices = devices(plan);
+    let (devices, ranges) = (devices(plan), ranges_in(plan));
     format!(
-        "# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{devices}{text}"
+        "# The resolved scenario: every \"auto\" has its value{but}. Running it gives the same results.\n{ranges}{devices}{text}"
     )
 }
 
@@ -69,6 +72,23 @@ fn devices(plan: &Plan) -> String {
         }
     }
     comments.concat()
+}
+
+/// What "auto" means where hosts and paths differ, one line of comment per key and series; series with the same values
+/// share a line.
+fn ranges_in(plan: &Plan) -> String {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for series in &plan.series {
+        let others = Transports { hosts: series.transports.clone(), paths: series.path_transports.clone() };
+        for (key, [least, most]) in ranges(&series.transport, &others) {
+            let line = format!("{key}: {least} to {most}");
+            match lines.iter_mut().find(|(known, _)| *known == line) {
+                Some((_, names)) => names.push(&series.name),
+                None => lines.push((line, vec![&series.name])),
+            }
+        }
+    }
+    lines.into_iter().fold(String::new(), |text, (line, names)| format!("{text}# {line} ({})\n", names.join(", ")))
 }
 
 /// The values of one series as TOML.

@@ -1,19 +1,36 @@
 //! EQDS's tunnels, and stacks that send through them.
 
+use std::fmt;
+
 use selvedge_sim::config::{BufferConfig, Trimming};
+use selvedge_sim::topology::PathClass;
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{BackPressure, EqifConfig};
 use selvedge_transport::{Scheme, Tuning};
-use selvedge_units::Setting;
+use selvedge_units::{Rate, Setting};
 
 use super::Finding;
+use crate::network::Network;
 use crate::scenario::Scenario;
 
-pub(super) fn check(scenario: &Scenario, eqds: &EqdsConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+pub(super) fn check(
+    scenario: &Scenario,
+    eqds: &EqdsConfig,
+    network: &Network,
+    warnings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
     let frame = scenario.transport.tunnel_frame(&scenario.nic).unwrap_or(scenario.nic.mtu);
     eqds.check(frame).map_err(|error| Finding::new(&format!("transport.eqds.{}", error.key), error.message))?;
     match scenario.switch.buffer {
-        BufferConfig::Trimming(trimming) => warnings.extend(control_behind_data(scenario, &trimming)),
+        BufferConfig::Trimming(trimming) => {
+            warnings.extend(control_behind_data(scenario, &trimming));
+            let pull_rate = eqds.pull_rate.resolve(|| None).unwrap_or(Rate::MAX);
+            let window = eqds.window().pieces(frame);
+            warnings.extend(pulled_beyond(network, &trimming, pull_rate, window).map(|beyond| {
+                let message = format!("{beyond}; give \"{}\", which then goes for all hosts", beyond.carried);
+                Finding::new("transport.eqds.pull-rate", message)
+            }));
+        }
         BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) if eqds.bursts() => {
             let message = "a first window is sent unasked, but switches do not trim: what they drop is missed only after a \
                            timeout; give false, or let them trim (switch.buffer.trimming)";
@@ -32,6 +49,46 @@ pub(super) fn check(scenario: &Scenario, eqds: &EqdsConfig, warnings: &mut Vec<F
         warnings.push(Finding::new("transport.eqds.ack-after", message));
     }
     check_eqif(scenario, &eqds.eqif)
+}
+
+/// A path that carries less than its receiver lets come.
+pub(super) struct Beyond {
+    /// Names of sender and receiver.
+    ends: [String; 2],
+    pulled: Rate,
+    pub(super) carried: Rate,
+    /// Packets of a window, those of them that come to the slower link while it sends the others, and those that wait
+    /// there.
+    packets: [u64; 3],
+}
+
+impl fmt::Display for Beyond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ends: [src, dst], pulled, carried, packets: [window, beyond, queue] } = self;
+        write!(
+            f,
+            "receivers let {pulled} come, and the path from {src} to {dst} carries {carried}: of a window of {window} \
+             packets about {beyond} come faster than that, where {queue} can wait; the others are trimmed and sent again, \
+             until credit has spread over a round trip"
+        )
+    }
+}
+
+/// Of paths with links that are slower than what receivers let come, at most `pull_rate`, the one where most of a
+/// `window` of packets finds the queue full.
+pub(super) fn pulled_beyond(network: &Network, trimming: &Trimming, pull_rate: Rate, window: u64) -> Option<Beyond> {
+    let queue = u64::from(trimming.packets);
+    let of = |class: &PathClass| {
+        let pulled = pull_rate.min(class.receiver).min(class.sender);
+        let carried = network.carried(class);
+        let more = u128::from(pulled.as_bps().saturating_sub(carried.as_bps()));
+        let beyond = (u128::from(window) * more / u128::from(pulled.as_bps().max(1))) as u64;
+        let ends = || [class.example.0, class.example.1].map(|host| network.graph().hosts[host.index()].name.clone());
+        let packets = [window, beyond, queue];
+        (beyond > queue).then(|| Beyond { ends: ends(), pulled, carried, packets })
+    };
+    let worst = |beyond: &Beyond| beyond.packets[1];
+    network.paths().classes().all().iter().filter_map(of).max_by_key(worst)
 }
 
 /// What receivers say should not wait in the queues that it is to keep short.

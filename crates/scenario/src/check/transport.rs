@@ -7,10 +7,10 @@ use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, Scheme, SettingError, Tuning};
-use selvedge_units::{Bytes, Setting};
+use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::Finding;
-use super::eqds::{self, control_behind_data};
+use super::eqds::{self, control_behind_data, pulled_beyond};
 use crate::network::Network;
 use crate::scenario::Scenario;
 
@@ -23,13 +23,13 @@ pub(super) fn check(
     let transport = &scenario.transport;
     check_beside(series, scenario, warnings)?;
     if let Some(eqds) = &transport.eqds {
-        eqds::check(scenario, eqds, warnings)?;
+        eqds::check(scenario, eqds, network, warnings)?;
     }
     if let Some(tcp) = &transport.tcp {
         return check_tcp(scenario, tcp, "transport.tcp", warnings);
     }
     if let Some(ndp) = &transport.ndp {
-        return check_ndp(scenario, ndp, warnings);
+        return check_ndp(scenario, ndp, network, warnings);
     }
     if transport.is_rdma() { check_rdma(scenario, network, warnings) } else { Ok(()) }
 }
@@ -71,6 +71,7 @@ fn check_rdma(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding
         let message = "neither a window nor a rate is given, so that nothing is limited: give one, or \"auto\"";
         warnings.push(Finding::new("transport.congestion.fixed.window", message));
     }
+    warnings.extend(always_above(scenario, network));
     let needs = transport.congestion.needs();
     if needs.acks && !transport.recovery.acknowledges() {
         let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
@@ -87,14 +88,48 @@ fn check_rdma(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding
     Ok(())
 }
 
-fn check_ndp(scenario: &Scenario, ndp: &NdpConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+/// TIMELY's T_high against the round trip of an empty path: above it rates only decrease.
+fn always_above(scenario: &Scenario, network: &Network) -> Option<Finding> {
+    let Scenario { nic, transport, .. } = scenario;
+    let CongestionConfig::Timely(timely) = transport.congestion else { return None };
+    let frame = nic.payload(transport) + nic.data_header(transport) + nic.gap;
+    let round_trip = network.longest_rtt(frame, nic.ack_frame(transport) + nic.gap);
+    let message = format!(
+        "{} is less than the longest round trip of the empty network, {round_trip}: flows there only slow down; give \
+         more, and t-low beside it",
+        timely.t_high
+    );
+    (timely.t_high < round_trip).then(|| Finding::new("transport.congestion.timely.t-high", message))
+}
+
+fn check_ndp(
+    scenario: &Scenario,
+    ndp: &NdpConfig,
+    network: &Network,
+    warnings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
     ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
     let BufferConfig::Trimming(trimming) = scenario.switch.buffer else {
         let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
         return Err(Finding::new("switch.buffer", message));
     };
     warnings.extend(control_behind_data(scenario, &trimming));
+    let Scenario { nic, transport, .. } = scenario;
+    let frame = nic.payload(transport) + nic.data_header(transport) + nic.gap;
+    let pull_rate = ndp.pull_interval.resolve(|| None).map_or(Rate::MAX, |interval| rate_of(frame, interval));
+    let window = ndp.initial_window.resolve(|| None).map_or(0, u64::from);
+    warnings.extend(pulled_beyond(network, &trimming, pull_rate, window).map(|beyond| {
+        let interval = beyond.carried.time_for(frame);
+        let message = format!("{beyond}; give \"{interval}\", which then goes for all hosts");
+        Finding::new("transport.ndp.pull-interval", message)
+    }));
     Ok(())
+}
+
+/// The rate of what takes so much on a link, one each `interval`.
+fn rate_of(frame: Bytes, interval: Duration) -> Rate {
+    let bits = u128::from(frame.get()) * 8 * Duration::from_ms(1_000).as_ps() as u128;
+    Rate::from_bps(u64::try_from(bits / u128::from(interval.as_ps().max(1))).unwrap_or(u64::MAX))
 }
 
 fn check_telemetry(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {

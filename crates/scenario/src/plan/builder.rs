@@ -116,7 +116,8 @@ impl<'a> Builder<'a> {
             case: variant.case,
             scenario,
             transport,
-            transports,
+            transports: transports.hosts,
+            path_transports: transports.paths,
             workloads: summaries,
             worst_link,
             flows: extent.known(),
@@ -237,7 +238,7 @@ const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header
 
 /// The scenario of a series without an "auto", checked.
 struct Resolved {
-    /// Its transport is what all hosts have in common.
+    /// Its transport is what all hosts and paths have in common.
     scenario: Scenario,
     /// That of the fastest hosts.
     transport: TransportConfig,
@@ -252,10 +253,16 @@ impl Resolved {
         let transports = resolve(&mut scenario, network, workloads);
         let transport = scenario.transport;
         let mut findings = Vec::new();
-        for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports) {
+        for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports.hosts) {
             scenario.transport = other;
             let found = check(&variant.name, &scenario, network, workloads);
             findings.extend(found.map_err(|finding| in_words_of_links(finding, &variant.scenario, network))?);
+        }
+        for of_path in &transports.paths.distinct {
+            of_path.check_engines().map_err(|(engine, error)| Finding {
+                key: format!("transport.{engine}.{}", error.key),
+                message: error.message,
+            })?;
         }
         scenario.transport = in_common(transport, &transports);
         Ok(Self { scenario, transport, transports, findings })

@@ -125,13 +125,18 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
     }
 }
 
-/// Hosts back to back, whose link holds a frame and a bit: T is that of two, each as long as it is on the wire.
+/// Hosts back to back, whose link holds a frame and a bit: T is the round trip, and the time of one more.
 #[test]
 fn telemetry_is_counted_once_where_paths_hold_few_frames() {
     let text = NO_SWITCH.replace("100ms", "100ns");
     let plan = plan(&text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("a plan");
     let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.congestion else { panic!("HPCC") };
-    assert_eq!(hpcc.base_rtt, Setting::Value(Rate::from_gbps(1).time_for(Bytes::new(2 * (1_024 + 62 + 42 + 20)))));
+    let Setting::Value(base_rtt) = hpcc.base_rtt else { panic!("it is resolved") };
+    // A frame there, its answer, and a frame; each with 42 bytes of telemetry and a gap of 20.
+    let rate = Rate::from_gbps(1);
+    let [frame, answer] = [1_024 + 62 + 42 + 20, 62 + 4 + 42 + 20].map(|size| rate.time_for(Bytes::new(size)));
+    let expected = Duration::from_ns(200) + frame * 2 + answer;
+    assert!(base_rtt.as_ps().abs_diff(expected.as_ps()) < frame.as_ps() / 20, "{base_rtt}: {expected}");
 }
 
 #[test]

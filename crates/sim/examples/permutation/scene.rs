@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig, Trimming};
+use selvedge_sim::config::{
+    BufferConfig, InputQueued, NicConfig, PathTransports, Stop, SwitchConfig, TransportConfig, Trimming,
+};
 use selvedge_sim::topology::{FatTree, LinkConfig, Paths};
 use selvedge_sim::workload::{Many, Measure, Permutation, WorkloadConfig};
 use selvedge_sim::{ConfigError, SimConfig};
@@ -102,6 +104,7 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
         nic,
         transport,
         transports: Vec::new(),
+        path_transports: PathTransports::default(),
         beside: None,
         workload: WorkloadConfig { permutation: Many::from(flows), ..WorkloadConfig::default() },
         measure: Measure::All,

@@ -41,6 +41,18 @@ pub struct Stop {
     pub time: Option<Duration>,
 }
 
+/// Engines of flows by the class of their path ([`Paths::class_of`]).
+///
+/// A NIC has one set of engines, which goes by the rate of its link; how a flow begins there, and what bounds it, may
+/// depend on where it goes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PathTransports {
+    /// Engines, each once.
+    pub distinct: Vec<TransportConfig>,
+    /// By class: index into `distinct`. Empty: all flows have the engines of their sender's NIC.
+    pub by_class: Vec<u32>,
+}
+
 /// One run: a network, what it carries, and what happens to it. Every "auto" is resolved.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
@@ -54,6 +66,8 @@ pub struct SimConfig {
     pub transport: TransportConfig,
     /// The same at hosts whose links have other rates, where that makes a difference.
     pub transports: Vec<(Rate, TransportConfig)>,
+    /// The same for flows on paths of each class, where that makes a difference.
+    pub path_transports: PathTransports,
     /// The traffic.
     pub workload: WorkloadConfig,
     /// That part of it which speaks TCP beside the transport.

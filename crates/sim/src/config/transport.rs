@@ -6,7 +6,8 @@ use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
-    CongestionConfig, Fabric, FeedbackConfig, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig, Tuning,
+    CongestionConfig, Fabric, FeedbackConfig, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig,
+    SettingError, Tuning,
 };
 use selvedge_units::{Bytes, Duration, Setting};
 use selvedge_wire::Header;
@@ -111,6 +112,36 @@ impl TransportConfig {
             (eqds.window, eqds.reorder) = (resolved.window, resolved.reorder);
         }
         self
+    }
+    /// The same before it is resolved for flows on some paths, with what is not theirs alone from `nic`, the resolved
+    /// transport of their sender's NIC: tunnels, and the threshold at which switches mark.
+    #[must_use]
+    pub fn of_paths(mut self, nic: &Self) -> Self {
+        self.eqds = nic.eqds;
+        if let (CongestionConfig::Dctcp(own), CongestionConfig::Dctcp(resolved)) =
+            (&mut self.congestion, &nic.congestion)
+        {
+            (own.k, own.line_rate) = (resolved.k, resolved.line_rate);
+        }
+        self
+    }
+    /// What is wrong with the resolved settings of its engines, if anything is: the key, within `transport`.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    pub fn check_engines(&self) -> Result<(), (String, SettingError)> {
+        if let Some(tcp) = &self.tcp {
+            return tcp.check().map_err(|error| ("tcp".to_owned(), error));
+        }
+        if let Some(ndp) = &self.ndp {
+            return ndp.check().map_err(|error| ("ndp".to_owned(), error));
+        }
+        if !self.is_rdma() {
+            return Ok(());
+        }
+        let of = |role: &str, name: &str| format!("{role}.{name}");
+        self.recovery.check().map_err(|error| (of("recovery", self.recovery.name()), error))?;
+        self.congestion.check().map_err(|error| (of("congestion", self.congestion.name()), error))
     }
     /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other
     /// notion of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14. Even when

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_nic::NicParams;
-use selvedge_units::Duration;
+use selvedge_units::{Duration, HostId};
 
 use super::pace::Pace;
 use crate::config::BufferConfig;
@@ -14,6 +14,8 @@ use crate::topology::{Framing, InnerNics, Paths};
 pub(crate) struct FabricParams {
     /// What a NIC needs to know; see [`Host`](crate::net::host::Host) for what depends on its link.
     pub(crate) nic: Arc<NicParams>,
+    /// What a NIC needs to know when a flow begins, by the class of its path; empty: what it knows itself.
+    pub(crate) flows: Vec<Arc<NicParams>>,
     /// How many bytes of a host its visits touch.
     pub(crate) busy_host_bytes: usize,
     pub(crate) buffer: BufferConfig,
@@ -77,6 +79,13 @@ impl FabricParams {
     /// Whether the hashes of packets tell ways apart, and not flows.
     pub(crate) fn senders_choose_ways(&self) -> bool {
         self.nic.eqds.is_some() || self.nic.ndp.is_some()
+    }
+    /// What the NICs of a flow between these hosts need to know at its beginning, `own` being what they know.
+    pub(crate) fn flow_params<'a>(&'a self, own: &'a NicParams, src: HostId, dst: HostId) -> &'a NicParams {
+        if self.flows.is_empty() {
+            return own;
+        }
+        self.paths.class_of(src, dst).map_or(own, |class| &self.flows[class])
     }
     /// Whether flows of this workload speak TCP.
     #[inline]

@@ -58,7 +58,8 @@ impl StallLimits {
         let slowest = links.iter().map(|link| link.rate).min().unwrap_or(Rate::MAX);
         let hops = config.paths.longest().map_or(0, |path| path.links);
         let round = crossing.saturating_mul(2 * u64::from(hops));
-        let transports = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
+        let of_hosts = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
+        let transports = || of_hosts().chain(&config.path_transports.distinct);
         let timeout = transports().map(longest_timeout).max().unwrap_or_default();
         let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
         let in_a_row = in_a_row(config, hops, frame);

@@ -92,7 +92,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
         let context = state.sending.put(Sending { spec, qp: QpNumber(0), slot: 0, entropy, class });
         let message = Outgoing { dst, size: spec.size, entropy, class, links, context, is_tcp };
-        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), &state.params, &message);
+        let params = self.fabric.flow_params(&state.params, src, dst);
+        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), params, &message);
         let sending = state.sending.get_mut(context);
         (sending.qp, sending.slot) = (qp, slot);
         let row = spec.row(framing.mtu, ideal);
@@ -148,11 +149,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match notice.news {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { sender: (notice.from, qp), row, on_received });
-                let nic = &state.params;
                 if self.fabric.speaks_tcp(row.workload) {
+                    // Both ends have the same settings.
+                    let nic = self.fabric.flow_params(&state.params, notice.from, state.id);
                     state.nic.open_tcp_receiver(nic, notice.from, qp, row.size, context);
                 } else {
-                    state.nic.open_receiver(nic, notice.from, qp, row.size, context);
+                    state.nic.open_receiver(&state.params, notice.from, qp, row.size, context);
                 }
             }
             News::Close { qp } => {

@@ -231,8 +231,8 @@ pub(crate) fn connect<const RECORDED: bool>(
             let (src, dst) = fabric.inner.between(connection.src, connection.dst);
             let stream = u64::from(posting.first()) << 48 ^ n as u64;
             let entropy = Rng::stream(fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
-            let asking = create_qp(host_of(partitions, src), &params)?;
-            let asked = create_qp(host_of(partitions, dst), &params)?;
+            let asking = create_qp(&fabric, host_of(partitions, src), dst, &params)?;
+            let asked = create_qp(&fabric, host_of(partitions, dst), src, &params)?;
             connect_qp(host_of(partitions, src), &params, asking, (dst, asked), entropy)?;
             // The way back hashes to another path, as answers' do.
             connect_qp(host_of(partitions, dst), &params, asked, (src, asking), !entropy)?;
@@ -250,8 +250,14 @@ fn host_of<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], host: H
     &mut partitions[usize::from(partition)].hosts[local]
 }
 
-fn create_qp(host: &mut Host, params: &ConnectionParams) -> Result<QpNumber, ConfigError> {
-    let verbs = host.params.verbs.as_ref().expect("NICs of applications know verbs");
+fn create_qp(
+    fabric: &FabricParams,
+    host: &mut Host,
+    peer: HostId,
+    params: &ConnectionParams,
+) -> Result<QpNumber, ConfigError> {
+    let own = fabric.flow_params(&host.params, host.id, peer);
+    let verbs = own.verbs.as_ref().expect("NICs of applications know verbs");
     host.nic.create_qp(verbs, params).map_err(refused)
 }
 

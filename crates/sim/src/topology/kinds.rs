@@ -10,7 +10,7 @@ use super::choice::COMMON_PACKET;
 use super::{Graph, Routes};
 
 /// Shortest ways whose links have the same rates.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Kind {
     /// Of all links, the slowest first.
     pub rates: Vec<Rate>,
@@ -64,6 +64,10 @@ impl Kinds {
             }
         }
         Self { sets: search.sets, table, leaves: leaves.len() }
+    }
+    /// A number for the ways from one leaf to another: pairs with the same number have the same ways.
+    pub(super) fn id(&self, from: usize, to: usize) -> u32 {
+        self.table[from * self.leaves + to]
     }
     /// The ways from one leaf to another; none where there is no way.
     pub(super) fn between(&self, from: usize, to: usize) -> &[Kind] {

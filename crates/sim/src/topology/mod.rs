@@ -20,6 +20,7 @@
 mod alternatives;
 mod chain;
 mod choice;
+mod classes;
 mod dumbbell;
 mod explicit;
 mod fat_tree;
@@ -35,6 +36,7 @@ mod ports;
 mod routes;
 
 pub use chain::Chain;
+pub use classes::{PathClass, PathClasses};
 pub use dumbbell::Dumbbell;
 pub use explicit::{Explicit, ExplicitLink};
 pub use fat_tree::FatTree;

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
 use super::choice::Choice;
+use super::classes::PathClasses;
 use super::kinds::{Kind, Kinds};
 use super::{Graph, InnerNics, Port, Routes};
 use crate::ConfigError;
@@ -71,6 +72,8 @@ pub struct Paths {
     longest: OnceLock<Option<Path>>,
     /// The same, if not all paths are alike.
     kinds: OnceLock<Kinds>,
+    /// Once somebody has asked.
+    classes: OnceLock<PathClasses>,
 }
 
 impl Paths {
@@ -87,7 +90,15 @@ impl Paths {
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
         let inner = InnerNics::new(&graph, routes.ports());
         let choice = Choice::new(&graph, &routes);
-        Self { graph, routes, inner, choice, longest: OnceLock::new(), kinds: OnceLock::new() }
+        Self {
+            graph,
+            routes,
+            inner,
+            choice,
+            longest: OnceLock::new(),
+            kinds: OnceLock::new(),
+            classes: OnceLock::new(),
+        }
     }
     /// Hosts, switches and links.
     pub fn graph(&self) -> &Graph {
@@ -182,10 +193,26 @@ impl Paths {
             let links = links.map(|link| &self.graph.links[link as usize]);
             return vec![links.fold(Kind::NONE, |kind, link| kind.and(link.rate, link.delay))];
         };
-        let kinds = self.kinds.get_or_init(|| Kinds::new(&self.graph, &self.routes));
+        let kinds = self.all_kinds();
         let [first, last] = [src, dst].map(|host| &self.graph.links[self.routes.ports().of_host(host).link as usize]);
         let whole = |kind: &Kind| kind.and(first.rate, first.delay).and(last.rate, last.delay);
         kinds.between(from, to).iter().map(whole).collect()
+    }
+    fn all_kinds(&self) -> &Kinds {
+        self.kinds.get_or_init(|| Kinds::new(&self.graph, &self.routes))
+    }
+    /// Pairs of hosts whose paths are alike.
+    pub fn classes(&self) -> &PathClasses {
+        self.classes.get_or_init(|| {
+            let kinds = self.choice.as_ref().map(|_| self.all_kinds());
+            PathClasses::new(&self.graph, &self.routes, kinds)
+        })
+    }
+    /// The class of the path between two hosts, by the NICs that they use towards each other; `None` when they are the
+    /// same host or no way is left.
+    pub fn class_of(&self, src: HostId, dst: HostId) -> Option<usize> {
+        let (src, dst) = self.inner.between(src, dst);
+        if src == dst { None } else { self.classes().of(&self.routes, src, dst) }
     }
     /// Pairs of hosts one of which has the longest round trip ([`Paths::base_rtt`]) of all between hosts with links of
     /// their rates, whatever the sizes: of pairs with ways there and back whose links have the same rates, the one with

@@ -694,3 +694,69 @@ fn misspelt_keys_are_refused_with_their_place() {
     assert!(error.contains("unknown variant `fattree`") && error.contains("fat-tree"), "{error}");
     assert!(schemars::schema_for!(Topology).to_value().to_string().contains("hosts-per-leaf"));
 }
+
+#[test]
+fn a_fat_tree_has_a_class_of_paths_for_each_distance() {
+    for (k, name) in [(6, "54 hosts"), (32, "8,192 hosts")] {
+        let paths = paths(&fat_tree(k));
+        let (per_edge, per_pod) = (u64::from(k / 2), u64::from(k * k / 4));
+        let hosts = per_pod * u64::from(k);
+        let mut found: Vec<_> = paths.classes().all().iter().map(|class| (class.links(), class.pairs)).collect();
+        found.sort_unstable();
+        let expected = [(2, per_edge - 1), (4, per_pod - per_edge), (6, hosts - per_pod)];
+        assert_eq!(found, expected.map(|(links, others)| (links, hosts * others)), "{name}");
+    }
+}
+
+#[test]
+fn a_class_of_paths_says_of_each_pair_what_its_path_is_like() {
+    for seed in 0..200 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 1);
+        let mut graph = with_servers(random_graph(&mut rng), &mut rng);
+        if seed % 4 == 0 {
+            graph
+                .links
+                .iter_mut()
+                .for_each(|link| (link.rate, link.delay) = (Rate::from_gbps(40), Duration::from_us(1)));
+        }
+        let paths = paths(&graph);
+        let nics = InnerNics::new(&graph, Routes::new(&graph, &[]).ports());
+        for (src, dst) in pairs(&graph) {
+            let Some(class) = paths.class_of(src, dst) else {
+                assert_eq!(paths.between(src, dst), None, "seed {seed}");
+                continue;
+            };
+            let class = &paths.classes().all()[class];
+            let (from, to) = nics.between(src, dst);
+            assert_eq!((class.sender, class.receiver), (paths.host_rate(from), paths.host_rate(to)), "seed {seed}");
+            for (forth, back) in [(0, 0), (1_106, 84), (1_000_000, 0)].map(|(a, b)| (Bytes::new(a), Bytes::new(b))) {
+                assert_eq!(Some(class.base_rtt(forth, back)), paths.base_rtt(src, dst, forth, back), "seed {seed}");
+            }
+            let slowest = paths.kinds(src, dst).iter().map(Kind::bottleneck).min();
+            assert_eq!(Some(class.bottleneck()), slowest, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn where_all_paths_differ_classes_are_few_and_promise_no_shorter_ones() {
+    let hosts = 300;
+    let names: Vec<String> = (0..hosts).map(|n| format!("\"h{n}\"")).collect();
+    let links = (0..hosts)
+        .map(|n| format!("{{ between = [\"h{n}\", \"s\"], rate = \"100Gbps\", delay = \"{}ns\" }}", 500 + 7 * n * n));
+    let links: Vec<String> = links.collect();
+    let graph = build(&format!(
+        "[explicit]\nhosts = [{}]\nswitches = [\"s\"]\nlinks = [{}]",
+        names.join(", "),
+        links.join(", ")
+    ));
+    let paths = paths(&graph.unwrap());
+    let classes = paths.classes().all();
+    assert!(classes.len() > 512 && classes.len() <= 2_048, "{}", classes.len());
+    for (src, dst) in pairs(paths.graph()).step_by(7) {
+        let class = &classes[paths.class_of(src, dst).unwrap()];
+        let own = paths.base_rtt(src, dst, Bytes::ZERO, Bytes::ZERO).unwrap();
+        let promised = class.base_rtt(Bytes::ZERO, Bytes::ZERO);
+        assert!(promised >= own && promised <= own + own / 4, "{own}: {promised}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, PathTransports, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths};
 use selvedge_sim::workload::{
@@ -59,6 +59,7 @@ impl Scene {
             nic: NicConfig::default(),
             transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
             transports: Vec::new(),
+            path_transports: PathTransports::default(),
             beside: None,
             workload: WorkloadConfig::default(),
             measure: Measure::All,

@@ -9,8 +9,9 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct WindowConfig {
-    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills the
-    /// longest empty path: the line rate, or a slower receiver's, times its round-trip time. Flows start at line rate.
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills its
+    /// path when that is empty: the line rate, or a slower receiver's, times the round-trip time. Flows start at line
+    /// rate.
     pub initial: Setting<Bytes>,
     /// The smallest window. Default: "auto", one full frame.
     pub min: Setting<Bytes>,

@@ -12,8 +12,8 @@ use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NdpConfig {
-    /// Packets sent before the first pull, 1 to 4,194,304. "auto": what the hosts' link carries in a base round-trip
-    /// time, rounded up, and as much as a switch queue holds (section 3.2).
+    /// Packets sent before the first pull, 1 to 4,194,304. "auto": what the path carries in a base
+    /// round-trip time, rounded up, and as much as a switch queue holds (section 3.2).
     pub initial_window: Setting<u32>,
     /// Paths that a sender spreads its packets over, in an order that is drawn anew for each round: different hashes
     /// for ECMP, which may meet on the same links. 1 to 4,096; default: 128.

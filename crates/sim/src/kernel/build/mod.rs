@@ -21,7 +21,7 @@ use self::cut::Cut;
 use self::numbering::Numbering;
 pub use self::numbering::{port_infos, ports_of_links};
 use self::populate::populate;
-use self::shared::{fabric, nics, tcp_workloads};
+use self::shared::{fabric, flows, nics, tcp_workloads};
 use self::tempo::Tempo;
 use self::touring::tour;
 use super::calendar::Calendar;
@@ -70,8 +70,10 @@ pub(crate) fn build<const RECORDED: bool>(
 
     let tcp_workloads = tcp_workloads(config, &workload.summaries)?;
     let classes = Classes::of(config, &workload.summaries)?;
-    let nics = nics(config, &classes, !workload.postings.is_empty())?;
-    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, &cut, &tempo, tcp_workloads)?);
+    let has_verbs = !workload.postings.is_empty();
+    let nics = nics(config, &classes, has_verbs)?;
+    let flows = flows(config, &classes, has_verbs)?;
+    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &tempo, tcp_workloads)?);
     let forwarding = Arc::new(forwarding(config, routes)?);
     let empty = |index| {
         let sides = cut.sides(index, &tempo.sides);

@@ -12,7 +12,7 @@ use super::classes::Classes;
 use super::cut::Cut;
 use super::frames::tcp_framing;
 use super::tempo::Tempo;
-use crate::config::{Arbitration, BufferConfig, SimConfig};
+use crate::config::{Arbitration, BufferConfig, SimConfig, TransportConfig};
 use crate::error::ConfigError;
 use crate::kernel::fabric::{Attachment, FabricParams};
 use crate::net::buffer::{Accounting, Queueing};
@@ -37,14 +37,31 @@ pub(super) fn nics(
     classes: &Classes,
     has_verbs: bool,
 ) -> Result<Vec<(Rate, Arc<NicParams>)>, ConfigError> {
-    let with_rate = |rate| Ok((rate, Arc::new(nic(config, classes, rate, has_verbs)?)));
+    let with_rate = |rate| Ok((rate, Arc::new(nic(config, classes, config.transport_at(rate), has_verbs)?)));
     config.paths.host_rates().into_iter().map(with_rate).collect()
 }
 
-/// What the NICs of hosts with links of this rate are told.
-fn nic(config: &SimConfig, classes: &Classes, rate: Rate, has_verbs: bool) -> Result<NicParams, ConfigError> {
+/// What NICs are told of flows, where that depends on the class of their path.
+pub(super) fn flows(
+    config: &SimConfig,
+    classes: &Classes,
+    has_verbs: bool,
+) -> Result<Vec<Arc<NicParams>>, ConfigError> {
+    let all = &config.path_transports;
+    let distinct: Result<Vec<_>, _> =
+        all.distinct.iter().map(|transport| nic(config, classes, transport, has_verbs).map(Arc::new)).collect();
+    let distinct = distinct?;
+    Ok(all.by_class.iter().map(|&number| Arc::clone(&distinct[number as usize])).collect())
+}
+
+/// What NICs with this transport are told.
+fn nic(
+    config: &SimConfig,
+    classes: &Classes,
+    transport: &TransportConfig,
+    has_verbs: bool,
+) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
-    let transport = config.transport_at(rate);
     let (mut eqds, mut eqif) = transport.tunnels(nic);
     for tunnel in eqds.iter_mut().chain(eqif.as_mut().map(|eqif| &mut eqif.tunnel)) {
         if let EqdsParams { policy: Policy::Weighted(weights), .. } = tunnel {
@@ -89,6 +106,7 @@ pub(super) fn fabric(
     config: &SimConfig,
     classes: &Classes,
     nic: &Arc<NicParams>,
+    flows: Vec<Arc<NicParams>>,
     cut: &Cut,
     tempo: &Tempo,
     tcp_workloads: Vec<bool>,
@@ -114,6 +132,7 @@ pub(super) fn fabric(
     Ok(FabricParams {
         busy_host_bytes: Host::busy_bytes(nic),
         nic: Arc::clone(nic),
+        flows,
         buffer: config.switch.buffer,
         accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
         queueing: match &config.switch.buffer {

@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, SettingError, resolve};
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct FixedConfig {
     /// Bytes on the wire (headers and gaps included) that a flow may have in flight. Default: off.
-    /// "auto" is the largest bandwidth-delay product of any path.
+    /// "auto" is the bandwidth-delay product of its path.
     pub window: Setting<Bytes>,
     /// Rate on the wire (headers and gaps included) that a flow keeps to. Default: off. "auto" is
     /// the hosts' line rate.

@@ -17,9 +17,9 @@ pub struct HpccConfig {
     /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
     #[cfg_attr(feature = "config", serde(skip))]
     pub below_link: bool,
-    /// T: the round-trip time of the empty fabric, the same for all flows. Default: "auto", that of the
-    /// longest path, serialisation included; paths to slower receivers count for as long as line rate takes to fill
-    /// them, and those that hold few frames for as long as whole frames take.
+    /// T: the round-trip time of the empty fabric. Default: "auto", that of the flow's path, serialisation included, or
+    /// with `auto = "longest-path"` of the longest; where that holds fewer than 8 frames, longer by the time that one
+    /// takes on the slowest link.
     pub base_rtt: Setting<Duration>,
     /// Eta: the utilisation that links are kept at, above 0, at most 1. Default: 0.95.
     pub target_utilisation: f64,
@@ -67,15 +67,26 @@ impl HpccConfig {
     }
 }
 
+/// Where a path holds so many frames, or more, one of them does not matter.
+const MANY: u64 = 8;
+
+/// The round-trip time of the path, and where that is of few frames, the time of one more on its slowest link. A window
+/// is whole frames, and one that waits there is a large part of T: without it a lone flow would leave more than eta
+/// asks for.
+fn time_constant(fabric: &Fabric) -> Duration {
+    let (pipe, frame) = (fabric.pipe().get().max(1), (fabric.frame + fabric.gap).get());
+    if pipe >= frame * MANY {
+        return fabric.base_rtt;
+    }
+    let ps = u128::from(fabric.base_rtt.as_ps()) * u128::from(pipe + frame) / u128::from(pipe);
+    Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
 impl Tuning for HpccConfig {
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
         self.below_link = resolved(self.line_rate, "line-rate").is_some_and(|rate| rate < fabric.line_rate);
-        // Where a window would hold a frame and a half, T is that of two.
-        let filling = fabric.filling_window();
-        let is_short = filling > fabric.pipe();
-        let time = if is_short { fabric.line_rate.time_for(filling) } else { fabric.fill_time };
-        resolve(&mut self.base_rtt, || Some(time));
+        resolve(&mut self.base_rtt, || Some(time_constant(fabric)));
         let room = self.initial_window().get() as f64 * (1.0 - self.target_utilisation);
         let flows = f64::from(self.flows.max(1));
         resolve(&mut self.additive_increase, || Some(Bytes::new((room / flows).max(1.0) as u64)));

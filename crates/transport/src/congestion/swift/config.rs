@@ -11,10 +11,10 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct SwiftConfig {
-    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills the
-    /// longest empty path: the line rate, or a slower receiver's, times its round-trip time. Flows start at line rate.
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills its path when that is
+    /// empty: the line rate, or a slower receiver's, times the round-trip time. Flows start at line rate.
     pub initial_window: Setting<Bytes>,
-    /// The largest window. Default: "auto", what keeps the longest path's delay at its target, alone and at
+    /// The largest window. Default: "auto", what keeps the path's delay at its target, alone and at
     /// line rate.
     pub max_window: Setting<Bytes>,
     /// The smallest window, in packets; a packet per many round trips. Above 0. Default: 0.001.
@@ -28,11 +28,11 @@ pub struct SwiftConfig {
     /// max_mdf: no decrease takes more than this part of the window, above 0, below 1. Default: 0.5.
     pub max_decrease: f64,
     /// base_target: the target delay of a path without links, and of a large window: how much of a queue is
-    /// wanted. Default: "auto", the round-trip time of the empty longest path: a queue of one bandwidth-delay
+    /// wanted. Default: "auto", the round-trip time of the empty path: a queue of one bandwidth-delay
     /// product.
     pub base_target: Setting<Duration>,
     /// h-bar: what each link of a path adds to its target (section 3.5, topology-based scaling). Default:
-    /// "auto", its share of the round-trip time of the empty longest path; "off": nothing.
+    /// "auto", its share of the round-trip time of the empty path; "off": nothing.
     pub per_link: Setting<Duration>,
     /// fs_range: the most that small windows add to the target (section 3.5, flow-based scaling). Default:
     /// "auto", five times the base target; "off": nothing.

@@ -39,7 +39,7 @@ pub struct GoBackNConfig {
     /// How often a gap is reported. Default: once-per-gap.
     pub nack: Nacks,
     /// Packets a flow may have in flight. Default: "off": RoCE has no BDP-FC. "auto": the
-    /// largest bandwidth-delay product of any path over the largest data frame, as in IRN.
+    /// path's bandwidth-delay product over the largest data frame, as in IRN.
     pub bdp_cap: Setting<u32>,
 }
 

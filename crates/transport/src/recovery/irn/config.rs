@@ -32,10 +32,10 @@ pub struct IrnConfig {
     /// RTO_high, the timeout otherwise. Default: "auto", the maximum round-trip time with one
     /// congested link (section 4.1).
     pub rto_high: Setting<Duration>,
-    /// BDP-FC: packets a flow may have in flight. Default: "auto", the largest bandwidth-delay product of
-    /// any path over the largest data frame, rounded up; where serialisation makes an idle path
-    /// hold over a twentieth more than that (short links), or that path has a link slower than its
-    /// sender's, what it holds. "off" is no limit (section 4.3).
+    /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of its path (with
+    /// `auto = "longest-path"`, as in the paper, the largest of any) over the largest data frame, rounded up; where
+    /// serialisation makes an idle path hold over a twentieth more than that (short links), or that path has a link
+    /// slower than its sender's, what it holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
     /// (section 6.3). Default: 0us.

@@ -31,7 +31,7 @@ pub struct MeloConfig {
     /// authors began with. "off": what is lost for the second time, or last of all, stays lost.
     pub rto: Setting<Duration>,
     /// Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control. "auto": the
-    /// largest bandwidth-delay product of any path over the largest data frame, as in IRN.
+    /// path's bandwidth-delay product over the largest data frame, as in IRN.
     pub bdp_cap: Setting<u32>,
     /// Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least
     /// recently used one gives way: its blocks return to the pool until it is used again (section 3.2.5). What that
