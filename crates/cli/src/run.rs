@@ -39,7 +39,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if !args.options.quiet {
         say(&format!("\nreport: {}", folder.target().join("report.html").display()));
         if !folder.tracing().is_off() {
-            say(&format!("traces: {}", folder.tracing().folder(folder.target()).display()));
+            let place = folder.tracing().folder(folder.target());
+            let taken = Tracing::taken(&place).map_or(String::new(), |taken| format!(" ({taken})"));
+            say(&format!("traces: {}{taken}", place.display()));
         }
     }
     Ok(())

@@ -173,11 +173,7 @@ impl Pool<'_> {
             };
         }
         if let Some((traces, _)) = traces {
-            let status = traces.status();
-            let missing = traces.finish(record.end)?;
-            let (name, written) = (&series.name, bytes(status.written() as f64));
-            self.watch.on_notice(&format!("traces of {name}: {written}"));
-            for key in missing {
+            for key in traces.finish(record.end)? {
                 let (name, seed) = (&series.name, point.seed);
                 self.watch.on_notice(&format!("--trace {key}: has not begun in series \"{name}\", seed {seed}"));
             }

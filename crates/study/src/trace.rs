@@ -90,6 +90,12 @@ impl Tracing {
         self.folder.as_ref().map_or_else(|| "the results".to_owned(), |folder| folder.display().to_string())
     }
 
+    /// Bytes of the files that lie in `folder`, for people.
+    pub fn taken(folder: &Path) -> Option<String> {
+        let files = fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.metadata().ok());
+        Some(bytes(files.map(|file| file.len()).sum::<u64>() as f64))
+    }
+
     /// Where the files go, for results in `results`.
     pub fn folder(&self, results: &Path) -> PathBuf {
         self.folder.clone().unwrap_or_else(|| results.join("traces"))
