@@ -16,7 +16,7 @@ use selvedge_nic::{Received, Standing};
 use selvedge_telemetry::TimePart;
 use selvedge_transport::Hold;
 use selvedge_transport::table::Table as Found;
-use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, mix64};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Rate, mix64};
 use selvedge_wire::{AckKind, Packet, Repr};
 
 use super::log::pair_of;
@@ -83,6 +83,27 @@ impl Busy {
     }
 }
 
+/// What a port does, whoever waits for it.
+#[derive(Clone, Copy)]
+struct Stand {
+    busy: Busy,
+    /// Whose data it sends, if it does.
+    whose: Option<(HostId, QpNumber)>,
+    rate: Rate,
+}
+
+impl Stand {
+    /// What that is to a subject that waits for it.
+    fn seen_by(self, subject: &Subject) -> Busy {
+        match self.busy {
+            Busy::Others if self.whose.is_some_and(|pair| subject.has(pair)) => {
+                Busy::Own { is_slower: self.rate < subject.rate }
+            }
+            busy => busy,
+        }
+    }
+}
+
 /// A flow that is looked at.
 struct Subject {
     workload: u16,
@@ -91,8 +112,12 @@ struct Subject {
     port: Port,
     class: u8,
     pair: (HostId, QpNumber),
+    /// How many queue pairs it has; their numbers follow each other.
+    pairs: u32,
     slot: u32,
     dst: HostId,
+    /// Of its host's link.
+    rate: Rate,
     standing: Option<Standing>,
     received: Option<Received>,
     /// Packets on links, its own and what answers them, and in queues.
@@ -106,8 +131,6 @@ struct Subject {
     carried: u64,
     /// The news that what was sent again has filled a hole are on their way.
     is_filled: bool,
-    /// Its host sends a packet of it just now: one that was sent before, or not.
-    leaving: Option<bool>,
 }
 
 /// What a flow waits for.
@@ -142,7 +165,9 @@ struct Wire {
 pub(super) struct Scan {
     look: u32,
     subjects: Vec<Subject>,
+    /// Of these, those that wait for packets.
     by_pair: Found<(HostId, QpNumber)>,
+    has_followed: bool,
     /// Bit per hash of what ECMP hashes: packets of subjects may have it. Empty where all may.
     filter: Vec<u64>,
     /// By partition and port: what is about to arrive there, and has not left the other end.
@@ -154,9 +179,10 @@ pub(super) struct Scan {
 /// Bits of the filter, as a logarithm.
 const FILTER: u32 = 14;
 
-/// What a look costs, in instructions, about: for each packet, for each flow that is looked at, for each port, and for
-/// each host.
+/// What a look costs, in instructions, about: for each packet, more for each of a flow that waits for packets, for each
+/// flow that is looked at, for each port, and for each host.
 const PER_PACKET: u64 = 8;
+const PER_SEEN: u64 = 150;
 const PER_FLOW: u64 = 1_500;
 const PER_PORT: u64 = 6;
 const PER_HOST: u64 = 60;
@@ -208,6 +234,7 @@ impl Scan {
     ) {
         self.subjects.clear();
         self.by_pair = Found::new();
+        self.has_followed = false;
         let fabric = &partitions[0].fabric;
         let has_subflows = fabric.nic.tcp.as_ref().is_some_and(|tcp| tcp.subflows > 1);
         let is_filtered = !fabric.senders_choose_ways() && !has_subflows;
@@ -256,6 +283,7 @@ impl Scan {
         }
         let now = look.times[usize::from(partition.calendar.side_of(local))];
         let number = self.subjects.len() as u32;
+        let (standing, pairs) = (host.nic.standing(slot, qp, now), host.nic.queue_pairs(slot, qp));
         self.cost += PER_FLOW;
         self.subjects.push(Subject {
             workload: spec.workload,
@@ -263,9 +291,11 @@ impl Scan {
             port: (index, host.port),
             class,
             pair: (host.id, qp),
+            pairs,
             slot,
             dst,
-            standing: host.nic.standing(slot, qp, now),
+            rate: partition.extras[host.port].rate,
+            standing,
             received,
             on_links: 0,
             in_queues: [0; Busy::ALL],
@@ -273,9 +303,13 @@ impl Scan {
             found: None,
             carried: 0,
             is_filled: false,
-            leaving: None,
         });
-        for further in 0..host.nic.queue_pairs(slot, qp) {
+        // Who wants to send, and may not yet, waits for no packet.
+        if let Some(Hold::Link | Hold::Pacing(_) | Hold::Recovery(_)) = standing.map(|standing| standing.hold) {
+            return;
+        }
+        self.has_followed = true;
+        for further in 0..pairs {
             self.by_pair.insert((host.id, QpNumber(qp.0.wrapping_add(further))), number);
         }
         if !self.filter.is_empty() {
@@ -346,13 +380,9 @@ impl Scan {
             return;
         }
         let packet = partition.pool.get(descriptor.slot);
-        let Some(number) = self.whose(&packet) else { return };
-        let subject = &mut self.subjects[number];
-        subject.see(&packet, Place::Link { is_leaving });
-        let port = &partition.egress[at];
-        let is_first = subject.port == (usize::from(port.peer_partition), port.peer);
-        if is_leaving && is_first && packet.src == subject.pair.0 && !is_answer(&packet) {
-            subject.leaving = Some(is_again(&packet));
+        self.cost += PER_SEEN;
+        if let Some(number) = self.whose(&packet) {
+            self.subjects[number].see(&packet, Place::Link { is_leaving });
         }
     }
 
@@ -362,6 +392,9 @@ impl Scan {
         index: usize,
         partitions: &[P],
     ) {
+        if !self.has_followed {
+            return;
+        }
         let partition = &*partitions[index];
         self.cost += PER_PORT * partition.egress.len() as u64;
         for (at, port) in (0..).zip(partition.egress.iter()) {
@@ -370,10 +403,15 @@ impl Scan {
             }
             for class in of_bits(port.waiting) {
                 let line = partition.line_of(at, class as u8);
+                let mut stand = None;
                 let mut see = |place: &Descriptor| {
-                    self.cost += PER_PACKET;
+                    // How many share a place depends on how the fabric is cut.
+                    let count = 1 + u64::from(place.more);
+                    self.cost += PER_PACKET * count;
                     if self.may_see(place) {
-                        self.see_in_queue((index, at), place, partitions);
+                        self.cost += PER_SEEN * count;
+                        let stand = *stand.get_or_insert_with(|| self.stand((index, at), class as u8, partitions));
+                        self.see_in_queue(partition, place, stand);
                     }
                 };
                 partition.lines[line].for_each_place(&partition.queues, &partition.store, &mut see);
@@ -384,17 +422,17 @@ impl Scan {
         }
     }
 
-    fn see_in_queue<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+    fn see_in_queue<const RECORDED: bool>(
         &mut self,
-        (index, at): Port,
+        partition: &Partition<RECORDED>,
         place: &Descriptor,
-        partitions: &[P],
+        stand: Stand,
     ) {
         for slot in place.slots() {
-            let packet = partitions[index].pool.get(slot);
+            let packet = partition.pool.get(slot);
             let Some(number) = self.whose(&packet) else { return };
-            let busy = self.busy((index, at), place.class, &self.subjects[number], partitions);
-            self.subjects[number].see(&packet, Place::Queue(busy));
+            let subject = &mut self.subjects[number];
+            subject.see(&packet, Place::Queue(stand.seen_by(subject)));
         }
     }
 
@@ -410,8 +448,9 @@ impl Scan {
         let host = &partitions[there].hosts[local];
         for packet in host.nic.waiting_answers() {
             if self.whose(packet) == Some(number) {
-                let busy = self.busy((there, host.port), packet.class, &self.subjects[number], partitions);
-                self.subjects[number].see(packet, Place::Queue(busy));
+                let stand = self.stand((there, host.port), packet.class, partitions);
+                let subject = &mut self.subjects[number];
+                subject.see(packet, Place::Queue(stand.seen_by(subject)));
             }
         }
     }
@@ -428,30 +467,26 @@ impl Scan {
         (wire.look == self.look).then(|| partitions[there].pool.get(wire.slot))
     }
 
-    /// What a port does that a packet of `class` of this subject waits for.
-    fn busy<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+    /// What a port does that a packet of `class` waits for.
+    fn stand<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
-        at: Port,
+        (index, at): Port,
         class: u8,
-        subject: &Subject,
         partitions: &[P],
-    ) -> Busy {
-        let partition = &partitions[at.0];
-        let port = &partition.egress[at.1];
+    ) -> Stand {
+        let partition = &partitions[index];
+        let port = &partition.egress[at];
+        let stand = |busy| Stand { busy, whose: None, rate: partition.extras[at].rate };
         if port.paused == Egress::DOWN {
-            return Busy::Down;
+            return stand(Busy::Down);
         }
         // Where switches trim, a class may count as paused in between.
         if port.paused & 1 << class != 0 && !partition.fabric.queueing.trims() {
-            return Busy::Paused;
+            return stand(Busy::Paused);
         }
-        match self.sent_by(at, partitions) {
-            Some(packet) if is_answer(&packet) => Busy::Answer,
-            Some(packet) if pair_of(&packet) == Some(subject.pair) => {
-                let rate = |(index, at): Port| partitions[index].extras[at].rate;
-                Busy::Own { is_slower: rate(at) < rate(subject.port) }
-            }
-            Some(_) | None => Busy::Others,
+        match self.sent_by((index, at), partitions) {
+            Some(packet) if is_answer(&packet) => stand(Busy::Answer),
+            packet => Stand { whose: packet.as_ref().and_then(pair_of), ..stand(Busy::Others) },
         }
     }
 
@@ -465,12 +500,13 @@ impl Scan {
         let (index, local) = subject.host;
         let partition = &partitions[index];
         let now = look.times[usize::from(partition.calendar.side_of(local))];
-        if let Some(is_again) = subject.leaving {
-            return Answer::One(if is_again { TimePart::Recovery } else { TimePart::Serialisation });
+        let sent = self.sent_by(subject.port, partitions).filter(|packet| !is_answer(packet));
+        if let Some(packet) = sent.filter(|packet| pair_of(packet).is_some_and(|pair| subject.has(pair))) {
+            return Answer::One(if is_again(&packet) { TimePart::Recovery } else { TimePart::Serialisation });
         }
         let hold = subject.standing.map_or(Hold::Acks, |standing| standing.hold);
         match hold {
-            Hold::Link => Answer::One(match self.busy(subject.port, subject.class, subject, partitions) {
+            Hold::Link => Answer::One(match self.stand(subject.port, subject.class, partitions).busy {
                 Busy::Others if partition.egress[subject.port.1].busy_until <= now => TimePart::Serialisation,
                 Busy::Others => TimePart::Nic,
                 Busy::Own { .. } => TimePart::Serialisation,
@@ -537,6 +573,11 @@ impl Scan {
 }
 
 impl Subject {
+    /// Whether a queue pair is one of its own.
+    fn has(&self, (host, qp): (HostId, QpNumber)) -> bool {
+        host == self.pair.0 && qp.0.wrapping_sub(self.pair.1.0) < self.pairs
+    }
+
     /// Takes in one of its packets, or of what answers them.
     fn see(&mut self, packet: &Packet, place: Place) {
         match place {
