@@ -89,7 +89,7 @@ pub(crate) fn allows_control() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     // Only Unix names its terminals.
-    !no_color && !(cfg!(unix) && dumb)
+    !(no_color || cfg!(unix) && dumb)
 }
 
 /// Columns for standard output: those of the terminal, unless somebody says otherwise.
