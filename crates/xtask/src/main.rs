@@ -10,6 +10,7 @@ mod fingerprints;
 mod kernel_tcp;
 mod page;
 mod product;
+mod rtl;
 mod schema;
 mod soft_roce;
 mod test;
@@ -52,6 +53,8 @@ enum Task {
     SoftRoce(soft_roce::Options),
     /// Measure the software RNIC beside TCP, UCX, QUIC and UDP sockets, between two network namespaces (root)
     VerbsBench(verbs_bench::Options),
+    /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
+    Rtl(rtl::Options),
     /// One end of the kernel's transfer
     #[command(hide = true)]
     KernelTcpPeer(kernel_tcp::Peer),
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),
         Task::SoftRoce(options) => soft_roce::soft_roce(&options),
         Task::VerbsBench(options) => verbs_bench::verbs_bench(&options),
+        Task::Rtl(options) => rtl::rtl(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
         Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),
     };

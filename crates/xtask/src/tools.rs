@@ -85,12 +85,28 @@ const VIRTUAL_MACHINE: Tool = Tool {
     advice: "install it, e.g. `sudo apt install qemu-system-x86 busybox-static cpio kmod iproute2 perftest ibverbs-utils rdmacm-utils`",
 };
 
+const HARDWARE: Tool = Tool {
+    name: "verilator or yosys, or Python's venv",
+    purpose: "cargo xtask rtl",
+    probe: &["sh", "-c", "verilator --version && yosys -V && python3 -c 'import venv, ensurepip'"],
+    install: &[&[
+        "sh",
+        "-c",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends verilator yosys python3-venv g++ make",
+    ]],
+    advice: "install them, e.g. `sudo apt install verilator yosys python3-venv g++ make`; rtl/tools.txt has the versions",
+};
+
 /// `cargo xtask setup`.
 pub(crate) fn setup() -> Result<()> {
     RUSTFMT.require()?;
     CLIPPY.require()?;
     require_c_compiler()?;
     TSHARK.require()?;
+    // Who does not work on hardware can do without.
+    if let Err(error) = HARDWARE.require() {
+        eprintln!("note: {error}");
+    }
     // Another system than Linux has no use for them.
     if cfg!(target_os = "linux") { RDMA.require() } else { Ok(()) }
 }

@@ -119,7 +119,7 @@ fn hardware_can_be_wider_wrap_and_show_its_bitmaps() {
     assert_eq!(
         out,
         "0 1 0 1 0 0 0 0 0 0 0000\n0 1 1 2 0 0 0 0 0 0 0000\n1 2 0 0 0 1 0 0 0002\n1 2 0 0 0 1 0 0 0002\n\
-         0 1 0 2 0 0 1 0 1 0 0 0002\n"
+         0 1 0 2 0 0 1 0 1 0 0002\n"
     );
     let (_, error) = scratch.expect(2, &["replay", "irn-sender", "--cap", "129", "acks.txt"]);
     assert!(error.contains("--cap 129: a bitmap holds 128 packets"), "{error}");

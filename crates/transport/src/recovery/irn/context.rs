@@ -209,7 +209,7 @@ impl Columns {
 /// Bits of a vector, most significant first; `Display` prints them as a hexadecimal number.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bits {
-    /// Nibbles but for the first, which may have fewer bits: kept as bits until printed.
+    /// A byte per bit.
     bits: Vec<u8>,
 }
 

