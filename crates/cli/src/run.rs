@@ -56,7 +56,7 @@ fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
             (plan, points)
         }
         None => {
-            let plan = plan_of(&args.input)?;
+            let plan = plan_with(&args.input, !args.no_controls)?;
             let points = plan.points().collect();
             (plan, points)
         }

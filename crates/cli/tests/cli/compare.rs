@@ -16,7 +16,7 @@ fn ratio(compared: &serde_json::Value, series: usize, metric: &str) -> (f64, Opt
 fn two_results_are_compared_series_by_series() {
     let scratch = Scratch::new("compare").with("small.toml", SMALL);
     let run = |out: &str, more: &[&str]| {
-        scratch.expect(0, &[&["run", "small.toml", "-q", "--out", out], more].concat());
+        scratch.expect(0, &[&["run", "small.toml", "-q", "--no-controls", "--out", out], more].concat());
     };
     run("a", &["--seeds", "3"]);
     run("far", &["--seeds", "3", "--set", "topology.fat-tree.link.delay=3us"]);
@@ -91,7 +91,7 @@ fn cases_are_compared_with_their_own() {
     let cases = "[[case]]\nname = 'calm'\nset.'workload.poisson.load' = 0.2\n[[case]]\nname = 'busy'\nset.'workload.poisson.load' = 0.5\n";
     let scratch = Scratch::new("compare-cases").with("small.toml", &format!("{SMALL}{cases}"));
     for (out, set) in [("a", "nic.mtu=1000B"), ("b", "nic.mtu=500B")] {
-        scratch.expect(0, &["run", "small.toml", "-q", "--seeds", "2", "--set", set, "--out", out]);
+        scratch.expect(0, &["run", "small.toml", "-q", "--no-controls", "--seeds", "2", "--set", set, "--out", out]);
     }
     let (out, _) = scratch.expect(0, &["compare", "a", "b", "--json"]);
     let compared = parsed(&out);

@@ -43,13 +43,13 @@ fn an_estimate_runs_nothing() {
     let scratch = Scratch::new("estimate").with("small.toml", SMALL);
     for option in ["--estimate", "--dry-run"] {
         let (out, error) = scratch.expect(0, &["run", "small.toml", option]);
-        assert!(out.contains(" packet-hops in 4 runs") && out.contains("of memory"), "{out}");
+        assert!(out.contains(" packet-hops in 8 runs") && out.contains("of memory"), "{out}");
         assert_eq!(error, "");
     }
     assert!(!scratch.join("results").exists());
     let (out, _) = scratch.expect(0, &["run", "small.toml", "--estimate", "--json", "--threads", "2"]);
     let estimate = parsed(&out);
-    assert_eq!((estimate["runs"].as_u64(), estimate["threads"].as_u64()), (Some(4), Some(2)), "{out}");
+    assert_eq!((estimate["runs"].as_u64(), estimate["threads"].as_u64()), (Some(8), Some(2)), "{out}");
     for key in ["packet_hops", "memory_bytes", "memory_at_most_bytes", "seconds"] {
         assert!(estimate[key].as_f64().is_some_and(|number| number > 0.0), "{key}: {out}");
     }
@@ -63,7 +63,7 @@ fn a_run_says_first_what_it_takes() {
     let scratch = Scratch::new("says-first").with("small.toml", SMALL);
     let (_, error) = scratch.expect(0, &["run", "small.toml", "--out", "out"]);
     let line = error.lines().find(|line| line.starts_with("estimate: ")).unwrap_or_else(|| panic!("{error}"));
-    assert!(line.contains("packet-hops in 4 runs") && line.contains("of memory"), "{line}");
+    assert!(line.contains("packet-hops in 8 runs") && line.contains("of memory"), "{line}");
     let (_, error) = scratch.expect(0, &["run", "small.toml", "--out", "quiet", "--quiet"]);
     assert_eq!(error, "");
 }
