@@ -35,7 +35,6 @@ const QUICK: &[Proof] = &[
 
 /// What is proved beyond.
 const FULL: &[Proof] = &[
-    Proof { file: "functions", parameters: &["W=128"], depth: 1, induction: false },
     Proof { file: "receive_data", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
     Proof { file: "tx_free", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
     Proof { file: "receive_ack", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
