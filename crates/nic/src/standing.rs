@@ -98,8 +98,9 @@ impl Nic {
             return Some(Received { context, count, missing, next });
         }
         if let Some((context, missing, received)) = self.received_by_tcp(slot, qp) {
-            let next = received.map_or(Next::Unknown, |(_, octet, stream)| Next::Octet(octet, stream));
-            return Some(Received { context, count: received.map(|(count, ..)| count), missing, next });
+            let count = received.as_ref().map(|in_order| in_order.octets);
+            let next = received.map_or(Next::Unknown, |in_order| Next::Octet(in_order.next, in_order.stream));
+            return Some(Received { context, count, missing, next });
         }
         let (context, missing) = self.received_by_ndp(slot).or_else(|| self.received_by_tunnel(slot))?;
         Some(Received { context, count: None, missing, next: Next::Unknown })

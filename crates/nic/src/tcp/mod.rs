@@ -183,6 +183,16 @@ impl Flows {
     }
 }
 
+/// How far a connection has come.
+pub(crate) struct InOrder {
+    /// Octets that have arrived in order.
+    pub(crate) octets: u64,
+    /// The sequence number that is expected next.
+    pub(crate) next: TcpSeq,
+    /// The stream of octets that the number belongs to.
+    pub(crate) stream: Stream,
+}
+
 impl Nic {
     #[cold]
     pub(crate) fn open_tcp_sender(
@@ -274,15 +284,16 @@ impl Nic {
         }))
     }
 
-    /// Of the flow that arrives in `slot`: what the caller named it, octets that have not arrived; and octets in order,
-    /// and which comes next, unless its subflows count for themselves.
+    /// How much of the flow that arrives in `slot` is here: the caller's name for the flow, octets that have not arrived,
+    /// and how far it has come in order; the last is `None` for several subflows, which count for themselves.
     #[cold]
-    pub(crate) fn received_by_tcp(&self, slot: u32, qp: QpNumber) -> Option<(u32, u64, Option<(u64, TcpSeq, Stream)>)> {
+    pub(crate) fn received_by_tcp(&self, slot: u32, qp: QpNumber) -> Option<(u32, u64, Option<InOrder>)> {
         let flow = self.tcp.get(slot, qp)?;
         if let Some(at) = flow.bundle {
             return self.left_of_bundle(at).map(|(context, left)| (context, left, None));
         }
-        let in_order = (flow.connection.received(), flow.connection.expected(), flow.stream);
+        let connection = &flow.connection;
+        let in_order = InOrder { octets: connection.received(), next: connection.expected(), stream: flow.stream };
         Some((flow.context, flow.missing, Some(in_order)))
     }
 

@@ -94,7 +94,7 @@ fn a_winner_with_pfc_that_has_no_control_says_nothing_of_pfc() {
         series("roce", "go-back-n", false, 1.08, 0.0),
         series("roce+pfc", "go-back-n", true, 1.08, 0.0),
     ];
-    let found = verdict(&[others.as_slice(), &[silent.clone()]].concat());
+    let found = verdict(&[others.as_slice(), std::slice::from_ref(&silent)].concat());
     assert_eq!(
         found.sentence,
         "No: \"roce+pfc\" (with PFC) completes flows as \"irn\" (without PFC) does, within 5 % (95 % CI 1.01-1.01). \
