@@ -41,6 +41,7 @@ preset = "roce"
 preset = "roce+pfc"
 [[series]]
 preset = "irn+dcqcn"
+set.'switch.ecn.k-max' = "20KB"
 [[series]]
 preset = "roce+timely"
 [[series]]

@@ -103,7 +103,7 @@ fn who_is_paused_knows_by_whom() {
 
 #[test]
 fn who_loses_the_last_packet_times_out() {
-    for (preset, rto_us) in [("irn", 100.0), ("roce", 216.0)] {
+    for (preset, rto_us) in [("irn", 100.0), ("roce-baseline", 216.0)] {
         let run = explain_flows(&losing(preset, "9"), &[], &[(0, 15, 10_240, START)]);
         let flow = run.flow(0);
         assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{preset}: {flow:?}");

@@ -46,6 +46,7 @@ fn explained(run: &Explained, name: &str) -> f64 {
 
 const CONGESTED: &str = r#"
 title = "Whole runs"
+auto = "longest-path"
 seeds = 1
 stop = { flows = 400, time = "20ms" }
 

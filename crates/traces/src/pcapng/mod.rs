@@ -117,14 +117,17 @@ impl<W: Write> Capture<W> {
         // Lengths in a trimmed packet's headers are those of the whole.
         let length = if packet.is_trimmed() { whole.min(usize::from(packet.frame)) } else { whole };
         let bytes = match (self.kept, &frame.content) {
-            (Kept::All | Kept::Bytes(_), _) => frame.emit(&ZEROS[..payload], &mut self.buffer),
+            // Of the operations of applications, Wireshark calls a Send without its payload malformed.
+            (Kept::All | Kept::Bytes(_), _) | (Kept::Headers, Content::Rdma(_)) => {
+                frame.emit(&ZEROS[..payload], &mut self.buffer)
+            }
             // Dissectors of RoCE want the ICRC, and find it by the lengths in the headers.
-            (Kept::Headers, Content::Roce(_) | Content::Rdma(_)) if payload > 0 => {
+            (Kept::Headers, Content::Roce(_)) if payload > 0 => {
                 let bytes = frame.emit(&[], &mut self.buffer);
                 // Without the padding of short frames, which the whole one has not.
                 &bytes[..ETHERNET + usize::from(u16::from_be_bytes([bytes[ETHERNET + 2], bytes[ETHERNET + 3]]))]
             }
-            (Kept::Headers, Content::Roce(_) | Content::Rdma(_)) => frame.emit(&[], &mut self.buffer),
+            (Kept::Headers, Content::Roce(_)) => frame.emit(&[], &mut self.buffer),
             // Others take packets that are cut short; TCP's numbers only make sense with the true lengths.
             (Kept::Headers, Content::Tcp(_) | Content::Eqds(_) | Content::Pfc(_)) => {
                 let headers = frame.length(0);
