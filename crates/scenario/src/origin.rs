@@ -76,9 +76,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with DCQCN, each
-    /// with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have failed from the
-    /// beginning.
+    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with DCQCN,
+    /// each with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have failed from
+    /// the beginning.
     ///
     /// # Errors
     /// What is wrong with the files or with `changes`.

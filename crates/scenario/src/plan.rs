@@ -94,8 +94,8 @@ pub struct PlannedSeries {
     pub is_endless: bool,
     /// Where it runs.
     pub world: World,
-    /// Where some series of its case have PFC and some have not: the name of the one that is the same with PFC switched,
-    /// or what that would be called; `None` where it cannot be had.
+    /// Where some series of its case have PFC and some have not: the name of the one that is the same with PFC
+    /// switched, or what that would be called; `None` where it cannot be had.
     pub control: Option<String>,
     /// Whether nobody has asked for it: a control of another series.
     pub is_added: bool,
@@ -145,8 +145,8 @@ pub struct Changes {
     pub seeds: Option<Seeds>,
     /// Whether to apply the file's `[smoke]`, as `check --smoke` does.
     pub smoke: bool,
-    /// Whether to add controls where they are missing and cheap: the same series with PFC switched. Without them a study
-    /// may compare schemes that differ in more than PFC.
+    /// Whether to add controls where they are missing and cheap: the same series with PFC switched. Without them a
+    /// study may compare schemes that differ in more than PFC.
     pub controls: bool,
 }
 

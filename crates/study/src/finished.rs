@@ -125,7 +125,8 @@ impl Finished {
     }
 
     /// Runs a point again until these flows are done (and it has ended, if it is to end in the same deadlock), and
-    /// tells the recorder of `recording` what happened to what its focus names, and `watch` how it goes. `None`: somebody said stop.
+    /// tells the recorder of `recording` what happened to what its focus names, and `watch` how it goes. `None`:
+    /// somebody said stop.
     ///
     /// # Errors
     /// The simulator refuses it, or a flow does not come out as it did, or the deadlock.

@@ -74,9 +74,9 @@ impl Study<'_> {
         plan.points().filter(|&point| !folder.has(point)).collect()
     }
 
-    /// Runs the points that are not complete yet, and finishes the results folder. Where a second seed gives the same runs
-    /// as the first, nothing in the study is random: the others are left out. Where the folder asks for it, seeds are
-    /// added until the verdict is decided.
+    /// Runs the points that are not complete yet, and finishes the results folder. Where a second seed gives the same
+    /// runs as the first, nothing in the study is random: the others are left out. Where the folder asks for it, seeds
+    /// are added until the verdict is decided.
     ///
     /// # Errors
     /// A point that the simulator refuses, or files that cannot be written or read.

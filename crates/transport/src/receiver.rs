@@ -61,8 +61,8 @@ impl<A: Acceptance> Receiver<A> {
         self.acceptance.answer(cx, chip, data, marked, self.first_psn)
     }
 
-    /// The PSN of the packet that is expected, and for how many packets from that one on nothing comes back: for drivers
-    /// that handle many such in a row. `None` if that is none.
+    /// The PSN of the packet that is expected, and for how many packets from that one on nothing comes back: for
+    /// drivers that handle many such in a row. `None` if that is none.
     #[inline(always)]
     pub fn unanswered(&self) -> Option<(Psn, Unanswered)> {
         let unanswered = self.acceptance.unanswered();

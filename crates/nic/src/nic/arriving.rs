@@ -192,9 +192,9 @@ pub struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Takes in data of the queue pair that arrives at `at`: the packet that comes `nth` in its train behind `first`. As
-    /// [`Nic::handle_packet`] does, if the packet is expected, is not answered and finishes nothing; returns whether it
-    /// did.
+    /// Takes in data of the queue pair that arrives at `at`: the packet that comes `nth` in its train behind `first`.
+    /// As [`Nic::handle_packet`] does, if the packet is expected, is not answered and finishes nothing; returns whether
+    /// it did.
     #[inline(always)]
     pub fn take(&mut self, at: Instant, first: &Packet, nth: u32) -> bool {
         let Repr::Data(data) = &first.repr else { return false };

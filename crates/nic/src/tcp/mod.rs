@@ -284,8 +284,8 @@ impl Nic {
         }))
     }
 
-    /// How much of the flow that arrives in `slot` is here: the caller's name for the flow, octets that have not arrived,
-    /// and how far it has come in order; the last is `None` for several subflows, which count for themselves.
+    /// How much of the flow that arrives in `slot` is here: the caller's name for the flow, octets that have not
+    /// arrived, and how far it has come in order; the last is `None` for several subflows, which count for themselves.
     #[cold]
     pub(crate) fn received_by_tcp(&self, slot: u32, qp: QpNumber) -> Option<(u32, u64, Option<InOrder>)> {
         let flow = self.tcp.get(slot, qp)?;

@@ -49,8 +49,8 @@ pub(crate) const UNFINISHED_GROUPS: &str = "unfinished_groups";
 pub(crate) const EQIF_DROPS: &str = "eqif_drops";
 /// The metric that decides between series whose incasts, all-to-alls or jobs count.
 pub(crate) const GROUP_COMPLETION: &str = "group_completion_mean_us";
-/// The metrics that say where completion time goes, in the order of [`TimePart::ALL`](crate::TimePart::ALL): they add up
-/// to the mean time of a measured flow.
+/// The metrics that say where completion time goes, in the order of [`TimePart::ALL`](crate::TimePart::ALL): they add
+/// up to the mean time of a measured flow.
 pub(crate) const TIMES: [&str; crate::TimePart::ALL.len()] = [
     "time_serialisation_us",
     "time_propagation_us",

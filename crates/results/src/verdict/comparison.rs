@@ -16,7 +16,8 @@ pub(super) fn best<'a>(series: &[&'a SeriesSummary], wording: &Wording) -> Optio
     healthy.min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
-/// The two healthy series that differ most where something decides between them: the better first, and in which metrics.
+/// The two healthy series that differ most where something decides between them: the better first, and in which
+/// metrics.
 pub(super) fn farthest_apart<'a>(
     series: &[&'a SeriesSummary],
     wording: &Wording,

@@ -11,8 +11,8 @@ use crate::stall::leaves_more;
 use crate::traits::Compared;
 use crate::{Estimate, SeriesSummary, Summary};
 
-/// Both kinds complete their flows: is it PFC that makes the difference between the best of each? A sentence without its
-/// end.
+/// Both kinds complete their flows: is it PFC that makes the difference between the best of each? A sentence without
+/// its end.
 ///
 /// The better one must have its control in the study, if that can be had: the best of the other kind is no worse than
 /// that, so that PFC alone makes at least the difference that is told.
@@ -112,8 +112,8 @@ fn other_causes(
     format!("; {} differs in {} as well: {effect}", wording.of(lossless), all_of(&differences))
 }
 
-/// Both kinds complete their flows: which is better? A sentence without its end. Series of `without` that are nobody's control
-/// were there to choose from.
+/// Both kinds complete their flows: which is better? A sentence without its end. Series of `without` that are nobody's
+/// control were there to choose from.
 fn compare(
     with: &[&SeriesSummary],
     without: &[&SeriesSummary],

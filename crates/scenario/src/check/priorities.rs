@@ -40,7 +40,8 @@ pub(super) fn check_priorities(
     // That TCP is dropped beside lossless RDMA is what such networks want.
     let guest = scenario.beside.as_ref().and_then(|beside| beside.class);
     let own = |priority: u8| priority == scenario.nic.data_class || Some(priority) == guest;
-    // CNPs before all data hardly ever wait, and DCQCN does not count on each; networks that can be bought have them so.
+    // CNPs before all data hardly ever wait, and DCQCN does not count on each; networks that can be bought have them
+    // so.
     let (cnps, acks) = (scenario.nic.cnp_class, scenario.nic.ack_class);
     let data = scenario.switch.data_priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
     let cnps = (cnps != acks && data.iter().all(|&data| data < cnps)).then_some(cnps);

@@ -29,8 +29,9 @@ pub struct NicConfig {
     pub cnp_frame: Bytes,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
-    /// How far the clock of each NIC may lie from its nominal rate: each one's is drawn from the seed, uniformly between
-    /// this much too slow and this much too fast, and so are the times that its frames take on the link. 0ppb to
+    /// How far the clock of each NIC may lie from its nominal rate: each one's is drawn from the seed, uniformly
+    /// between this much too slow and this much too fast, and so are the times that its frames take on the link. 0ppb
+    /// to
     /// 10000ppm; IEEE 802.3 allows 100ppm. Default: 0ppb, which keeps equal NICs in step for ever. Switches keep the
     /// nominal time.
     pub clock_skew: Skew,

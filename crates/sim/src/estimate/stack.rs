@@ -1,5 +1,6 @@
 //! How a workload's payload becomes packets, and which answers these get.
 
+use selvedge_transport::Scheme;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Setting};
 
@@ -52,8 +53,13 @@ impl Stack {
                     selvedge_transport::RecoveryConfig::Melo(melo) => melo.bdp_cap,
                 };
                 let window = if let Setting::Value(packets) = cap { Some(f64::from(packets)) } else { None };
-                let answers = if transport.acknowledges() { 1.0 } else { 0.0 };
-                Self { framing, answers, per_flow: 0.0, memory: RDMA_FLOW, window }
+                // Coalesced acknowledgements are one for each message, and few others.
+                let (answers, per_flow) = match &transport.recovery {
+                    recovery if recovery.acknowledges_each() => (1.0, 0.0),
+                    recovery if recovery.acknowledges() => (0.0, 1.0),
+                    _ => (0.0, 0.0),
+                };
+                Self { framing, answers, per_flow, memory: RDMA_FLOW, window }
             }
         };
         // A tunnel carries answers as data, and answers that.

@@ -440,8 +440,8 @@ impl Calendar {
         super::prefetch(&self.at_hand[NOW], node);
     }
 
-    /// Shows all mail that nobody has read: for which of this partition's nodes it is, when the window begins in which it
-    /// arrives, and the packets. Nothing may be left for nodes of other partitions.
+    /// Shows all mail that nobody has read: for which of this partition's nodes it is, when the window begins in which
+    /// it arrives, and the packets. Nothing may be left for nodes of other partitions.
     pub(crate) fn for_all_mail(&self, mut see: impl FnMut(u32, u64, &[Descriptor])) {
         let first = self.window.saturating_sub(1);
         for window in first..first + self.inboxes.len() as u64 {

@@ -139,8 +139,8 @@ pub(super) enum Answer {
     One(TimePart),
     /// Parts of it these, by weight.
     Several(Vec<(TimePart, u64)>),
-    /// Something was lost. If it is not a timeout that ends this, it is the second part; if nobody can tell any more, it
-    /// was the third.
+    /// Something was lost. If it is not a timeout that ends this, it is the second part; if nobody can tell any more,
+    /// it was the third.
     Lost {
         /// Where it is sent.
         host: (usize, u32),
@@ -535,8 +535,8 @@ impl Scan {
     ///
     /// As in `selvedge explain`, as much of that wait as the round trip is late is put down to where it is: with `l` of
     /// its packets on links and `q` in queues, a round trip of `R` without them takes `R (l + q) / l` (Little's law).
-    /// Its host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R + R q / l) (1 - l t / R)`,
-    /// of which `R q / l` is late.
+    /// Its host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R + R q / l) (1 - l t /
+    /// R)`, of which `R q / l` is late.
     fn window<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
         subject: &Subject,
@@ -621,7 +621,8 @@ impl Subject {
         received.missing > standing.unsent + self.carried
     }
 
-    /// It waits for what a loss has held up, if nothing else; `other` where neither a timeout nor sending again ends it.
+    /// It waits for what a loss has held up, if nothing else; `other` where neither a timeout nor sending again ends
+    /// it.
     fn lost(&self, other: TimePart) -> Answer {
         let Some(standing) = self.standing else { return Answer::One(TimePart::Recovery) };
         let is_silent = self.on_links + self.in_queues.iter().sum::<u64>() == 0 && !standing.has_lost;

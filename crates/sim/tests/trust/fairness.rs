@@ -94,8 +94,8 @@ fn ties_are_broken_alike_in_every_kind_of_buffer() {
 }
 
 /// Two senders whose packets come at different times of each slot: as long as both send, the one whose packet comes
-/// first when there is room again has all of it. Clocks that differ as much as IEEE 802.3 allows turn that round several
-/// times a run.
+/// first when there is room again has all of it. Clocks that differ as much as IEEE 802.3 allows turn that round
+/// several times a run.
 #[test]
 fn clocks_that_differ_take_turns_at_being_first() {
     let shares = |skew: Skew, ns: u64| {
@@ -194,8 +194,8 @@ fn a_flow_that_joins_late_gets_its_half_from_dctcp() {
     }
 }
 
-/// K at a seventh of the product (equation 13 of DCTCP's paper): flows keep their places in each round trip, unless NICs
-/// take a little longer now and then.
+/// K at a seventh of the product (equation 13 of DCTCP's paper): flows keep their places in each round trip, unless
+/// NICs take a little longer now and then.
 #[test]
 fn jitter_lets_flows_change_places_that_they_would_keep() {
     let k = |config: &mut SimConfig| {

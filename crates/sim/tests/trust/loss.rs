@@ -262,7 +262,8 @@ fn a_burst_of_thousands_of_packets_is_no_end_of_a_run() {
     let tcp = |config: &mut SimConfig| {
         config.transport = TransportConfig { tcp: Some(TcpConfig::default()), ..TransportConfig::default() };
     };
-    // TCP waits for a minute between two packets then: a few bursts of 5,000 are longer than any run may last (53 days).
+    // TCP waits for a minute between two packets then: a few bursts of 5,000 are longer than any run may last (53
+    // days).
     let models = [
         (bursty(1_000.0, 30), true),
         (bursty(5_000.0, 50), false),

@@ -110,8 +110,9 @@ impl<H: Copy> DstTor<H> {
         }
     }
 
-    /// A data packet has come out of the fabric, and the buffer has room for it; `is_copy` if a source ToR sent it again.
-    /// A packet that finds no room has not arrived: its driver drops it and says nothing here, so that it is missed.
+    /// A data packet has come out of the fabric, and the buffer has room for it; `is_copy` if a source ToR sent it
+    /// again. A packet that finds no room has not arrived: its driver drops it and says nothing here, so that it is
+    /// missed.
     #[inline]
     pub fn on_data(
         &mut self,

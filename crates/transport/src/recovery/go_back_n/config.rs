@@ -30,8 +30,8 @@ pub struct GoBackNConfig {
     /// or bdp-cap needs that.
     pub acks: Acks,
     /// With coalesced acknowledgements: the last packet of a message is acknowledged, and any other once so many have
-    /// come since the last acknowledgement. Default: 256; 1 to 65,535. NICs do not say; Linux and UCX let ConnectX ask for
-    /// an acknowledgement every 2^8 packets (`log_ack_req_freq`).
+    /// come since the last acknowledgement. Default: 256; 1 to 65,535. NICs do not say; Linux and UCX let ConnectX ask
+    /// for an acknowledgement every 2^8 packets (`log_ack_req_freq`).
     pub ack_every: u16,
     /// With coalesced acknowledgements: also once so much time has passed since the last one, so that timeouts see
     /// progress of slow flows. Default: "auto", the round-trip time of the longest empty path. "off": only ack-every.

@@ -9,8 +9,8 @@
 //! 3. If a hole is found by a call that had no retransmission pending, a new packet goes first.
 //! 4. On leaving recovery a pending retransmission is dropped, even one for a known hole.
 //!
-//! The authors' hardware counts in plain integers: no wrap, no check of what an acknowledgement names. [`Hls::new`] does
-//! as they do: numbers do not wrap, and a bit outside the bitmap is lost, as it is in the hardware's shifts.
+//! The authors' hardware counts in plain integers: no wrap, no check of what an acknowledgement names. [`Hls::new`]
+//! does as they do: numbers do not wrap, and a bit outside the bitmap is lost, as it is in the hardware's shifts.
 //!
 //! Our hardware (`rtl/`) decides what theirs leaves open, and [`Hls::guarded`] does as ours does:
 //! 1. PSNs have 24 bits and are compared by serial numbers relative to the head, the cumulative acknowledgement. One
