@@ -21,11 +21,11 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
     state: Arc<State>,
-    /// What shows it from time to time.
+    /// The thread that redraws the bar or prints lines.
     ticker: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is known of how it goes.
+/// Progress so far, shared with the thread that shows it.
 struct State {
     began: Stopwatch,
     /// Seconds that it is expected to take.

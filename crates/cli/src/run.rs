@@ -75,7 +75,7 @@ fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
     estimate.check().map_or_else(|error| print(&format!("does not fit: {error}\n")), |()| Ok(()))
 }
 
-/// What the runs of `points` will take.
+/// Estimates packet-hops, memory and time of the runs of `points`.
 ///
 /// # Errors
 /// They need more memory than there is, and nobody has said that this does not matter.
@@ -165,7 +165,8 @@ pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
     plan_with(input, false)
 }
 
-/// The same; with `controls`, those that are missing and cheap are added.
+/// The plan of what the arguments name. With `controls`, series are added that differ from another in PFC alone, where
+/// they are missing and cheap.
 fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
     let changes = Changes {
         controls,
