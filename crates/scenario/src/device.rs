@@ -5,11 +5,9 @@
 //! 1. *Data.* `device/data/*.toml` has a file for each family. Each value stands beside its source; what no document
 //!    says is listed as unknown, what the simulator cannot express as not modelled, both with what holds instead.
 //! 2. *Precedence.* Defaults, device, scenario, series, case, `--set`: each goes before those to its left. So a device
-//! is
-//!    put in place last, and sets only what is not set then.
+//!    is put in place last, and sets only what is not set then.
 //! 3. *Choices.* A device fills in the settings of the kinds that are chosen. It chooses a loss recovery and a
-//! congestion
-//!    control only where neither the scenario nor a preset of the series does.
+//!    congestion control only where neither the scenario nor a preset of the series does.
 
 mod data;
 mod fill;
