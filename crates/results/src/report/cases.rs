@@ -6,11 +6,10 @@ use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::{escape, figure, section, width_of};
 use super::lines::{stack, wrap};
-use super::palette::Ink;
 use crate::metric::{Metric, Unit};
 use crate::stall::STALLED;
 use crate::traits::Compared;
-use crate::{Estimate, SeriesSummary, Summary};
+use crate::Estimate;
 
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
@@ -28,59 +27,30 @@ pub(super) fn across(study: &Study<'_>) -> String {
     if cases.len() < 2 {
         return String::new();
     }
-    let names = series_names(&study.summary.series);
     let compared = study.summary.compared();
-    let compared: Vec<_> = compared.iter().filter(|metric| is_known(study, metric, &cases, &names)).collect();
-    let panel = |(at, metric): (usize, &&Compared)| panel(study, metric, &cases, &names, width_of(at, compared.len()));
+    let compared: Vec<_> = compared.iter().filter(|metric| is_known(study, metric, &cases)).collect();
+    let panel = |(at, metric): (usize, &&Compared)| panel(study, metric, &cases, width_of(at, compared.len()));
     let panels: String = compared.iter().enumerate().filter_map(panel).collect();
     section(
         "cases",
         "From case to case",
         "Means over seeds with 95 % intervals; lower is better. An arrowhead: the interval goes on beyond the axis. Points are left out where \
          more than 1 % of the flows (or incasts, or jobs) never finished: what did finish would look too good.",
-        &format!("{}<div class=\"pair\">{panels}</div>", legend(study, &names)),
+        &format!("{}<div class=\"pair\">{panels}</div>", legend(study)),
     )
 }
 
-/// What series are called in each case, in order.
-fn series_names(series: &[SeriesSummary]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for one in series {
-        if !names.contains(&one.series.as_str()) {
-            names.push(&one.series);
-        }
-    }
-    names
-}
-
-/// A colour for each name of a series, a shade of it for each case.
-pub(super) fn inks(summary: &Summary) -> Vec<Ink> {
-    let (names, cases) = (series_names(&summary.series), summary.cases());
-    let ink = |series: &SeriesSummary| Ink {
-        color: names.iter().position(|name| *name == series.series).unwrap_or(0),
-        shade: cases.iter().position(|case| *case == series.case.as_deref()).unwrap_or(0),
-        shades: cases.len(),
-    };
-    summary.series.iter().map(ink).collect()
-}
-
-fn legend(study: &Study<'_>, names: &[&str]) -> String {
+fn legend(study: &Study<'_>) -> String {
     let mut keys = String::new();
-    for name in names {
-        let Some(at) = first_of(study, name) else { continue };
-        let dash = study.dash(at);
+    for first in study.firsts() {
+        let (ink, dash) = (study.inks[first], study.dash(first));
         let _ = write!(
             keys,
-            "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{at}\"{dash}/></svg>{}</span>",
-            escape(name)
+            "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{ink}\"{dash}/></svg>{}</span>",
+            escape(study.names[ink])
         );
     }
     format!("<div class=\"legend\">{keys}<span class=\"note\">{}</span></div>", study.about_dashes())
-}
-
-/// The index of the first series of this name, which lends its colour to all.
-fn first_of(study: &Study<'_>, name: &str) -> Option<usize> {
-    study.summary.series.iter().position(|series| series.series == name)
 }
 
 /// A metric of a series in a case, if enough of what it is taken over finished.
@@ -91,16 +61,16 @@ fn estimate<'a>(study: &'a Study<'_>, metric: &Compared, case: &str, series: &st
 }
 
 /// Whether any series has a value of a metric in any case.
-fn is_known(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str]) -> bool {
-    let mut all = cases.iter().flat_map(|case| names.iter().map(move |name| (case, name)));
+fn is_known(study: &Study<'_>, metric: &Compared, cases: &[&str]) -> bool {
+    let mut all = cases.iter().flat_map(|case| study.names.iter().map(move |name| (case, name)));
     all.any(|(case, name)| {
         estimate(study, metric, case, name).is_some_and(|found| found.mean.is_some_and(|mean| mean > 0.0))
     })
 }
 
-fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str], width: f64) -> Option<String> {
+fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Option<String> {
     let shown: Vec<&Estimate> =
-        cases.iter().flat_map(|case| names.iter().filter_map(|name| estimate(study, metric, case, name))).collect();
+        cases.iter().flat_map(|case| study.names.iter().filter_map(|name| estimate(study, metric, case, name))).collect();
     let means = shown.iter().filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
     let (least, most) = means.fold((f64::INFINITY, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
     if most == 0.0 {
@@ -136,16 +106,16 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], names: &[&str], w
     for at in 0..cases.len() {
         out += &labels.draw(at, x_of(at), bottom);
     }
-    for (place, name) in names.iter().enumerate() {
-        let Some(ink) = first_of(study, name) else { continue };
+    for first in study.firsts() {
+        let ink = study.inks[first];
         // Side by side, lest intervals cover each other.
-        let aside = (place as f64 - (names.len() as f64 - 1.0) / 2.0) * 4.0;
+        let aside = (ink as f64 - (study.names.len() as f64 - 1.0) / 2.0) * 4.0;
         draw(
             &mut out,
             ink,
-            study.dash(ink),
+            study.dash(first),
             &|at| {
-                let found = estimate(study, metric, cases[at], name)?;
+                let found = estimate(study, metric, cases[at], study.names[ink])?;
                 let interval = found.ci95.map(|[from, to]| Whisker {
                     ends: [y_of(from), y_of(to)],
                     is_cut: [from < axis.low, to > axis.high],

@@ -26,33 +26,33 @@ impl Chart {
         Self { width, height, x, y, body: String::new() }
     }
 
-    /// A series' curve, dashed as that attribute says.
-    pub(super) fn line(&mut self, series: usize, name: &str, dash: &str, points: &[(f64, f64)]) {
+    /// The curve of a series, in its ink, dashed as that attribute says.
+    pub(super) fn line(&mut self, ink: usize, name: &str, dash: &str, points: &[(f64, f64)]) {
         if points.is_empty() {
             return;
         }
         if let [(x, y)] = *points {
             let (x, y) = (self.x_of(x), self.y_of(y));
             let _ =
-                write!(self.body, "<circle class=\"s{series} fill{series}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
+                write!(self.body, "<circle class=\"s{ink} fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
             return;
         }
         let path = self.path(points.iter().copied());
         let _ = write!(
             self.body,
-            "<path class=\"curve s{series} ink{series}\" data-name=\"{}\" d=\"M{path}\"{dash}/>",
+            "<path class=\"curve s{ink} ink{ink}\" data-name=\"{}\" d=\"M{path}\"{dash}/>",
             escape(name)
         );
     }
 
     /// The area between a series' lower and upper values.
-    pub(super) fn band(&mut self, series: usize, points: &[(f64, f64, f64)]) {
+    pub(super) fn band(&mut self, ink: usize, points: &[(f64, f64, f64)]) {
         if points.len() < 2 {
             return;
         }
         let there = self.path(points.iter().map(|&(x, low, _)| (x, low)));
         let back = self.path(points.iter().rev().map(|&(x, _, high)| (x, high)));
-        let _ = write!(self.body, "<path class=\"band s{series} fill{series}\" d=\"M{there}L{back}Z\"/>");
+        let _ = write!(self.body, "<path class=\"band s{ink} fill{ink}\" d=\"M{there}L{back}Z\"/>");
     }
 
     /// The finished SVG; `label` is for those who cannot see it.

@@ -2,11 +2,11 @@
 
 use selvedge_units::words::all_of;
 
-use super::Study;
+use super::{Case, Study};
 use super::axis::{Axis, Quantity};
 use super::chart::Chart;
 use super::html::{figure, legend, section, width_of};
-use crate::point::{Distribution, cdf_levels, tail_levels};
+use crate::point::{self, cdf_levels, tail_levels};
 use crate::{PointSummary, SizeClass};
 
 /// FCT of all measured flows, and the tail of single-packet messages.
@@ -25,34 +25,29 @@ pub(super) fn times(study: &Study<'_>) -> String {
         })
         .collect();
     let of_tails = extent(tails.iter().flatten().map(|&(x, _)| x));
-    let mut charts = String::new();
+    let mut charts = Vec::new();
     if let Some((low, high)) = extent(curves.iter().flatten().map(|&(x, _)| x)) {
-        let x = Axis::log("flow completion time", Quantity::Time, low, high);
-        let y = Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0);
-        charts += &figure(
-            "All measured flows",
-            &draw(
-                study,
-                Chart::new(width_of(0, 1 + usize::from(of_tails.is_some())), 330.0, x, y),
-                &curves,
-                "Cumulative distribution of flow completion times",
-            ),
-        );
+        charts.push(Distribution {
+            title: "All measured flows",
+            label: "Cumulative distribution of flow completion times",
+            x: Axis::log("flow completion time", Quantity::Time, low, high),
+            y: Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0),
+            bands: Vec::new(),
+            curves,
+        });
     }
     if let Some((low, high)) = of_tails {
-        let x = Axis::log("completion time of single-packet messages", Quantity::Time, low, high);
-        // Upside down: rarer is higher.
-        let y = Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4);
-        charts += &figure(
-            "Tail of single-packet messages",
-            &draw(
-                study,
-                Chart::new(510.0, 330.0, x, y),
-                &tails,
-                "Tail of the completion times of single-packet messages",
-            ),
-        );
+        charts.push(Distribution {
+            title: "Tail of single-packet messages",
+            label: "Tail of the completion times of single-packet messages",
+            x: Axis::log("completion time of single-packet messages", Quantity::Time, low, high),
+            // Upside down: rarer is higher.
+            y: Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4),
+            bands: Vec::new(),
+            curves: tails,
+        });
     }
+    let mut charts = draw(study, &charts);
     if charts.is_empty() {
         charts = "<p>No measured flow finished.</p>".into();
     }
@@ -60,7 +55,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
         "completion",
         "Flow completion times",
         &lead(study),
-        &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
+        &format!("{}{charts}", legend(study)),
     )
 }
 
@@ -107,34 +102,34 @@ fn of_all(points: &[&PointSummary], mut curve: Vec<(f64, f64)>) -> Vec<(f64, f64
 
 /// Slowdown by flow size: median and 99th percentile.
 pub(super) fn by_size(study: &Study<'_>) -> String {
-    let mut charts = String::new();
-    let wanted: [(&str, Quantile); 2] =
-        [("Median", |slowdown| slowdown.p50), ("99th percentile", |slowdown| slowdown.p99)];
-    let bands = wanted.map(|(_, of)| study.points.iter().map(|points| size_band(points, of)).collect::<Vec<_>>());
-    let all = || bands.iter().flatten().flatten();
+    let wanted: [(&str, &str, Quantile); 2] = [
+        ("Median", "Median of slowdown by flow size", |slowdown| slowdown.p50),
+        ("99th percentile", "99th percentile of slowdown by flow size", |slowdown| slowdown.p99),
+    ];
+    let sizes = wanted.map(|(.., of)| study.points.iter().map(|points| size_band(points, of)).collect::<Vec<_>>());
+    let all = || sizes.iter().flatten().flatten();
     let (Some((_, slowest)), Some((smallest, largest))) =
         (extent(all().map(|at| at.high)), extent(all().map(|at| at.size)))
     else {
         return String::new();
     };
-    for ((title, _), series) in wanted.iter().zip(&bands) {
-        let x = Axis::log("flow size", Quantity::Size, smallest, largest);
-        let y = Axis::log("slowdown", Quantity::Plain, 1.0, slowest);
-        let mut chart = Chart::new(510.0, 330.0, x, y);
-        for (at, band) in series.iter().enumerate() {
-            chart.band(at, &band.iter().map(|at| (at.size, at.low, at.high)).collect::<Vec<_>>());
-        }
-        for (at, band) in series.iter().enumerate() {
-            let line: Vec<_> = band.iter().map(|at| (at.size, at.mean)).collect();
-            chart.line(at, &study.summary.series[at].name, study.dash(at), &line);
-        }
-        charts += &figure(title, &chart.finish(&format!("{title} of slowdown by flow size")));
-    }
+    let charts: Vec<Distribution> = wanted
+        .iter()
+        .zip(&sizes)
+        .map(|(&(title, label, _), series)| Distribution {
+            title,
+            label,
+            x: Axis::log("flow size", Quantity::Size, smallest, largest),
+            y: Axis::log("slowdown", Quantity::Plain, 1.0, slowest),
+            bands: series.iter().map(|band| band.iter().map(|at| (at.size, at.low, at.high)).collect()).collect(),
+            curves: series.iter().map(|band| band.iter().map(|at| (at.size, at.mean)).collect()).collect(),
+        })
+        .collect();
     section(
         "size",
         "Slowdown by flow size",
         "Completion time over that in an empty network. Lines are means over seeds, bands reach from the best seed to the worst. Sizes are grouped by powers of two; a group stands at the mean size of its flows.",
-        &format!("{}<div class=\"pair\">{charts}</div>", legend(study)),
+        &format!("{}{}", legend(study), draw(study, &charts)),
     )
 }
 
@@ -146,7 +141,7 @@ struct AtSize {
 }
 
 /// One of a class's quantiles.
-type Quantile = fn(&Distribution) -> Option<f64>;
+type Quantile = fn(&point::Distribution) -> Option<f64>;
 
 /// One entry for each size class that any seed has: mean and range over seeds.
 fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
@@ -174,11 +169,61 @@ fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> &Vec<f64>, leve
     levels.iter().take(len).enumerate().map(|(at, &level)| (mean(at), level)).collect()
 }
 
-fn draw(study: &Study<'_>, mut chart: Chart, curves: &[Vec<(f64, f64)>], label: &str) -> String {
-    for (at, curve) in curves.iter().enumerate() {
-        chart.line(at, &study.summary.series[at].name, study.dash(at), curve);
+/// A chart with a curve, and perhaps a band, for each series.
+struct Distribution {
+    title: &'static str,
+    /// What it shows, for those who cannot see it.
+    label: &'static str,
+    x: Axis,
+    y: Axis,
+    /// By series; or none.
+    bands: Vec<Vec<(f64, f64, f64)>>,
+    /// By series.
+    curves: Vec<Vec<(f64, f64)>>,
+}
+
+/// Charts side by side. In a study with cases each chart is a grid with a panel for each case, on the same axes.
+fn draw(study: &Study<'_>, charts: &[Distribution]) -> String {
+    let cases = study.cases();
+    if let [case] = &cases[..] {
+        let panel = |(at, chart): (usize, &Distribution)| {
+            figure(chart.title, &chart.panel(study, case, width_of(at, charts.len()), 330.0))
+        };
+        let panels: String = charts.iter().enumerate().map(panel).collect();
+        return if panels.is_empty() { panels } else { format!("<div class=\"pair\">{panels}</div>") };
     }
-    chart.finish(label)
+    let columns = cases.len().min(3);
+    let width = if columns == 2 { 510.0 } else { 340.0 };
+    let mut out = String::new();
+    for chart in charts {
+        let has_curve = |case: &&Case<'_>| case.series.iter().any(|&at| !chart.curves[at].is_empty());
+        let panels: String = cases
+            .iter()
+            .filter(has_curve)
+            .map(|case| figure(case.name.unwrap_or(""), &chart.panel(study, case, width, 250.0)))
+            .collect();
+        let title = chart.title;
+        out += &format!("<h3>{title}</h3><div class=\"row\" style=\"--columns:{columns}\">{panels}</div>");
+    }
+    out
+}
+
+impl Distribution {
+    /// The series of one case.
+    fn panel(&self, study: &Study<'_>, case: &Case<'_>, width: f64, height: f64) -> String {
+        let mut chart = Chart::new(width, height, self.x.clone(), self.y.clone());
+        for &at in &case.series {
+            if let Some(band) = self.bands.get(at) {
+                chart.band(study.inks[at], band);
+            }
+        }
+        for &at in &case.series {
+            let name = &study.summary.series[at].series;
+            chart.line(study.inks[at], name, study.dash(at), &self.curves[at]);
+        }
+        let of_case = case.name.map_or(String::new(), |name| format!(", {name}"));
+        chart.finish(&format!("{}{of_case}", self.label))
+    }
 }
 
 /// Least and greatest of the finite positive values.

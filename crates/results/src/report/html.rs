@@ -48,18 +48,16 @@ pub(super) fn width_of(at: usize, count: usize) -> f64 {
     if at + 1 == count && count % 2 == 1 { 1040.0 } else { 510.0 }
 }
 
-/// The keys of all series; each is a switch.
+/// A key for each name of a series, which is a switch for the series of that name in all cases.
 pub(super) fn legend(study: &Study<'_>) -> String {
     let mut keys = String::new();
-    for (at, series) in study.summary.series.iter().enumerate() {
-        let dash = study.dash(at);
+    for first in study.firsts() {
+        let (ink, dash) = (study.inks[first], study.dash(first));
         keys += &format!(
-            "<button type=\"button\" class=\"key\" data-series=\"{at}\" aria-pressed=\"true\">\
-             <svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{at}\"{dash}/></svg>{}</button>",
-            escape(&series.name)
+            "<button type=\"button\" class=\"key\" data-series=\"{ink}\" aria-pressed=\"true\">\
+             <svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{ink}\"{dash}/></svg>{}</button>",
+            escape(study.names[ink])
         );
     }
-    let shades = if study.summary.cases().len() > 1 { "; later cases of a series are paler" } else { "" };
-    let dashes = study.about_dashes();
-    format!("<div class=\"legend\">{keys}<span class=\"note\">{dashes}{shades}</span></div>")
+    format!("<div class=\"legend\">{keys}<span class=\"note\">{}</span></div>", study.about_dashes())
 }

@@ -21,8 +21,7 @@ mod trouble;
 
 pub(crate) use html::escape;
 
-use self::palette::Ink;
-use crate::{Answer, PointSummary, Summary};
+use crate::{Answer, PointSummary, SeriesSummary, Summary};
 
 /// What a report shows.
 pub struct ReportInput<'a> {
@@ -62,7 +61,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         match mark {
             "style" => page += STYLE,
             "script" => page += SCRIPT,
-            "palette" => page += &palette::css(&study.inks),
+            "palette" => page += &palette::css(study.names.len()),
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),
@@ -80,13 +79,22 @@ const TEMPLATE: &str = include_str!("template.html");
 pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// The study with each series' points at hand.
+/// The study with each series' points at hand. A series is named by its place in the summary.
 struct Study<'a> {
     summary: &'a Summary,
     /// By series, in order of seeds.
     points: Vec<Vec<&'a PointSummary>>,
-    /// By series.
-    inks: Vec<Ink>,
+    /// The names of series, each once however many cases it is run in; the place of a name here is its ink.
+    names: Vec<&'a str>,
+    /// The ink of each series: series of one name share it.
+    inks: Vec<usize>,
+}
+
+/// The series of one case.
+struct Case<'a> {
+    /// `None` in a study without cases.
+    name: Option<&'a str>,
+    series: Vec<usize>,
 }
 
 impl<'a> Study<'a> {
@@ -96,8 +104,32 @@ impl<'a> Study<'a> {
             points.sort_by_key(|point| point.seed);
             points
         };
-        let points = input.summary.series.iter().map(|series| of(&series.name)).collect();
-        Self { summary: input.summary, points, inks: cases::inks(input.summary) }
+        let series = &input.summary.series;
+        let points = series.iter().map(|series| of(&series.name)).collect();
+        let mut names: Vec<&str> = Vec::new();
+        let ink = |one: &'a SeriesSummary| {
+            names.iter().position(|name| *name == one.series).unwrap_or_else(|| {
+                names.push(&one.series);
+                names.len() - 1
+            })
+        };
+        let inks = series.iter().map(ink).collect();
+        Self { summary: input.summary, points, names, inks }
+    }
+
+    /// The cases in order, each with its series.
+    fn cases(&self) -> Vec<Case<'a>> {
+        let of = |name: Option<&'a str>| {
+            let series = self.summary.series.iter().enumerate();
+            let series = series.filter(|(_, series)| series.case.as_deref() == name).map(|(at, _)| at).collect();
+            Case { name, series }
+        };
+        self.summary.cases().into_iter().map(of).collect()
+    }
+
+    /// The first series of each ink, which stands for all of its name in legends.
+    fn firsts(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.names.len()).filter_map(|ink| self.inks.iter().position(|&other| other == ink))
     }
 
     /// The first seed's point of each series that has one: what plots over time show.
@@ -107,12 +139,12 @@ impl<'a> Study<'a> {
 
     /// How the strokes of a series are dashed, as an attribute of SVG.
     fn dash(&self, series: usize) -> &'static str {
-        self.inks[series].dash(self.summary.series[series].traits.pfc)
+        palette::dash(self.inks[series], self.summary.series[series].traits.pfc)
     }
 
     /// What dashes mean.
     fn about_dashes(&self) -> &'static str {
-        if self.inks.iter().any(Ink::is_repeated) {
+        if palette::repeats(self.names.len()) {
             "dashed: PFC on; dotted, or dotted and dashed with PFC on: further series of a colour"
         } else {
             "dashed: PFC on"

@@ -1,4 +1,4 @@
-//! One colour per series, the same in every chart; its cases are shades of it. The colours are those of Okabe and Ito,
+//! One colour ("ink") per name of a series, the same in every chart and case. The colours are those of Okabe and Ito,
 //! distinguishable with any common colour blindness, but for their yellow, which cannot be seen on white; others for
 //! dark backgrounds. Later series have the same colours again, and other dashes.
 
@@ -17,44 +17,23 @@ const COLORS: [(&str, &str); 7] = [
 const DASHES: [(&str, &str); 2] =
     [("", " stroke-dasharray=\"7 4\""), (" stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3 2 3\"")];
 
-/// Which colour a curve has.
-pub(super) struct Ink {
-    /// Its place among the colours.
-    pub(super) color: usize,
-    /// Of `shades`, from the colour itself to the palest.
-    pub(super) shade: usize,
-    pub(super) shades: usize,
+/// Whether `inks` inks are more than there are colours, so that some have a colour again.
+pub(super) fn repeats(inks: usize) -> bool {
+    inks > COLORS.len()
 }
 
-impl Ink {
-    /// Whether another series has its colour already.
-    pub(super) fn is_repeated(&self) -> bool {
-        self.color >= COLORS.len()
-    }
-
-    /// How its stroke is dashed.
-    pub(super) fn dash(&self, pfc: bool) -> &'static str {
-        let (without, with) = DASHES[usize::from(self.is_repeated())];
-        if pfc { with } else { without }
-    }
-
-    /// How much of the colour there is, in per cent; the rest is paper.
-    fn strength(&self) -> usize {
-        let step = (55 / (self.shades - 1).max(1)).min(40);
-        100 - self.shade * step
-    }
+/// The attribute of SVG that dashes strokes of this ink.
+pub(super) fn dash(ink: usize, pfc: bool) -> &'static str {
+    let (without, with) = DASHES[usize::from(ink >= COLORS.len())];
+    if pfc { with } else { without }
 }
 
-/// Custom properties and classes for series of these inks, in both themes.
-pub(super) fn css(inks: &[Ink]) -> String {
+/// Custom properties and classes for `inks` inks, in both themes.
+pub(super) fn css(inks: usize) -> String {
     let colors = |of: fn(&(&'static str, &'static str)) -> &'static str| {
-        let color = |(at, ink): (usize, &Ink)| {
-            let color = of(&COLORS[ink.color % COLORS.len()]);
-            format!("--s{at}:color-mix(in srgb,{color} {}%,var(--paper));", ink.strength())
-        };
-        inks.iter().enumerate().map(color).collect::<String>()
+        (0..inks).map(|ink| format!("--s{ink}:{};", of(&COLORS[ink % COLORS.len()]))).collect::<String>()
     };
-    let classes: String = (0..inks.len())
+    let classes: String = (0..inks)
         .map(|at| {
             format!(
                 ".ink{at}{{stroke:var(--s{at});fill:none}}.fill{at}{{fill:var(--s{at})}}.off-{at} .s{at}{{display:none}}"
@@ -115,7 +94,7 @@ mod tests {
 
     #[test]
     fn series_of_one_colour_have_other_dashes() {
-        let dashes = |color| [false, true].map(|pfc| Ink { color, shade: 0, shades: 1 }.dash(pfc));
+        let dashes = |ink| [false, true].map(|pfc| dash(ink, pfc));
         let (first, again) = (dashes(0), dashes(COLORS.len()));
         assert!(first[0].is_empty() && first.iter().all(|dash| !again.contains(dash)) && again[0] != again[1]);
     }

@@ -17,7 +17,7 @@ const TABLE_ROWS: usize = 10;
 pub(super) fn spread(study: &Study<'_>) -> String {
     let mut body = String::new();
     for (at, point) in study.first_points().filter(|(_, point)| point.pauses.paused_ports > 0) {
-        body += &one_series(at, point);
+        body += &one_series(study.inks[at], point);
     }
     if body.is_empty() {
         return if study.summary.series.iter().any(|series| series.traits.pfc) {
@@ -35,7 +35,7 @@ pub(super) fn spread(study: &Study<'_>) -> String {
     )
 }
 
-fn one_series(at: usize, point: &PointSummary) -> String {
+fn one_series(ink: usize, point: &PointSummary) -> String {
     let pauses = &point.pauses;
     let mut rows: Vec<&PausedPort> = pauses.worst.iter().take(MAP_ROWS).collect();
     // From the core outwards, so that spreading reads downwards.
@@ -55,7 +55,7 @@ fn one_series(at: usize, point: &PointSummary) -> String {
         format!("<div class=\"scroll\">{}</div>", figure(&caption, &map))
     };
     format!(
-        "<div class=\"s{at}\"><h3><i class=\"dot\" style=\"background:var(--s{at})\"></i>{} <small>seed {}</small></h3>\
+        "<div class=\"s{ink}\"><h3><i class=\"dot\" style=\"background:var(--s{ink})\"></i>{} <small>seed {}</small></h3>\
          {over_time}<div class=\"pair tables\">{}{}</div></div>",
         escape(&point.series),
         point.seed,

@@ -128,7 +128,7 @@ fn table(study: &Study<'_>, parts: &[TimePart]) -> String {
     out += "<th class=\"n\">all</th></tr></thead><tbody>";
     for (at, one) in series.iter().enumerate() {
         let _ =
-            write!(out, "<tr><th><i class=\"dot\" style=\"background:var(--s{at})\"></i>{}</th>", escape(&one.name));
+            write!(out, "<tr><th><i class=\"dot\" style=\"background:var(--s{})\"></i>{}</th>", study.inks[at], escape(&one.name));
         for &part in parts {
             let text = one.time_of(part).map_or("–".into(), |estimate| number::estimate(estimate, scale));
             let text = text.replace(" ± ", " <small>± ");

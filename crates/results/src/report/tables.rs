@@ -53,7 +53,8 @@ fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
             let name = escape(&study.summary.series[at].name).replace('+', "+<wbr>");
             let _ = write!(
                 out,
-                "<th class=\"n\"><i class=\"dot\" style=\"background:var(--s{at})\"></i>&#8288;{name}</th>"
+                "<th class=\"n\"><i class=\"dot\" style=\"background:var(--s{})\"></i>&#8288;{name}</th>",
+                study.inks[at]
             );
         }
         let blank = "<td class=\"blank\"></td>".repeat(columns - shown.len());
@@ -118,8 +119,9 @@ fn row(
         let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
         let _ = write!(
             row,
-            "<td class=\"n\">{mean}{half}<i class=\"bar\" style=\"width:{:.1}%;background:var(--s{at})\"></i></td>",
-            share * 100.0
+            "<td class=\"n\">{mean}{half}<i class=\"bar\" style=\"width:{:.1}%;background:var(--s{})\"></i></td>",
+            share * 100.0,
+            study.inks[at]
         );
     }
     row + blank + "</tr>"
@@ -152,7 +154,8 @@ pub(super) fn drops(study: &Study<'_>) -> String {
     for (index, one) in series.iter().enumerate() {
         let _ = write!(
             table,
-            "<tr><th><i class=\"dot\" style=\"background:var(--s{index})\"></i>{}</th>",
+            "<tr><th><i class=\"dot\" style=\"background:var(--s{})\"></i>{}</th>",
+            study.inks[index],
             escape(&one.name)
         );
         let mut cell = |text: &str| {

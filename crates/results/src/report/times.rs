@@ -1,5 +1,7 @@
 //! Queues and utilisation over time: grids of small charts, tiers across, statistics down.
 
+use std::fmt::Write;
+
 use selvedge_units::words::all_of;
 
 use super::Study;
@@ -81,7 +83,23 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
     tiers.dedup();
     let Some((_, first)) = runs.first().filter(|_| !tiers.is_empty()) else { return String::new() };
     let (end_us, cut) = end(&runs);
-    let rows: String = (0..subject.rows.len()).map(|row| one_row(study, &runs, subject, row, &tiers, end_us)).collect();
+    let rows = |runs: &[(usize, &PointSummary)]| -> String {
+        (0..subject.rows.len()).map(|row| one_row(study, runs, subject, row, &tiers, end_us)).collect()
+    };
+    let cases = study.cases();
+    let mut body = legend(study);
+    for (place, case) in cases.iter().enumerate() {
+        let of_case: Vec<_> = runs.iter().copied().filter(|(at, _)| case.series.contains(at)).collect();
+        match case.name.filter(|_| cases.len() > 1) {
+            // One case at a time: side by side they would be too small, in one chart too many curves.
+            Some(name) if !of_case.is_empty() => {
+                let open = if place == 0 { " open" } else { "" };
+                let _ = write!(body, "<details{open}><summary>{}</summary>{}</details>", escape(name), rows(&of_case));
+            }
+            Some(_) => {}
+            None => body += &rows(&of_case),
+        }
+    }
     let (what, how) = subject.lead;
     let mut lead = format!("{what} in the run with seed {}, {how}", first.seed);
     if !cut.is_empty() {
@@ -91,7 +109,7 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
             Quantity::Time.label(cut.iter().map(|point| point.run.span_us()).fold(0.0, f64::max))
         );
     }
-    section(subject.id, subject.title, &escape(&lead), &format!("{}{rows}", legend(study)))
+    section(subject.id, subject.title, &escape(&lead), &body)
 }
 
 /// Where time ends in charts, and the runs that go on beyond that: those that do not complete their flows would leave
@@ -142,7 +160,8 @@ fn one_row(
             let time = |bin: usize| (bin as f64 + 0.5) * times.bin_us;
             let points = of(found).iter().enumerate().map(|(bin, &value)| (time(bin), value));
             let points: Vec<_> = points.take_while(|&(time, _)| time <= end_us).collect();
-            chart.line(*at, &point.series, study.dash(*at), &decimate(&points, POINTS));
+            let name = &study.summary.series[*at].series;
+            chart.line(study.inks[*at], name, study.dash(*at), &decimate(&points, POINTS));
         }
         let label = format!("{}: {tier}, {title}", subject.title);
         charts += &figure(&format!("{tier}, {title}"), &chart.finish(&label));

@@ -486,16 +486,29 @@ fn names_of_cases_stand_in_lines_or_upwards() {
 }
 
 #[test]
-fn a_series_has_another_shade_in_each_case() {
-    let html = render(&study(&in_cases(&["calm", "busy", "full"], &["irn", "roce"], 0.1)), &[]);
-    let color = |at: usize| {
-        let (_, rest) = html.split_once(&format!("--s{at}:")).expect("a colour");
-        rest.split_once(';').expect("its end").0
-    };
-    let colors: Vec<&str> = (0..6).map(color).collect();
-    assert!((0..6).all(|at| !colors[..at].contains(&colors[at])), "{colors:?}");
-    let hue = |color: &str| color.split(' ').nth(1).map(str::to_owned);
-    assert_eq!(hue(colors[0]), hue(colors[4]), "irn, in the first case and in the last");
+fn each_case_has_a_chart_of_its_own_and_a_series_one_colour_in_all() {
+    let cases: Vec<String> = (0..6).map(|at| format!("load {at}")).collect();
+    let names: Vec<&str> = cases.iter().map(String::as_str).collect();
+    let summary = study(&in_cases(&names, &["irn", "roce", "eqds"], 0.1));
+    let (_, recorded) = made_up("cases", false);
+    let of = |series: &selvedge_results::SeriesSummary| PointSummary { series: series.name.clone(), ..recorded[0].clone() };
+    let points: Vec<PointSummary> = summary.series.iter().map(of).collect();
+    let html = render(&summary, &points);
+    assert_well_nested(&html);
+    assert!(html.contains("--s2:") && !html.contains("--s3:"), "a colour for each of three names, none for eighteen");
+    for section in ["completion", "size"] {
+        let section = figure_of(&html, section);
+        let charts: Vec<&str> = section.split("<svg class=\"plot\"").skip(1).collect();
+        assert_eq!(charts.len(), 12, "two charts for each case");
+        let curves = charts.iter().map(|chart| chart.matches("class=\"curve").count());
+        assert!(curves.into_iter().all(|curves| curves == 3), "a curve for each series of the case");
+        assert!(names.iter().all(|name| section.contains(&format!("<figcaption>{name}</figcaption>"))));
+    }
+    let queues = figure_of(&html, "queues");
+    assert_eq!(queues.matches("<details").count(), 6, "one case at a time");
+    assert_eq!(queues.matches("<details open").count(), 1);
+    let most = queues.split("<svg class=\"plot\"").skip(1).map(|chart| chart.matches("class=\"curve").count()).max();
+    assert_eq!(most, Some(3));
 }
 
 #[test]
