@@ -4,7 +4,7 @@ use selvedge_units::words::lines;
 
 use crate::metric::Unit;
 use crate::number::{self, Scale};
-use crate::split::{Split, per_cent};
+use crate::split::{self, Split, per_cent};
 use crate::summary::Row;
 use crate::{Answer, Estimate, Ratio, SeriesSummary, Summary, TimePart};
 
@@ -145,6 +145,9 @@ fn split_block(out: &mut String, summary: &Summary, width: usize, style: &Style)
         .map(|part| format!("{} {}", part.letter(), part.name()))
         .collect();
     wrap(out, &keys.join(", "), "", width, |text| style.dim(text));
+    if let Some(difference) = split::difference(summary) {
+        wrap(out, &difference, "", width, str::to_owned);
+    }
 }
 
 /// So many pairs of series are shown: all of four series.

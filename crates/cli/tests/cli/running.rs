@@ -1,4 +1,4 @@
-//! What is said before and during a run, and what happens when memory or the disk do not suffice.
+//! Estimates and progress on standard error, and runs that exceed memory or disk.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

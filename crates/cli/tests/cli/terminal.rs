@@ -1,4 +1,4 @@
-//! What a terminal is sent that understands no control codes.
+//! Output to terminals that understand no control codes (`TERM=dumb`).
 #![cfg(target_os = "linux")]
 
 use std::process::Command;

@@ -6,10 +6,10 @@ use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::{escape, figure, section, width_of};
 use super::lines::{stack, wrap};
+use crate::Estimate;
 use crate::metric::{Metric, Unit};
 use crate::stall::STALLED;
 use crate::traits::Compared;
-use crate::Estimate;
 
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
@@ -69,8 +69,10 @@ fn is_known(study: &Study<'_>, metric: &Compared, cases: &[&str]) -> bool {
 }
 
 fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Option<String> {
-    let shown: Vec<&Estimate> =
-        cases.iter().flat_map(|case| study.names.iter().filter_map(|name| estimate(study, metric, case, name))).collect();
+    let shown: Vec<&Estimate> = cases
+        .iter()
+        .flat_map(|case| study.names.iter().filter_map(|name| estimate(study, metric, case, name)))
+        .collect();
     let means = shown.iter().filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
     let (least, most) = means.fold((f64::INFINITY, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
     if most == 0.0 {

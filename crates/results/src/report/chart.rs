@@ -33,8 +33,7 @@ impl Chart {
         }
         if let [(x, y)] = *points {
             let (x, y) = (self.x_of(x), self.y_of(y));
-            let _ =
-                write!(self.body, "<circle class=\"s{ink} fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
+            let _ = write!(self.body, "<circle class=\"s{ink} fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
             return;
         }
         let path = self.path(points.iter().copied());

@@ -2,10 +2,10 @@
 
 use selvedge_units::words::all_of;
 
-use super::{Case, Study};
 use super::axis::{Axis, Quantity};
 use super::chart::Chart;
 use super::html::{figure, legend, section, width_of};
+use super::{Case, Study};
 use crate::point::{self, cdf_levels, tail_levels};
 use crate::{PointSummary, SizeClass};
 
@@ -51,12 +51,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
     if charts.is_empty() {
         charts = "<p>No measured flow finished.</p>".into();
     }
-    section(
-        "completion",
-        "Flow completion times",
-        &lead(study),
-        &format!("{}{charts}", legend(study)),
-    )
+    section("completion", "Flow completion times", &lead(study), &format!("{}{charts}", legend(study)))
 }
 
 /// What to know about the curves.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Study;
 use super::html::{escape, section};
 use crate::number::{self, Scale};
-use crate::split::{Split, per_cent};
+use crate::split::{Split, difference, per_cent};
 use crate::{SeriesSummary, TimePart, Unit};
 
 const WIDTH: f64 = 1040.0;
@@ -37,8 +37,9 @@ pub(super) fn split(study: &Study<'_>) -> String {
          waits for just then. Bars of a case have one scale.",
         number::fixed(looks, 0)
     );
+    let difference = difference(study.summary).map_or(String::new(), |text| format!("<p>{}</p>", escape(&text)));
     let body = format!(
-        "{}<div class=\"scroll\">{}</div><details><summary>The numbers</summary>{}</details>",
+        "{}<div class=\"scroll\">{}</div>{difference}<details><summary>The numbers</summary>{}</details>",
         legend(&parts),
         bars(series, &splits),
         table(study, &parts)
@@ -127,8 +128,12 @@ fn table(study: &Study<'_>, parts: &[TimePart]) -> String {
     }
     out += "<th class=\"n\">all</th></tr></thead><tbody>";
     for (at, one) in series.iter().enumerate() {
-        let _ =
-            write!(out, "<tr><th><i class=\"dot\" style=\"background:var(--s{})\"></i>{}</th>", study.inks[at], escape(&one.name));
+        let _ = write!(
+            out,
+            "<tr><th><i class=\"dot\" style=\"background:var(--s{})\"></i>{}</th>",
+            study.inks[at],
+            escape(&one.name)
+        );
         for &part in parts {
             let text = one.time_of(part).map_or("–".into(), |estimate| number::estimate(estimate, scale));
             let text = text.replace(" ± ", " <small>± ");

@@ -340,7 +340,15 @@ fn where_time_goes_is_shown_for_each_series_that_was_looked_at() {
             "{block}"
         );
     }
+    // The verdict compares two series: what makes their difference is told below the bars.
+    let (Some(with), Some(without)) = (&summary.verdict.best_with, &summary.verdict.best_without) else {
+        panic!("{:?}", summary.verdict)
+    };
+    let table = render_table(&summary, 200, false);
+    let (_, told) = table.split_once("Flows of ").expect("a sentence about the difference");
+    assert!(told.contains(with.as_str()) && told.contains(without.as_str()) && told.contains("queueing "), "{told}");
     let html = render(&summary, &points);
+    assert!(html.contains("<p>Flows of ") && html.contains(" longer than those of "), "the same in the report");
     assert!(html.contains("<section id=\"time\">") && html.contains("<title>pause: "), "bars with readings");
     assert!(!html.contains("<title>outage: "), "what no series has is not shown");
     let nobody = study(&[series("a", "irn", false, 1.0, 0.1)]);
@@ -491,7 +499,8 @@ fn each_case_has_a_chart_of_its_own_and_a_series_one_colour_in_all() {
     let names: Vec<&str> = cases.iter().map(String::as_str).collect();
     let summary = study(&in_cases(&names, &["irn", "roce", "eqds"], 0.1));
     let (_, recorded) = made_up("cases", false);
-    let of = |series: &selvedge_results::SeriesSummary| PointSummary { series: series.name.clone(), ..recorded[0].clone() };
+    let of =
+        |series: &selvedge_results::SeriesSummary| PointSummary { series: series.name.clone(), ..recorded[0].clone() };
     let points: Vec<PointSummary> = summary.series.iter().map(of).collect();
     let html = render(&summary, &points);
     assert_well_nested(&html);
