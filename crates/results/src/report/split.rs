@@ -11,7 +11,7 @@ use crate::{SeriesSummary, TimePart, Unit};
 const WIDTH: f64 = 1040.0;
 /// Room for the names of series, of which a letter takes so much.
 const LEFT: [f64; 2] = [60.0, 330.0];
-const LETTER: f64 = 7.2;
+const LETTER: f64 = 8.0;
 /// Room for the time behind a bar.
 const RIGHT: f64 = 84.0;
 const ROW: f64 = 30.0;

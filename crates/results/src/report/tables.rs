@@ -27,9 +27,58 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     } else {
         format!("Mean over {seeds} seeds ± half the 95 % confidence interval (Student t).")
     };
-    let (main, more) = (blocks(study, &summary.main_rows()), blocks(study, &summary.more_rows()));
+    let main = summary.main_rows();
+    let main = match summary.cases().len() {
+        ..=FEW_CASES => blocks(study, &main),
+        _ => main.iter().map(|row| sweep(study, row)).collect(),
+    };
+    let more = blocks(study, &summary.more_rows());
     let body = format!("{main}<details><summary>More metrics</summary>{more}</details>");
     section("numbers", "Results", &lead, &body)
+}
+
+/// Of more cases than these each metric has a table of its own, so that one reads down how it changes.
+const FEW_CASES: usize = 2;
+
+/// One metric: cases down, series across.
+fn sweep(study: &Study<'_>, of: &Row<'_>) -> String {
+    let ((largest, scale), texts) = cells(study, of);
+    let firsts: Vec<usize> = study.firsts().collect();
+    let mut out = String::new();
+    for firsts in firsts.chunks(firsts.len().div_ceil(firsts.len().div_ceil(COLUMNS))) {
+        let _ = write!(
+            out,
+            "<div class=\"scroll\"><table class=\"metrics\"><thead><tr><th title=\"{}\">{}</th>",
+            escape(of.metric.meaning),
+            title(of, scale)
+        );
+        for &first in firsts {
+            let ink = study.inks[first];
+            let name = escape(study.names[ink]).replace('+', "+<wbr>");
+            let _ = write!(
+                out,
+                "<th class=\"n\"><i class=\"dot\" style=\"background:var(--s{ink})\"></i>&#8288;{name}</th>"
+            );
+        }
+        out += "</tr></thead><tbody>";
+        for case in study.cases() {
+            let _ = write!(out, "<tr><th>{}</th>", escape(case.name.unwrap_or_default()));
+            for &first in firsts {
+                let series = case.series.iter().find(|&&at| study.inks[at] == study.inks[first]);
+                out +=
+                    &series.map_or("<td class=\"blank\"></td>".into(), |&at| cell(study, of, at, largest, &texts[at]));
+            }
+            out += "</tr>";
+        }
+        out += "</tbody></table></div>";
+    }
+    out
+}
+
+/// The metric's title with its unit.
+fn title(of: &Row<'_>, scale: Scale) -> String {
+    let unit = if scale.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", scale.unit) };
+    escape(&of.title) + &unit
 }
 
 /// The rows in as many tables as it takes for all series.
@@ -105,26 +154,24 @@ fn row(
     shown: Range<usize>,
     blank: &str,
 ) -> String {
-    let mut row = format!(
-        "<tr><th title=\"{}\">{}{}</th>",
-        escape(of.metric.meaning),
-        escape(&of.title),
-        if scale.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", scale.unit) }
-    );
+    let mut row = format!("<tr><th title=\"{}\">{}</th>", escape(of.metric.meaning), title(of, scale));
     for at in shown {
-        let (series, text) = (&study.summary.series[at], &texts[at]);
-        let (mean, half) = text.split_once(" ± ").map_or((text.as_str(), None), |(mean, half)| (mean, Some(half)));
-        let value = series.metric(of.name).and_then(|estimate| estimate.mean);
-        let share = value.map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
-        let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
-        let _ = write!(
-            row,
-            "<td class=\"n\">{mean}{half}<i class=\"bar\" style=\"width:{:.1}%;background:var(--s{})\"></i></td>",
-            share * 100.0,
-            study.inks[at]
-        );
+        row += &cell(study, of, at, largest, &texts[at]);
     }
     row + blank + "</tr>"
+}
+
+/// The value of a series, with a bar against `largest`.
+fn cell(study: &Study<'_>, of: &Row<'_>, at: usize, largest: f64, text: &str) -> String {
+    let (mean, half) = text.split_once(" ± ").map_or((text, None), |(mean, half)| (mean, Some(half)));
+    let value = study.summary.series[at].metric(of.name).and_then(|estimate| estimate.mean);
+    let share = value.map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
+    let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
+    format!(
+        "<td class=\"n\">{mean}{half}<i class=\"bar\" style=\"width:{:.1}%;background:var(--s{})\"></i></td>",
+        share * 100.0,
+        study.inks[at]
+    )
 }
 
 /// Dropped data packets by reason, and what EQIFs dropped.

@@ -212,8 +212,14 @@ fn series_that_do_not_fit_side_by_side_continue_below_in_the_report() {
     };
     assert_eq!([1, 6, 7, 15].map(alike), [vec![1], vec![6], vec![4, 3], vec![5, 5, 5]]);
     // Cases stay whole where they can.
-    let of_cases = |count: usize| tables(&in_cases(&["a", "b", "c"], &names[..count], 0.1));
-    assert_eq!([2, 4, 8].map(of_cases), [vec![6], vec![4, 4, 4], vec![4; 6]]);
+    let of_cases = |count: usize| tables(&in_cases(&["a", "b"], &names[..count], 0.1));
+    assert_eq!([3, 4, 8].map(of_cases), [vec![6], vec![4, 4], vec![4; 4]]);
+    // In a sweep each metric has the series of all cases in one table, or in as many as it takes.
+    let of_sweep = |count: usize| {
+        let all = tables(&in_cases(&["a", "b", "c"], &names[..count], 0.1));
+        all[..count.div_ceil(6)].to_vec()
+    };
+    assert_eq!([2, 6, 8].map(of_sweep), [vec![2], vec![6], vec![4, 4]]);
 }
 
 #[test]
@@ -513,6 +519,10 @@ fn each_case_has_a_chart_of_its_own_and_a_series_one_colour_in_all() {
         assert!(curves.into_iter().all(|curves| curves == 3), "a curve for each series of the case");
         assert!(names.iter().all(|name| section.contains(&format!("<figcaption>{name}</figcaption>"))));
     }
+    let (numbers, _) = figure_of(&html, "numbers").split_once("<details>").expect("the main metrics");
+    let slowdown = numbers.split("<table").find(|table| table.contains("average slowdown")).expect("its table");
+    assert_eq!(slowdown.matches("<tr>").count(), 7, "a head, and a row for each case");
+    assert!(names.iter().all(|name| slowdown.contains(&format!("<th>{name}</th>"))), "{slowdown}");
     let queues = figure_of(&html, "queues");
     assert_eq!(queues.matches("<details").count(), 6, "one case at a time");
     assert_eq!(queues.matches("<details open").count(), 1);
