@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_telemetry::TimePart;
 use selvedge_units::{Duration, Instant, PortId};
 
 use crate::alone::{self, Link};
@@ -9,7 +10,7 @@ use crate::blame::{self, Weights};
 use crate::explanation::{Awaited, DropPlace, Explanation, HopDelays, Place};
 use crate::history::{FlowHistory, SenderEvent};
 use crate::names::Names;
-use crate::parts::{Part, Parts};
+use crate::parts::Parts;
 use crate::pauses::Pauses;
 use crate::share::{fraction, share};
 use crate::timeline::{Opener, Span, Why, spans};
@@ -110,7 +111,7 @@ impl<'a> Account<'a> {
     /// that late. Several waits of one round trip share its lateness by their lengths. What is left is
     /// serialisation as far as a slower link on the way would have held an unlimited sender's packets
     /// up.
-    fn take_window(&mut self, span: &Span, part: Part, opener: Opener, windows: &Windows) {
+    fn take_window(&mut self, span: &Span, part: TimePart, opener: Opener, windows: &Windows) {
         let time = span.to - span.from;
         let Some(transmission) = opener else {
             self.parts[part] += time;
@@ -128,7 +129,7 @@ impl<'a> Account<'a> {
         let pile_up = alone::waits(self.sent, &self.links(transmission)).into_iter().sum::<Duration>();
         let own = pile_up.saturating_sub(self.piled_up).min(left);
         self.piled_up += own;
-        self.parts[Part::Serialisation] += own;
+        self.parts[TimePart::Serialisation] += own;
         self.parts[part] += left - own;
     }
 
@@ -145,10 +146,10 @@ impl<'a> Account<'a> {
             pile_up -= wait.own;
             let (serialisation, propagation) = (hop.serialisation, hop.propagation());
             // At the sender, a packet that is sent again is extra work.
-            let part = if nth == 0 && transmission.again { Part::Recovery } else { Part::Serialisation };
+            let part = if nth == 0 && transmission.again { TimePart::Recovery } else { TimePart::Serialisation };
             self.parts[part] += serialisation;
-            self.parts[Part::Serialisation] += wait.own;
-            self.parts[Part::Propagation] += propagation;
+            self.parts[TimePart::Serialisation] += wait.own;
+            self.parts[TimePart::Propagation] += propagation;
             self.blame(hop.port, WaitCause::Queue, wait.rest);
             self.hold(hop.port, &wait);
             last.push(HopDelays {
@@ -164,7 +165,7 @@ impl<'a> Account<'a> {
         }
         if let (Some(end), Location::Node(_, None)) = (self.history.end, transmission.forward.place) {
             // A switch holds it back until what is missing before it has come.
-            self.parts[Part::Recovery] += end.at - transmission.forward.reached;
+            self.parts[TimePart::Recovery] += end.at - transmission.forward.reached;
         }
         last
     }
@@ -173,12 +174,12 @@ impl<'a> Account<'a> {
     fn awaited(&self, spans: &[Span]) -> Option<Awaited> {
         let end = self.history.end?;
         let Some(at) = end.packet else {
-            let part = spans.last().map_or(Part::Nic, |last| last.why.part());
+            let part = spans.last().map_or(TimePart::Nic, |last| last.why.part());
             let same = spans.iter().rev().take_while(|span| span.why.part() == part);
             let since = same.last().map_or(end.at, |first| first.from);
             let (port, classes) = self.origin;
             let stop = self.pauses.stop(port, classes);
-            let at_port = part == Part::Nic;
+            let at_port = part == TimePart::Nic;
             return Some(if at_port { Awaited::Port { port, since, stop } } else { Awaited::Sender { part, since } });
         };
         let transmission = &self.history.transmissions[at];
@@ -261,14 +262,14 @@ impl<'a> Account<'a> {
     fn blame(&mut self, port: PortId, cause: WaitCause, time: Duration) {
         match cause {
             WaitCause::Queue => {
-                self.parts[Part::Queueing] += time;
+                self.parts[TimePart::Queueing] += time;
                 *self.queueing.entry(port).or_default() += time;
             }
             WaitCause::Pause(episode) => {
-                self.parts[Part::Pause] += time;
+                self.parts[TimePart::Pause] += time;
                 *self.paused.entry(port).or_default().entry(episode).or_default() += time;
             }
-            WaitCause::Outage => self.parts[Part::Outage] += time,
+            WaitCause::Outage => self.parts[TimePart::Outage] += time,
         }
     }
 

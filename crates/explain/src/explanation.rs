@@ -1,12 +1,12 @@
 //! A flow's completion time, split into its parts; or, if it did not finish, its time until the end of the run.
 
-use selvedge_telemetry::{DropReason, FlowRow};
+use selvedge_telemetry::{DropReason, FlowRow, TimePart};
 use selvedge_units::{Duration, Instant, PortId};
 
 use crate::account::Account;
 use crate::blame::PauseTree;
 use crate::names::Names;
-use crate::parts::{Part, Parts};
+use crate::parts::Parts;
 use crate::pauses::Stop;
 use crate::recording::Recording;
 
@@ -62,7 +62,7 @@ pub enum Awaited {
     /// Nothing was under way to the receiver: the sender waited, for this.
     Sender {
         /// For what.
-        part: Part,
+        part: TimePart,
         /// Since when.
         since: Instant,
     },

@@ -1,6 +1,6 @@
 //! Why was this flow slow?
 //!
-//! A flow's completion time is split into [`Part`]s that add up to it, to the picosecond. The split
+//! A flow's completion time is split into [`EXPLAINED`] parts that add up to it, to the picosecond. The split
 //! follows what the end of the flow was waiting for:
 //!
 //! ```text
@@ -58,7 +58,7 @@ pub use cycle::{Cycle, Held, Stuck};
 pub use explanation::{Awaited, DropPlace, Explanation, HopDelays, Place, explain};
 pub use json::{CycleReport, Report};
 pub use names::Names;
-pub use parts::{Part, Parts};
+pub use parts::{EXPLAINED, Parts};
 pub use pauses::Stop;
 pub use recording::Recording;
 pub use text::{render_cycle, render_flow, render_flows};

@@ -2,62 +2,30 @@
 
 use std::ops::{Index, IndexMut};
 
+use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
 use serde::{Serialize, Serializer};
 
-macro_rules! parts {
-    ($( $(#[$doc:meta])* $Part:ident = $name:literal, $letter:literal; )+) => {
-        /// One cause of time.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum Part {
-            $( $(#[$doc])* $Part, )+
-        }
-
-        impl Part {
-            /// All parts, in the order of tables.
-            pub const ALL: &'static [Self] = &[$(Self::$Part),+];
-
-            /// Its name in tables.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$Part => $name),+ }
-            }
-            /// Its letter in bars.
-            pub const fn letter(self) -> char {
-                match self { $(Self::$Part => $letter),+ }
-            }
-        }
-    };
-}
-
-parts! {
-    /// The flow's own bits on its slowest link, and the last packet's on the others.
-    Serialisation = "serialisation", 's';
-    /// The last packet in flight on its links.
-    Propagation = "propagation", 'p';
-    /// Behind packets of other flows in switches, on the way there or of acknowledgements back.
-    Queueing = "queueing", 'Q';
-    /// While priority flow control stopped a port, the sender's own or one on the way.
-    Pause = "pause", 'P';
-    /// Behind other queue pairs and acknowledgements at the sender's NIC.
-    Nic = "nic", 'N';
-    /// Because congestion control spaced packets.
-    Pacing = "pacing", 'R';
-    /// Because congestion control's window was smaller than an undisturbed round trip asks for.
-    Window = "window", 'W';
-    /// Because the loss recovery's limit on packets in flight (BDP-FC) was.
-    Cap = "cap", 'B';
-    /// Until the sender knew of a loss, sending packets again, and waiting for what that set right.
-    Recovery = "recovery", 'L';
-    /// Until a retransmission timeout ran out.
-    Timeout = "timeout", 'T';
-    /// While a link on the way was down.
-    Outage = "outage", 'D';
-}
+/// The parts that explanations tell apart, in the order of tables: a recording says behind what each packet waited, so
+/// that time behind acknowledgements is [`TimePart::Nic`] or [`TimePart::Queueing`], and nothing is left over.
+pub const EXPLAINED: [TimePart; 11] = [
+    TimePart::Serialisation,
+    TimePart::Propagation,
+    TimePart::Queueing,
+    TimePart::Pause,
+    TimePart::Nic,
+    TimePart::Pacing,
+    TimePart::Window,
+    TimePart::Cap,
+    TimePart::Recovery,
+    TimePart::Timeout,
+    TimePart::Outage,
+];
 
 /// A time, part by part.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Parts {
-    spans: [Duration; Part::ALL.len()],
+    spans: [Duration; TimePart::ALL.len()],
 }
 
 impl Parts {
@@ -65,24 +33,24 @@ impl Parts {
     pub fn total(&self) -> Duration {
         self.spans.iter().copied().sum()
     }
-    /// Each part with its time, in the order of tables.
-    pub fn iter(&self) -> impl Iterator<Item = (Part, Duration)> + '_ {
-        Part::ALL.iter().map(|&part| (part, self[part]))
+    /// Each part of [`EXPLAINED`] with its time, in that order.
+    pub fn iter(&self) -> impl Iterator<Item = (TimePart, Duration)> + '_ {
+        EXPLAINED.into_iter().map(|part| (part, self[part]))
     }
     /// The largest part, the first of equals.
-    pub fn largest(&self) -> Part {
-        self.iter().fold(Part::Serialisation, |best, (part, span)| if span > self[best] { part } else { best })
+    pub fn largest(&self) -> TimePart {
+        self.iter().fold(TimePart::Serialisation, |best, (part, span)| if span > self[best] { part } else { best })
     }
 }
 
-impl Index<Part> for Parts {
+impl Index<TimePart> for Parts {
     type Output = Duration;
-    fn index(&self, part: Part) -> &Duration {
+    fn index(&self, part: TimePart) -> &Duration {
         &self.spans[part as usize]
     }
 }
-impl IndexMut<Part> for Parts {
-    fn index_mut(&mut self, part: Part) -> &mut Duration {
+impl IndexMut<TimePart> for Parts {
+    fn index_mut(&mut self, part: TimePart) -> &mut Duration {
         &mut self.spans[part as usize]
     }
 }

@@ -1,11 +1,11 @@
 //! What the sender did and waited for, from the start of the flow until it sent the last packet; or, if it is the
 //! sender that an unfinished flow waits for, until the end of the run.
 
+use selvedge_telemetry::TimePart;
 use selvedge_transport::Hold;
 use selvedge_units::Instant;
 
 use crate::history::{End, FlowHistory, SenderEvent};
-use crate::parts::Part;
 
 /// A part of the sender's time. They follow each other without a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,15 +39,15 @@ pub(crate) enum Why {
 
 impl Why {
     /// Where it is put down if it has no cause further away.
-    pub(crate) fn part(self) -> Part {
+    pub(crate) fn part(self) -> TimePart {
         match self {
-            Self::Send { again: false } => Part::Serialisation,
-            Self::Send { again: true } | Self::Recovery => Part::Recovery,
-            Self::Link => Part::Nic,
-            Self::Pacing => Part::Pacing,
-            Self::Timeout => Part::Timeout,
-            Self::Window(_) => Part::Window,
-            Self::Cap(_) => Part::Cap,
+            Self::Send { again: false } => TimePart::Serialisation,
+            Self::Send { again: true } | Self::Recovery => TimePart::Recovery,
+            Self::Link => TimePart::Nic,
+            Self::Pacing => TimePart::Pacing,
+            Self::Timeout => TimePart::Timeout,
+            Self::Window(_) => TimePart::Window,
+            Self::Cap(_) => TimePart::Cap,
         }
     }
 }

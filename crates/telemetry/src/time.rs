@@ -5,8 +5,8 @@ use core::ops::{Index, IndexMut};
 
 macro_rules! parts {
     ($( $(#[$doc:meta])* $Part:ident = $name:literal, $letter:literal; )+) => {
-        /// One cause of completion time. Names and letters are those of `selvedge explain`, which knows neither
-        /// [`TimePart::Acks`] nor [`TimePart::Other`].
+        /// One cause of completion time. Explanations of recorded runs have all but [`TimePart::Acks`] and
+        /// [`TimePart::Other`], which samples of a running fabric need.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         #[repr(u8)]
         pub enum TimePart {

@@ -1,9 +1,10 @@
 //! What unfinished flows waited for.
 
+use selvedge_telemetry::TimePart;
+
 use super::page::{Page, at_us, number};
 use crate::explanation::{Awaited, Explanation};
 use crate::names::Names;
-use crate::parts::Part;
 use crate::pauses::Stop;
 
 pub(super) fn write_awaited(page: &mut Page, explanations: &[Explanation], names: &Names) {
@@ -39,12 +40,12 @@ pub(super) fn sentence(awaited: Awaited, names: &Names) -> String {
     }
 }
 
-fn reason(part: Part) -> &'static str {
+fn reason(part: TimePart) -> &'static str {
     match part {
-        Part::Pacing => "its time to send (pacing)",
-        Part::Window => "congestion control's window",
-        Part::Cap => "the limit on packets in flight",
-        Part::Recovery | Part::Timeout => "news of what was lost, or a timeout",
-        Part::Serialisation | Part::Propagation | Part::Queueing | Part::Pause | Part::Nic | Part::Outage => "its link",
+        TimePart::Pacing => "its time to send (pacing)",
+        TimePart::Window => "congestion control's window",
+        TimePart::Cap => "the limit on packets in flight",
+        TimePart::Recovery | TimePart::Timeout => "news of what was lost, or a timeout",
+        _ => "its link",
     }
 }

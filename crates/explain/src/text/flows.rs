@@ -1,5 +1,6 @@
 //! Some flows, one line each.
 
+use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
 
 use super::awaited::write_awaited;
@@ -9,7 +10,7 @@ use super::pauses::write_pauses;
 use super::places::{write_drops, write_places};
 use crate::explanation::Explanation;
 use crate::names::Names;
-use crate::parts::{Part, Parts};
+use crate::parts::{EXPLAINED, Parts};
 
 /// One line for each flow, then where all of them waited and what their pauses come from.
 pub fn render_flows(explanations: &[Explanation], names: &Names) -> String {
@@ -65,7 +66,7 @@ fn bar(parts: &Parts) -> String {
 
 /// "timeout 76 %, queueing 18 %".
 fn most(parts: &Parts) -> String {
-    let mut sorted: Vec<(Part, Duration)> = parts.iter().collect();
+    let mut sorted: Vec<(TimePart, Duration)> = parts.iter().collect();
     sorted.sort_by_key(|&(part, time)| (std::cmp::Reverse(time), part));
     let shares = sorted.into_iter().map(|(part, time)| (part, percent(time, parts.total())));
     let shown = shares.filter(|(_, share)| *share >= 10.0);
@@ -73,8 +74,8 @@ fn most(parts: &Parts) -> String {
 }
 
 fn write_legend(page: &mut Page, explanations: &[Explanation]) {
-    let used = |part: Part| explanations.iter().any(|explanation| !explanation.parts[part].is_zero());
-    let entry = |part: &Part| format!("{} {}", part.letter(), part.name());
-    let entries: Vec<String> = Part::ALL.iter().filter(|part| used(**part)).map(entry).collect();
+    let used = |part: TimePart| explanations.iter().any(|explanation| !explanation.parts[part].is_zero());
+    let entry = |part: &TimePart| format!("{} {}", part.letter(), part.name());
+    let entries: Vec<String> = EXPLAINED.iter().filter(|part| used(**part)).map(entry).collect();
     page.head(format_args!("{}", entries.join("  ")));
 }

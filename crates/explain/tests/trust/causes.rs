@@ -1,6 +1,6 @@
 //! Flows of which one knows why they were slow.
 
-use selvedge_explain::Part;
+use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
 
 use crate::support::{FAT_TREE, START, dumbbell, explain_flows, explain_in_servers, fraction, losing, parts, series};
@@ -18,11 +18,11 @@ fn who_meets_nobody_has_serialisation_and_propagation_only() {
                 let place = format!("{preset}, {size} bytes, {bottleneck}: {alone:?}");
                 // BDP-FC counts propagation alone (IRN section 3.2), which is a little less than a round trip takes:
                 // it costs a flow a few per cent.
-                let cap = alone.parts[Part::Cap];
-                assert!(cap.is_zero() || (preset == "irn" && fraction(alone, Part::Cap) < 0.03), "{place}");
-                assert_eq!(alone.parts[Part::Propagation], Duration::from_us(7), "{place}");
+                let cap = alone.parts[TimePart::Cap];
+                assert!(cap.is_zero() || (preset == "irn" && fraction(alone, TimePart::Cap) < 0.03), "{place}");
+                assert_eq!(alone.parts[TimePart::Propagation], Duration::from_us(7), "{place}");
                 assert_eq!(
-                    alone.parts[Part::Serialisation] + Duration::from_us(7) + cap,
+                    alone.parts[TimePart::Serialisation] + Duration::from_us(7) + cap,
                     alone.parts.total(),
                     "{place}"
                 );
@@ -40,8 +40,8 @@ fn who_shares_a_bottleneck_queues() {
         let text = dumbbell("100Gbps") + &series(preset);
         let run = explain_flows(&text, &sets, &[(0, 4, 1_000_000, START), (1, 4, 1_000_000, START)]);
         for flow in [run.flow(0), run.flow(1)] {
-            assert!((0.45..0.55).contains(&fraction(flow, Part::Serialisation)), "{preset}: {flow:?}");
-            assert!((0.42..0.50).contains(&fraction(flow, Part::Queueing)), "{preset}: {flow:?}");
+            assert!((0.45..0.55).contains(&fraction(flow, TimePart::Serialisation)), "{preset}: {flow:?}");
+            assert!((0.42..0.50).contains(&fraction(flow, TimePart::Queueing)), "{preset}: {flow:?}");
             assert_eq!(run.names.port(flow.places[0].port), "right -> h4", "{preset}");
         }
     }
@@ -52,8 +52,8 @@ fn who_shares_a_nic_waits_for_it() {
     let text = FAT_TREE.to_owned() + &series("roce+pfc");
     let run = explain_flows(&text, &[], &[(0, 15, 1_000_000, START), (0, 8, 1_000_000, START)]);
     for flow in [run.flow(0), run.flow(1)] {
-        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Nic]);
-        assert!((0.47..0.5).contains(&fraction(flow, Part::Nic)), "{flow:?}");
+        assert_eq!(parts(flow), [TimePart::Serialisation, TimePart::Propagation, TimePart::Nic]);
+        assert!((0.47..0.5).contains(&fraction(flow, TimePart::Nic)), "{flow:?}");
     }
 }
 
@@ -74,10 +74,10 @@ fn flows_through_the_second_nic_of_a_host_are_not_those_of_its_first() {
             );
         }
         assert!(
-            run.flow(0).parts[Part::Nic] + run.flow(2).parts[Part::Nic] > Duration::ZERO,
+            run.flow(0).parts[TimePart::Nic] + run.flow(2).parts[TimePart::Nic] > Duration::ZERO,
             "{preset}: they share a link"
         );
-        assert_eq!(run.flow(1).parts[Part::Nic], Duration::ZERO, "{preset}: it shares none");
+        assert_eq!(run.flow(1).parts[TimePart::Nic], Duration::ZERO, "{preset}: it shares none");
     }
 }
 
@@ -88,7 +88,7 @@ fn who_is_paused_knows_by_whom() {
     let text = dumbbell("100Gbps") + &series("roce+pfc");
     let run = explain_flows(&text, &[], &[0, 1, 2].map(|src| (src, 4, 2_000_000, START)));
     let slow = run.flow(0);
-    assert!(fraction(slow, Part::Pause) > 0.4, "{slow:?}");
+    assert!(fraction(slow, TimePart::Pause) > 0.4, "{slow:?}");
     let name = |port| run.names.port(port);
     let at_host = slow.pauses.iter().find(|tree| name(tree.port) == "h0 -> left").expect("it was paused");
     let [left] = at_host.causes.as_slice() else { panic!("one way: {at_host:?}") };
@@ -108,9 +108,12 @@ fn who_loses_the_last_packet_times_out() {
         let flow = run.flow(0);
         assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{preset}: {flow:?}");
         // The timer starts anew with each acknowledgement, the last of which is a round trip late.
-        let timeout = flow.parts[Part::Timeout].as_us_f64() - rto_us;
+        let timeout = flow.parts[TimePart::Timeout].as_us_f64() - rto_us;
         assert!((20.0..26.0).contains(&timeout), "{preset}: {timeout}");
-        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Recovery, Part::Timeout]);
+        assert_eq!(
+            parts(flow),
+            [TimePart::Serialisation, TimePart::Propagation, TimePart::Recovery, TimePart::Timeout]
+        );
     }
 }
 
@@ -119,9 +122,9 @@ fn who_loses_one_before_the_end_waits_a_round_trip_for_the_news() {
     let run = explain_flows(&losing("irn", "8"), &[], &[(0, 15, 10_240, START)]);
     let flow = run.flow(0);
     assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (0, 1, 1));
-    assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Recovery]);
+    assert_eq!(parts(flow), [TimePart::Serialisation, TimePart::Propagation, TimePart::Recovery]);
     // Twelve links of two microseconds.
-    let recovery = flow.parts[Part::Recovery].as_us_f64();
+    let recovery = flow.parts[TimePart::Recovery].as_us_f64();
     assert!((24.0..26.0).contains(&recovery), "{recovery}");
 }
 
@@ -131,8 +134,8 @@ fn who_goes_back_sends_again() {
     let flow = run.flow(0);
     assert!(flow.again > 50, "{flow:?}");
     // Each packet that is sent twice takes its time twice.
-    let again = flow.parts[Part::Serialisation] * flow.again / flow.flow.packets;
-    let difference = flow.parts[Part::Recovery].as_us_f64() - again.as_us_f64();
+    let again = flow.parts[TimePart::Serialisation] * flow.again / flow.flow.packets;
+    let difference = flow.parts[TimePart::Recovery].as_us_f64() - again.as_us_f64();
     assert!(difference.abs() < 1.0, "{difference}: {flow:?}");
 }
 
@@ -142,15 +145,17 @@ fn limits_of_the_sender_have_names() {
         format!("{FAT_TREE}[transport.recovery.irn]\nbdp-cap = \"off\"\n[transport.congestion.fixed]\n{what}\n")
     };
     let cap = FAT_TREE.to_owned() + "[transport.recovery.irn]\nbdp-cap = 20\n";
-    for (text, part) in
-        [(fixed("rate = \"10Gbps\""), Part::Pacing), (fixed("window = \"20KB\""), Part::Window), (cap, Part::Cap)]
-    {
+    for (text, part) in [
+        (fixed("rate = \"10Gbps\""), TimePart::Pacing),
+        (fixed("window = \"20KB\""), TimePart::Window),
+        (cap, TimePart::Cap),
+    ] {
         let run = explain_flows(&text, &[], &[(0, 15, 1_000_000, START)]);
         let flow = run.flow(0);
-        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, part], "{flow:?}");
+        assert_eq!(parts(flow), [TimePart::Serialisation, TimePart::Propagation, part], "{flow:?}");
         assert!(fraction(flow, part) > 0.7, "{flow:?}");
         // The short last packet does not catch up with the one before it.
-        let ideal = flow.parts[Part::Serialisation] + flow.parts[Part::Propagation];
+        let ideal = flow.parts[TimePart::Serialisation] + flow.parts[TimePart::Propagation];
         assert!(flow.flow.ideal.as_us_f64() - ideal.as_us_f64() < 1.0, "{flow:?}");
     }
 }
@@ -161,8 +166,8 @@ fn slow_start_and_handshakes_are_waits_for_the_window() {
     let window = |keys: &str| {
         let run = explain_flows(&tcp(keys), &[], &[(0, 15, 70 * 1_024, START)]);
         let flow = run.flow(0);
-        assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Window], "{keys}: {flow:?}");
-        flow.parts[Part::Window].as_us_f64()
+        assert_eq!(parts(flow), [TimePart::Serialisation, TimePart::Propagation, TimePart::Window], "{keys}: {flow:?}");
+        flow.parts[TimePart::Window].as_us_f64()
     };
     // A round trip of 25.5 us, less the 2.2 and 4.5 that 10 and 20 segments take; the last 40 wait for nothing.
     let rounds = window("initial-window = 10");
@@ -179,9 +184,9 @@ fn who_loses_a_segment_of_tcp_waits_for_news_or_a_timeout() {
     let run = explain_flows(&lossy("2"), &[], &[(0, 15, 10_240, START)]);
     let flow = run.flow(0);
     assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (0, 1, 1), "{flow:?}");
-    assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation, Part::Recovery], "{flow:?}");
+    assert_eq!(parts(flow), [TimePart::Serialisation, TimePart::Propagation, TimePart::Recovery], "{flow:?}");
     let run = explain_flows(&lossy("9"), &[], &[(0, 15, 10_240, START)]);
     let flow = run.flow(0);
     assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{flow:?}");
-    assert!(fraction(flow, Part::Timeout) > 0.5, "{flow:?}");
+    assert!(fraction(flow, TimePart::Timeout) > 0.5, "{flow:?}");
 }

@@ -1,7 +1,6 @@
 //! The time profile of a run, which comes of looks at flows under way, against what explanations of every flow of the
 //! same run add up to.
 
-use selvedge_explain::Part;
 use selvedge_sim::config::Looks;
 use selvedge_telemetry::{PartTimes, TimePart, TimeProfile};
 use selvedge_units::Duration;
@@ -38,10 +37,9 @@ fn seen(run: &Explained, part: TimePart) -> f64 {
 }
 
 /// The same in the explanations.
-fn explained(run: &Explained, name: &str) -> f64 {
+fn explained(run: &Explained, part: TimePart) -> f64 {
     let total: Duration = run.flows.iter().map(|flow| flow.parts.total()).sum();
-    let part = Part::ALL.iter().find(|part| part.name() == name);
-    part.map_or(0.0, |&part| run.sum(part).as_us_f64() / total.as_us_f64())
+    run.sum(part).as_us_f64() / total.as_us_f64()
 }
 
 const CONGESTED: &str = r#"
@@ -65,14 +63,6 @@ jitter = "1us"
 
 "#;
 
-#[test]
-fn both_have_the_same_names_and_letters() {
-    for part in Part::ALL {
-        assert!(TimePart::ALL.iter().any(|other| (other.name(), other.letter()) == (part.name(), part.letter())));
-    }
-    assert_eq!(TimePart::ALL.len(), Part::ALL.len() + 2, "acks, other");
-}
-
 /// Shares agree within three points. Looks are so many that chance adds a few tenths; the rest is the other question:
 /// what a flow waits for now, and not what came of it. It is below one point where nothing is lost, and largest where
 /// losses follow each other.
@@ -87,7 +77,7 @@ fn a_profile_is_what_explanations_add_up_to() {
         let all = sum(profile).total() as f64 / total.as_ps() as f64;
         println!("{preset}: {} looks, all {all:.3}", profile.looks);
         for part in TimePart::ALL {
-            let (a, b) = (seen(&run, part), explained(&run, part.name()));
+            let (a, b) = (seen(&run, part), explained(&run, part));
             if a > 0.0 || b > 0.0 {
                 println!("  {:14} {:6.2} % {:6.2} %", part.name(), a * 100.0, b * 100.0);
             }
@@ -105,12 +95,12 @@ fn a_profile_is_what_explanations_add_up_to() {
         let is_driven = ["eqds", "ndp"].contains(&preset);
         let together: Vec<&[TimePart]> = if is_driven { vec![busy, credit] } else { vec![busy] };
         for part in TimePart::ALL.into_iter().filter(|part| !together.concat().contains(part)) {
-            compare(part.name(), seen(&run, part), explained(&run, part.name()));
+            compare(part.name(), seen(&run, part), explained(&run, part));
         }
         for parts in together {
             let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
             let of_all = |of: &dyn Fn(TimePart) -> f64| parts.iter().map(|&part| of(part)).sum::<f64>();
-            let (a, b) = (of_all(&|part| seen(&run, part)), of_all(&|part| explained(&run, part.name())));
+            let (a, b) = (of_all(&|part| seen(&run, part)), of_all(&|part| explained(&run, part)));
             compare(&names.join(", "), a, b);
         }
     }
@@ -123,8 +113,8 @@ fn a_lone_flow_has_what_is_ideal() {
         let run = of_flows(&(FAT_TREE.to_owned() + &series(preset)), &[], &[(0, 15, 1_000_000, START)]);
         let (a, b) = (seen(&run, TimePart::Serialisation), seen(&run, TimePart::Propagation));
         println!("{preset}: {a} {b} {:?}", run.record.time);
-        assert!((a - explained(&run, "serialisation")).abs() < 0.02, "{preset}: {a}");
-        assert!((b - explained(&run, "propagation")).abs() < 0.02, "{preset}: {b}");
+        assert!((a - explained(&run, TimePart::Serialisation)).abs() < 0.02, "{preset}: {a}");
+        assert!((b - explained(&run, TimePart::Propagation)).abs() < 0.02, "{preset}: {b}");
     }
 }
 
@@ -133,14 +123,14 @@ fn who_shares_a_nic_waits_for_it_half_of_the_time() {
     let text = FAT_TREE.to_owned() + &series("roce+pfc");
     let run = of_flows(&text, &[], &[(0, 15, 1_000_000, START), (0, 8, 1_000_000, START)]);
     let nic = seen(&run, TimePart::Nic);
-    assert!((nic - explained(&run, "nic")).abs() < 0.03 && (0.44..0.53).contains(&nic), "{nic}");
+    assert!((nic - explained(&run, TimePart::Nic)).abs() < 0.03 && (0.44..0.53).contains(&nic), "{nic}");
 }
 
 #[test]
 fn who_is_paused_waits_for_the_end_of_the_pause() {
     let text = dumbbell("100Gbps") + &series("roce+pfc");
     let run = of_flows(&text, &[], &[0, 1, 2].map(|src| (src, 4, 2_000_000, START)));
-    let (a, b) = (seen(&run, TimePart::Pause), explained(&run, "pause"));
+    let (a, b) = (seen(&run, TimePart::Pause), explained(&run, TimePart::Pause));
     assert!(a > 0.3 && (a - b).abs() < 0.05, "{a} {b}");
 }
 
@@ -150,7 +140,7 @@ fn who_loses_the_last_packet_waits_for_a_timeout() {
         let (mut config, lists) = listed(&losing(preset, "9"), &[], &[(0, 15, 10_240, START)]);
         config.looks = Looks::Every(Duration::from_ns(500));
         let run = explain_run(&config, &lists);
-        let (a, b) = (seen(&run, TimePart::Timeout), explained(&run, "timeout"));
+        let (a, b) = (seen(&run, TimePart::Timeout), explained(&run, TimePart::Timeout));
         println!("{preset}: {a} {b} {:?}", run.record.time);
         assert!(a > 0.5 && (a - b).abs() < 0.05, "{preset}: {a} {b}");
     }

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use selvedge_explain::{Cycle, Explanation, Names, Part, Recording, explain};
+use selvedge_explain::{Cycle, Explanation, Names, Recording, explain};
 use selvedge_scenario::{Changes, Plan, Point};
 use selvedge_sim::record::Chosen;
 use selvedge_sim::topology::{Graph, LinkConfig, Paths};
 use selvedge_sim::workload::{Cdf, FlowFile, FlowList, ListedFlow, Many, Start, StartUnit, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos, run, run_recorded};
-use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord};
+use selvedge_telemetry::{FlowRow, Observer, PortRow, RunRecord, TimePart};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate};
 
 pub(crate) const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\nlink = { rate = \"40Gbps\", delay = \"2us\" }\n";
@@ -28,12 +28,12 @@ pub(crate) fn series(preset: &str) -> String {
 pub(crate) const START: Duration = Duration::from_us(3);
 
 /// The parts that a flow has, in the order of tables.
-pub(crate) fn parts(explanation: &Explanation) -> Vec<Part> {
+pub(crate) fn parts(explanation: &Explanation) -> Vec<TimePart> {
     explanation.parts.iter().filter(|(_, time)| !time.is_zero()).map(|(part, _)| part).collect()
 }
 
 /// `part` as a fraction of its time.
-pub(crate) fn fraction(explanation: &Explanation, part: Part) -> f64 {
+pub(crate) fn fraction(explanation: &Explanation, part: TimePart) -> f64 {
     explanation.parts[part].as_us_f64() / explanation.parts.total().as_us_f64()
 }
 
@@ -119,7 +119,7 @@ impl Explained {
         self.flows.iter().find(|explanation| explanation.flow.id == id).expect("it began")
     }
     /// This part of all flows.
-    pub(crate) fn sum(&self, part: Part) -> Duration {
+    pub(crate) fn sum(&self, part: TimePart) -> Duration {
         self.flows.iter().map(|explanation| explanation.parts[part]).sum()
     }
 }
@@ -147,7 +147,7 @@ pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explaine
         assert_eq!(explanation.parts.total(), flow.finish.unwrap_or(record.end) - flow.start);
         assert_eq!(explanation.awaited.is_some(), flow.finish.is_none());
         let pause: Duration = explanation.pauses.iter().map(|tree| tree.time).sum();
-        assert_eq!(pause, explanation.parts[Part::Pause]);
+        assert_eq!(pause, explanation.parts[TimePart::Pause]);
     }
     let cycle = record.deadlock.as_ref().map(|deadlock| Cycle::new(deadlock, &recording));
     Explained { flows: explained, record, names, cycle }

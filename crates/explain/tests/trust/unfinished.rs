@@ -1,7 +1,8 @@
 //! Flows that had not finished when the run ended: what they waited for, and what their time until then went to.
 
-use selvedge_explain::{Awaited, Cause, Part, Stop};
+use selvedge_explain::{Awaited, Cause, Stop};
 use selvedge_sim::record::FlowKey;
+use selvedge_telemetry::TimePart;
 use selvedge_testkit::texts::ring;
 use selvedge_units::{Duration, Instant};
 
@@ -49,7 +50,7 @@ fn flows_in_a_deadlock_wait_for_pauses_that_come_round_to_themselves() {
         assert_eq!(run.flows.len(), 10);
         for id in 0..10 {
             let flow = run.flow(id);
-            assert!(fraction(flow, Part::Pause) > 0.98, "{preset}: {flow:?}");
+            assert!(fraction(flow, TimePart::Pause) > 0.98, "{preset}: {flow:?}");
             // Its oldest packet has left the switch of its host, and waits at the next.
             let Some(Awaited::Port { port, since, stop: Some(Stop::Paused(paused)) }) = flow.awaited else {
                 panic!("{preset}: {:?}", flow.awaited)
@@ -87,8 +88,8 @@ fn the_time_until_the_run_ends_is_split_like_a_completion_time() {
         let run = until(&text, 203, &sets, &[(0, 4, 1_000_000, START), (1, 4, 1_000_000, START)]);
         for flow in [run.flow(0), run.flow(1)] {
             assert_eq!(flow.parts.total(), Duration::from_us(200), "{preset}");
-            assert!((0.42..0.60).contains(&fraction(flow, Part::Serialisation)), "{preset}: {flow:?}");
-            assert!((0.36..0.50).contains(&fraction(flow, Part::Queueing)), "{preset}: {flow:?}");
+            assert!((0.42..0.60).contains(&fraction(flow, TimePart::Serialisation)), "{preset}: {flow:?}");
+            assert!((0.36..0.50).contains(&fraction(flow, TimePart::Queueing)), "{preset}: {flow:?}");
             let Some(Awaited::Port { port, stop: None, .. } | Awaited::Link { port }) = flow.awaited else {
                 panic!("{preset}: {:?}", flow.awaited)
             };
@@ -102,7 +103,7 @@ fn a_packet_on_its_way_is_waited_for_there() {
     let run = until(&(FAT_TREE.to_owned() + &series("irn")), 8, &[], &[(0, 15, 1_000, START)]);
     let flow = run.flow(0);
     // Two links of 2.2 us, and 0.6 us of the third.
-    assert_eq!(parts(flow), [Part::Serialisation, Part::Propagation], "{flow:?}");
+    assert_eq!(parts(flow), [TimePart::Serialisation, TimePart::Propagation], "{flow:?}");
     assert!(matches!(flow.awaited, Some(Awaited::Link { .. })), "{flow:?}");
     assert_eq!((flow.last.len(), flow.parts.total()), (3, Duration::from_us(5)));
 }
@@ -112,11 +113,11 @@ fn who_has_lost_its_last_packet_waits_for_news_or_a_timeout() {
     for preset in ["irn", "roce", "tcp"] {
         let run = until(&losing(preset, "9"), 90, &[], &[(0, 15, 10_240, START)]);
         let flow = run.flow(0);
-        let Some(Awaited::Sender { part: Part::Recovery, since }) = flow.awaited else {
+        let Some(Awaited::Sender { part: TimePart::Recovery, since }) = flow.awaited else {
             panic!("{preset}: {:?}", flow.awaited)
         };
         assert!(since < Instant::ZERO + Duration::from_us(40), "{preset}: {since}");
-        assert!(fraction(flow, Part::Recovery) > 0.6, "{preset}: {flow:?}");
+        assert!(fraction(flow, TimePart::Recovery) > 0.6, "{preset}: {flow:?}");
         assert!(flow.last.is_empty() && flow.timeouts == 0, "{preset}: {flow:?}");
     }
 }
@@ -132,8 +133,8 @@ fn who_has_never_sent_waits_at_its_own_port() {
     let flow = run.flow(3);
     let Some(Awaited::Port { port, since, .. }) = flow.awaited else { panic!("{:?}", flow.awaited) };
     assert_eq!((run.names.port(port).as_str(), since), ("h0 -> left", flow.flow.start));
-    assert!(parts(flow).iter().all(|part| [Part::Pause, Part::Nic].contains(part)), "{flow:?}");
-    assert!(flow.parts[Part::Pause] > Duration::ZERO, "{flow:?}");
+    assert!(parts(flow).iter().all(|part| [TimePart::Pause, TimePart::Nic].contains(part)), "{flow:?}");
+    assert!(flow.parts[TimePart::Pause] > Duration::ZERO, "{flow:?}");
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn who_stands_behind_a_link_that_is_down_says_so() {
         panic!("{:?}", flow.awaited)
     };
     assert_eq!((run.names.port(port).as_str(), since), ("h0 -> pod0-edge0", Instant::ZERO + Duration::from_us(50)));
-    assert!(fraction(flow, Part::Outage) > 0.7, "{flow:?}");
+    assert!(fraction(flow, TimePart::Outage) > 0.7, "{flow:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! In whole runs of every series, the parts of every flow add up to its completion time, and what
 //! happened in a run shows in its parts. `support` checks the sums.
 
-use selvedge_explain::Part;
+use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
 
 use crate::support::{explain_point, plan};
@@ -41,12 +41,12 @@ fn parts_add_up_in_every_series() {
         let run = explain_point(&plan, point);
         let name = &plan.series[point.series].name;
         let some = |part| run.sum(part) > Duration::ZERO;
-        assert!(some(Part::Queueing) && some(Part::Nic), "{name}");
-        assert_eq!(some(Part::Pause), run.record.pause_frames > 0, "{name}");
+        assert!(some(TimePart::Queueing) && some(TimePart::Nic), "{name}");
+        assert_eq!(some(TimePart::Pause), run.record.pause_frames > 0, "{name}");
         // What was sent again need not have held a flow up.
-        assert!(!some(Part::Recovery) || run.record.retransmissions > 0, "{name}");
-        assert!(!some(Part::Timeout) || run.record.timeouts > 0, "{name}");
-        assert!(!some(Part::Pacing) && !some(Part::Window) && !some(Part::Outage), "{name}");
+        assert!(!some(TimePart::Recovery) || run.record.retransmissions > 0, "{name}");
+        assert!(!some(TimePart::Timeout) || run.record.timeouts > 0, "{name}");
+        assert!(!some(TimePart::Pacing) && !some(TimePart::Window) && !some(TimePart::Outage), "{name}");
     }
 }
 
@@ -78,11 +78,11 @@ set.'transport.tcp.receive-buffer' = "20KB"
         let run = explain_point(&plan, point);
         let name = &plan.series[point.series].name;
         let some = |part| run.sum(part) > Duration::ZERO;
-        assert!(some(Part::Queueing) && some(Part::Window), "{name}");
-        assert!(!some(Part::Cap) && !some(Part::Pacing) && !some(Part::Outage), "{name}");
-        assert_eq!(some(Part::Pause), run.record.pause_frames > 0, "{name}");
-        assert_eq!(some(Part::Timeout), run.record.timeouts > 0, "{name}");
-        assert_eq!(some(Part::Recovery), run.record.retransmissions > 0, "{name}");
+        assert!(some(TimePart::Queueing) && some(TimePart::Window), "{name}");
+        assert!(!some(TimePart::Cap) && !some(TimePart::Pacing) && !some(TimePart::Outage), "{name}");
+        assert_eq!(some(TimePart::Pause), run.record.pause_frames > 0, "{name}");
+        assert_eq!(some(TimePart::Timeout), run.record.timeouts > 0, "{name}");
+        assert_eq!(some(TimePart::Recovery), run.record.retransmissions > 0, "{name}");
     }
 }
 
@@ -94,6 +94,6 @@ fn parts_add_up_for_all_other_transports() {
     let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").expect("series")].to_owned() + &all), &[]);
     for point in plan.points() {
         let run = explain_point(&plan, point);
-        assert!(run.sum(Part::Queueing) > Duration::ZERO, "{}", plan.series[point.series].name);
+        assert!(run.sum(TimePart::Queueing) > Duration::ZERO, "{}", plan.series[point.series].name);
     }
 }
