@@ -135,16 +135,13 @@ fn succeeds(command: &mut Command) -> Result<()> {
 fn parse(text: &str) -> Result<Vec<Tool>> {
     let mut tools = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [source, name, version, steps @ ..] = &words[..] else {
-            if words.is_empty() {
-                continue;
-            }
-            bail!("{FILE}:{number}: expected a source, a name, a version and steps, found {line:?}");
-        };
-        if source.starts_with('#') {
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
             continue;
         }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [source, name, version, steps @ ..] = &words[..] else {
+            bail!("{FILE}:{number}: expected a source, a name, a version and steps, found {line:?}");
+        };
         let source = match *source {
             "apt" => Source::Apt,
             "pypi" => Source::Pypi,
