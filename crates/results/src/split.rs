@@ -48,17 +48,23 @@ impl Split {
 
 /// Parts of a difference that are at least this share of it are named.
 const NAMED: f64 = 0.1;
+/// A difference is told from this share of the faster one's time on: looks are a sample, and parts of less may be
+/// chance.
+const TOLD: f64 = 0.05;
 
 /// Names the parts that make the difference of mean completion time between the two series that the verdict compares.
 ///
 /// "Flows of roce+pfc take 31.2 us longer than those of irn on average: pause +21.0, queueing +9.5 us." `None` where
-/// the verdict compares no two series, or nobody has looked at the flows of one of them.
+/// the verdict compares no two series, they differ by less than 5 %, or nobody has looked at the flows of one of them.
 pub(crate) fn difference(summary: &Summary) -> Option<String> {
     let find = |name: &Option<String>| summary.series.iter().find(|series| Some(&series.name) == name.as_ref());
     let (with, without) = (find(&summary.verdict.best_with)?, find(&summary.verdict.best_without)?);
     let (of_with, of_without) = (Split::of(with)?, Split::of(without)?);
     let (slower, faster) = if of_with.total >= of_without.total { (with, without) } else { (without, with) };
     let total = (of_with.total - of_without.total).abs();
+    if total < TOLD * of_with.total.min(of_without.total) {
+        return None;
+    }
     let scale = Scale::of(Unit::Us, total);
     let mean = |series: &SeriesSummary, part| series.time_of(part).and_then(|time| time.mean).unwrap_or(0.0);
     let mut parts: Vec<(TimePart, f64)> =
@@ -70,7 +76,7 @@ pub(crate) fn difference(summary: &Summary) -> Option<String> {
         format!("{} {sign}{}", part.name(), digits(us.abs() * scale.factor, 3))
     };
     let parts: Vec<String> = parts.iter().map(told).collect();
-    (total > 0.0 && !parts.is_empty()).then(|| {
+    (!parts.is_empty()).then(|| {
         format!(
             "Flows of {} take {} {} longer than those of {} on average: {} {}.",
             slower.name,

@@ -82,6 +82,8 @@ pub(super) enum Relation {
     /// See [`Self::Larger`].
     Smaller(Vec<Compared>),
     Same,
+    /// At most 5 % smaller, and perhaps larger, in these of the metrics that decide; the others are the same.
+    HardlySmaller(Vec<Compared>),
     /// In this one of the metrics that decide.
     Open(Compared),
     Contradictory {
@@ -108,6 +110,15 @@ pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary, ignores_seeds: bo
     if let Some(open) = with(&deciding, Sign::Open).into_iter().next() {
         return Relation::Open(open);
     }
+    let hardly = with(&deciding, Sign::HardlySmaller);
+    if let Some(open) = hardly.first() {
+        // Not where something speaks for the other answer.
+        return if first(Sign::Smaller).is_some() {
+            Relation::Open(open.clone())
+        } else {
+            Relation::HardlySmaller(hardly)
+        };
+    }
     // Where those that decide are the same, let the others speak, if they have something to say.
     let telling = |wanted| match with(&deciding, wanted) {
         none if none.is_empty() => first(wanted).into_iter().collect(),
@@ -125,6 +136,7 @@ enum Sign {
     Larger,
     Smaller,
     Same,
+    HardlySmaller,
     Open,
 }
 
@@ -138,6 +150,7 @@ fn sign(ratio: &Estimate, ignores_seeds: bool) -> Sign {
         Some([low, high]) if low > 1.0 / SAME && high < SAME => Sign::Same,
         Some([low, _]) if low > 1.0 => Sign::Larger,
         Some([_, high]) if high < 1.0 => Sign::Smaller,
+        Some([low, _]) if low > 1.0 / SAME => Sign::HardlySmaller,
         Some(_) => Sign::Open,
     }
 }

@@ -8,10 +8,10 @@
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
 //!    FCT. A ratio is *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or
-//!    *smaller* when the interval excludes 1, else *open*. When the metrics contradict each other the
-//!    answer is that it depends; otherwise average FCT decides.
-//! 4. PFC is needed when the best series with it beats the best without. When they are the same or
-//!    the one without wins, it is not.
+//!    *smaller* when the interval excludes 1, *hardly smaller* when it excludes 5 % less, else *open*. When the metrics
+//!    contradict each other the answer is that it depends; otherwise average FCT decides.
+//! 4. PFC is needed when the best series with it beats the best without. When they are the same, the one without wins,
+//!    or the one with it is hardly faster, it is not.
 //! 5. The answer is about PFC, not about what else two series differ in: the better one must have its *control* in the
 //!    study, the same series with PFC switched. As the best of the other kind is at least as good as that control, PFC
 //!    by itself makes no smaller difference. Where the control is missing, nothing is decided; where it cannot be had

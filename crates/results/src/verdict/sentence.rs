@@ -107,6 +107,7 @@ fn other_causes(
         Relation::Larger(metrics) => format!("PFC by itself makes it {}x slower", times(&metrics, lossless, control)),
         Relation::Smaller(metrics) => format!("PFC by itself makes it {}x faster", times(&metrics, control, lossless)),
         Relation::Same => "PFC by itself changes nothing about it".to_owned(),
+        Relation::HardlySmaller(_) => "PFC by itself makes it 5 % faster at most".to_owned(),
         Relation::Open(_) | Relation::Contradictory { .. } => "what PFC by itself does to it is not clear".to_owned(),
     };
     format!("; {} differs in {} as well: {effect}", wording.of(lossless), all_of(&differences))
@@ -129,6 +130,16 @@ fn compare(
             let what = each(&metrics, what_completes);
             let how_alike = each(&metrics, |metric| wording.interval(&ratio(lossless, lossy, metric)));
             (Answer::No, format!("No: {b} completes {what} as {a} does, within 5 % ({how_alike})"))
+        }
+        Relation::HardlySmaller(metrics) => {
+            let how_little = |metric: &Compared| {
+                format!(
+                    "{} of {b} over {a} is {}",
+                    metric.title,
+                    wording.with_interval(&ratio(lossless, lossy, metric))
+                )
+            };
+            (Answer::No, format!("No: nothing with PFC is as much as 5 % faster; {}", each(&metrics, how_little)))
         }
         Relation::Smaller(metrics) => {
             let gain = wording.gain(&metrics, lossless, lossy);
@@ -173,14 +184,13 @@ fn compare(
     }
 }
 
-/// How many seeds would decide a ratio whose interval includes 1, if they vary as those that there are.
+/// How many seeds would decide a ratio, if they vary as those that there are: until its interval excludes either 1, or
+/// that PFC gains 5 %.
 fn what_it_takes(ratio: &Estimate) -> String {
     let seeds = ratio.per_seed.iter().flatten().count() as f64;
     let needed = ratio.mean.zip(ratio.ci95).map(|(mean, [low, high])| {
         let half = (high / low).ln() / 2.0;
-        // Clearly larger or smaller, or clearly the same.
-        let distance = mean.ln().abs();
-        let least = half / distance.max(SAME.ln() - distance);
+        let least = half / (-mean.ln()).max(SAME.ln() + mean.ln());
         (seeds * least * least).ceil()
     });
     match needed {

@@ -191,6 +191,22 @@ fn overlapping_intervals_leave_it_open() {
 }
 
 #[test]
+fn an_interval_that_excludes_a_gain_of_five_per_cent_decides() {
+    let lossy = series("x", "irn", false, 1.0, 0.0);
+    let lossless = |spread| series("y", "irn", true, 1.03, spread);
+    let found = verdict(&[lossy.clone(), lossless(0.05)]);
+    assert_eq!((found.answer, found.needs_seeds), (Answer::No, false), "{}", found.sentence);
+    let told = "No: nothing with PFC is as much as 5 % faster; average FCT of IRN with PFC over IRN without PFC is 1.03 \
+                (95 % CI 0.98-1.08).";
+    assert_eq!(found.sentence, told);
+    // Not where a tail speaks for PFC, nor where the interval says less.
+    let mut tail = lossless(0.05);
+    tail.seeds.iter_mut().for_each(|seed| seed[2] /= 2.0);
+    let found = [verdict(&[lossy.clone(), tail]), verdict(&[lossy, lossless(0.1)])];
+    assert!(found.iter().all(|found| found.answer == Answer::Undecided && found.needs_seeds), "{found:?}");
+}
+
+#[test]
 fn one_seed_never_decides() {
     let mut given = [series("x", "irn", false, 1.0, 0.0), series("y", "irn", true, 3.0, 0.0)];
     given.iter_mut().for_each(|series| series.seeds.truncate(1));
