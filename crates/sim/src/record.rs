@@ -225,6 +225,17 @@ impl<T> Default for Chosen<T> {
     }
 }
 
+impl<T> Chosen<T> {
+    /// Whether anything is among them.
+    #[inline]
+    pub fn has_any(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(these) => !these.is_empty(),
+        }
+    }
+}
+
 impl<T: Ord> Chosen<T> {
     /// Whether `one` is among them.
     pub fn contains(&self, one: &T) -> bool {

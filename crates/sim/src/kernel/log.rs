@@ -71,6 +71,12 @@ impl Log {
         self.heard.traces.clear();
     }
 
+    /// Whether a packet of a queue pair with this number may be in focus: `false` for nearly all packets.
+    #[inline]
+    fn may_see(&self, qp: QpNumber) -> bool {
+        self.followed.may_have(qp) || self.focus.flows == Chosen::All || self.focus.ports.has_any()
+    }
+
     fn follows(&self, pair: QueuePair) -> bool {
         self.followed.contains(pair) || self.focus.flows == Chosen::All
     }
@@ -82,6 +88,8 @@ pub(crate) struct Followed {
     pairs: BTreeSet<QueuePair>,
     /// A bit for each pair among [`Followed::BITS`]: where it is not set, the pair is not among them.
     marks: [u64; Self::BITS / 64],
+    /// Bits of the pairs' numbers alone, whichever their hosts.
+    numbers: [u64; 16],
 }
 
 impl Followed {
@@ -90,6 +98,8 @@ impl Followed {
     fn insert(&mut self, pair: QueuePair) {
         let (word, bit) = Self::mark(pair);
         self.marks[word] |= bit;
+        let (word, bit) = Self::mark_of_number(pair.1);
+        self.numbers[word] |= bit;
         self.pairs.insert(pair);
     }
 
@@ -101,6 +111,18 @@ impl Followed {
     fn contains(&self, pair: QueuePair) -> bool {
         let (word, bit) = Self::mark(pair);
         self.marks[word] & bit != 0 && self.pairs.contains(&pair)
+    }
+
+    /// Whether a pair with this number may be among them.
+    #[inline]
+    fn may_have(&self, qp: QpNumber) -> bool {
+        let (word, bit) = Self::mark_of_number(qp);
+        self.numbers[word] & bit != 0
+    }
+
+    #[inline]
+    fn mark_of_number(QpNumber(qp): QpNumber) -> (usize, u64) {
+        ((qp >> 6) as usize % 16, 1 << (qp & 63))
     }
 
     /// Where the bit of a pair is.
@@ -141,17 +163,26 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if port.is_host { Node::Host(self.hosts[port.owner].id) } else { Node::Switch(self.switches[port.owner].id) }
     }
 
-    /// Whether a packet at port `at` is in focus.
-    fn sees(&self, at: u32, packet: &Packet) -> bool {
-        self.log.focus.ports.contains(&self.extras[at].id)
-            || pair_of(packet).map_or(self.log.focus.flows == Chosen::All, |pair| self.log.follows(pair))
+    /// Whether a packet at one of these ports is in focus.
+    #[inline]
+    fn sees(&self, ports: &[u32], packet: &Packet) -> bool {
+        self.log.may_see(packet.qp) && self.sees_in_full(ports, packet)
     }
 
-    /// The packet in `slot` at port `at`, if it is in focus. Those of a train are all of one queue pair, so that the
-    /// first of them tells.
+    fn sees_in_full(&self, ports: &[u32], packet: &Packet) -> bool {
+        pair_of(packet).map_or(self.log.focus.flows == Chosen::All, |pair| self.log.follows(pair))
+            || self.log.focus.ports.has_any() && ports.iter().any(|&at| self.is_watched(at))
+    }
+
+    fn is_watched(&self, at: u32) -> bool {
+        self.log.focus.ports.contains(&self.extras[at].id)
+    }
+
+    /// The packet in `slot` at one of these ports, if it is in focus. Those of a train are all of one queue pair, so that
+    /// the first of them tells.
     #[inline]
-    fn seen(&self, at: u32, slot: Slot) -> Option<Packet> {
-        self.sees(at, self.pool.first(slot).0).then(|| self.pool.get(slot))
+    fn seen(&self, ports: &[u32], slot: Slot) -> Option<Packet> {
+        self.sees(ports, self.pool.first(slot).0).then(|| self.pool.get(slot))
     }
 
     /// The headers of a packet of an application's queue pair.
@@ -175,7 +206,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// As [`Partition::note_sent`], where the frame takes this long on the wire, what its NIC takes to begin included.
     #[cold]
     pub(crate) fn note_sent_slowly(&mut self, at: u32, slot: Slot, serialisation: Duration) {
-        if let Some(packet) = self.seen(at, slot) {
+        if let Some(packet) = self.seen(&[at], slot) {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
             let arrives = self.now + serialisation + port.delay;
             let (busy, port, headers) = (self.busy(at), extra.id, self.headers_of(&packet, slot));
@@ -187,7 +218,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet's last bit has reached port `at`.
     #[cold]
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
-        if let Some(packet) = self.seen(at, slot) {
+        if let Some(packet) = self.seen(&[at], slot) {
             let (port, headers) = (self.extras[at].id, self.headers_of(&packet, slot));
             self.write(self.owner_of(at), What::Arrived { port, packet, headers });
         }
@@ -196,7 +227,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
     pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
-        if let Some(packet) = self.seen(out, slot).or_else(|| self.seen(at, slot)) {
+        if let Some(packet) = self.seen(&[out, at], slot) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let line = &self.lines[self.line_of(out, packet.class)];
             let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(out));
@@ -208,7 +239,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[cold]
     pub(crate) fn note_trimmed(&mut self, at: u32, out: u32, before: &Descriptor) {
         let packet = self.pool.get(before.slot);
-        if self.sees(out, &packet) || self.sees(at, &packet) {
+        if self.sees(&[out, at], &packet) {
             let (port, ingress) = (self.extras[out].id, self.extras[at].id);
             let waiting = Bytes::new(self.lines[self.line_of(out, before.class)].bytes);
             let what = What::Trimmed { port, packet, ingress, class: before.class, waiting };
@@ -219,7 +250,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// A packet that entered through port `at` is gone.
     #[cold]
     pub(crate) fn note_dropped(&mut self, at: u32, packet: &Packet, reason: DropReason) {
-        if self.sees(at, packet) {
+        if self.sees(&[at], packet) {
             let port = self.extras[at].id;
             self.write(self.owner_of(at), What::Dropped { port, packet: *packet, reason });
         }
@@ -228,7 +259,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Port `at` may send other classes than before.
     #[cold]
     pub(crate) fn note_paused(&mut self, at: u32) {
-        if self.log.focus.pauses || self.log.focus.ports.contains(&self.extras[at].id) {
+        if self.log.focus.pauses || self.is_watched(at) {
             let what = What::Paused { port: self.extras[at].id, classes: self.egress[at].paused };
             self.write(self.owner_of(at), what);
         }
@@ -237,7 +268,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// The link at port `at` has gone down or come back.
     #[cold]
     pub(crate) fn note_link(&mut self, at: u32, up: bool) {
-        if self.log.focus.pauses || self.log.focus.ports.contains(&self.extras[at].id) {
+        if self.log.focus.pauses || self.is_watched(at) {
             self.write(self.owner_of(at), What::Link { port: self.extras[at].id, up });
         }
     }
@@ -245,7 +276,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Input `at` of a switch has filled up with a packet of `frame` bytes for port `out`.
     #[cold]
     pub(crate) fn note_filled(&mut self, at: u32, out: u32, frame: u64) {
-        if !self.log.focus.pauses && !self.log.focus.ports.contains(&self.extras[at].id) {
+        if !self.log.focus.pauses && !self.is_watched(at) {
             return;
         }
         let (node, ports) = (self.owner_of(at), self.switches[self.egress[at].owner].port_range());
