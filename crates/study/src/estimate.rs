@@ -94,14 +94,18 @@ impl StudyEstimate {
     fn of(series: Vec<SeriesEstimate>, threads: usize) -> Self {
         let runs = series.iter().map(|series| series.runs).sum();
         let at_once = threads.min(runs).max(1);
-        let bounds = series.iter().map(|series| series.bound);
-        let bound = bounds.reduce(|a, b| if a == b { a } else { Bound::About.words() });
+        let some = |bound: Bound| series.iter().any(|series| series.bound == bound.words());
+        let bound = match (some(Bound::AtLeast), some(Bound::AtMost)) {
+            (true, false) => Bound::AtLeast,
+            (false, true) => Bound::AtMost,
+            _ => Bound::About,
+        };
         let mut estimate = Self {
             runs,
             threads,
             at_once,
             packet_hops: series.iter().map(SeriesEstimate::packet_hops_of_all).sum(),
-            bound: bound.unwrap_or(Bound::About.words()),
+            bound: bound.words(),
             memory_bytes: 0.0,
             memory_at_most_bytes: 0.0,
             seconds: None,
@@ -259,7 +263,12 @@ impl Display for StudyEstimate {
         }
         write!(f, "{} {} packet-hops in {}", self.bound, amount(self.packet_hops), plural(self.runs as u64, "run"))?;
         if let Some(seconds) = self.seconds {
-            write!(f, ", about {}", span(seconds))?;
+            // The time is that of these packet-hops: where they are a bound, so is it.
+            match seconds < 1.0 {
+                true if self.bound == Bound::AtLeast.words() => write!(f, ", a second or more")?,
+                true => write!(f, ", {}", span(seconds))?,
+                false => write!(f, ", {} {}", self.bound, span(seconds))?,
+            }
         }
         write!(f, ", {}", bytes(self.memory_bytes))?;
         if self.memory_at_most_bytes > self.memory_bytes * 1.5 {

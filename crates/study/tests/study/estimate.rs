@@ -88,9 +88,13 @@ fn what_is_sent_again_comes_on_top() {
     for (series, estimated, counted) in compare(&text) {
         assert!(estimated < counted, "{series}: {estimated} packet-hops at least, {counted} counted");
     }
-    let plan = plan(&format!("title = 'e'\n{text}"));
-    let points: Vec<Point> = plan.points().collect();
-    assert_eq!(StudyEstimate::new(&plan, &points, 1).expect("an estimate").bound, "at least");
+    let bound = |series: &str| {
+        let plan = plan(&format!("title = 'e'\n{}", text.replace("'roce', 'melo'", series)));
+        let points: Vec<Point> = plan.points().collect();
+        StudyEstimate::new(&plan, &points, 1).expect("an estimate").bound
+    };
+    assert_eq!(["'roce', 'melo'", "'roce+pfc'"].map(bound), ["at least", "about"]);
+    assert_eq!(bound("'roce+pfc', 'roce'"), "at least", "also where packets are lost in one series of several");
 }
 
 #[test]
