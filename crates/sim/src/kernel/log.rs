@@ -178,8 +178,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.log.focus.ports.contains(&self.extras[at].id)
     }
 
-    /// The packet in `slot` at one of these ports, if it is in focus. Those of a train are all of one queue pair, so that
-    /// the first of them tells.
+    /// The packet in `slot` at one of these ports, if it is in focus. Those of a train are all of one queue pair, so
+    /// that the first of them tells.
     #[inline]
     fn seen(&self, ports: &[u32], slot: Slot) -> Option<Packet> {
         self.sees(ports, self.pool.first(slot).0).then(|| self.pool.get(slot))

@@ -13,7 +13,23 @@ pub(super) fn rto_low(fabric: &Fabric, high: Duration) -> Duration {
     RTO_LOW.max(fabric.base_rtt.saturating_mul(3) / 2).min(high)
 }
 
-/// One timer per flow. It runs while something is outstanding, from the last cumulative progress.
+/// What restarts the retransmission timer while packets are in flight. Each includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum RtoRestart {
+    /// A cumulative acknowledgement that moves, or a timeout.
+    #[default]
+    Progress,
+    /// Sending the packet at the cumulative acknowledgement again, too: it gets a whole timeout to arrive (Linux's TCP
+    /// does so).
+    Retransmission,
+    /// Any answer of the receiver, too: it lives, and what it lacks is being sent again.
+    AnyAck,
+}
+
+/// One timer per flow. It runs while something is outstanding, from the last cumulative progress, or what else
+/// [`RtoRestart`] says.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
     /// [`Instant::NEVER`] when it does not run.
@@ -24,12 +40,17 @@ pub(super) struct Timer {
     low_packets: u32,
     /// RTO_low has passed with too much in flight; RTO_high applies, from the same start.
     extended: bool,
+    restart: RtoRestart,
 }
 
 impl Timer {
     /// RTO_low is for at most `low_packets` in flight; [`Duration::MAX`] is no timeout.
     pub(super) fn new(low: Duration, high: Duration, low_packets: u32) -> Self {
-        Self { start: Instant::NEVER, low, high, low_packets, extended: false }
+        Self { start: Instant::NEVER, low, high, low_packets, extended: false, restart: RtoRestart::Progress }
+    }
+    /// The timer with another rule of what restarts it.
+    pub(super) fn restarted_by(self, restart: RtoRestart) -> Self {
+        Self { restart, ..self }
     }
     /// One timeout, whatever is in flight.
     pub(super) fn single(timeout: Duration) -> Self {
@@ -50,6 +71,20 @@ impl Timer {
     pub(super) fn restart(&mut self, now: Instant) {
         self.start = now;
         self.extended = false;
+    }
+    /// An answer has come that makes no progress, while something is outstanding.
+    #[inline]
+    pub(super) fn on_answer(&mut self, now: Instant) {
+        if self.restart == RtoRestart::AnyAck && self.start != Instant::NEVER {
+            self.restart(now);
+        }
+    }
+    /// The oldest packet that is outstanding is sent, perhaps again.
+    #[inline]
+    pub(super) fn on_oldest_sent(&mut self, now: Instant) {
+        if self.restart != RtoRestart::Progress {
+            self.restart(now);
+        }
     }
     /// Nothing is outstanding.
     #[inline]

@@ -7,7 +7,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 use crate::footprint::Footprint;
 use crate::recovery::Scheme;
-use crate::recovery::timer::rto_low;
+use crate::recovery::timer::{RtoRestart, rto_low};
 
 use super::footprint;
 
@@ -37,6 +37,8 @@ pub struct IrnConfig {
     /// serialisation makes an idle path hold over a twentieth more than that (short links), or that path has a link
     /// slower than its sender's, what it holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
+    /// What restarts the retransmission timer while packets are in flight. The paper does not say. Default: progress.
+    pub rto_restart: RtoRestart,
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
     /// (section 6.3). Default: 0us.
     pub retransmit_delay: Duration,
@@ -53,7 +55,8 @@ pub struct IrnConfig {
     pub nack_threshold: u32,
     /// Up to which packet a cumulative acknowledgement during recovery tells that the packet is lost
     /// where it stops. "first" takes less for lost that is not, above all where acknowledgements are
-    /// lost. Only in paper mode, without time stamps, which need no such guess. Default: latest.
+    /// lost; "none" is the text of section 3.1. Only in paper mode, without time stamps, which need no such guess.
+    /// Default: latest.
     pub partial_acks: PartialAcks,
     /// Whether the time stamps that acknowledgements echo tell about losses: what was sent before a
     /// packet that has arrived, and has not arrived itself, is lost, even if it was sent again. For
@@ -96,6 +99,9 @@ pub enum PartialAcks {
     /// The first of the recovery: what was sent before that, and is missing when any retransmission
     /// has arrived, is lost wherever paths keep order.
     First,
+    /// None: a packet is lost "only if another packet with a higher sequence number has been selectively acked"
+    /// (section 3.1), or by a timeout.
+    None,
 }
 
 /// Whether silence leads to retransmission.
@@ -154,6 +160,7 @@ impl Default for IrnConfig {
             rto_low_packets: 3,
             rto_high: Setting::Auto,
             bdp_cap: Setting::Auto,
+            rto_restart: RtoRestart::Progress,
             retransmit_delay: Duration::ZERO,
             rto: Rto::Static,
             sack: true,
@@ -252,8 +259,9 @@ impl Scheme for IrnConfig {
                 return Err(SettingError::new(key, "they need mode = \"paper\" and sack = true"));
             }
         }
-        if self.partial_acks == PartialAcks::First && (self.mode == Mode::Hls || self.time_stamps) {
-            return Err(SettingError::new("partial-acks", "\"first\" needs mode = \"paper\" and time-stamps = false"));
+        if self.partial_acks != PartialAcks::Latest && (self.mode == Mode::Hls || self.time_stamps) {
+            let message = "\"first\" and \"none\" need mode = \"paper\" and time-stamps = false";
+            return Err(SettingError::new("partial-acks", message));
         }
         if self.probes == 0 {
             return Err(SettingError::new("probes", "a timeout that sends nothing never ends; give 1 or more"));

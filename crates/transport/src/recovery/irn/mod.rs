@@ -18,6 +18,7 @@ mod recv;
 mod send;
 mod stamps;
 
+pub use crate::recovery::timer::RtoRestart;
 pub use completions::{Completed, Completion, Completions};
 pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, Mode, PartialAcks, Rto, Timeouts};
 pub use recv::Recv;

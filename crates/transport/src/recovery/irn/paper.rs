@@ -8,7 +8,8 @@
 //!    one is lost: it is sent again even if nothing above it was selectively acknowledged. With
 //!    several retransmissions under way the acknowledgement may be an earlier one's, and the guess is wrong; what
 //!    is sent again then latches the sequence anew, and every acknowledgement that follows is
-//!    misread, too. [`PartialAcks::First`] guesses up to what the first retransmission latched.
+//!    misread, too. [`PartialAcks::First`] guesses up to what the first retransmission latched, [`PartialAcks::None`]
+//!    not at all.
 //! 3. Each packet is sent again at most once per recovery; if it is lost again, the timeout begins
 //!    a new one. The SACK bitmap survives, so only holes are repeated.
 //! 4. Retransmissions go before new packets and ignore the cap. New packets go out during recovery
@@ -51,7 +52,7 @@ pub(super) struct Paper {
     scan: Seq,
     /// The recovery sequence: the last new packet before the latest retransmission.
     recover: Seq,
-    /// Up to here a partial acknowledgement tells of a loss: the recovery sequence, or what it was at first.
+    /// Up to here a partial acknowledgement tells of a loss: the recovery sequence, or what it was at first, or zero.
     guess: Seq,
     partial_acks: PartialAcks,
     /// Selectively acknowledged packets beyond `acked`.
@@ -142,8 +143,10 @@ impl Paper {
         debug_assert_eq!(self.lost, Some(seq), "only the packet that was offered may be sent again");
         cx.trace(|| Trace::Retransmitted { seq });
         self.recover = Seq::new(self.next.index() - 1);
-        if self.phase != Phase::Recovering || self.partial_acks == PartialAcks::Latest {
-            self.guess = self.recover;
+        match self.partial_acks {
+            PartialAcks::First if self.phase == Phase::Recovering => {}
+            PartialAcks::First | PartialAcks::Latest => self.guess = self.recover,
+            PartialAcks::None => {}
         }
         self.phase = Phase::Recovering;
         if let Some(stamps) = &mut self.stamps {

@@ -102,6 +102,8 @@ impl Send {
             } else {
                 self.timer.restart(cx.now);
             }
+        } else {
+            self.timer.on_answer(cx.now);
         }
         outcome
     }
@@ -155,11 +157,13 @@ fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
         (Timeouts::Off, _) => (Timer::single(Duration::MAX), None),
         (Timeouts::On, Rto::Static) => {
             let high = resolved(config.rto_high, "rto-high").unwrap_or(Duration::MAX);
-            (Timer::new(config.rto_low_beside(high), high, config.rto_low_packets), None)
+            let timer = Timer::new(config.rto_low_beside(high), high, config.rto_low_packets);
+            (timer.restarted_by(config.rto_restart), None)
         }
         (Timeouts::On, Rto::Dynamic(dynamic)) => {
             let initial = resolved(dynamic.initial, "rto.dynamic.initial").unwrap_or(dynamic.max);
-            (Timer::single(initial), Some(Box::new(RtoEstimator::new(initial, dynamic.min, dynamic.max))))
+            let estimator = RtoEstimator::new(initial, dynamic.min, dynamic.max);
+            (Timer::single(initial).restarted_by(config.rto_restart), Some(Box::new(estimator)))
         }
     }
 }
@@ -222,6 +226,9 @@ impl Recovery for Send {
             Machine::Hls(hls) => send_in_hardware(hls, cx, seq),
         }
         self.note_lost(cx.now, before);
+        if seq == self.acked() {
+            self.timer.on_oldest_sent(cx.now);
+        }
         self.timer.ensure_running(cx.now);
     }
 

@@ -1,6 +1,6 @@
 use selvedge_units::{Bytes, Duration, Setting};
 
-use super::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, Timeouts};
+use super::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, RtoRestart, Timeouts};
 use crate::congestion::fixed::FixedConfig;
 use crate::dialogue::Say::{Ack, Done, Echo, Nack, Rests, Sends, Waits, Wake};
 use crate::dialogue::{Answer, FRAME, receiver, sender, with};
@@ -15,6 +15,7 @@ const IRN: IrnConfig = IrnConfig {
     rto_low_packets: 3,
     rto_high: Setting::Value(Duration::from_us(320)),
     bdp_cap: Setting::Value(10),
+    rto_restart: RtoRestart::Progress,
     retransmit_delay: Duration::ZERO,
     rto: Rto::Static,
     sack: true,
@@ -142,7 +143,7 @@ mod paper {
     fn a_partial_acknowledgement_of_an_earlier_retransmission_proves_nothing() {
         // A window of four packets, of which selectively acknowledged ones make room.
         let fixed = FixedConfig { window: Setting::Value(FRAME * 4), ..FixedConfig::default() };
-        for partial_acks in [PartialAcks::Latest, PartialAcks::First] {
+        for partial_acks in [PartialAcks::Latest, PartialAcks::First, PartialAcks::None] {
             let guesses = partial_acks == PartialAcks::Latest;
             sender(
                 SenderConfig { congestion: CongestionConfig::Fixed(fixed), ..with(IrnConfig { partial_acks, ..IRN }) },
@@ -190,6 +191,36 @@ mod paper {
                 (73, Sends("5r")),
                 (97, Ack(6)),
                 (97, Done),
+            ],
+        );
+    }
+
+    #[test]
+    fn to_the_letter_only_sacks_and_timeouts_tell_of_losses() {
+        sender(
+            with(IrnConfig { partial_acks: PartialAcks::None, ..IRN }),
+            6,
+            &[
+                (0, Sends("0 1 2 3 4 5")),
+                // 0, 2, 4 and 5 are lost, and nobody reports 4 and 5.
+                (24, Nack(0, 1)),
+                (24, Sends("0r")),
+                (25, Nack(0, 3)),
+                (25, Sends("2r")),
+                (48, Ack(2)),
+                (48, Sends("")),
+                (49, Ack(4)),
+                (49, Sends("")),
+                (49, Waits(149)),
+                (149, Wake),
+                (149, Sends("4r")),
+                // What was sent before the timeout counts as lost only with a packet above it.
+                (173, Ack(5)),
+                (173, Sends("")),
+                (273, Wake),
+                (273, Sends("5r")),
+                (297, Ack(6)),
+                (297, Done),
             ],
         );
     }
@@ -295,6 +326,43 @@ mod paper {
                 (344, Ack(5)),
                 (344, Rests),
             ],
+        );
+    }
+
+    #[test]
+    fn what_restarts_the_timer_is_a_setting() {
+        let waits = |rto_restart, after_sending, after_answers| {
+            sender(
+                with(IrnConfig { rto_restart, ..IRN }),
+                5,
+                &[
+                    (0, Sends("0 1 2 3 4")),
+                    (0, Waits(100)),
+                    (24, Nack(0, 1)),
+                    (24, Sends("0r")),
+                    (24, Waits(after_sending)),
+                    // 2 is not the oldest.
+                    (40, Nack(0, 3)),
+                    (40, Sends("2r")),
+                    (40, Waits(after_answers)),
+                    (48, Ack(2)),
+                    (48, Waits(148)),
+                    (64, Ack(5)),
+                    (64, Rests),
+                    // Nothing is in flight: an answer that comes late starts no timer.
+                    (70, Ack(5)),
+                    (70, Rests),
+                ],
+            );
+        };
+        waits(RtoRestart::Progress, 100, 100);
+        waits(RtoRestart::Retransmission, 124, 124);
+        waits(RtoRestart::AnyAck, 124, 140);
+        // An answer ends the extension to RTO_high as progress does.
+        sender(
+            with(IrnConfig { rto_restart: RtoRestart::AnyAck, ..IRN }),
+            6,
+            &[(0, Sends("0 1 2 3 4 5")), (100, Wake), (100, Waits(320)), (150, Nack(0, 5)), (150, Waits(250))],
         );
     }
 
