@@ -39,8 +39,8 @@ impl Contrast {
                 "{} and {} have no series in common: {}; {}: compare results whose series have the same names and cases",
                 names[0],
                 names[1],
-                comparison.only_in_a.join(", "),
-                comparison.only_in_b.join(", ")
+                the_first(&comparison.only_in_a),
+                the_first(&comparison.only_in_b)
             )));
         }
         Ok(Self { comparison, summaries: [a.summary, b.summary] })
@@ -152,4 +152,13 @@ fn differences(a: &Opened, b: &Opened) -> Vec<KeyDifference> {
     }
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
+}
+
+/// The names of series, the first few where there are many.
+fn the_first(names: &[String]) -> String {
+    const FEW: usize = 4;
+    match names.len().checked_sub(FEW) {
+        Some(more) if more > 1 => format!("{} and {more} more", names[..FEW].join(", ")),
+        _ => names.join(", "),
+    }
 }
