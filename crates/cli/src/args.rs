@@ -515,6 +515,6 @@ const VERBS_EXAMPLES: &str = "\
 Examples:
   selvedge verbs --info
   selvedge verbs -- ibv_devinfo
-  selvedge verbs -- ib_write_bw -d sv-lo               # one terminal
-  selvedge verbs -- ib_write_bw -d sv-lo 127.0.0.1     # another
-  selvedge verbs --recovery go-back-n -- ib_send_bw -d sv-eth0 10.0.0.2";
+  selvedge verbs -- ib_write_bw -d sv_lo               # one terminal
+  selvedge verbs -- ib_write_bw -d sv_lo 127.0.0.1     # another
+  selvedge verbs --recovery go-back-n -- ib_send_bw -d sv_eth0 10.0.0.2";

@@ -38,8 +38,8 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
     ("cargo xtask dist", "it compiles everything", &[]),
     ("export PATH=$PWD/dist/bin:$PATH", "there is no dist", &[]),
     ("selvedge verbs --info", "it needs what `cargo xtask dist` makes", &["selvedge verbs --help"]),
-    ("selvedge verbs -- ib_write_bw -d sv-lo", "it waits for the other, and needs perftest", &[]),
-    ("selvedge verbs -- ib_write_bw -d sv-lo 127.0.0.1", "it needs perftest and the other", &[]),
+    ("selvedge verbs -- ib_write_bw -d sv_lo", "it waits for the other, and needs perftest", &[]),
+    ("selvedge verbs -- ib_write_bw -d sv_lo 127.0.0.1", "it needs perftest and the other", &[]),
     (
         "cargo run --release -p selvedge-sim --example permutation -- 16 2MB roce+pfc",
         "it compiles everything and simulates for long",

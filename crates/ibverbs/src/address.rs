@@ -40,7 +40,17 @@ pub(crate) fn route(context: &Context, attributes: &ibv_ah_attr) -> Result<Route
     let remote = Ipv6Addr::from(grh.dgid.octets());
     let is_v4 = |address: Ipv6Addr| address.to_ipv4_mapped().is_some();
     if remote.is_unspecified() || is_v4(local) != is_v4(remote) {
-        error::say(&format!("{name}: no way from GID {} ({local}) to {remote}", grh.sgid_index));
+        let index = grh.sgid_index;
+        let why = if remote.is_unspecified() {
+            "the other side's GID is zero: it has none at the index that it uses".to_owned()
+        } else {
+            let kind = |address| if is_v4(address) { "IPv4" } else { "IPv6" };
+            let (ours, theirs) = (kind(local), kind(remote));
+            let index = device.gids.iter().position(|gid| is_v4(*gid) == is_v4(remote) && !gid.is_unicast_link_local());
+            let remedy = index.map(|index| format!(" (here GID {index})")).unwrap_or_default();
+            format!("one is {ours}, the other {theirs}: both ends need GIDs of one kind{remedy}")
+        };
+        error::say(&format!("{name}: no way from GID {index} ({}) to {}: {why}", written(&local), written(&remote)));
         return Err(libc::EINVAL);
     }
     let hop_limit = if grh.hop_limit == 0 { 64 } else { grh.hop_limit };

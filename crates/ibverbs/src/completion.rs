@@ -3,13 +3,14 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use selvedge_dataplane::rnic::{Adapter, Refusal};
-use selvedge_nic::verbs::{Attached, Completion, CompletionKind, CqId, Status, VerbsError};
+use selvedge_dataplane::rnic::Adapter;
+use selvedge_nic::verbs::{Attached, Completion, CompletionKind, CqId, Status};
 
 use crate::abi::{ibv_comp_channel, ibv_context, ibv_cq, ibv_cq_ex, ibv_wc};
 use crate::channel::{CompletionChannel, Unacknowledged};
 use crate::context::Context;
 use crate::error;
+use crate::limits::{self, Held, Kind};
 
 /// A completion queue as C sees it, and what is ours behind.
 #[repr(C)]
@@ -21,6 +22,7 @@ pub(crate) struct Cq {
     pub(crate) unacknowledged_errors: Unacknowledged,
     /// What the extended interface is looking at.
     pub(crate) current: ibv_wc,
+    _held: Held,
 }
 
 impl Cq {
@@ -40,10 +42,12 @@ impl Cq {
         cqe: c_int,
         cq_context: *mut c_void,
         channel: *mut ibv_comp_channel,
-    ) -> Result<Box<Self>, Refusal> {
+    ) -> Result<Box<Self>, c_int> {
         // SAFETY: the caller's.
         let (inner, announced) = unsafe { (Context::of(context), CompletionChannel::of(channel)) };
-        let depth = u32::try_from(cqe).map_err(|_| Refusal::Verbs(VerbsError::Invalid("a negative depth")))?;
+        let depth = u32::try_from(cqe).map_err(|_| libc::EINVAL)?;
+        limits::check(depth, inner.profile.max_cqe, "max_cqe")?;
+        let held = Held::take(Kind::CompletionQueue, &inner.profile)?;
         // SAFETY: zeros are null pointers, missing functions, numbers.
         let mut abi: ibv_cq_ex = unsafe { std::mem::zeroed() };
         abi.context = context;
@@ -60,13 +64,15 @@ impl Cq {
             unacknowledged_errors: Unacknowledged::default(),
             // SAFETY: numbers only.
             current: unsafe { std::mem::zeroed() },
+            _held: held,
         });
         let completions = announced.map(CompletionChannel::join);
         let owner = inner.owner(ptr::from_ref(&*cq), completions);
-        cq.id = inner.adapter.create_cq(depth, owner).inspect_err(|_| {
+        cq.id = inner.adapter.create_cq(depth, owner).map_err(|refusal| {
             if let Some(channel) = announced {
                 channel.leave();
             }
+            error::of(refusal)
         })?;
         cq.abi.handle = cq.id.0;
         Ok(cq)
@@ -86,14 +92,17 @@ pub unsafe extern "C" fn ibv_create_cq(
     }
     match unsafe { Cq::create(context, cqe, cq_context, channel) } {
         Ok(cq) => Box::into_raw(cq).cast(),
-        Err(refusal) => error::null(error::of(refusal)),
+        Err(errno) => error::null(errno),
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
     let Ok(depth) = u32::try_from(cqe) else { return libc::EINVAL };
-    let inner = unsafe { Cq::of(cq) };
+    let (inner, context) = unsafe { (Cq::of(cq), Context::of((*cq).context)) };
+    if let Err(errno) = limits::check(depth, context.profile.max_cqe, "max_cqe") {
+        return errno;
+    }
     let code = error::code_of(inner.adapter.command(|rnic, _| rnic.resize_cq(inner.id, depth)));
     if code == 0 {
         unsafe { (*cq).cqe = cqe };

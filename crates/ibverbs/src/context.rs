@@ -11,6 +11,7 @@ use selvedge_dataplane::rnic::{Adapter, Channel, Device, Notice, Owner};
 use crate::abi::{ibv_context, ibv_context_ops, verbs_context};
 use crate::device::Listed;
 use crate::import::Token;
+use crate::limits::Profile;
 use crate::{completion, extended_cq, memory, pair, post, query, srq, window};
 
 /// An open device as C sees it: operations above, the context proper, and what is ours below.
@@ -20,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) adapter: &'static Adapter,
     pub(crate) listed: &'static Listed,
     pub(crate) notices: Arc<Channel<Notice>>,
+    /// The limits of the NIC that it stands for.
+    pub(crate) profile: Profile,
     _token: Token,
 }
 
@@ -29,10 +32,11 @@ impl Context {
     }
     /// As [`Self::open`], with what stands for it.
     pub(crate) fn with(listed: &'static Listed, token: Token) -> io::Result<*mut ibv_context> {
+        let profile = Profile::chosen()?;
         let adapter = Adapter::get()?;
         let notices = Arc::new(Channel::new()?);
         let abi = abi(listed, token.descriptor(), notices.descriptor());
-        let context = Box::leak(Box::new(Self { abi, adapter, listed, notices, _token: token }));
+        let context = Box::leak(Box::new(Self { abi, adapter, listed, notices, profile, _token: token }));
         Ok(&raw mut context.abi.context)
     }
 

@@ -86,6 +86,8 @@ pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv
             return error::null(error::of_io(&problem));
         }
     };
+    let all: Vec<_> = devices.iter().map(|listed| listed.device.clone()).collect();
+    Device::misspellings(&all).iter().for_each(|problem| error::say(problem));
     if devices.is_empty() {
         error::say("no RDMA devices: no network interface of this host has an IPv4 or a global IPv6 address");
     }

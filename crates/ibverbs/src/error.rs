@@ -41,7 +41,8 @@ pub(crate) fn of_verbs(error: VerbsError) -> c_int {
 }
 
 pub(crate) fn of_io(error: &io::Error) -> c_int {
-    error.raw_os_error().unwrap_or(libc::EIO)
+    let of_kind = if error.kind() == io::ErrorKind::InvalidInput { libc::EINVAL } else { libc::EIO };
+    error.raw_os_error().unwrap_or(of_kind)
 }
 
 /// 0, or `errno` for a refusal.

@@ -25,7 +25,7 @@ pub(crate) unsafe extern "C" fn create_cq_ex(
     let depth = c_int::try_from(wanted.cqe).unwrap_or(-1);
     let mut cq = match unsafe { Cq::create(context, depth, wanted.cq_context, wanted.channel) } {
         Ok(cq) => cq,
-        Err(refusal) => return error::null(error::of(refusal)),
+        Err(errno) => return error::null(errno),
     };
     cq.abi.start_poll = Some(start_poll);
     cq.abi.next_poll = Some(next_poll);

@@ -15,6 +15,9 @@ use crate::pair::Qp;
 use crate::post::{self, flag};
 use crate::{error, window};
 
+/// Of these, Atomics.
+pub(crate) const ATOMICS: u64 = 0b11 << 5;
+
 /// What can be built for a queue pair, as `enum ibv_qp_create_send_ops_flags`.
 pub(crate) const fn operations(service: Service) -> u64 {
     const WRITES: u64 = 0b11;

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn ibv_import_device(descriptor: c_int) -> *mut ibv_contex
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_import_pd(context: *mut ibv_context, handle: u32) -> *mut ibv_pd {
     let adapter = unsafe { Context::of(context) }.adapter;
-    Pd::leak(context, PdId(handle), adapter, true)
+    Pd::leak(context, PdId(handle), adapter, None)
 }
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_unimport_pd(pd: *mut ibv_pd) {

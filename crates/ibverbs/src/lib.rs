@@ -25,6 +25,7 @@ mod extended_cq;
 mod extended_qp;
 mod import;
 mod legacy;
+mod limits;
 mod memory;
 mod multicast;
 mod names;

@@ -7,6 +7,7 @@ use selvedge_nic::verbs::{Access, PdId, Region, Sge};
 
 use crate::abi::{ibv_context, ibv_mr, ibv_parent_domain_init_attr, ibv_pd, ibv_sge, ibv_td};
 use crate::context::Context;
+use crate::limits::{self, Held, Kind, Profile};
 use crate::{error, post};
 
 /// A protection domain as C sees it, and what is ours behind.
@@ -15,8 +16,8 @@ pub(crate) struct Pd {
     abi: ibv_pd,
     pub(crate) id: PdId,
     pub(crate) adapter: &'static Adapter,
-    /// It is another's, with more attributes.
-    is_borrowed: bool,
+    /// Its place among those that the NIC holds; none if it is another's, with more attributes.
+    held: Option<Held>,
 }
 
 impl Pd {
@@ -30,18 +31,22 @@ impl Pd {
         context: *mut ibv_context,
         id: PdId,
         adapter: &'static Adapter,
-        is_borrowed: bool,
+        held: Option<Held>,
     ) -> *mut ibv_pd {
         let abi = ibv_pd { context, handle: id.0 };
-        Box::into_raw(Box::new(Self { abi, id, adapter, is_borrowed })).cast()
+        Box::into_raw(Box::new(Self { abi, id, adapter, held })).cast()
     }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
-    let adapter = unsafe { Context::of(context) }.adapter;
+    let Context { adapter, profile, .. } = unsafe { Context::of(context) };
+    let held = match Held::take(Kind::Domain, profile) {
+        Ok(held) => held,
+        Err(errno) => return error::null(errno),
+    };
     match adapter.command(|rnic, _| rnic.alloc_pd()) {
-        Ok(id) => Pd::leak(context, id, adapter, false),
+        Ok(id) => Pd::leak(context, id, adapter, Some(held)),
         Err(refusal) => error::null(error::of(refusal)),
     }
 }
@@ -49,7 +54,7 @@ pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
     let inner = unsafe { Pd::of(pd) };
-    if !inner.is_borrowed {
+    if inner.held.is_some() {
         let code = error::code_of(inner.adapter.command(|rnic, _| rnic.dealloc_pd(inner.id)));
         if code != 0 {
             return code;
@@ -84,7 +89,7 @@ pub(crate) unsafe extern "C" fn alloc_parent_domain(
         return error::null(libc::EINVAL);
     }
     let parent = unsafe { Pd::of(wanted.pd) };
-    Pd::leak(context, parent.id, parent.adapter, true)
+    Pd::leak(context, parent.id, parent.adapter, None)
 }
 
 /// `enum ibv_access_flags`.
@@ -148,9 +153,35 @@ pub(crate) fn flags(access: Access) -> c_uint {
     .fold(0, |flags, (_, flag)| flags | flag)
 }
 
+/// A memory region as C sees it, and its place among those that the NIC holds.
+#[repr(C)]
+struct Mr {
+    abi: ibv_mr,
+    _held: Held,
+}
+
+/// Whether the NIC that this one stands for has such regions.
+fn allowed(profile: &Profile, flags: c_uint, length: usize) -> Result<(), c_int> {
+    if profile.no_atomics && flags & flag::REMOTE_ATOMIC != 0 {
+        return Err(limits::refuse(libc::EOPNOTSUPP, "IBV_ACCESS_REMOTE_ATOMIC: there are no Atomics"));
+    }
+    if profile.no_odp && flags & flag::ON_DEMAND != 0 {
+        return Err(limits::refuse(libc::EOPNOTSUPP, "IBV_ACCESS_ON_DEMAND: there is none"));
+    }
+    match profile.max_mr_size {
+        Some(limit) if length as u64 > limit => Err(limits::refuse(libc::EINVAL, &format!("max_mr_size is {limit}"))),
+        _ => Ok(()),
+    }
+}
+
 unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64, flags: c_uint) -> *mut ibv_mr {
     let inner = unsafe { Pd::of(pd) };
     let is_on_demand = flags & flag::ON_DEMAND != 0;
+    let profile = &unsafe { Context::of((*pd).context) }.profile;
+    let held = match allowed(profile, flags, length).and_then(|()| Held::take(Kind::Region, profile)) {
+        Ok(held) => held,
+        Err(errno) => return error::null(errno),
+    };
     if flags & !flag::KNOWN != 0 || (is_on_demand && !inner.adapter.has_on_demand()) {
         return error::null(libc::EOPNOTSUPP);
     }
@@ -166,7 +197,8 @@ unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64,
     match outcome {
         Ok(key) => {
             let context = unsafe { (*pd).context };
-            Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key, lkey: key, rkey: key }))
+            let abi = ibv_mr { context, pd, addr, length, handle: key, lkey: key, rkey: key };
+            Box::into_raw(Box::new(Mr { abi, _held: held })).cast()
         }
         Err(refusal) => error::null(error::of(refusal)),
     }
@@ -312,7 +344,7 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     let adapter = unsafe { Pd::of(region.pd) }.adapter;
     let code = error::code_of(adapter.command(|rnic, _| rnic.dereg_mr(region.lkey)));
     if code == 0 {
-        drop(unsafe { Box::from_raw(mr) });
+        drop(unsafe { Box::from_raw(mr.cast::<Mr>()) });
     }
     code
 }

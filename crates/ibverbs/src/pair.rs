@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use selvedge_dataplane::rnic::{Adapter, settings};
-use selvedge_nic::verbs::{Capacities, QpChange, QpInit, QpState, Service};
+use selvedge_nic::verbs::{Capacities, Operation, QpChange, QpInit, QpState, SendRequest, Service};
 use selvedge_transport::CongestionConfig;
 use selvedge_units::{Bytes, Psn, QpNumber};
 
@@ -16,6 +16,7 @@ use crate::channel::Unacknowledged;
 use crate::completion::Cq;
 use crate::context::Context;
 use crate::extended_qp::{self, Builder, WrFlush};
+use crate::limits::{self, Held, Kind, Profile};
 use crate::memory::{Pd, access, flags};
 use crate::query::{is_port, mtu_code};
 use crate::srq::Srq;
@@ -34,6 +35,9 @@ pub(crate) struct Qp {
     pub(crate) is_extended: bool,
     /// Requests that are being built.
     pub(crate) builder: Mutex<Builder>,
+    /// The NIC that this one stands for has no Atomics.
+    pub(crate) no_atomics: bool,
+    _held: Held,
 }
 
 const _: () = assert!(std::mem::offset_of!(Qp, wr_flush) == size_of::<ibv_qp_ex>(), "where newer headers have it");
@@ -56,19 +60,31 @@ impl Qp {
         unsafe { &*qp.cast::<Self>() }
     }
 
+    /// A request, if the NIC that this one stands for has what it asks for.
+    pub(crate) fn has(&self, request: SendRequest) -> Result<SendRequest, c_int> {
+        let is_atomic = matches!(request.operation, Operation::CompareSwap { .. } | Operation::FetchAdd { .. });
+        if self.no_atomics && is_atomic {
+            return Err(limits::refuse(libc::EOPNOTSUPP, "there are no Atomics"));
+        }
+        Ok(request)
+    }
+
     unsafe fn create(pd: *mut ibv_pd, wanted: &mut ibv_qp_init_attr, is_extended: bool) -> Result<*mut ibv_qp, c_int> {
         let service = service(wanted.qp_type).ok_or(libc::EOPNOTSUPP)?;
         if wanted.send_cq.is_null() || wanted.recv_cq.is_null() {
             return Err(libc::EINVAL);
         }
         let (context, domain) = unsafe { ((*pd).context, Pd::of(pd)) };
+        let profile = &unsafe { Context::of(context) }.profile;
+        let held = Held::take(Kind::QueuePair, profile)?;
+        allowed(profile, wanted)?;
         let shared = (!wanted.srq.is_null()).then(|| unsafe { Srq::of(wanted.srq) }.id);
         if shared.is_some() {
             wanted.cap.max_recv_wr = 0;
             wanted.cap.max_recv_sge = 0;
         }
         // Other NICs have room for as much in their queues, and programs post it unasked.
-        wanted.cap.max_inline_data = wanted.cap.max_inline_data.max(LEAST_INLINE);
+        wanted.cap.max_inline_data = wanted.cap.max_inline_data.max(limits::least(LEAST_INLINE, profile.max_inline));
         let init = QpInit {
             service,
             pd: domain.id,
@@ -107,6 +123,8 @@ impl Qp {
             unacknowledged: Unacknowledged::default(),
             is_extended,
             builder: Mutex::default(),
+            no_atomics: profile.no_atomics,
+            _held: held,
         });
         let owner = unsafe { Context::of(context) }.owner(ptr::from_ref(&*qp), None);
         qp.number = domain.adapter.create_qp(init, owner).map_err(error::of)?;
@@ -114,6 +132,19 @@ impl Qp {
         qp.abi.qp_base.handle = qp.number.0;
         Ok(Box::into_raw(qp).cast())
     }
+}
+
+/// Whether the NIC that this one stands for has such queue pairs.
+fn allowed(profile: &Profile, wanted: &ibv_qp_init_attr) -> Result<(), c_int> {
+    let cap = &wanted.cap;
+    if profile.uc_only && wanted.qp_type != kind::UNRELIABLE {
+        return Err(limits::refuse(libc::EOPNOTSUPP, "there are unreliable connections (IBV_QPT_UC) alone"));
+    }
+    // What a shared receive queue serves needs no room for its own.
+    let own = if wanted.srq.is_null() { [cap.max_recv_wr, cap.max_recv_sge] } else { [0; 2] };
+    limits::check(cap.max_send_wr.max(own[0]), profile.max_qp_wr, "max_qp_wr")?;
+    limits::check(cap.max_send_sge.max(own[1]), profile.max_sge, "max_sge")?;
+    limits::check(cap.max_inline_data, profile.max_inline, "max_inline")
 }
 
 fn service(kind: c_int) -> Option<Service> {
@@ -159,7 +190,11 @@ pub(crate) unsafe extern "C" fn create_qp_ex(_: *mut ibv_context, wanted: *mut i
         return error::null(libc::EINVAL);
     }
     let builds = all.comp_mask & SEND_OPERATIONS != 0;
+    let profile = &unsafe { Context::of((*all.pd).context) }.profile;
     let operations = service(all.qp_type).map_or(0, extended_qp::operations);
+    if builds && profile.no_atomics && all.send_ops_flags & extended_qp::ATOMICS != 0 {
+        return error::null(limits::refuse(libc::EOPNOTSUPP, "there are no Atomics"));
+    }
     if all.comp_mask & !(DOMAIN | CREATE_FLAGS | SEND_OPERATIONS) != 0
         || (all.comp_mask & CREATE_FLAGS != 0 && all.create_flags != 0)
         || (builds && all.send_ops_flags & !operations != 0)
@@ -235,6 +270,11 @@ fn change(context: &Context, wanted: &ibv_qp_attr, mask: c_int) -> Result<QpChan
         || (has(mask::MTU) && !(1..=5).contains(&wanted.path_mtu))
     {
         return Err(libc::EINVAL);
+    }
+    let most = context.profile.max_rd_atom;
+    for (bit, wanted) in [(mask::READS_ASKED, wanted.max_rd_atomic), (mask::READS_ANSWERED, wanted.max_dest_rd_atomic)]
+    {
+        limits::check(if has(bit) { wanted.into() } else { 0 }, most, "max_rd_atom")?;
     }
     Ok(QpChange {
         state: if has(mask::STATE) { Some(state(wanted.qp_state)?) } else { None },

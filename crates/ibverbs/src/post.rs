@@ -50,6 +50,7 @@ pub(crate) unsafe extern "C" fn post_send(
         // SAFETY: a list as the caller promises.
         while let Some(request) = unsafe { next.as_ref() } {
             unsafe { send_request(request, is_datagram) }
+                .and_then(|request| inner.has(request))
                 .and_then(|request| rnic.post_send(cx, inner.number, request).map_err(error::of_verbs))
                 .map_err(|errno| (next, errno))?;
             next = request.next;

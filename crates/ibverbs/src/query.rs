@@ -11,6 +11,7 @@ use crate::abi::{ibv_context, ibv_device_attr, ibv_device_attr_ex, ibv_gid, ibv_
 use crate::context::Context;
 use crate::device::text;
 use crate::error;
+use crate::limits::{Profile, least};
 
 /// `IBV_GID_TYPE_ROCE_V2`, as entries have it.
 const ROCE_V2: u32 = 2;
@@ -52,10 +53,11 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     // SAFETY: numbers only.
     let mut all: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
     all.orig_attr = device_attributes(unsafe { Context::of(context) });
-    if unsafe { Context::of(context) }.adapter.has_on_demand() {
+    let inner = unsafe { Context::of(context) };
+    if inner.adapter.has_on_demand() && !inner.profile.no_odp {
         all.odp_caps = on_demand();
     }
-    all.device_cap_flags_ex = u64::from(capabilities()) | more_capabilities();
+    all.device_cap_flags_ex = u64::from(capabilities(&inner.profile)) | more_capabilities();
     all.phys_port_cnt_ex = 1;
     unsafe { give(&all, attributes.cast(), size) };
     0
@@ -84,46 +86,48 @@ unsafe fn give<T>(all: &T, to: *mut u8, size: usize) {
 }
 
 fn device_attributes(context: &Context) -> ibv_device_attr {
-    let limits = Limits::HERE;
+    let (limits, profile) = (Limits::HERE, &context.profile);
+    let of = |ours: u32, limit: Option<u32>| least(ours, limit) as c_int;
     let guid = u64::from_ne_bytes(context.device().guid());
     // SAFETY: numbers only.
     let mut attributes: ibv_device_attr = unsafe { std::mem::zeroed() };
     attributes.fw_ver = text(env!("CARGO_PKG_VERSION"));
     attributes.node_guid = guid;
     attributes.sys_image_guid = guid;
-    attributes.max_mr_size = u64::MAX;
+    attributes.max_mr_size = profile.max_mr_size.unwrap_or(u64::MAX);
     attributes.page_size_cap = 0xffff_f000;
     // Software has no number of its own.
     attributes.vendor_id = NO_VENDOR;
-    attributes.max_qp = limits.queue_pairs as c_int;
-    attributes.max_qp_wr = limits.requests as c_int;
-    attributes.device_cap_flags = capabilities();
-    attributes.max_sge = limits.pieces as c_int;
-    attributes.max_sge_rd = limits.pieces as c_int;
-    attributes.max_cq = 1 << 20;
-    attributes.max_cqe = limits.completions as c_int;
-    attributes.max_mr = 1 << 20;
-    attributes.max_mw = limits.windows as c_int;
-    attributes.max_pd = 1 << 20;
-    attributes.max_qp_rd_atom = c_int::from(limits.reads);
-    attributes.max_res_rd_atom = c_int::from(limits.reads) * limits.queue_pairs as c_int;
-    attributes.max_qp_init_rd_atom = c_int::from(limits.reads);
+    attributes.max_qp = of(limits.queue_pairs, profile.max_qp);
+    attributes.max_qp_wr = of(limits.requests, profile.max_qp_wr);
+    attributes.device_cap_flags = capabilities(profile);
+    attributes.max_sge = of(limits.pieces, profile.max_sge);
+    attributes.max_sge_rd = of(limits.pieces, profile.max_sge);
+    attributes.max_cq = of(1 << 20, profile.max_cq);
+    attributes.max_cqe = of(limits.completions, profile.max_cqe);
+    attributes.max_mr = of(1 << 20, profile.max_mr);
+    attributes.max_mw = of(limits.windows, profile.max_mw);
+    attributes.max_pd = of(1 << 20, profile.max_pd);
+    attributes.max_qp_rd_atom = of(limits.reads.into(), profile.max_rd_atom);
+    attributes.max_res_rd_atom = attributes.max_qp_rd_atom * attributes.max_qp;
+    attributes.max_qp_init_rd_atom = attributes.max_qp_rd_atom;
     // The processor's own atomics: towards everything in this host's memory.
-    attributes.atomic_cap = 2;
+    attributes.atomic_cap = if profile.no_atomics { 0 } else { 2 };
     attributes.max_mcast_grp = limits.attachments as c_int;
     attributes.max_mcast_qp_attach = limits.queue_pairs as c_int;
     attributes.max_total_mcast_qp_attach = limits.attachments as c_int;
     attributes.max_ah = 1 << 20;
-    attributes.max_srq = 1 << 16;
-    attributes.max_srq_wr = limits.requests as c_int;
-    attributes.max_srq_sge = limits.pieces as c_int;
+    attributes.max_srq = of(1 << 16, profile.max_srq);
+    let srq_limit = if profile.max_srq == Some(0) { Some(0) } else { None };
+    attributes.max_srq_wr = of(limits.requests, srq_limit.or(profile.max_srq_wr));
+    attributes.max_srq_sge = of(limits.pieces, srq_limit.or(profile.max_sge));
     attributes.max_pkeys = 1;
     attributes.local_ca_ack_delay = 15;
     attributes.phys_port_cnt = 1;
     attributes
 }
 
-fn capabilities() -> u32 {
+fn capabilities(profile: &Profile) -> u32 {
     const BAD_QKEY_COUNTER: u32 = 1 << 2;
     const CURRENT_STATE: u32 = 1 << 7;
     const PORT_ACTIVE_EVENT: u32 = 1 << 10;
@@ -132,8 +136,10 @@ fn capabilities() -> u32 {
     const SRQ_RESIZE: u32 = 1 << 13;
     const WINDOWS: u32 = 1 << 17;
     const WINDOWS_TYPE_2B: u32 = 1 << 24;
-    let queues = CURRENT_STATE | NOT_READY_NAK | SRQ_RESIZE;
-    BAD_QKEY_COUNTER | PORT_ACTIVE_EVENT | SYSTEM_GUID | queues | WINDOWS | WINDOWS_TYPE_2B
+    let has = |limit: Option<u32>, flags: u32| if limit == Some(0) { 0 } else { flags };
+    let queues = CURRENT_STATE | NOT_READY_NAK | has(profile.max_srq, SRQ_RESIZE);
+    let windows = has(profile.max_mw, WINDOWS | WINDOWS_TYPE_2B);
+    BAD_QKEY_COUNTER | PORT_ACTIVE_EVENT | SYSTEM_GUID | queues | windows
 }
 
 /// Those that need more than 32 bits, `enum ib_uverbs_device_cap_flags`.
@@ -172,8 +178,6 @@ pub unsafe extern "C" fn ibv_query_port(context: *mut ibv_context, port: u8, att
 fn port_attributes(context: &Context) -> ibv_port_attr {
     const ACTIVE: c_int = 4;
     const DOWN: c_int = 1;
-    const CONNECTION_MANAGER: u32 = 1 << 16;
-    const GIDS_ARE_ADDRESSES: u32 = 1 << 26;
     const ETHERNET: u8 = 2;
     const ROUTE_HEADER_REQUIRED: u8 = 1;
     let device = context.device();
@@ -183,7 +187,7 @@ fn port_attributes(context: &Context) -> ibv_port_attr {
         max_mtu: mtu_code(4_096),
         active_mtu: mtu_code(device.payload()),
         gid_tbl_len: gid_table(device) as c_int,
-        port_cap_flags: CONNECTION_MANAGER | GIDS_ARE_ADDRESSES,
+        port_cap_flags: PORT_CAPABILITIES,
         max_msg_sz: Limits::HERE.message,
         bad_pkey_cntr: 0,
         qkey_viol_cntr: 0,
@@ -204,17 +208,23 @@ fn port_attributes(context: &Context) -> ibv_port_attr {
     }
 }
 
+/// `enum ibv_port_cap_flags`: there is a connection manager, and GIDs are IP addresses.
+pub(crate) const PORT_CAPABILITIES: u32 = 1 << 16 | 1 << 26;
+
+/// InfiniBand's code of a link of four lanes.
+pub(crate) const FOUR_LANES: u8 = 2;
+/// InfiniBand's code of 10 Gb/s for each lane.
+pub(crate) const QDR: u8 = 4;
+
 /// A link's width and speed in InfiniBand's codes, from megabits per second; 10 Gb/s where the interface does not say.
-fn lanes(speed: Option<u32>) -> (u8, u8) {
+pub(crate) fn lanes(speed: Option<u32>) -> (u8, u8) {
     const ONE: u8 = 1;
-    const FOUR: u8 = 2;
-    const QDR: u8 = 4;
     const EDR: u8 = 32;
     match speed.unwrap_or(10_000) {
         0..=10_000 => (ONE, QDR),
         10_001..=25_000 => (ONE, EDR),
-        25_001..=40_000 => (FOUR, QDR),
-        _ => (FOUR, EDR),
+        25_001..=40_000 => (FOUR_LANES, QDR),
+        _ => (FOUR_LANES, EDR),
     }
 }
 
@@ -236,7 +246,7 @@ unsafe fn gid_at(context: *mut ibv_context, port: u32, index: c_int) -> Option<i
     Some(device.gids.get(at).map_or(ibv_gid { raw: [0; 16] }, gid_of))
 }
 
-fn gid_table(device: &Device) -> usize {
+pub(crate) fn gid_table(device: &Device) -> usize {
     device.gids.len().max(GID_TABLE)
 }
 

@@ -10,6 +10,7 @@ use crate::abi::{ibv_context, ibv_pd, ibv_srq, ibv_srq_attr, ibv_srq_init_attr, 
 use crate::channel::Unacknowledged;
 use crate::context::Context;
 use crate::error;
+use crate::limits::{self, Held, Kind};
 use crate::memory::Pd;
 
 /// A shared receive queue as C sees it, and what is ours behind.
@@ -19,6 +20,7 @@ pub(crate) struct Srq {
     pub(crate) id: SrqId,
     pub(crate) adapter: &'static Adapter,
     pub(crate) unacknowledged: Unacknowledged,
+    _held: Held,
 }
 
 impl Srq {
@@ -33,6 +35,16 @@ impl Srq {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, wanted: *mut ibv_srq_init_attr) -> *mut ibv_srq {
     let (context, domain, wanted) = unsafe { ((*pd).context, Pd::of(pd), &mut *wanted) };
+    let profile = &unsafe { Context::of(context) }.profile;
+    let allowed = Held::take(Kind::SharedQueue, profile).and_then(|held| {
+        limits::check(wanted.attr.max_wr, profile.max_srq_wr, "max_srq_wr")?;
+        limits::check(wanted.attr.max_sge, profile.max_sge, "max_sge")?;
+        Ok(held)
+    });
+    let held = match allowed {
+        Ok(held) => held,
+        Err(errno) => return error::null(errno),
+    };
     // SAFETY: zeros are null pointers and numbers.
     let mut abi: ibv_srq = unsafe { std::mem::zeroed() };
     abi.context = context;
@@ -41,7 +53,7 @@ pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, wanted: *mut ibv_srq_in
     abi.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
     abi.cond = libc::PTHREAD_COND_INITIALIZER;
     let adapter = domain.adapter;
-    let mut srq = Box::new(Srq { abi, id: SrqId(0), adapter, unacknowledged: Unacknowledged::default() });
+    let mut srq = Box::new(Srq { abi, id: SrqId(0), adapter, unacknowledged: Unacknowledged::default(), _held: held });
     // The limit is set by modifying it.
     let attributes = SrqAttributes { requests: wanted.attr.max_wr, pieces: wanted.attr.max_sge, limit: 0 };
     let owner = unsafe { Context::of(context) }.owner(ptr::from_ref(&*srq), None);
@@ -78,8 +90,11 @@ pub unsafe extern "C" fn ibv_modify_srq(srq: *mut ibv_srq, wanted: *mut ibv_srq_
     if mask & !(REQUESTS | LIMIT) != 0 {
         return libc::EINVAL;
     }
-    let (srq, wanted) = unsafe { (Srq::of(srq), &*wanted) };
+    let (context, srq, wanted) = unsafe { (Context::of((*srq).context), Srq::of(srq), &*wanted) };
     let requests = (mask & REQUESTS != 0).then_some(wanted.max_wr);
+    if let Err(errno) = limits::check(requests.unwrap_or(0), context.profile.max_srq_wr, "max_srq_wr") {
+        return errno;
+    }
     let limit = (mask & LIMIT != 0).then_some(wanted.srq_limit);
     error::code_of(srq.adapter.command(|rnic, _| rnic.modify_srq(srq.id, requests, limit)))
 }

@@ -5,7 +5,9 @@ use std::ffi::{c_int, c_uint};
 use selvedge_nic::verbs::{Bind, Data, Operation, SendRequest, WindowId, WindowKind};
 
 use crate::abi::{ibv_mw, ibv_mw_bind, ibv_mw_bind_info, ibv_pd, ibv_qp};
+use crate::context::Context;
 use crate::error;
+use crate::limits::{Held, Kind};
 use crate::memory::{self, Pd};
 use crate::pair::Qp;
 use crate::post::flag;
@@ -16,6 +18,13 @@ mod kind {
     pub(super) const TYPE_2: i32 = 2;
 }
 
+/// A memory window as C sees it, and its place among those that the NIC holds.
+#[repr(C)]
+struct Window {
+    abi: ibv_mw,
+    _held: Held,
+}
+
 pub(crate) unsafe extern "C" fn alloc_mw(pd: *mut ibv_pd, wanted: c_int) -> *mut ibv_mw {
     let kind = match wanted {
         kind::TYPE_1 => WindowKind::Type1,
@@ -23,8 +32,15 @@ pub(crate) unsafe extern "C" fn alloc_mw(pd: *mut ibv_pd, wanted: c_int) -> *mut
         _ => return error::null(libc::EINVAL),
     };
     let (context, domain) = unsafe { ((*pd).context, Pd::of(pd)) };
+    let held = match Held::take(Kind::Window, &unsafe { Context::of(context) }.profile) {
+        Ok(held) => held,
+        Err(errno) => return error::null(errno),
+    };
     match domain.adapter.alloc_mw(domain.id, kind) {
-        Ok((id, rkey)) => Box::into_raw(Box::new(ibv_mw { context, pd, rkey, handle: id.0, type_: wanted })),
+        Ok((id, rkey)) => {
+            let abi = ibv_mw { context, pd, rkey, handle: id.0, type_: wanted };
+            Box::into_raw(Box::new(Window { abi, _held: held })).cast()
+        }
         Err(refusal) => error::null(error::of(refusal)),
     }
 }
@@ -34,7 +50,7 @@ pub(crate) unsafe extern "C" fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
     let adapter = unsafe { Pd::of(pd) }.adapter;
     let code = error::code_of(adapter.command(|rnic, _| rnic.dealloc_mw(window)));
     if code == 0 {
-        drop(unsafe { Box::from_raw(mw) });
+        drop(unsafe { Box::from_raw(mw.cast::<Window>()) });
     }
     code
 }

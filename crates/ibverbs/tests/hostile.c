@@ -94,7 +94,7 @@ int main(int count, char **arguments)
     int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     char *here = memory(), *there = memory();
     setvbuf(stdout, NULL, _IONBF, 0);
-    open_device(count > 1 ? arguments[1] : "sv-lo");
+    open_device(count > 1 ? arguments[1] : "sv_lo");
     connect_pair();
     struct ibv_mr *mine = ibv_reg_mr(pd, here, LENGTH, all), *other = ibv_reg_mr(pd, there, LENGTH, all);
     check(mine && other, "regions");
@@ -112,7 +112,7 @@ int main(int count, char **arguments)
     if (child == 0) {
         struct ibv_wc wc;
         printf("parent's queue in a child: %s\n", ibv_poll_cq(cq, 1, &wc) < 0 ? "refused" : "taken");
-        open_device(count > 1 ? arguments[1] : "sv-lo");
+        open_device(count > 1 ? arguments[1] : "sv_lo");
         connect_pair();
         char *mapped = memory();
         struct ibv_mr *own = ibv_reg_mr(pd, mapped, LENGTH, all);

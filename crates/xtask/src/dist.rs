@@ -43,8 +43,14 @@ const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_rdma_*;\n       
 
 /// The libraries, made to run quickly; returns their folder.
 pub(crate) fn libraries() -> Result<PathBuf> {
-    dist(&Options { debug: false, to: "dist".into(), libraries: true, deb: false })?;
-    Ok(root().join("dist/lib"))
+    libraries_of(false)
+}
+
+/// The libraries, quick to build (`debug`) or to run; returns their folder.
+pub(crate) fn libraries_of(debug: bool) -> Result<PathBuf> {
+    let to = if debug { "target/dist-debug" } else { "dist" };
+    dist(&Options { debug, to: to.into(), libraries: true, deb: false })?;
+    Ok(root().join(to).join("lib"))
 }
 
 /// `cargo xtask dist`.

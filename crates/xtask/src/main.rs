@@ -17,6 +17,7 @@ mod test;
 mod tidy;
 mod tools;
 mod verbs_bench;
+mod verbs_clients;
 mod workspace;
 
 use std::process::ExitCode;
@@ -53,6 +54,8 @@ enum Task {
     SoftRoce(soft_roce::Options),
     /// Measure the software RNIC beside TCP, UCX, QUIC and UDP sockets, between two network namespaces (root)
     VerbsBench(verbs_bench::Options),
+    /// Run RDMA programs of others with the software RNIC, between two network namespaces (root)
+    VerbsClients(verbs_clients::Options),
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
     /// One end of the kernel's transfer
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),
         Task::SoftRoce(options) => soft_roce::soft_roce(&options),
         Task::VerbsBench(options) => verbs_bench::verbs_bench(&options),
+        Task::VerbsClients(options) => verbs_clients::verbs_clients(&options),
         Task::Rtl(options) => rtl::rtl(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
         Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),

@@ -147,8 +147,8 @@ fn two_states(text: &str) -> Result<TwoStates, String> {
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   selvedge impair --loss 1% --seed 7                     # then, in other terminals:
-    ip netns exec sv-a selvedge verbs -- ib_write_bw -d sv-eth0
-    ip netns exec sv-b selvedge verbs -- ib_write_bw -d sv-eth0 10.78.0.1
+    ip netns exec sv-a selvedge verbs -- ib_write_bw -d sv_eth0
+    ip netns exec sv-b selvedge verbs -- ib_write_bw -d sv_eth0 10.78.0.1
   selvedge impair --loss 1% --burst 4 --reorder 5% --delay 50us --json -- ./test.sh
   selvedge impair --packets data,ack --corrupt-payload 1% -- sh
 

@@ -90,8 +90,13 @@ impl Adapter {
         Ok(adapter)
     }
 
+    /// This process's adapter, if there is one.
+    pub fn existing() -> Option<&'static Self> {
+        fork::existing()
+    }
+
     fn new() -> io::Result<Self> {
-        let network = Network::open(&Device::all()?)?;
+        let network = Network::open(&Device::every()?)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let packets = Arc::clone(&network.all);
         let state = State::new(network, entropy)?;

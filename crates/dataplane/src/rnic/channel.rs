@@ -1,31 +1,30 @@
-//! Queues that a file descriptor announces: completion channels and asynchronous events.
+//! Queues that a file descriptor announces: completion channels, asynchronous events, events of the connection manager.
 //!
-//! The descriptor is an eventfd that counts what is in the queue, so programs can poll it and set `O_NONBLOCK`. A
+//! The descriptor that applications have is an epoll instance over an eventfd of ours: readable while something waits,
+//! and never writable, as the kernel's are. An eventfd by itself is always writable, and whoever waits for both spins. A
 //! pipe would do, too, until it is full and the engine had to wait for the application.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use rustix::io::{ReadWriteFlags, preadv2};
+use rustix::fs::{OFlags, fcntl_getfl};
 
 /// A queue of `T`, announced by a file descriptor.
 #[derive(Debug)]
 pub struct Channel<T> {
-    count: EventFd,
-    queue: Mutex<Queue<T>>,
-}
-
-/// What waits. Who takes has been told so by the count before it asks here, so the count and those who have been told
-/// are as many as all that is here.
-#[derive(Debug)]
-struct Queue<T> {
-    items: VecDeque<T>,
-    /// Items that were withdrawn when somebody had been told of them.
-    withdrawn: usize,
+    /// What applications poll, and set `O_NONBLOCK` on.
+    outside: Epoll,
+    /// Not zero while something waits; changed under the lock alone.
+    signal: EventFd,
+    queue: Mutex<VecDeque<T>>,
+    /// A child of a fork has a queue of its own, and the same descriptors: it leaves them alone.
+    process: u32,
 }
 
 impl<T> Channel<T> {
@@ -34,23 +33,26 @@ impl<T> Channel<T> {
     /// # Errors
     /// When the process may not have more descriptors.
     pub fn new() -> io::Result<Self> {
-        let count = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_SEMAPHORE)?;
-        Ok(Self { count, queue: Mutex::new(Queue { items: VecDeque::new(), withdrawn: 0 }) })
+        let signal = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let outside = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        outside.add(&signal, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        Ok(Self { outside, signal, queue: Mutex::default(), process: std::process::id() })
     }
     /// What to poll: readable while something waits.
     pub fn descriptor(&self) -> RawFd {
-        self.count.as_fd().as_raw_fd()
+        self.as_fd().as_raw_fd()
     }
-    /// The same, borrowed.
+    /// [`Self::descriptor`], borrowed.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.count.as_fd()
+        self.outside.0.as_fd()
     }
     /// Appends.
     pub fn push(&self, item: T) {
         let mut queue = self.queue();
-        queue.items.push_back(item);
-        // It counts to 2^64 - 2: it will not refuse.
-        let _ = self.count.write(1);
+        queue.push_back(item);
+        // Each time, not the first time alone: whoever waits for edges is woken by each. It counts to 2^64 - 2: it
+        // will not refuse.
+        let _ = self.signal.write(1);
     }
     /// The next, waiting for it if need be. Who withdraws what it is about does so before, or finds it `taken`.
     ///
@@ -58,48 +60,88 @@ impl<T> Channel<T> {
     /// `EAGAIN` if nothing waits and the application has set `O_NONBLOCK`, `EINTR` after a signal.
     pub fn take(&self, mut taken: impl FnMut(&T)) -> io::Result<T> {
         loop {
-            self.count.read()?;
             let mut queue = self.queue();
-            if queue.withdrawn > 0 {
-                queue.withdrawn -= 1;
-            } else if let Some(item) = queue.items.pop_front() {
+            if let Some(item) = queue.pop_front() {
                 taken(&item);
+                self.settle(&queue);
                 return Ok(item);
             }
+            drop(queue);
+            if fcntl_getfl(self.as_fd())?.contains(OFlags::NONBLOCK) {
+                return Err(nix::errno::Errno::EAGAIN.into());
+            }
+            poll(&mut [PollFd::new(self.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE)?;
         }
     }
     /// Withdraws what is of no use here any more; returns it.
     pub fn withdraw(&self, useless: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut queue = self.queue();
-        let (gone, kept) = mem::take(&mut queue.items).into_iter().partition(useless);
-        queue.items = kept;
-        for _ in &gone {
-            queue.withdrawn += usize::from(!self.counts_down());
-        }
+        let (gone, kept): (VecDeque<T>, VecDeque<T>) = mem::take(&mut *queue).into_iter().partition(useless);
+        *queue = kept;
+        self.settle(&queue);
         Vec::from(gone)
     }
-    /// Takes one from the count; returns whether it could. Who waited for it here would do so with the lock, perhaps
-    /// for ever.
-    fn counts_down(&self) -> bool {
-        /// Where the file is: an eventfd is nowhere.
-        const HERE: u64 = u64::MAX;
-        let mut count = [0; size_of::<u64>()];
-        preadv2(&self.count, &mut [IoSliceMut::new(&mut count)], HERE, ReadWriteFlags::NOWAIT).is_ok()
+    /// Once nothing waits any more, the descriptor is not readable.
+    fn settle(&self, queue: &VecDeque<T>) {
+        if queue.is_empty() && std::process::id() == self.process {
+            // It is zero already if there was nothing before.
+            let _ = self.signal.read();
+        }
     }
-    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
     use super::*;
 
     fn is_ready<T>(channel: &Channel<T>) -> bool {
-        let mut ready = [PollFd::new(channel.count.as_fd(), PollFlags::POLLIN)];
+        let mut ready = [PollFd::new(channel.as_fd(), PollFlags::POLLIN)];
         poll(&mut ready, PollTimeout::ZERO) == Ok(1)
+    }
+
+    #[test]
+    fn the_descriptor_is_never_writable() {
+        let channel = Channel::new().expect("a descriptor");
+        let all = PollFlags::POLLIN | PollFlags::POLLOUT | PollFlags::POLLPRI;
+        let polled = || {
+            let mut ready = [PollFd::new(channel.as_fd(), all)];
+            poll(&mut ready, PollTimeout::ZERO).expect("it can be polled");
+            ready[0].revents()
+        };
+        assert_eq!(polled(), Some(PollFlags::empty()));
+        channel.push(1);
+        assert_eq!(polled(), Some(PollFlags::POLLIN));
+    }
+
+    #[test]
+    fn who_waits_for_edges_is_woken_by_each_item() {
+        let channel = Channel::new().expect("a descriptor");
+        let edges = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("a descriptor");
+        edges.add(channel.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 7)).expect("it can wait");
+        let woken = || {
+            let mut events = [EpollEvent::empty(); 2];
+            edges.wait(&mut events, nix::sys::epoll::EpollTimeout::ZERO).expect("it waits")
+        };
+        assert_eq!(woken(), 0);
+        for item in 0..2 {
+            channel.push(item);
+            assert_eq!((woken(), woken()), (1, 0), "{item}");
+        }
+        assert_eq!((channel.take(|_| ()).ok(), channel.take(|_| ()).ok()), (Some(0), Some(1)));
+        channel.push(2);
+        assert_eq!((woken(), woken()), (1, 0));
+    }
+
+    #[test]
+    fn who_may_not_wait_is_told_that_nothing_is_there() {
+        let channel = Channel::<u32>::new().expect("a descriptor");
+        rustix::fs::fcntl_setfl(channel.as_fd(), OFlags::NONBLOCK).expect("it can be set");
+        assert_eq!(channel.take(|_| ()).map_err(|error| error.raw_os_error()), Err(Some(nix::libc::EAGAIN)));
+        channel.push(1);
+        assert_eq!(channel.take(|_| ()).ok(), Some(1));
     }
 
     #[test]

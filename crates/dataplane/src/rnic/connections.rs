@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use selvedge_nic::cm::{CmEvent, ConnectionId, ConnectionManager};
@@ -28,10 +29,19 @@ pub(super) const MANAGEMENT: QpNumber = QpNumber(1);
 /// Marks a flow label as a UDP port.
 const IS_PORT: u32 = 1 << 31;
 
+/// What somebody listens to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct At {
+    /// The service: a port space and a port.
+    pub service: u64,
+    /// An address of this host, or all of them.
+    pub address: Option<Ipv6Addr>,
+}
+
 /// The connections of a process.
 pub(super) struct Connections {
     pub(super) manager: ConnectionManager,
-    services: BTreeMap<u64, Hears>,
+    services: BTreeMap<At, Hears>,
     hearers: BTreeMap<ConnectionId, Hears>,
     /// How often was asked, by our names.
     asked: BTreeMap<u32, u32>,
@@ -43,17 +53,23 @@ impl Connections {
         let manager = ConnectionManager::new(guid, u32::from(slot), entropy);
         Self { manager, services: BTreeMap::new(), hearers: BTreeMap::new(), asked: BTreeMap::new(), psn: 0 }
     }
-    pub(super) fn listen(&mut self, service: u64, hears: Hears) -> io::Result<()> {
-        self.manager.listen(service).map_err(|_| io::Error::from_raw_os_error(libc::EADDRINUSE))?;
-        self.serve(service, hears);
+    pub(super) fn listen(&mut self, at: At, hears: Hears) -> io::Result<()> {
+        if self.services.contains_key(&at) {
+            return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
+        }
+        // On other addresses somebody may listen already.
+        let _ = self.manager.listen(at.service);
+        self.serve(at, hears);
         Ok(())
     }
-    pub(super) fn serve(&mut self, service: u64, hears: Hears) {
-        self.services.insert(service, hears);
+    pub(super) fn serve(&mut self, at: At, hears: Hears) {
+        self.services.insert(at, hears);
     }
-    pub(super) fn unlisten(&mut self, service: u64) {
-        self.manager.unlisten(service);
-        self.services.remove(&service);
+    pub(super) fn unlisten(&mut self, at: At) {
+        self.services.remove(&at);
+        if !self.services.keys().any(|other| other.service == at.service) {
+            self.manager.unlisten(at.service);
+        }
     }
     pub(super) fn own(&mut self, id: ConnectionId, hears: Hears) {
         self.hearers.insert(id, hears);
@@ -102,16 +118,18 @@ impl Connections {
     pub(super) fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, headers: &Headers, payload: &[u8]) {
         if headers.deth.is_some_and(|deth| deth.qkey == cm::QKEY) {
             // Others send from any port, and listen on RoCE's.
-            let flow_label = if headers.ours == Ours::No { as_label(ROCE) } else { route.flow_label };
-            self.manager.handle(cx, &Route { flow_label, ..*route }, payload);
+            match headers.ours {
+                Ours::No => self.manager.handle(cx, &Route { flow_label: as_label(ROCE), ..*route }, payload),
+                _ => self.manager.handle_ours(cx, route, payload),
+            }
         }
     }
     /// Tells what has happened.
     pub(super) fn tell(&mut self) {
         while let Some(event) = self.manager.poll_event() {
             let hears = match &event {
-                CmEvent::Requested { id, request, .. } => self.claimed(*id, request.service),
-                CmEvent::Asked { id, request, .. } => self.claimed(*id, request.service),
+                CmEvent::Requested { id, route, request } => self.claimed(*id, request.service, route.local),
+                CmEvent::Asked { id, route, request } => self.claimed(*id, request.service, route.local),
                 CmEvent::Replied { id, .. }
                 | CmEvent::Rejected { id, .. }
                 | CmEvent::Resolved { id, .. }
@@ -124,9 +142,14 @@ impl Connections {
             }
         }
     }
-    /// A new connection belongs to who listens, until somebody else owns it.
-    fn claimed(&mut self, id: ConnectionId, service: u64) -> Option<Hears> {
-        let hears = self.services.get(&service).cloned()?;
+    /// A new connection belongs to who listens, until somebody else owns it. What nobody listens to at that address is
+    /// refused as what nobody serves.
+    fn claimed(&mut self, id: ConnectionId, service: u64, local: Ipv6Addr) -> Option<Hears> {
+        let of = |address| self.services.get(&At { service, address });
+        let Some(hears) = of(Some(local)).or_else(|| of(None)).cloned() else {
+            self.manager.refuse(id);
+            return None;
+        };
         self.hearers.insert(id, Arc::clone(&hears));
         Some(hears)
     }

@@ -1,6 +1,10 @@
 //! RDMA devices: one for each interface of this host that has an address.
+//!
+//! Loopback is a device only where it is the only one that is up, or where somebody asks for it: programs that use all
+//! devices at once (UCX's rails) would send to another host's 127.0.0.1.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::{env, fs, io};
 
@@ -12,10 +16,15 @@ use selvedge_wire::{Icrc, Udp};
 /// Names that people prefer, as `eth0=mlx5_0,lo=rxe0`: some programs look for familiar ones.
 pub const NAMES: &str = "SELVEDGE_DEVICE_NAMES";
 
+/// Whether loopback is a device: `yes` or `no`. Unset, it is one if no other device is up, or if an argument or an
+/// environment variable of the program names it.
+pub const LOOPBACK: &str = "SELVEDGE_LOOPBACK";
+
 /// An RDMA device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// `sv-` and the interface, or what [`NAMES`] says.
+    /// `sv_` and the interface, or what [`NAMES`] says. Without hyphens: libfabric takes what follows the last one for
+    /// a suffix of its own.
     pub name: String,
     /// The interface.
     pub interface: String,
@@ -37,11 +46,23 @@ pub struct Device {
 }
 
 impl Device {
-    /// All devices, loopback last.
+    /// The devices that programs see, loopback last if it is one of them.
+    ///
+    /// # Errors
+    /// When the system does not tell its interfaces, or [`LOOPBACK`] is neither `yes` nor `no`.
+    pub fn all() -> io::Result<Vec<Self>> {
+        let mut devices = Self::every()?;
+        let wish = wish(&env::var_os(LOOPBACK).unwrap_or_default())?;
+        let is_alone = !devices.iter().any(|device| device.is_up && !device.is_loopback());
+        devices.retain(|device| !device.is_loopback() || wish.unwrap_or_else(|| is_alone || is_named(&device.name)));
+        Ok(devices)
+    }
+
+    /// As [`Self::all`], with loopback in any case.
     ///
     /// # Errors
     /// When the system does not tell its interfaces.
-    pub fn all() -> io::Result<Vec<Self>> {
+    pub fn every() -> io::Result<Vec<Self>> {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         for address in getifaddrs()? {
             found.entry(interface_of(&address.interface_name).to_owned()).or_default().learn(&address);
@@ -50,7 +71,13 @@ impl Device {
         let mut devices: Vec<Self> =
             found.into_iter().filter_map(|(interface, found)| found.device(interface, &names)).collect();
         devices.sort_by_key(|device| (device.is_loopback(), device.index));
+        distinguish(&mut devices);
         Ok(devices)
+    }
+
+    /// Settings of this process that name a device as `sv-eth0`, which is called `sv_eth0`, for people.
+    pub fn misspellings(devices: &[Self]) -> Vec<String> {
+        misspellings(devices, &said())
     }
 
     /// What of [`NAMES`] names none of `devices`, for people.
@@ -70,7 +97,8 @@ impl Device {
         let [a, b, c, d, e, f] = self.hardware;
         [a ^ 2, b, c, 0xff, 0xfe, d, e, f]
     }
-    fn is_loopback(&self) -> bool {
+    /// Whether it leads to this host alone.
+    pub fn is_loopback(&self) -> bool {
         self.gids.iter().any(|gid| gid.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback()) || gid.is_loopback())
     }
 }
@@ -135,7 +163,65 @@ fn interface_of(label: &str) -> &str {
 fn name_of(interface: &str, names: &str) -> String {
     let chosen = names.split(',').filter_map(|pair| pair.split_once('=')).find(|(of, _)| *of == interface);
     // As long as kernels allow.
-    chosen.map_or_else(|| format!("sv-{interface}"), |(_, name)| name.chars().take(63).collect())
+    chosen.map_or_else(|| default_name(interface), |(_, name)| name.chars().take(63).collect())
+}
+
+fn default_name(interface: &str) -> String {
+    format!("sv_{}", interface.replace('-', "_"))
+}
+
+/// Gives devices whose names are equal (`br-a` and `br_a`) the indices of their interfaces, but for the first.
+fn distinguish(devices: &mut [Device]) {
+    for at in 1..devices.len() {
+        let (before, rest) = devices.split_at_mut(at);
+        if before.iter().any(|device| device.name == rest[0].name) {
+            rest[0].name = format!("{}_{}", rest[0].name, rest[0].index);
+        }
+    }
+}
+
+/// What [`LOOPBACK`] says, if anything.
+fn wish(said: &std::ffi::OsStr) -> io::Result<Option<bool>> {
+    match said.to_str() {
+        Some("") => Ok(None),
+        Some("yes") => Ok(Some(true)),
+        Some("no") => Ok(Some(false)),
+        _ => {
+            let problem = format!("{LOOPBACK}={}: yes and no are known", said.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
+        }
+    }
+}
+
+/// What this process was told: its arguments, and the values of its environment variables.
+fn said() -> Vec<OsString> {
+    env::args_os().skip(1).chain(env::vars_os().map(|(_, value)| value)).collect()
+}
+
+/// Whether an argument or an environment variable of this process names a device.
+fn is_named(name: &str) -> bool {
+    said().iter().any(|text| has_word(&text.to_string_lossy(), name))
+}
+
+/// Whether `word` stands in `text`, and is not part of a longer name.
+fn has_word(text: &str, word: &str) -> bool {
+    let continues = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    text.match_indices(word).any(|(at, _)| {
+        let (before, behind) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+        !word.is_empty() && !before.is_some_and(continues) && !behind.is_some_and(continues)
+    })
+}
+
+fn misspellings(devices: &[Device], said: &[OsString]) -> Vec<String> {
+    let problem = |device: &Device| {
+        let Device { name, interface, .. } = device;
+        let old = format!("sv-{interface}");
+        let is_said = *name != old && said.iter().any(|text| has_word(&text.to_string_lossy(), &old));
+        is_said.then(|| {
+            format!("no device is called {old}: that of {interface} is {name} ({NAMES}={interface}={old} renames it)")
+        })
+    };
+    devices.iter().filter_map(problem).collect()
 }
 
 fn misnomers(names: &str, devices: &[Device]) -> Vec<String> {
@@ -157,7 +243,7 @@ mod tests {
 
     fn device(mtu: u32) -> Device {
         Device {
-            name: "sv-eth0".into(),
+            name: "sv_eth0".into(),
             interface: "eth0".into(),
             index: 2,
             mtu,
@@ -177,9 +263,43 @@ mod tests {
 
     #[test]
     fn names_can_be_chosen() {
-        assert_eq!(name_of("eth0", ""), "sv-eth0");
+        assert_eq!(name_of("eth0", ""), "sv_eth0");
         assert_eq!(name_of("lo", "eth0=mlx5_0,lo=rxe0"), "rxe0");
         assert_eq!(device(1_500).guid(), [0, 0, 0, 0xff, 0xfe, 0, 0, 1]);
+    }
+
+    #[test]
+    fn names_have_no_hyphens_and_are_each_there_once() {
+        assert_eq!(name_of("br-3f-a", ""), "sv_br_3f_a");
+        let of = |name: &str, index| Device { name: name.into(), index, ..device(1_500) };
+        let mut devices = [of("sv_br_a", 2), of("sv_br_a", 3), of("sv_eth0", 4), of("sv_br_a", 5)];
+        distinguish(&mut devices);
+        assert_eq!(devices.map(|device| device.name), ["sv_br_a", "sv_br_a_3", "sv_eth0", "sv_br_a_5"]);
+    }
+
+    #[test]
+    fn loopback_is_asked_for_by_yes_or_by_its_name() {
+        assert_eq!(["", "yes", "no"].map(|text| wish(text.as_ref()).ok()), [None, Some(true), Some(false)].map(Some));
+        let refused = wish("1".as_ref()).expect_err("nobody knows it");
+        assert_eq!(refused.to_string(), "SELVEDGE_LOOPBACK=1: yes and no are known");
+        for text in ["sv_lo", "sv_lo:1", "eth0:1,sv_lo:1", "--device=sv_lo"] {
+            assert!(has_word(text, "sv_lo"), "{text}");
+        }
+        for text in ["", "sv_lo0", "my-sv_lo", "sv_local", "sv-lo"] {
+            assert!(!has_word(text, "sv_lo"), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_with_a_hyphen_in_settings_are_told() {
+        let said = ["-d", "sv-eth0", "UCX"].map(OsString::from);
+        let told = misspellings(&[device(1_500)], &said);
+        let expected =
+            "no device is called sv-eth0: that of eth0 is sv_eth0 (SELVEDGE_DEVICE_NAMES=eth0=sv-eth0 renames it)";
+        assert_eq!(told, [expected]);
+        let renamed = Device { name: "sv-eth0".into(), ..device(1_500) };
+        assert_eq!(misspellings(&[renamed], &said), [""; 0]);
+        assert_eq!(misspellings(&[device(1_500)], &["sv-eth01"].map(OsString::from)), [""; 0]);
     }
 
     #[test]
@@ -199,7 +319,7 @@ mod tests {
 
     #[test]
     fn this_host_has_loopback() {
-        let devices = Device::all().expect("interfaces");
+        let devices = Device::every().expect("interfaces");
         let loopback = devices.iter().find(|device| device.interface == "lo");
         assert!(loopback.is_none_or(|lo| lo.gids.contains(&Ipv4Addr::LOCALHOST.to_ipv6_mapped())), "{devices:?}");
     }

@@ -15,10 +15,15 @@ use super::adapter::Adapter;
 static CURRENT: AtomicPtr<Adapter> = AtomicPtr::new(ptr::null_mut());
 static REGISTERED: Once = Once::new();
 
+/// The adapter of this process, if it has been made.
+pub(super) fn existing() -> Option<&'static Adapter> {
+    // SAFETY: what was put there is never freed.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
 /// The adapter of this process. It lives as long as the process.
 pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<&'static Adapter> {
-    // SAFETY: what was put there is never freed.
-    if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+    if let Some(adapter) = existing() {
         return Ok(adapter);
     }
     // SAFETY: the first handler only stores to atomics and closes descriptors, as it may between fork and exec; the
@@ -42,8 +47,7 @@ pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<
 }
 
 extern "C" fn at_exit() {
-    // SAFETY: what was put there is never freed.
-    if let Some(adapter) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+    if let Some(adapter) = existing() {
         adapter.finish();
     }
 }

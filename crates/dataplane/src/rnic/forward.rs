@@ -64,7 +64,10 @@ fn of_management(datagram: &[u8]) -> Option<Addressee> {
         Message::Wait(wait) => wait.ids.remote,
         Message::Reject(reject) => reject.ids.remote,
         Message::Reply(reply) => reply.ids.remote,
-        Message::Ready(ids, _) | Message::Disconnect(ids, ..) | Message::Disconnected(ids, _) => ids.remote,
+        Message::Ready(ids, _)
+        | Message::Disconnect(ids, ..)
+        | Message::Disconnected(ids, _)
+        | Message::Life(ids, _) => ids.remote,
     };
     Some(Addressee::Slot((id >> ConnectionManager::ID_BITS) as u8))
 }

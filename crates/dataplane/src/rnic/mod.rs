@@ -8,7 +8,7 @@
 //!                 │      Network  UDP 4791 + slot, cut and joined by the kernel, ICRC
 //!                 └───>  Memory   the application's, guarded against faults
 //!                           |
-//!                        Channel  completion and asynchronous events, by eventfd
+//!                        Channel  completion and asynchronous events, by a descriptor
 //! ```
 //!
 //! 1. One adapter per process, made when the first device is opened. All devices share it: a packet's addresses say
@@ -35,6 +35,7 @@ mod memory;
 mod network;
 mod persist;
 mod port;
+mod profile;
 mod progress;
 pub mod settings;
 mod state;
@@ -42,10 +43,11 @@ mod yielding;
 
 pub use adapter::{Adapter, Refusal};
 pub use channel::Channel;
-pub use connections::Hears;
-pub use device::{Device, NAMES};
+pub use connections::{At, Hears};
+pub use device::{Device, LOOPBACK, NAMES};
 pub use environment::{Environment, written};
 pub use events::{Notice, Owner};
 pub use network::Counters;
 pub use port::ROCE;
 pub(crate) use port::is_ours;
+pub use profile::{PROFILE, Profile};

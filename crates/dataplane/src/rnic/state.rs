@@ -2,7 +2,7 @@
 
 use std::io;
 
-use selvedge_nic::verbs::{Completion, CqId, Payload, Rnic, Transmit};
+use selvedge_nic::verbs::{Completion, CqId, Payload, QpChange, QpState, Rnic, Transmit};
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, Instant, QpNumber};
 
@@ -89,6 +89,10 @@ impl State {
             }
             self.transmit(&mut cx);
             self.tell();
+            if self.connections.manager.has_messages() {
+                // Nobody listened after all.
+                self.transmit(&mut cx);
+            }
             if !goes_on {
                 return;
             }
@@ -151,6 +155,12 @@ impl State {
         }
     }
     pub(super) fn tell(&mut self) {
+        while let Some(qp) = self.connections.manager.poll_lost() {
+            // Whoever waits for a completion of it would wait for ever.
+            let change = QpChange { state: Some(QpState::Error), ..QpChange::default() };
+            // The application may have destroyed it.
+            let _ = self.rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &change);
+        }
         while let Some(event) = self.rnic.poll_event() {
             self.told += 1;
             self.owners.tell(event);

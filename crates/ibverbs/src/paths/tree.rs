@@ -1,72 +1,221 @@
 //! What Linux shows of RDMA hardware in files, for our devices.
+//!
+//! As with hardware, the folder of a device stands below that of the hardware of its interface, and
+//! `/sys/class/infiniband` has a link to it. An interface without hardware has a folder of ours,
+//! `/sys/devices/virtual/selvedge/eth0`.
+
+use std::fs;
 
 use selvedge_dataplane::rnic::Device;
 
-const NODES: &str = "/dev/infiniband/";
+use super::counters;
+use crate::query;
+
+/// Where device nodes are.
+pub(super) const NODES: &str = "/dev/infiniband";
 const CLASS: &str = "/sys/class/infiniband";
+const VERBS: &str = "/sys/class/infiniband_verbs";
+const MANAGER: &str = "/sys/class/misc/rdma_cm";
+const VIRTUAL: &str = "/sys/devices/virtual/selvedge";
+
+/// A file of hardware that not all hardware has.
+const NODE: &[u8] = b"/numa_node";
+
+/// Major number of `uverbs` nodes, and the minor number of the first.
+const UVERBS: (u32, u32) = (231, 192);
 
 /// What is at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Found {
-    /// A character device.
-    Device,
+pub(super) enum Node {
     /// A folder.
     Folder,
     /// A file with this content.
     File(String),
-    /// What is at this path, whatever that is.
-    At(String),
+    /// A link.
+    Link(String),
 }
 
-/// Whether a path may be one that we know.
-pub(super) fn is_ours(path: &str) -> bool {
-    path.starts_with(NODES) || path.starts_with(CLASS)
+/// All that there is, by its absolute path, folders before what is in them; and the folders whose place it takes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<(String, Node)>,
+    pub(super) roots: Vec<String>,
 }
 
-/// What is at a path.
-pub(super) fn find(devices: &[&Device], path: &str) -> Option<Found> {
-    if let Some(node) = path.strip_prefix(NODES) {
-        let is_known = node == "rdma_cm" || devices.iter().any(|device| node == format!("uverbs{}", device.index));
-        return is_known.then_some(Found::Device);
+/// Whether a path may lead to a tree, at a first look: it is on the way of every file that a program opens.
+pub(super) fn may_lead_here(path: &[u8]) -> bool {
+    let has = |word: &[u8]| path.windows(word.len()).any(|part| part == word);
+    has(b"infiniband") || has(b"/selvedge") || has(b"rdma_cm") || path.ends_with(NODE)
+}
+
+impl Tree {
+    /// Of these devices. `hardware` says what an interface's hardware is, if it has any.
+    pub(super) fn of(devices: &[&Device], hardware: impl Fn(&str) -> Option<Hardware>) -> Self {
+        let mut tree = Self::default();
+        for root in [CLASS, VERBS, MANAGER, NODES, VIRTUAL] {
+            tree.root(root.to_owned());
+        }
+        tree.file(VERBS, "abi_version", "6");
+        tree.file(MANAGER, "abi_version", "4");
+        tree.file(MANAGER, "dev", "10:121");
+        tree.link(NODES, "rdma_cm", "/dev/null");
+        for device in devices {
+            let parent = match hardware(&device.interface) {
+                None => tree.substitute(device),
+                Some(hardware) => {
+                    let node = format!("{}/numa_node", hardware.folder);
+                    if let Some(of) = hardware.node.filter(|_| !tree.roots.contains(&node)) {
+                        tree.file(&hardware.folder, "numa_node", &of);
+                        tree.roots.push(node);
+                    }
+                    hardware.folder
+                }
+            };
+            tree.device(device, &parent);
+        }
+        tree
     }
-    let below = path.strip_prefix(CLASS)?;
-    let mut names = below.split('/').filter(|name| !name.is_empty());
-    let Some(name) = names.next() else { return below.trim_matches('/').is_empty().then_some(Found::Folder) };
-    let device = devices.iter().find(|device| device.name == name && below.starts_with('/'))?;
-    of_device(device, &names.collect::<Vec<_>>())
-}
 
-fn of_device(device: &Device, names: &[&str]) -> Option<Found> {
-    let line = |text: String| Some(Found::File(text + "\n"));
-    match names {
-        [] | ["ports"] | ["ports", "1"] => Some(Found::Folder),
-        // The interface's hardware, if it has any, is the device's.
-        ["device", ..] => Some(Found::At(format!("/sys/class/net/{}/{}", device.interface, names.join("/")))),
-        ["node_type"] => line("1: CA".to_owned()),
-        ["node_guid" | "sys_image_guid"] => line(in_fours(&device.guid())),
-        ["node_desc"] => line(device.name.clone()),
-        ["fw_ver"] => line(env!("CARGO_PKG_VERSION").to_owned()),
-        ["ports", "1", rest @ ..] => of_port(device, rest),
-        _ => None,
+    /// Whether a path without links is below a folder whose place the tree takes.
+    pub(super) fn covers(&self, path: &str) -> bool {
+        let is_below = |root: &String| {
+            path.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.roots.iter().any(is_below)
+    }
+
+    fn root(&mut self, path: String) {
+        if !self.roots.contains(&path) {
+            self.nodes.push((path.clone(), Node::Folder));
+            self.roots.push(path);
+        }
+    }
+    fn folder(&mut self, path: &str) {
+        self.nodes.push((path.to_owned(), Node::Folder));
+    }
+    fn file(&mut self, folder: &str, name: &str, line: &str) {
+        self.nodes.push((format!("{folder}/{name}"), Node::File(format!("{line}\n"))));
+    }
+    fn link(&mut self, folder: &str, name: &str, to: &str) {
+        self.nodes.push((format!("{folder}/{name}"), Node::Link(to.to_owned())));
+    }
+
+    /// The folder that stands for an interface's hardware where it has none.
+    fn substitute(&mut self, device: &Device) -> String {
+        let parent = format!("{VIRTUAL}/{}", device.interface);
+        self.folder(&parent);
+        self.file(&parent, "numa_node", "-1");
+        self.file(&parent, "uevent", "DRIVER=selvedge");
+        self.folder(&format!("{parent}/net"));
+        self.link(&format!("{parent}/net"), &device.interface, &format!("../../../net/{}", device.interface));
+        for kind in ["infiniband", "infiniband_verbs"] {
+            self.folder(&format!("{parent}/{kind}"));
+        }
+        parent
+    }
+
+    fn device(&mut self, device: &Device, parent: &str) {
+        let name = &device.name;
+        // Only what is in the folder of the hardware is the kernel's.
+        for kind in ["infiniband", "infiniband_verbs"] {
+            let root = format!("{parent}/{kind}");
+            if !self.covers(&root) {
+                self.root(root);
+            }
+        }
+        let below = parent.strip_prefix("/sys").unwrap_or(parent);
+        let hardware = parent.rsplit('/').next().unwrap_or_default();
+        // From there to /sys.
+        let up = "../".repeat(below.matches('/').count() + 2);
+
+        self.link(CLASS, name, &format!("../..{below}/infiniband/{name}"));
+        let own = format!("{parent}/infiniband/{name}");
+        self.folder(&own);
+        self.link(&own, "device", &format!("../../../{hardware}"));
+        self.link(&own, "subsystem", &format!("{up}class/infiniband"));
+        self.file(&own, "uevent", &format!("NAME={name}"));
+        self.file(&own, "node_type", "1: CA");
+        self.file(&own, "node_guid", &in_fours(&device.guid()));
+        self.file(&own, "sys_image_guid", &in_fours(&device.guid()));
+        self.file(&own, "node_desc", name);
+        self.file(&own, "fw_ver", env!("CARGO_PKG_VERSION"));
+        self.file(&own, "hca_type", "selvedge");
+        self.file(&own, "hw_rev", "0x0");
+        self.file(&own, "board_id", "selvedge");
+        self.file(&own, "parent", &device.interface);
+        self.folder(&format!("{own}/ports"));
+        self.port(device, &format!("{own}/ports/1"));
+
+        let node = format!("uverbs{}", device.index);
+        let minor = UVERBS.1 + device.index;
+        self.link(VERBS, &node, &format!("../..{below}/infiniband_verbs/{node}"));
+        let own = format!("{parent}/infiniband_verbs/{node}");
+        self.folder(&own);
+        self.link(&own, "device", &format!("../../../{hardware}"));
+        self.link(&own, "subsystem", &format!("{up}class/infiniband_verbs"));
+        self.file(&own, "uevent", &format!("MAJOR={}\nMINOR={minor}\nDEVNAME=infiniband/{node}", UVERBS.0));
+        self.file(&own, "dev", &format!("{}:{minor}", UVERBS.0));
+        self.file(&own, "ibdev", name);
+        self.file(&own, "abi_version", "1");
+        self.link(NODES, &node, "/dev/null");
+    }
+
+    fn port(&mut self, device: &Device, port: &str) {
+        self.folder(port);
+        self.file(port, "state", if device.is_up { "4: ACTIVE" } else { "1: DOWN" });
+        self.file(port, "phys_state", if device.is_up { "5: LinkUp" } else { "3: Disabled" });
+        self.file(port, "rate", &rate(device));
+        self.file(port, "link_layer", "Ethernet");
+        self.file(port, "cap_mask", &format!("{:#010x}", query::PORT_CAPABILITIES));
+        for name in ["lid", "sm_lid"] {
+            self.file(port, name, "0x0");
+        }
+        for name in ["lid_mask_count", "sm_sl"] {
+            self.file(port, name, "0");
+        }
+        self.folder(&format!("{port}/pkeys"));
+        self.file(&format!("{port}/pkeys"), "0", "0xffff");
+        for folder in ["gids", "gid_attrs", "gid_attrs/ndevs", "gid_attrs/types", "counters", "hw_counters"] {
+            self.folder(&format!("{port}/{folder}"));
+        }
+        for index in 0..query::gid_table(device) {
+            let gid = device.gids.get(index).map_or([0; 16], std::net::Ipv6Addr::octets);
+            self.file(&format!("{port}/gids"), &index.to_string(), &in_fours(&gid));
+        }
+        // Those of empty places cannot be read; so they are not there.
+        for index in 0..device.gids.len() {
+            self.file(&format!("{port}/gid_attrs/ndevs"), &index.to_string(), &device.interface);
+            self.file(&format!("{port}/gid_attrs/types"), &index.to_string(), "RoCE v2");
+        }
+        for name in counters::OF_INTERFACE {
+            self.file(&format!("{port}/counters"), name, "0");
+        }
+        for name in counters::OF_PROCESS {
+            self.file(&format!("{port}/hw_counters"), name, "0");
+        }
     }
 }
 
-fn of_port(device: &Device, names: &[&str]) -> Option<Found> {
-    let line = |text: &str| Some(Found::File(format!("{text}\n")));
-    let gid = |index: &str| device.gids.get(index.parse::<usize>().ok()?);
-    match names {
-        ["gids" | "gid_attrs" | "pkeys"] | ["gid_attrs", "types" | "ndevs"] => Some(Found::Folder),
-        ["state"] => line(if device.is_up { "4: ACTIVE" } else { "1: DOWN" }),
-        ["phys_state"] => line(if device.is_up { "5: LinkUp" } else { "3: Disabled" }),
-        ["link_layer"] => line("Ethernet"),
-        ["lid" | "sm_lid"] => line("0x0"),
-        ["lid_mask_count" | "sm_sl"] => line("0"),
-        ["pkeys", "0"] => line("0xffff"),
-        ["gids", index] => line(&in_fours(&gid(index)?.octets())),
-        ["gid_attrs", "types", index] => gid(index).and_then(|_| line("RoCE v2")),
-        ["gid_attrs", "ndevs", index] => gid(index).and_then(|_| line(&device.interface)),
-        _ => None,
-    }
+/// The hardware of an interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Hardware {
+    /// Its folder.
+    pub(super) folder: String,
+    /// Its NUMA node, where the kernel does not say it there (virtio): that of what it is a part of, or -1.
+    pub(super) node: Option<String>,
+}
+
+/// What an interface's hardware is, if it has any.
+pub(super) fn hardware(interface: &str) -> Option<Hardware> {
+    let folder = fs::canonicalize(format!("/sys/class/net/{interface}/device")).ok()?;
+    let node = if folder.join("numa_node").exists() {
+        None
+    } else {
+        let known = folder.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok());
+        Some(known.map_or_else(|| "-1".to_owned(), |line| line.trim().to_owned()))
+    };
+    let folder = folder.into_os_string().into_string().ok().filter(|folder| folder.starts_with("/sys/"))?;
+    Some(Hardware { folder, node })
 }
 
 /// As Linux writes identifiers: four digits and a colon.
@@ -75,13 +224,21 @@ fn in_fours(bytes: &[u8]) -> String {
     fours.collect::<Vec<_>>().join(":")
 }
 
+/// As Linux writes a port's rate.
+fn rate(device: &Device) -> String {
+    let (width, speed) = query::lanes(device.speed);
+    let lanes = if width == query::FOUR_LANES { 4 } else { 1 };
+    let (of_lane, name) = if speed == query::QDR { (10, "QDR") } else { (25, "EDR") };
+    format!("{} Gb/sec ({lanes}X {name})", lanes * of_lane)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn device() -> Device {
         Device {
-            name: "sv-eth0".to_owned(),
+            name: "sv_eth0".to_owned(),
             interface: "eth0".to_owned(),
             index: 4,
             mtu: 1_500,
@@ -92,38 +249,74 @@ mod tests {
             has_link_local: true,
         }
     }
-    fn found(path: &str) -> Option<Found> {
-        find(&[&device()], path)
-    }
-    fn file(text: &str) -> Option<Found> {
-        Some(Found::File(text.to_owned()))
+    fn find<'a>(tree: &'a Tree, path: &str) -> Option<&'a Node> {
+        tree.nodes.iter().find(|(at, _)| at == path).map(|(_, node)| node)
     }
 
     #[test]
     fn files_are_as_linux_has_them() {
-        let port = "/sys/class/infiniband/sv-eth0/ports/1";
-        assert_eq!(found(&format!("{port}/gid_attrs/types/1")), file("RoCE v2\n"));
-        assert_eq!(found(&format!("{port}/gid_attrs/ndevs/0")), file("eth0\n"));
-        assert_eq!(found(&format!("{port}/gids/1")), file("0000:0000:0000:0000:0000:ffff:0a00:0001\n"));
-        assert_eq!(found(&format!("{port}//state")), file("4: ACTIVE\n"));
-        assert_eq!(found("/sys/class/infiniband/sv-eth0/node_guid"), file("0000:00ff:fe00:0001\n"));
-        assert_eq!(found(port), Some(Found::Folder));
-        let hardware = Found::At("/sys/class/net/eth0/device/net".to_owned());
-        assert_eq!(found("/sys/class/infiniband/sv-eth0/device/net/"), Some(hardware));
-        assert_eq!(found("/dev/infiniband/uverbs4"), Some(Found::Device));
+        let tree = Tree::of(&[&device()], |_| None);
+        let own = "/sys/devices/virtual/selvedge/eth0/infiniband/sv_eth0";
+        let line = |path: &str| match find(&tree, &format!("{own}/{path}")) {
+            Some(Node::File(content)) => content.clone(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(line("ports/1/gid_attrs/types/1"), "RoCE v2\n");
+        assert_eq!(line("ports/1/gid_attrs/ndevs/0"), "eth0\n");
+        assert_eq!(line("ports/1/gids/1"), "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+        assert_eq!(line("ports/1/gids/255"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+        assert_eq!(line("ports/1/state"), "4: ACTIVE\n");
+        assert_eq!(line("ports/1/rate"), "10 Gb/sec (1X QDR)\n");
+        assert_eq!(line("node_guid"), "0000:00ff:fe00:0001\n");
+        assert_eq!(find(&tree, &format!("{own}/ports/1/gid_attrs/types/2")), None);
+        assert_eq!(find(&tree, "/dev/infiniband/uverbs4"), Some(&Node::Link("/dev/null".to_owned())));
+    }
+
+    #[test]
+    fn links_lead_where_the_kernels_do() {
+        let pci = "/sys/devices/pci0000:00/0000:00:03.0";
+        let tree = Tree::of(&[&device()], |_| Some(Hardware { folder: pci.to_owned(), node: None }));
+        let link = |path: &str| match find(&tree, path) {
+            Some(Node::Link(to)) => to.clone(),
+            other => format!("{other:?}"),
+        };
+        let expected = "../../devices/pci0000:00/0000:00:03.0/infiniband/sv_eth0";
+        assert_eq!(link("/sys/class/infiniband/sv_eth0"), expected);
+        assert_eq!(link(&format!("{pci}/infiniband/sv_eth0/device")), "../../../0000:00:03.0");
+        assert_eq!(link(&format!("{pci}/infiniband/sv_eth0/subsystem")), "../../../../../class/infiniband");
+        assert!(tree.covers(&format!("{pci}/infiniband/sv_eth0/ports")));
+        assert!(!tree.covers(&format!("{pci}/numa_node")));
+        assert_eq!(find(&tree, pci), None);
+
+        let node = format!("{pci}/virtio1/numa_node");
+        let of_virtio = Hardware { folder: format!("{pci}/virtio1"), node: Some("1".to_owned()) };
+        let tree = Tree::of(&[&device()], |_| Some(of_virtio.clone()));
+        assert!(tree.covers(&node) && may_lead_here(node.as_bytes()));
+        assert_eq!(find(&tree, &node), Some(&Node::File("1\n".to_owned())));
+    }
+
+    #[test]
+    fn folders_come_before_what_is_in_them_and_nothing_twice() {
+        let second = Device { name: "sv_eth1".to_owned(), interface: "eth1".to_owned(), index: 5, ..device() };
+        let of = |node| Hardware { folder: "/sys/devices/pci0000:00/0000:00:03.0".to_owned(), node };
+        for hardware in [None, Some(of(None)), Some(of(Some("0".to_owned())))] {
+            let tree = Tree::of(&[&device(), &second], |_| hardware.clone());
+            for (at, (path, _)) in tree.nodes.iter().enumerate() {
+                let folder = path.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default();
+                let is_there = tree.nodes[..at].iter().any(|(of, node)| of == folder && *node == Node::Folder);
+                assert!(is_there || tree.roots.contains(path), "{path}");
+                assert!(!tree.nodes[..at].iter().any(|(of, _)| of == path), "{path}");
+            }
+        }
     }
 
     #[test]
     fn what_is_not_there_is_left_to_others() {
-        for path in [
-            "/sys/class/infiniband/sv-eth0/ports/1/gid_attrs/types/2",
-            "/sys/class/infiniband/sv-eth0/ports/2",
-            "/sys/class/infiniband/mlx5_0/node_type",
-            "/sys/class/infiniband_verbs/uverbs4",
-            "/dev/infiniband/uverbs0",
-            "/etc/passwd",
-        ] {
-            assert_eq!(found(path), None, "{path}");
+        let tree = Tree::of(&[&device()], |_| None);
+        for path in ["/sys/class/infiniband_mad", "/sys/class/net/eth0", "/etc/passwd", "/dev/infinibandit"] {
+            assert!(!tree.covers(path), "{path}");
         }
+        assert!(!may_lead_here(b"/etc/passwd"));
+        assert!([CLASS, VIRTUAL].iter().all(|path| may_lead_here(path.as_bytes())));
     }
 }

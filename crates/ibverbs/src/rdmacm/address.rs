@@ -78,6 +78,31 @@ pub(super) fn socket_address(gid: Ipv6Addr, port: u16) -> SocketAddr {
     }
 }
 
+/// Whether an address names no device, as Linux's connection manager has it: the unspecified one, and that of loopback
+/// unless loopback is a device.
+pub(super) fn is_any(address: SocketAddr) -> io::Result<bool> {
+    let is_device = || Ok::<_, io::Error>(devices()?.iter().any(|listed| listed.device.gids.contains(&gid(&address))));
+    Ok(address.ip().is_unspecified() || (address.ip().is_loopback() && !is_device()?))
+}
+
+/// Where a destination is that a program calls loopback. As with Linux's connection manager that is an address of the
+/// first device that is up, unless loopback is a device itself. Other addresses stay as they are.
+pub(super) fn beyond_loopback(there: SocketAddr) -> io::Result<SocketAddr> {
+    if !there.ip().is_loopback() {
+        return Ok(there);
+    }
+    let devices = devices()?;
+    if devices.iter().any(|listed| listed.device.gids.contains(&gid(&there))) {
+        return Ok(there);
+    }
+    let up = devices.iter().filter(|listed| listed.device.is_up);
+    // Behind the link-local one, which needs a scope.
+    let addresses = up.flat_map(|listed| listed.device.gids.iter().skip(1));
+    let found =
+        addresses.map(|&gid| socket_address(gid, there.port())).find(|found| found.is_ipv4() == there.is_ipv4());
+    found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+}
+
 /// The address that leads to `there`.
 pub(super) fn source_towards(there: SocketAddr) -> io::Result<SocketAddr> {
     let any: SocketAddr = if there.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };

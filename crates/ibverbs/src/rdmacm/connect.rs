@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::net::SocketAddr;
 use std::slice;
 
+use selvedge_dataplane::rnic::At;
 use selvedge_nic::cm::{ConnectionId, Offer};
 use selvedge_nic::verbs::Route;
 use selvedge_units::{Psn, QpNumber};
@@ -13,7 +14,7 @@ use super::abi::{rdma_cm_id, rdma_conn_param};
 use super::address;
 use super::event::{fail, hears, kind};
 use super::id::{DATAGRAM, Id, Peer, UDP, queue_of};
-use super::pair;
+use super::{pair, port};
 use crate::error;
 
 /// The Q_Key of datagram queue pairs of this interface.
@@ -39,20 +40,13 @@ pub unsafe extern "C" fn bind_addr(id: *mut rdma_cm_id, to: *mut libc::sockaddr)
     if inner.reserved.is_some() {
         return fail(libc::EINVAL);
     }
-    match inner.adapter.reserve_port(source.port()) {
-        Ok(port) => {
-            source.set_port(port);
-            inner.reserved = Some(port);
-        }
+    match inner.claim(source) {
+        Ok(port) => source.set_port(port),
         Err(problem) => return fail(error::of_io(&problem)),
     }
     inner.set_source(source);
-    if !source.ip().is_unspecified()
-        && let Err(problem) = inner.choose_device()
-    {
-        return fail(error::of_io(&problem));
-    }
-    0
+    let chosen = address::is_any(source).and_then(|is_any| if is_any { Ok(()) } else { inner.choose_device() });
+    chosen.map_or_else(|problem| fail(error::of_io(&problem)), |()| 0)
 }
 
 #[unsafe(export_name = "selvedge_rdma_listen")]
@@ -67,13 +61,14 @@ pub unsafe extern "C" fn listen(id: *mut rdma_cm_id, _backlog: c_int) -> c_int {
     }
     let Some(source) = inner.source else { return fail(libc::EINVAL) };
     let service = service(inner.abi.ps, source.port());
-    match inner.adapter.listen(service, inner.hears()) {
-        Ok(()) => {
-            inner.listens_to = Some(service);
-            0
-        }
-        Err(problem) => fail(error::of_io(&problem)),
-    }
+    let listened = port::listen(id.addr(), source.port()).and_then(|()| {
+        let address = if address::is_any(source)? { None } else { Some(address::gid(&source)) };
+        let at = At { service, address };
+        inner.adapter.listen(at, inner.hears())?;
+        inner.listens_to = Some(at);
+        Ok(())
+    });
+    listened.map_or_else(|problem| fail(error::of_io(&problem)), |()| 0)
 }
 
 #[unsafe(export_name = "selvedge_rdma_resolve_addr")]
@@ -85,16 +80,27 @@ pub unsafe extern "C" fn resolve_addr(
 ) -> c_int {
     let inner = unsafe { Id::of(id) };
     let Some(destination) = (unsafe { address::read(to) }) else { return fail(libc::EAFNOSUPPORT) };
-    let wanted = unsafe { address::read(from) }.or(inner.source);
-    let found = match wanted.filter(|source| !source.ip().is_unspecified()) {
-        Some(source) => Ok(source),
-        None => address::source_towards(destination),
-    };
-    inner.set_destination(destination);
+    let given = unsafe { address::read(from) };
+    // Linux binds the identifier to it, and says at once if it cannot.
+    if let Some(source) = given.filter(|source| source.port() != 0 && inner.reserved.is_none())
+        && let Err(problem) = inner.claim(source)
+    {
+        return fail(error::of_io(&problem));
+    }
+    let wanted = given.or(inner.source);
+    let found = address::beyond_loopback(destination).and_then(|destination| {
+        inner.set_destination(destination);
+        match wanted {
+            Some(source) if !address::is_any(source)? => Ok(source),
+            _ => address::source_towards(destination),
+        }
+    });
     let resolved = found.and_then(|mut source| {
         // Nobody connects to who asks: any port does.
-        let port = wanted.map_or(0, |wanted| wanted.port());
-        source.set_port(if port == 0 { 0x8000 | anything() as u16 } else { port });
+        source.set_port(match inner.reserved {
+            Some(port) => port,
+            None => inner.claim_any(source)?,
+        });
         inner.set_source(source);
         inner.choose_device()
     });
@@ -215,6 +221,7 @@ unsafe fn questioned(listener: *mut Id, connection: ConnectionId, route: &Route,
         connection: Some(connection),
         listens_to: None,
         reserved: None,
+        shares_port: false,
         peer: Peer::default(),
         psn: anything() & 0xff_ffff,
         reads_answered: 0,
@@ -308,6 +315,6 @@ pub unsafe extern "C" fn disconnect(id: *mut rdma_cm_id) -> c_int {
 pub unsafe extern "C" fn notify(id: *mut rdma_cm_id, _event: c_int) -> c_int {
     let inner = unsafe { Id::of(id) };
     let Some(connection) = inner.connection else { return fail(libc::EINVAL) };
-    let told = inner.adapter.connect(|manager, _| manager.established(connection));
+    let told = inner.adapter.connect(|manager, cx| manager.established(cx, connection));
     told.map_or_else(|refusal| fail(error::of(refusal)), |()| 0)
 }

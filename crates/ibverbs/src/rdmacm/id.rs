@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use selvedge_dataplane::rnic::Adapter;
+use selvedge_dataplane::rnic::{Adapter, At};
 use selvedge_nic::cm::{CmEvent, ConnectionId};
 use selvedge_nic::verbs::Route;
 
@@ -13,6 +13,7 @@ use super::address;
 use super::connect::anything;
 use super::event::{EventChannel, QueuedEvent, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
 use super::multicast::{self, Joined};
+use super::port::{self, Claim};
 use crate::abi::ibv_qp_init_attr;
 use crate::channel::Unacknowledged;
 use crate::error;
@@ -44,8 +45,11 @@ pub(super) struct Id {
     pub(super) source: Option<SocketAddr>,
     pub(super) destination: Option<SocketAddr>,
     pub(super) connection: Option<ConnectionId>,
-    pub(super) listens_to: Option<u64>,
+    pub(super) listens_to: Option<At>,
+    /// Its own port, once it has one.
     pub(super) reserved: Option<u16>,
+    /// It shares its port with others that do.
+    pub(super) shares_port: bool,
     pub(super) peer: Peer,
     /// The first that we expect; some applications make their queue pairs ready before they connect.
     pub(super) psn: u32,
@@ -93,6 +97,7 @@ impl Id {
             connection: None,
             listens_to: None,
             reserved: None,
+            shares_port: false,
             peer: Peer::default(),
             psn: anything() & 0xff_ffff,
             reads_answered: 0,
@@ -135,6 +140,26 @@ impl Id {
         // SAFETY: it was opened just now, or before.
         self.mtu = crate::query::mtu_code(unsafe { crate::context::Context::of(context) }.device().payload());
         Ok(())
+    }
+    /// Takes a port for an address: that which it names, or any.
+    ///
+    /// # Errors
+    /// If somebody has it.
+    pub(super) fn claim(&mut self, address: SocketAddr) -> std::io::Result<u16> {
+        let claim = Claim { address, space: self.abi.ps, shares: self.shares_port };
+        let port = port::claim(self.adapter, std::ptr::from_ref(self).addr(), claim)?;
+        self.reserved = Some(port);
+        Ok(port)
+    }
+    /// Takes a port that no other identifier of this process has.
+    ///
+    /// # Errors
+    /// If there is none left.
+    pub(super) fn claim_any(&mut self, address: SocketAddr) -> std::io::Result<u16> {
+        let claim = Claim { address, space: self.abi.ps, shares: self.shares_port };
+        let port = port::any(std::ptr::from_ref(self).addr(), claim, anything())?;
+        self.reserved = Some(port);
+        Ok(port)
     }
     /// Tells that something has happened here.
     pub(super) fn tell(&self, kind: c_int, status: c_int) {
@@ -210,11 +235,11 @@ pub unsafe extern "C" fn create_id(
 #[unsafe(export_name = "selvedge_rdma_destroy_id")]
 pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
     let inner = unsafe { Id::of(id) };
-    if let Some(service) = inner.listens_to {
-        let _ = inner.adapter.unlisten(service);
+    if let Some(at) = inner.listens_to {
+        let _ = inner.adapter.unlisten(at);
     }
     if let Some(port) = inner.reserved {
-        let _ = inner.adapter.release_port(port);
+        port::release(inner.adapter, id.addr(), port);
     }
     unsafe { multicast::leave_all(inner) };
     if let Some(connection) = inner.connection {
@@ -266,8 +291,8 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
     if let Some(connection) = inner.connection {
         let _ = inner.adapter.own_connection(connection, inner.hears());
     }
-    if let Some(service) = inner.listens_to {
-        let _ = inner.adapter.own_service(service, inner.hears());
+    if let Some(at) = inner.listens_to {
+        let _ = inner.adapter.own_service(at, inner.hears());
     }
     // From now on everything comes to the new one; what came before goes there, too.
     let own = id.expose_provenance();
@@ -280,7 +305,7 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
     0
 }
 
-/// Types of service and timeouts are heeded. Addresses can be used again in any case, and IPv6 stands beside IPv4.
+/// Types of service, timeouts, and whether a port is shared are heeded. IPv6 stands beside IPv4.
 #[unsafe(export_name = "selvedge_rdma_set_option")]
 pub unsafe extern "C" fn set_option(
     id: *mut rdma_cm_id,
@@ -292,8 +317,14 @@ pub unsafe extern "C" fn set_option(
     // `enum`s of rdma_cma.h.
     const OF_IDENTIFIER: c_int = 0;
     const TYPE_OF_SERVICE: c_int = 0;
+    const SHARES_PORT: c_int = 1;
     const ACK_TIMEOUT: c_int = 3;
     let inner = unsafe { Id::of(id) };
+    if (level, option, length) == (OF_IDENTIFIER, SHARES_PORT, size_of::<c_int>()) {
+        // SAFETY: so many bytes.
+        inner.shares_port = unsafe { value.cast::<c_int>().read_unaligned() } != 0;
+        return 0;
+    }
     let given = if length == 1 { unsafe { value.cast::<u8>().as_ref() } } else { None };
     match (level, option, given) {
         (OF_IDENTIFIER, TYPE_OF_SERVICE, Some(&class)) => inner.traffic_class = class,

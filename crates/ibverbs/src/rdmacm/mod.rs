@@ -9,6 +9,7 @@ mod event;
 mod id;
 mod multicast;
 mod pair;
+mod port;
 mod socket;
 
 pub use abi::LAYOUTS;

@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::ptr;
 
+use selvedge_nic::verbs::Limits;
+
 use super::abi::rdma_cm_id;
 use super::address;
 use super::connect::QKEY;
@@ -15,6 +17,7 @@ use crate::abi::{
 use crate::channel::{ibv_create_comp_channel, ibv_destroy_comp_channel};
 use crate::completion::{ibv_create_cq, ibv_destroy_cq};
 use crate::context::Context;
+use crate::limits::least;
 use crate::pair::{create_qp_ex, ibv_create_qp, ibv_destroy_qp, ibv_modify_qp};
 use crate::srq::{create_srq_ex, ibv_create_srq, ibv_destroy_srq};
 use crate::{address as ah, error};
@@ -52,7 +55,7 @@ fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
             wanted.path_mtu = id.mtu;
             wanted.dest_qp_num = id.peer.qp;
             wanted.rq_psn = id.psn;
-            wanted.max_dest_rd_atomic = id.reads_answered.min(128);
+            wanted.max_dest_rd_atomic = id.reads_answered.min(most_reads(context));
             wanted.min_rnr_timer = 0;
             1 << 7 | 1 << 8 | 1 << 20 | 1 << 12 | 1 << 17 | 1 << 15
         }
@@ -62,12 +65,18 @@ fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
             wanted.timeout = id.ack_timeout;
             wanted.retry_cnt = id.retries;
             wanted.rnr_retry = id.peer.not_ready_retries;
-            wanted.max_rd_atomic = id.reads_asked.min(128);
+            // SAFETY: as above.
+            wanted.max_rd_atomic = id.reads_asked.min(most_reads(unsafe { Context::of(id.abi.verbs) }));
             1 << 16 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13
         }
         _ => 0,
     };
     Some((wanted, mask | STATE))
+}
+
+/// Reads and Atomics that a queue pair can have under way.
+fn most_reads(context: &Context) -> u8 {
+    least(Limits::HERE.reads.into(), context.profile.max_rd_atom) as u8
 }
 
 unsafe fn go(id: &Id, to: c_int) -> c_int {

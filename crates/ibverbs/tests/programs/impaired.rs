@@ -50,7 +50,7 @@ struct Bed {
 
 impl Bed {
     fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv_eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     fn close(self) -> Report {

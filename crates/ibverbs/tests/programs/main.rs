@@ -6,6 +6,7 @@ mod multicast;
 mod rdma_core;
 mod strangers;
 mod support;
+mod surface;
 mod ucx;
 
 use support::{FIRST, LOOPBACK, Namespaces, Pair, build, have, libraries, shell, symbols, turn};
@@ -33,7 +34,7 @@ fn devices_are_listed() {
     if !have(&["ibv_devices", "ibv_devinfo"]) {
         return;
     }
-    let output = LOOPBACK.run(&["ibv_devinfo", "-v", "-d", "sv-lo"]);
+    let output = LOOPBACK.run(&["ibv_devinfo", "-v", "-d", "sv_lo"]);
     let text = String::from_utf8_lossy(&output.stdout);
     for part in ["PORT_ACTIVE", "Ethernet", "::ffff:127.0.0.1", "RoCE v2", "4096 (5)"] {
         assert!(text.contains(part), "{part} in {text}");
@@ -68,7 +69,7 @@ fn an_address_without_a_gid_is_refused_and_explained() {
     }
     let outcome = std::panic::catch_unwind(|| HERE.run("ibv_rc_pingpong", &["-n", "1"]));
     let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a message");
-    assert!(message.contains("selvedge: sv-lo: an address without a GID"), "{message}");
+    assert!(message.contains("selvedge: sv_lo: an address without a GID"), "{message}");
 }
 
 #[test]

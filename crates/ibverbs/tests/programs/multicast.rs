@@ -17,7 +17,7 @@ fn members(namespace: &str, file: &str, group: &str) -> u32 {
 
 /// Two receivers at one place and a sender at the other. Each receiver ends well when it has ten datagrams.
 fn group_of_three(beds: &Namespaces, group: &str, [first, second]: [&str; 2], listed: (&str, &str)) {
-    let place = |at: usize| Place { namespace: Some(&beds.names[at]), device: "sv-eth0" };
+    let place = |at: usize| Place { namespace: Some(&beds.names[at]), device: "sv_eth0" };
     let receive = ["mckey", "-m", group, "-b", first];
     let mut receivers: Vec<Child> =
         (0..2).map(|_| place(0).command(&receive, &[]).spawn().expect("timeout runs")).collect();

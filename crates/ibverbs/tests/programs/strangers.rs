@@ -36,7 +36,7 @@ impl Server {
 }
 
 fn pingpong(port: &str) -> Vec<&str> {
-    vec!["ibv_rc_pingpong", "-d", "sv-eth0", "-g", "1", "-n", "50", "-s", "10000", "-c", "-p", port]
+    vec!["ibv_rc_pingpong", "-d", "sv_eth0", "-g", "1", "-n", "50", "-s", "10000", "-c", "-p", port]
 }
 
 #[test]

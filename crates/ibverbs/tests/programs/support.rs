@@ -48,7 +48,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// This host alone.
-pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv-lo" };
+pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv_lo" };
 
 impl Place<'_> {
     pub(crate) fn command(&self, words: &[&str], environment: &[(&str, &str)]) -> Command {
@@ -62,6 +62,9 @@ impl Place<'_> {
             ["libibverbs.so.1", "libselvedge-paths.so"].map(|name| libraries().join(name).display().to_string());
         command.arg("env").arg(format!("LD_PRELOAD={}", preload.join(":")));
         command.arg(format!("LD_LIBRARY_PATH={}", libraries().display()));
+        if self.device == LOOPBACK.device {
+            command.arg("SELVEDGE_LOOPBACK=yes");
+        }
         command.args(environment.iter().map(|(name, value)| format!("{name}={value}")));
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -235,7 +238,7 @@ impl Namespaces {
         Some(this)
     }
     pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
-        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv-eth0" };
+        let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv_eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.

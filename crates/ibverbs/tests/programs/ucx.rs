@@ -47,7 +47,7 @@ fn ucx_finds_our_devices() {
     }
     let output = LOOPBACK.run(&["ucx_info", "-d"]);
     let text = String::from_utf8_lossy(&output.stdout);
-    for part in ["Transport: rc_verbs", "Transport: ud_verbs", "Device: sv-lo:1"] {
+    for part in ["Transport: rc_verbs", "Transport: ud_verbs", "Device: sv_lo:1"] {
         assert!(text.contains(part), "{part}: {}", said(&output));
     }
 }
@@ -81,7 +81,7 @@ fn mpi_over_ucx_computes_right() {
     let built = Command::new("mpicc").args(["-O1", "-o"]).arg(&program).arg(source).output().expect("mpicc runs");
     assert!(built.status.success(), "{}", said(&built));
     let program = program.to_str().expect("a path of ours");
-    let environment = [("UCX_TLS", "rc_verbs,ud_verbs:aux,self"), ("UCX_NET_DEVICES", "sv-lo:1")];
+    let environment = [("UCX_TLS", "rc_verbs,ud_verbs:aux,self"), ("UCX_NET_DEVICES", "sv_lo:1")];
     // Its own transports, which are not UCX's, stay out of it.
     let words =
         ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "--mca", "pml", "ucx", "--mca", "osc", "ucx"];

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant, QpNumber};
-use selvedge_wire::cm::{Ids, Mad, Message, Reject, SidrReply};
+use selvedge_wire::cm::{Ids, Life, Mad, Message, Reject, SidrReply};
 
 use crate::verbs::Route;
 
@@ -16,6 +16,10 @@ const ATTEMPTS: u32 = 15;
 const REPEATS: u32 = 16;
 /// How long what has ended is remembered, for those who did not hear.
 const LINGERING: Duration = Duration::from_ms(8_000);
+/// How often the other side of a connection that stands is asked whether it lives.
+const HEARTBEAT: Duration = Duration::from_ms(1_000);
+/// Heartbeats without an answer after which a connection is lost.
+const SILENT: u32 = 8;
 
 /// How a connection stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +50,10 @@ pub(super) struct Connection {
     pub(super) their_qp: QpNumber,
     pub(super) service: u64,
     pub(super) state: State,
+    /// Our own queue pair; 0 if that is not known.
+    pub(super) our_qp: QpNumber,
+    /// The other side is one of our own, and answers when it is asked whether it lives.
+    pub(super) is_ours: bool,
     transaction: u64,
     said: Option<Message>,
     /// When to say it again, or to forget.
@@ -61,6 +69,8 @@ impl Connection {
             their_qp: QpNumber(0),
             service: 0,
             state,
+            our_qp: QpNumber(0),
+            is_ours: false,
             transaction,
             said: None,
             due: None,
@@ -94,6 +104,23 @@ impl Connection {
     pub(super) fn hush(&mut self) {
         self.due = None;
     }
+    /// It stands, and the other side lives.
+    pub(super) fn lives(&mut self, now: Instant) {
+        self.attempts = 0;
+        self.due = self.is_ours.then(|| now + HEARTBEAT);
+    }
+    /// The other side was not heard of for a heartbeat: asks whether it lives. Returns false once that was in vain so
+    /// often that it is lost.
+    pub(super) fn asks(&mut self, now: Instant, id: u32, outgoing: &mut VecDeque<(Route, Mad)>) -> bool {
+        if self.attempts >= SILENT {
+            return false;
+        }
+        self.attempts += 1;
+        let message = Message::Life(self.ids(id), Life::Asked);
+        outgoing.push_back((self.route, Mad { transaction: self.transaction, message }));
+        self.due = Some(now + HEARTBEAT);
+        true
+    }
     /// The answer will take so long: 4.096 us times 2 to this power.
     pub(super) fn be_patient(&mut self, now: Instant, code: u8) {
         if let Some(due) = &mut self.due {
@@ -118,8 +145,8 @@ impl Connection {
         true
     }
     /// Nobody serves what was asked for.
-    pub(super) fn no_such_service(&self, local: u32) -> Message {
-        match self.state {
+    pub(super) fn no_such_service(&self, local: u32) -> (Route, Mad) {
+        let message = match self.state {
             State::Questioned => Message::Resolved(SidrReply {
                 id: self.theirs,
                 status: 1,
@@ -134,6 +161,7 @@ impl Connection {
                 reason: Reject::INVALID_SERVICE,
                 private: [0; 148],
             }),
-        }
+        };
+        (self.route, Mad { transaction: self.transaction, message })
     }
 }

@@ -10,6 +10,10 @@
 //!     Event::Disconnected  <──────── DREP ─
 //! ```
 //!
+//! A process that is killed says nothing. So each side asks the other, if it is one of our own, every second whether it
+//! still knows the connection: if not, or if eight questions in a row have no answer, the connection has ended
+//! ([`ConnectionManager::poll_lost`]).
+//!
 //! Pure, like every engine: messages go in and come out as 256 bytes for queue pair 1. What is not answered is said
 //! again; what comes twice is answered twice.
 
@@ -22,8 +26,8 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::Ipv6Addr;
 
 use selvedge_transport::Cx;
-use selvedge_units::Instant;
-use selvedge_wire::cm::{IpAddresses, Mad, Message, PathOf, Reject, Reply, Request, SidrReply, SidrRequest};
+use selvedge_units::{Instant, QpNumber};
+use selvedge_wire::cm::{Ids, IpAddresses, Life, Mad, Message, PathOf, Reject, Reply, Request, SidrReply, SidrRequest};
 
 use self::connection::{Connection, State};
 pub use self::event::{CmError, CmEvent, ConnectionId, Offer};
@@ -43,6 +47,10 @@ pub struct ConnectionManager {
     known: BTreeMap<(Ipv6Addr, u32), u32>,
     outgoing: VecDeque<(Route, Mad)>,
     events: VecDeque<CmEvent>,
+    /// Queue pairs of ours whose other sides were killed.
+    lost: VecDeque<QpNumber>,
+    /// What is being handled is from one of our own.
+    hears_ours: bool,
 }
 
 impl ConnectionManager {
@@ -61,6 +69,8 @@ impl ConnectionManager {
             known: BTreeMap::new(),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
+            lost: VecDeque::new(),
+            hears_ours: false,
         }
     }
 
@@ -116,7 +126,7 @@ impl ConnectionManager {
             ip: IpAddresses { port, source: route.local, destination: route.remote },
             private: event::padded(&offer.private),
         };
-        self.begin(cx, id, route, State::Asked, Message::Request(request));
+        self.begin(cx, id, route, offer.qp, Message::Request(request));
         ConnectionId(id)
     }
     /// Asks which queue pair serves `service`, to send it datagrams.
@@ -124,11 +134,12 @@ impl ConnectionManager {
         let id = self.fresh();
         let ip = IpAddresses { port, source: route.local, destination: route.remote };
         let question = SidrRequest { id, service, ip, private: event::padded(private) };
-        self.begin(cx, id, route, State::Asked, Message::Resolve(question));
+        self.begin(cx, id, route, QpNumber(0), Message::Resolve(question));
         ConnectionId(id)
     }
-    fn begin(&mut self, cx: &mut Cx<'_>, id: u32, route: Route, state: State, message: Message) {
-        let mut connection = Connection::new(route, 0, u64::from(id), state);
+    fn begin(&mut self, cx: &mut Cx<'_>, id: u32, route: Route, our_qp: QpNumber, message: Message) {
+        let mut connection = Connection::new(route, 0, u64::from(id), State::Asked);
+        connection.our_qp = our_qp;
         connection.say(cx.now, message, true, &mut self.outgoing);
         self.connections.insert(id, connection);
     }
@@ -163,6 +174,7 @@ impl ConnectionManager {
             private: event::padded(&offer.private),
         };
         connection.state = State::Granted;
+        connection.our_qp = offer.qp;
         connection.say(cx.now, Message::Reply(reply), true, &mut self.outgoing);
         Ok(())
     }
@@ -174,7 +186,7 @@ impl ConnectionManager {
         &mut self,
         cx: &mut Cx<'_>,
         id: ConnectionId,
-        found: Option<(selvedge_units::QpNumber, u32)>,
+        found: Option<(QpNumber, u32)>,
         private: &[u8],
     ) -> Result<(), CmError> {
         let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Questioned);
@@ -211,6 +223,14 @@ impl ConnectionManager {
         connection.linger(cx.now);
         Ok(())
     }
+    /// Refuses what was asked for in [`CmEvent::Requested`] or [`CmEvent::Asked`] as a service that is not there, and
+    /// forgets it.
+    pub fn refuse(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get(&id.0).filter(|connection| connection.waits_for_application()) {
+            self.outgoing.push_back(connection.no_such_service(id.0));
+            self.forget(id);
+        }
+    }
     /// After [`CmEvent::Replied`]: one's own queue pair is ready, the connection stands.
     ///
     /// # Errors
@@ -221,15 +241,16 @@ impl ConnectionManager {
         connection.state = State::Established;
         let ids = connection.ids(id.0);
         connection.say(cx.now, Message::Ready(ids, [0; 224]), false, &mut self.outgoing);
+        connection.lives(cx.now);
         Ok(())
     }
     /// A packet has arrived on a connection that was granted: that it stands got lost.
-    pub fn established(&mut self, id: ConnectionId) {
+    pub fn established(&mut self, cx: &mut Cx<'_>, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id.0)
             && connection.state == State::Granted
         {
             connection.state = State::Established;
-            connection.hush();
+            connection.lives(cx.now);
             self.events.push_back(CmEvent::Established(id));
         }
     }
@@ -272,6 +293,12 @@ impl ConnectionManager {
         }
     }
 
+    /// As [`Self::handle`], of a datagram from one of our own.
+    pub fn handle_ours(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {
+        self.hears_ours = true;
+        self.handle(cx, route, payload);
+        self.hears_ours = false;
+    }
     /// A datagram has come for queue pair 1, over `route` (local is this side). What is no MAD of this class is
     /// ignored.
     pub fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {
@@ -279,15 +306,8 @@ impl ConnectionManager {
         match mad.message {
             Message::Request(request) => {
                 let event = |id| CmEvent::Requested { id, route: *route, request };
-                let said = self.on_question(
-                    cx,
-                    route,
-                    mad.transaction,
-                    request.local,
-                    request.service,
-                    State::Requested,
-                    event,
-                );
+                let said =
+                    self.on_question(route, mad.transaction, request.local, request.service, State::Requested, event);
                 if let Some(id) = said
                     && let Some(connection) = self.connections.get_mut(&id)
                 {
@@ -296,7 +316,7 @@ impl ConnectionManager {
             }
             Message::Resolve(request) => {
                 let event = |id| CmEvent::Asked { id, route: *route, request };
-                self.on_question(cx, route, mad.transaction, request.id, request.service, State::Questioned, event);
+                self.on_question(route, mad.transaction, request.id, request.service, State::Questioned, event);
             }
             Message::Reply(reply) => self.on_reply(route, reply),
             Message::Resolved(reply) => self.on_resolved(route, reply),
@@ -308,7 +328,7 @@ impl ConnectionManager {
             }
             Message::Ready(ids, _) => {
                 if self.connection(route, ids.remote).is_some() {
-                    self.established(ConnectionId(ids.remote));
+                    self.established(cx, ConnectionId(ids.remote));
                 }
             }
             Message::Disconnect(ids, ..) => self.on_disconnect(cx, route, mad.transaction, ids),
@@ -319,7 +339,33 @@ impl ConnectionManager {
                     self.end(cx.now, ids.remote);
                 }
             }
+            Message::Life(ids, life) => self.on_life(cx, route, mad.transaction, ids, life),
         }
+    }
+
+    fn on_life(&mut self, cx: &mut Cx<'_>, route: &Route, transaction: u64, ids: Ids, life: Life) {
+        let back = Ids { local: ids.remote, remote: ids.local };
+        let Some(connection) = self.connection(route, ids.remote) else {
+            if life == Life::Asked {
+                self.outgoing.push_back((*route, Mad { transaction, message: Message::Life(back, Life::Gone) }));
+            }
+            return;
+        };
+        if connection.theirs != ids.local {
+            return;
+        }
+        let (state, qp) = (connection.state, connection.their_qp);
+        if state == State::Established && life != Life::Gone {
+            connection.lives(cx.now);
+        }
+        let answer = match (life, state) {
+            // It has not heard that.
+            (Life::Asked, State::Ending | State::Ended) => Message::Disconnect(back, qp, [0; 220]),
+            (Life::Asked, _) => Message::Life(back, Life::Lives),
+            (Life::Gone, State::Established) => return self.lose(cx.now, ids.remote),
+            (Life::Lives | Life::Gone, _) => return,
+        };
+        self.outgoing.push_back((*route, Mad { transaction, message: answer }));
     }
 
     /// The connection that the other side calls so, if it is its.
@@ -328,10 +374,8 @@ impl ConnectionManager {
     }
 
     /// Somebody asks for a connection or a queue pair; returns our name for it if that is new.
-    #[expect(clippy::too_many_arguments, reason = "what the two kinds of questions have in common")]
     fn on_question(
         &mut self,
-        cx: &mut Cx<'_>,
         route: &Route,
         transaction: u64,
         theirs: u32,
@@ -349,9 +393,9 @@ impl ConnectionManager {
         let id = self.fresh();
         let mut connection = Connection::new(*route, theirs, transaction, state);
         connection.service = service;
+        connection.is_ours = self.hears_ours;
         if !self.services.contains(&service) {
-            let message = connection.no_such_service(id);
-            connection.say(cx.now, message, false, &mut self.outgoing);
+            self.outgoing.push_back(connection.no_such_service(id));
             return None;
         }
         let waiting = self.connections.values().filter(|connection| connection.waits_for_application()).count();
@@ -366,10 +410,12 @@ impl ConnectionManager {
 
     fn on_reply(&mut self, route: &Route, reply: Reply) {
         let id = reply.ids.remote;
+        let is_ours = self.hears_ours;
         let Some(connection) = self.connection(route, id) else { return };
         match connection.state {
             State::Asked => {
                 connection.state = State::Replied;
+                connection.is_ours = is_ours;
                 connection.hush();
                 connection.theirs = reply.ids.local;
                 connection.their_qp = reply.qp;
@@ -406,8 +452,8 @@ impl ConnectionManager {
             self.events.push_back(CmEvent::Rejected { id: ConnectionId(id), reason: reject.reason, private });
         }
     }
-    fn on_disconnect(&mut self, cx: &mut Cx<'_>, route: &Route, transaction: u64, ids: selvedge_wire::cm::Ids) {
-        let back = selvedge_wire::cm::Ids { local: ids.remote, remote: ids.local };
+    fn on_disconnect(&mut self, cx: &mut Cx<'_>, route: &Route, transaction: u64, ids: Ids) {
+        let back = Ids { local: ids.remote, remote: ids.local };
         // One that is not known has ended before: say so again.
         self.outgoing.push_back((*route, Mad { transaction, message: Message::Disconnected(back, [0; 224]) }));
         let Some(connection) = self.connection(route, ids.remote) else { return };
@@ -423,9 +469,24 @@ impl ConnectionManager {
         }
     }
 
+    /// The other side's process was killed.
+    fn lose(&mut self, now: Instant, id: u32) {
+        self.lost.extend(self.connections.get(&id).map(|connection| connection.our_qp).filter(|qp| qp.0 != 0));
+        self.end(now, id);
+    }
+
+    /// A queue pair of ours whose other side's process was killed: what is posted on it will not complete by itself.
+    /// [`CmEvent::Disconnected`] tells the same of its connection.
+    pub fn poll_lost(&mut self) -> Option<QpNumber> {
+        self.lost.pop_front()
+    }
     /// The next message to send, for queue pair 1.
     pub fn poll_transmit(&mut self) -> Option<(Route, Mad)> {
         self.outgoing.pop_front()
+    }
+    /// Whether there is a message to send.
+    pub fn has_messages(&self) -> bool {
+        !self.outgoing.is_empty()
     }
     /// What has happened.
     pub fn poll_event(&mut self) -> Option<CmEvent> {
@@ -442,6 +503,12 @@ impl ConnectionManager {
             self.connections.iter().filter(|(_, connection)| is_due(connection)).map(|(&id, _)| id).collect();
         for id in due {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
+            if connection.state == State::Established {
+                if !connection.asks(cx.now, id, &mut self.outgoing) {
+                    self.lose(cx.now, id);
+                }
+                continue;
+            }
             if connection.retry(cx.now, &mut self.outgoing) {
                 continue;
             }
@@ -449,7 +516,9 @@ impl ConnectionManager {
                 // Nothing more will come.
                 State::Ended => self.forget(ConnectionId(id)),
                 State::Ending => self.end(cx.now, id),
-                _ => {
+                state => {
+                    // Its queue pair is ready.
+                    self.lost.extend((state == State::Granted).then_some(connection.our_qp).filter(|qp| qp.0 != 0));
                     self.forget(ConnectionId(id));
                     self.events.push_back(CmEvent::Unreachable(ConnectionId(id)));
                 }

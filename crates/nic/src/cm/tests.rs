@@ -6,7 +6,7 @@ use core::net::Ipv6Addr;
 
 use selvedge_transport::Cx;
 use selvedge_units::{Domain, Duration, Instant, Psn, QpNumber, Rng};
-use selvedge_wire::cm::{IpAddresses, Mad, Reject};
+use selvedge_wire::cm::{Ids, IpAddresses, Life, Mad, Message, Reject};
 
 use super::{CmError, CmEvent, ConnectionId, ConnectionManager, Offer};
 use crate::verbs::Route;
@@ -20,6 +20,8 @@ struct World {
     loss: u64,
     rng: Rng,
     sent: Vec<Mad>,
+    /// The managers know each other for ours.
+    ours: bool,
 }
 
 fn address(n: usize) -> Ipv6Addr {
@@ -36,7 +38,7 @@ impl World {
     fn new(loss: u64, seed: u64) -> Self {
         let managers = [ConnectionManager::new(1, 0, 100), ConnectionManager::new(2, 63, u32::MAX - 1)];
         let rng = Rng::stream(seed, Domain::Impairment, 0);
-        Self { managers, now: Instant::ZERO, loss, rng, sent: Vec::new() }
+        Self { managers, now: Instant::ZERO, loss, rng, sent: Vec::new(), ours: false }
     }
     fn cx(&self) -> Cx<'static> {
         Cx::at(self.now)
@@ -59,7 +61,11 @@ impl World {
                     self.sent.push(mad);
                     if self.rng.below(100) >= self.loss {
                         let back = Route { local: route.remote, remote: route.local, ..route };
-                        self.managers[1 - at].handle(&mut Cx::at(self.now), &back, &mad.emit());
+                        let (other, mut cx) = (&mut self.managers[1 - at], Cx::at(self.now));
+                        match self.ours {
+                            true => other.handle_ours(&mut cx, &back, &mad.emit()),
+                            false => other.handle(&mut cx, &back, &mad.emit()),
+                        }
                     }
                 }
             }
@@ -218,10 +224,71 @@ fn a_first_packet_tells_that_the_connection_stands() {
     let Some((1, CmEvent::Requested { id, .. })) = world.next(1_000) else { panic!("it is asked for") };
     let mut cx = world.cx();
     world.managers[1].accept(&mut cx, id, &offer(1)).expect("it was asked for");
-    world.managers[1].established(id);
-    world.managers[1].established(id);
+    world.managers[1].established(&mut cx, id);
+    world.managers[1].established(&mut cx, id);
     assert_eq!(world.managers[1].poll_event(), Some(CmEvent::Established(id)));
     assert_eq!(world.managers[1].poll_event(), None);
+}
+
+/// A world of ours where a connection stands, and its names.
+fn standing() -> (World, [ConnectionId; 2]) {
+    let mut world = World::listening(0, 1);
+    world.ours = true;
+    let ids = world.establish();
+    (world, ids)
+}
+
+#[test]
+fn connections_of_ours_live_as_long_as_both_sides_do() {
+    let (mut world, ids) = standing();
+    world.loss = 30;
+    assert_eq!(world.next(600_000), None);
+    world.loss = 0;
+    let mut cx = world.cx();
+    world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+    assert!(matches!(world.next(1_000), Some((_, CmEvent::Disconnected(_)))));
+    assert!(world.managers.iter_mut().all(|manager| manager.poll_lost().is_none()));
+}
+
+#[test]
+fn the_other_side_of_a_process_that_was_killed_hears_of_it() {
+    for killed in 0..2 {
+        for restarted in [false, true] {
+            let (mut world, ids) = standing();
+            let stays = 1 - killed;
+            world.managers[killed] = ConnectionManager::new(3, 0, 7);
+            if !restarted {
+                world.loss = 100;
+            }
+            let within = if restarted { 1_100 } else { 10_000 };
+            assert_eq!(world.next(within), Some((stays, CmEvent::Disconnected(ids[stays]))), "{killed} {restarted}");
+            let ours = if stays == 0 { 17 } else { 99 };
+            assert_eq!(world.managers[stays].poll_lost(), Some(QpNumber(ours)));
+            assert_eq!(world.managers[stays].poll_lost(), None);
+        }
+    }
+}
+
+#[test]
+fn who_ended_and_was_not_heard_is_not_taken_for_dead() {
+    let (mut world, ids) = standing();
+    world.loss = 100;
+    let mut cx = world.cx();
+    world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+    assert_eq!(world.next(3_000), None);
+    world.loss = 0;
+    let ends = [world.next(2_000), world.next(2_000)];
+    assert!(ends.contains(&Some((1, CmEvent::Disconnected(ids[1])))), "{ends:?}");
+    assert_eq!(world.managers[1].poll_lost(), None);
+}
+
+#[test]
+fn strangers_are_not_asked_whether_they_live() {
+    let mut world = World::listening(0, 1);
+    world.establish();
+    let said = world.sent.len();
+    assert_eq!(world.next(600_000), None);
+    assert_eq!(world.sent.len(), said);
 }
 
 #[test]
@@ -233,6 +300,8 @@ fn strangers_cannot_end_a_connection() {
     let (_, end) = world.managers[0].poll_transmit().expect("it says so");
     let stranger = Route { remote: address(9), ..route(1) };
     world.managers[1].handle(&mut cx, &stranger, &end.emit());
+    let message = Message::Life(Ids { local: ids[0].0, remote: ids[1].0 }, Life::Gone);
+    world.managers[1].handle(&mut cx, &stranger, &Mad { transaction: 1, message }.emit());
     assert_eq!(world.managers[1].poll_event(), None);
 }
 

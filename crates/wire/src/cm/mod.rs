@@ -64,6 +64,19 @@ pub enum Message {
     Resolve(SidrRequest),
     /// That one (SIDR_REP).
     Resolved(SidrReply),
+    /// Whether the other side's process lives; between two of our own, under an attribute of our own.
+    Life(Ids, Life),
+}
+
+/// What is said about the life of a connection whose process may have been killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// Is it still there?
+    Asked,
+    /// It is.
+    Lives,
+    /// Nobody here knows it.
+    Gone,
 }
 
 /// How the two sides call a connection.
@@ -144,6 +157,8 @@ const DISCONNECT: u16 = 0x15;
 const DISCONNECTED: u16 = 0x16;
 const RESOLVE: u16 = 0x17;
 const RESOLVED: u16 = 0x18;
+/// Ours: the specification's attributes of this class end at 0x1b.
+const LIFE: u16 = 0xff10;
 
 /// Where the message begins.
 const BODY: usize = 24;
@@ -181,6 +196,14 @@ impl Mad {
             DISCONNECTED => Message::Disconnected(ids, body.bytes(8)),
             RESOLVE => Message::Resolve(SidrRequest::parse(&body)),
             RESOLVED => Message::Resolved(SidrReply::parse(&body)),
+            LIFE => Message::Life(
+                ids,
+                match body.0[8] {
+                    0 => Life::Asked,
+                    1 => Life::Lives,
+                    _ => Life::Gone,
+                },
+            ),
             other => return Err(ParseError::Opcode(other as u8)),
         };
         let transaction = u64::from_be_bytes([mad[8], mad[9], mad[10], mad[11], mad[12], mad[13], mad[14], mad[15]]);
@@ -248,6 +271,11 @@ impl Mad {
             Message::Resolved(reply) => {
                 reply.emit(&mut body);
                 RESOLVED
+            }
+            Message::Life(of, life) => {
+                ids(&mut body, *of);
+                body.put(8, &[*life as u8]);
+                LIFE
             }
         };
         mad[16..18].copy_from_slice(&attribute.to_be_bytes());

@@ -1,6 +1,6 @@
 use super::*;
 
-fn messages() -> [Message; 9] {
+fn messages() -> [Message; 12] {
     let ids = Ids { local: 0x1234_5678, remote: 0x9abc_def0 };
     let path = PathOf {
         local: "::ffff:10.0.0.1".parse().expect("right"),
@@ -55,6 +55,9 @@ fn messages() -> [Message; 9] {
         Message::Disconnected(ids, [4; 224]),
         Message::Resolve(SidrRequest { id: 3, service: IpAddresses::UDP_SERVICES | 1, ip: v6, private: [7; 180] }),
         Message::Resolved(SidrReply { id: 3, status: 0, qp: QpNumber(8), service: 9, qkey: 10, private: [8; 136] }),
+        Message::Life(ids, Life::Asked),
+        Message::Life(ids, Life::Lives),
+        Message::Life(ids, Life::Gone),
     ]
 }
 

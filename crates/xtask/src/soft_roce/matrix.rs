@@ -137,7 +137,7 @@ struct Ends {
 
 impl Ends {
     fn of(trial: &Trial, direction: Direction) -> Self {
-        let (ours_device, theirs_device) = (format!("sv-{DEVICE}"), "rxe0".to_owned());
+        let (ours_device, theirs_device) = (format!("sv_{DEVICE}"), "rxe0".to_owned());
         let arguments = |device: &str, peer: Option<&str>, own: &str| {
             let place = match trial.program {
                 "rping" => {

@@ -8,18 +8,20 @@ use anyhow::{Result, bail};
 use crate::command::{output, quiet};
 
 /// The first end's address.
-pub(super) const SERVER: &str = "10.81.0.1";
+pub(crate) const SERVER: &str = "10.81.0.1";
+/// The second end's address.
+pub(crate) const CLIENT: &str = "10.81.0.2";
 
 /// How often to look for what is about to happen: each look runs a program or two, which takes milliseconds.
 const LOOKS: usize = 2_000;
 
 /// The two namespaces; gone when this is.
-pub(super) struct Link {
+pub(crate) struct Link {
     names: [String; 2],
 }
 
 impl Link {
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let this = Self { names: ["a", "b"].map(|end| format!("sv-bench-{}-{end}", std::process::id())) };
         let [a, b] = &this.names;
         for name in [a, b] {
@@ -38,15 +40,20 @@ impl Link {
         Ok(this)
     }
 
+    /// The namespaces.
+    pub(crate) fn names(&self) -> &[String; 2] {
+        &self.names
+    }
+
     /// A command that runs `program` at one end.
-    pub(super) fn within(&self, end: usize, program: impl AsRef<Path>) -> Command {
+    pub(crate) fn within(&self, end: usize, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program.as_ref());
         command
     }
 
     /// Starts a server at the first end, and waits until its TCP port listens.
-    pub(super) fn serve(&self, command: &mut Command, port: u16) -> Result<Server> {
+    pub(crate) fn serve(&self, command: &mut Command, port: u16) -> Result<Server> {
         let server = Server(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         let sockets = || output(self.within(0, "cat").args(["/proc/net/tcp", "/proc/net/tcp6"]));
         let listens = || {
@@ -58,7 +65,7 @@ impl Link {
     }
 
     /// Loses so many packets of RoCE in a hundred, at both ends.
-    pub(super) fn lose(&self, percent: u64) -> Result<()> {
+    pub(crate) fn lose(&self, percent: u64) -> Result<()> {
         for end in 0..2 {
             quiet(self.within(end, "nft").args(["flush", "ruleset"]))?;
             if percent > 0 {
@@ -73,7 +80,7 @@ impl Link {
     }
 
     /// Lets the kernel cut and join packets behind the sockets, or has it do so in them.
-    pub(super) fn segments(&self, on: bool) -> Result<()> {
+    pub(crate) fn segments(&self, on: bool) -> Result<()> {
         let state = if on { "on" } else { "off" };
         for end in 0..2 {
             let features = ["tso", "gso", "gro", "tx-udp-segmentation"].iter().flat_map(|feature| [feature, state]);
@@ -101,7 +108,7 @@ impl Drop for Link {
 }
 
 /// A program that ends when this does, if it has not before.
-pub(super) struct Server(Child);
+pub(crate) struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {

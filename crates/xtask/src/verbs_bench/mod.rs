@@ -5,7 +5,7 @@
 //! run, so that numbers can be compared, with each other and nothing else. This needs root, `ip`, `nft`, `ethtool` and
 //! the programs themselves; what is missing is named and left out.
 
-mod link;
+pub(crate) mod link;
 mod ping_pong;
 mod rivals;
 mod table;

@@ -46,7 +46,7 @@ impl Perftest<'_> {
         command.arg(format!("LD_LIBRARY_PATH={}", self.libraries.display()));
         command.arg(format!("SELVEDGE_RECOVERY={}", self.recovery));
         // -F: processors whose frequency changes are no reason to fail.
-        command.args([self.program, "-F", "-d", "sv-eth0", "-s", &self.bytes.to_string()]);
+        command.args([self.program, "-F", "-d", "sv_eth0", "-s", &self.bytes.to_string()]);
         command.args(["-n", &self.iterations.to_string()]);
         command
     }

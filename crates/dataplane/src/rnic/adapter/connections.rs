@@ -6,7 +6,7 @@ use selvedge_nic::cm::{ConnectionId, ConnectionManager};
 use selvedge_transport::Cx;
 
 use super::{Adapter, Refusal};
-use crate::rnic::connections::Hears;
+use crate::rnic::connections::{At, Hears};
 
 impl Adapter {
     /// Lets `act` use the connection manager, then sends what there is to send.
@@ -83,24 +83,24 @@ impl Adapter {
     ///
     /// # Errors
     /// [`Refusal::Forked`].
-    pub fn own_service(&self, service: u64, hears: Hears) -> Result<(), Refusal> {
-        self.lock()?.connections.serve(service, hears);
+    pub fn own_service(&self, at: At, hears: Hears) -> Result<(), Refusal> {
+        self.lock()?.connections.serve(at, hears);
         Ok(())
     }
     /// Tells `hears` of requests for a service.
     ///
     /// # Errors
     /// If it is served already, or after a fork.
-    pub fn listen(&self, service: u64, hears: Hears) -> io::Result<()> {
+    pub fn listen(&self, at: At, hears: Hears) -> io::Result<()> {
         let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
-        state.connections.listen(service, hears)
+        state.connections.listen(at, hears)
     }
     /// No more.
     ///
     /// # Errors
     /// [`Refusal::Forked`].
-    pub fn unlisten(&self, service: u64) -> Result<(), Refusal> {
-        self.lock()?.connections.unlisten(service);
+    pub fn unlisten(&self, at: At) -> Result<(), Refusal> {
+        self.lock()?.connections.unlisten(at);
         Ok(())
     }
 }

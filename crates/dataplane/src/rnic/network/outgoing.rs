@@ -155,7 +155,8 @@ impl Network {
             send(&self.way_out().v4, &data, control, [cut, hops], &to)
         } else {
             let socket = self.way_out().v6.as_ref().ok_or(Errno::ENETUNREACH)?;
-            let is_near = is_group || to.is_unicast_link_local();
+            // Either end may be known on one interface alone.
+            let is_near = is_group || to.is_unicast_link_local() || from.is_unicast_link_local();
             let scope = if is_near { self.scopes.get(&flow.local()).copied() } else { None };
             let info = nix::libc::in6_pktinfo {
                 ipi6_addr: nix::libc::in6_addr { s6_addr: from.octets() },

@@ -1,0 +1,65 @@
+//! `cargo xtask verbs-clients`: RDMA programs of others with the software RNIC, as their packages have them.
+//!
+//! Each runs between two network namespaces that are two hosts to it, with devices by themselves. Packages are
+//! installed: Debian's by `apt-get`, PyPI's into a folder below `target`. This needs root and `ip`; what cannot be had
+//! is named and left out.
+
+mod clients;
+mod run;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use self::clients::CLIENTS;
+use self::run::{Outcome, Place};
+use crate::workspace::root;
+use crate::{dist, page};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Those whose names contain one of these; without any, all
+    names: Vec<String>,
+    /// Install nothing: what is not there is left out
+    #[arg(long)]
+    offline: bool,
+    /// Libraries that are quick to build instead of quick to run
+    #[arg(long)]
+    debug: bool,
+    /// Write the table to docs/verbs.md
+    #[arg(long, conflicts_with = "names")]
+    write: bool,
+}
+
+/// What stands in the document.
+const PAGE: &str = "docs/verbs.md";
+
+/// `cargo xtask verbs-clients`.
+pub(crate) fn verbs_clients(options: &Options) -> Result<()> {
+    let place = Place::new(dist::libraries_of(options.debug)?)?;
+    let is_meant = |name: &str| options.names.is_empty() || options.names.iter().any(|part| name.contains(&**part));
+    let mut table = "| program | of | version | as | result |\n|---|---|---|---|---|\n".to_owned();
+    let mut failed = Vec::new();
+    for client in CLIENTS.iter().filter(|client| is_meant(client.name)) {
+        eprintln!("{}", client.name);
+        let (version, outcome) = place.run(client, options.offline)?;
+        let result = match &outcome {
+            Outcome::Well => client.shows.to_owned(),
+            Outcome::Missing(why) => format!("left out: {why}"),
+            Outcome::Failed(output) => {
+                eprintln!("{output}");
+                failed.push(client.name);
+                "FAILED".to_owned()
+            }
+        };
+        eprintln!("    {version}: {result}");
+        table += &format!("| {} | {} | {version} | {} | {result} |\n", client.name, client.packages, client.command());
+    }
+    println!("\n{table}");
+    if options.write {
+        page::write(&root().join(PAGE), "verbs-clients", &table)?;
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
