@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use selvedge_dataplane::rnic::{Device, Environment, settings, written};
+use selvedge_dataplane::rnic::{Device, Environment, LOOPBACK, Profile, settings, written};
 use serde_json::json;
 
 use crate::args::VerbsArgs;
@@ -81,16 +81,19 @@ fn info(args: &VerbsArgs) -> Result<(), Failure> {
     let library = libraries(args);
     let mut lacks = environment.lacks(&devices);
     lacks.extend(library.as_ref().err().map(|failure| failure.message.clone()));
+    lacks.extend(Profile::chosen().err().map(|problem| problem.to_string()));
+    let hidden: Vec<_> = Device::every().map_err(unknown)?.into_iter().filter(|all| !devices.contains(all)).collect();
     let library = library.ok().map(|folder| folder.join(LIBRARY));
     print(&if args.json {
-        output::json(&as_json(&devices, &environment, library.as_deref(), &lacks)) + "\n"
+        output::json(&as_json(&devices, &hidden, &environment, library.as_deref(), &lacks)) + "\n"
     } else {
-        as_text(&devices, &environment, library.as_deref(), &lacks)
+        as_text(&devices, &hidden, &environment, library.as_deref(), &lacks)
     })
 }
 
 fn as_json(
     devices: &[Device],
+    hidden: &[Device],
     environment: &Environment,
     library: Option<&Path>,
     lacks: &[String],
@@ -112,6 +115,7 @@ fn as_json(
         "version": env!("CARGO_PKG_VERSION"),
         "library": library,
         "devices": devices,
+        "hidden": hidden.iter().map(|device| &*device.name).collect::<Vec<_>>(),
         "udp_port": environment.port,
         "reached_by_strangers": environment.reached,
         "socket_buffer": environment.buffer,
@@ -122,7 +126,13 @@ fn as_json(
     })
 }
 
-fn as_text(devices: &[Device], environment: &Environment, library: Option<&Path>, lacks: &[String]) -> String {
+fn as_text(
+    devices: &[Device],
+    hidden: &[Device],
+    environment: &Environment,
+    library: Option<&Path>,
+    lacks: &[String],
+) -> String {
     let mut text = format!("selvedge {}\n", env!("CARGO_PKG_VERSION"));
     // Writing to a string cannot fail.
     if let Some(library) = library {
@@ -141,6 +151,10 @@ fn as_text(devices: &[Device], environment: &Environment, library: Option<&Path>
         for (index, gid) in device.gids.iter().enumerate() {
             let _ = writeln!(text, "  GID {index}  {}", written(gid));
         }
+    }
+    for Device { name, interface, .. } in hidden {
+        let _ =
+            writeln!(text, "hidden   {name} ({interface}): a device where a program names it, or with {LOOPBACK}=yes");
     }
     if let Some(port) = environment.port {
         let _ =
