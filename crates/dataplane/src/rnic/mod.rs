@@ -38,6 +38,7 @@ mod port;
 mod progress;
 pub mod settings;
 mod state;
+mod timekeeping;
 mod yielding;
 
 pub use adapter::{Adapter, Refusal};
