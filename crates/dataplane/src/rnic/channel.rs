@@ -1,8 +1,8 @@
 //! Queues that a file descriptor announces: completion channels, asynchronous events, events of the connection manager.
 //!
 //! The descriptor that applications have is an epoll instance over an eventfd of ours: readable while something waits,
-//! and never writable, as the kernel's are. An eventfd by itself is always writable, and whoever waits for both spins. A
-//! pipe would do, too, until it is full and the engine had to wait for the application.
+//! and never writable, as the kernel's are. An eventfd by itself is always writable, and whoever waits for both spins.
+//! A pipe would do, too, until it is full and the engine had to wait for the application.
 
 use std::collections::VecDeque;
 use std::io;

@@ -21,7 +21,8 @@ impl fmt::Display for Packages {
 }
 
 /// A program of others. In its commands `{peer}` is the address of the first host, `{own}` that of the host that runs
-/// it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of our scripts, `{scratch}` one to write to.
+/// it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of our scripts, `{scratch}`
+/// one to write to.
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) packages: Packages,
@@ -89,8 +90,8 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "perftest, Sends by the connection manager",
         packages: Packages::Debian(&["perftest"]),
         version: version_of!("perftest"),
-        server: "ib_send_bw -F -R -q 2 --use-srq",
-        client: "ib_send_bw -F -R -q 2 --use-srq {peer}",
+        server: "ib_send_bw -F -R -q 16 --use-srq",
+        client: "ib_send_bw -F -R -q 16 --use-srq {peer}",
         ..PLAIN
     },
     Client {
