@@ -23,8 +23,7 @@ module prove_receive_ack
   `include "irn_sender.svh"
   `include "sender_invariants.svh"
 
-  logic rst_n = 1'b0;
-  always_ff @(posedge clk_i) rst_n <= 1'b1;
+  logic rst_n;
 
   logic ready, valid;
   sender_ctx_t prior, after;
@@ -45,20 +44,20 @@ module prove_receive_ack
   );
 
   // The first acknowledgement is followed to its answer.
-  logic taken_q = 1'b0, answered_q = 1'b0, nack_q;
+  logic taken_q, answered_q, nack_q;
   logic [PsnBits-1:0] cum_q, sack_q;
   sender_ctx_t prior_q;
 
-  always_ff @(posedge clk_i) begin
-    if (rst_n && valid_i && ready && !taken_q) begin
-      taken_q  <= 1'b1;
-      nack_q   <= nack_i;
-      cum_q    <= cum_ack_i;
-      sack_q   <= sack_i;
-      prior_q <= prior;
-    end
-    if (valid && ready_i) answered_q <= 1'b1;
-  end
+  first_event #(.Bits(1 + 2 * PsnBits + ContextBits)) u_first (
+    .clk_i,
+    .rst_no(rst_n),
+    .take_i(valid_i & ready),
+    .event_i({nack_i, cum_ack_i, sack_i, ctx_i}),
+    .answer_i(valid & ready_i),
+    .taken_o(taken_q),
+    .answered_o(answered_q),
+    .event_o({nack_q, cum_q, sack_q, prior_q})
+  );
 
   localparam logic [PsnBits-1:0] Reach = PsnBits'(1) << ReachBits;
 
@@ -101,6 +100,18 @@ module prove_receive_ack
       sacked_is_cancelled: assert (!(has_sack && prior_q.in_recovery && prior_q.do_retransmit &&
           sack_q == prior_q.retransmit && !new_ack) || !after.do_retransmit || marks);
     end
+  end
+
+  // It happens: the proofs above are not about nothing.
+  logic is_answer;
+  assign is_answer = rst_n && valid && !answered_q;
+  always_comb begin
+    recovery_ends: cover (is_answer && prior_q.in_recovery && !after.in_recovery);
+    partial_acknowledgement: cover (is_answer && new_ack && after.in_recovery && marks);
+    nack_marks_head: cover (is_answer && nack_q && !prior_q.do_retransmit && marks && !new_ack);
+    search_is_due: cover (is_answer && after.find_new_hole && !prior_q.find_new_hole);
+    bitmap_is_left_whole: cover (is_answer && |prior_q.sacks && moved > PsnBits'(W));
+    far_acknowledgement: cover (is_answer && !is_near);
   end
 
 endmodule

@@ -24,8 +24,7 @@ module prove_receive_data
 
   `include "irn_receiver.svh"
 
-  logic rst_n = 1'b0;
-  always_ff @(posedge clk_i) rst_n <= 1'b1;
+  logic rst_n;
 
   logic ready, valid, nack;
   logic [PsnBits-1:0] cum_ack, msn, sack;
@@ -52,22 +51,22 @@ module prove_receive_data
   );
 
   // The first packet is followed to its answer.
-  logic taken_q = 1'b0, answered_q = 1'b0;
+  logic taken_q, answered_q;
   logic [4:0] opcode_q;
   logic [PsnBits-1:0] psn_q;
-  receiver_ctx_t prior_q;
   logic [SlotBits-1:0] probe_q;
+  receiver_ctx_t prior_q;
 
-  always_ff @(posedge clk_i) begin
-    if (rst_n && valid_i && ready && !taken_q) begin
-      taken_q  <= 1'b1;
-      opcode_q <= opcode_i;
-      psn_q    <= psn_i;
-      prior_q <= prior;
-      probe_q  <= probe_i;
-    end
-    if (valid && ready_i) answered_q <= 1'b1;
-  end
+  first_event #(.Bits(5 + PsnBits + SlotBits + ContextBits)) u_first (
+    .clk_i,
+    .rst_no(rst_n),
+    .take_i(valid_i & ready),
+    .event_i({opcode_i, psn_i, probe_i, ctx_i}),
+    .answer_i(valid & ready_i),
+    .taken_o(taken_q),
+    .answered_o(answered_q),
+    .event_o({opcode_q, psn_q, probe_q, prior_q})
+  );
 
   logic [PsnBits-1:0] ahead, moved;
   logic is_next, was_arrived, is_arrived;
@@ -123,6 +122,17 @@ module prove_receive_data
       beyond_is_not_kept: assert (is_next || 32'(ahead) < W ||
           (after.map1 == prior_q.map1 && after.map2 == prior_q.map2));
     end
+  end
+
+  // It happens: the proofs above are not about nothing.
+  logic is_answer;
+  assign is_answer = rst_n && valid && !answered_q;
+  always_comb begin
+    whole_bitmap_leaves: cover (is_answer && is_next && 32'(moved) == W);
+    many_cqes: cover (is_answer && 32'(cqes) > W / 2);
+    repeated_packet: cover (is_answer && !is_next && was_arrived);
+    beyond_bitmap: cover (is_answer && nack && 32'(ahead) >= W);
+    head_wraps: cover (is_answer && after.expected < prior_q.expected);
   end
 
 endmodule

@@ -16,8 +16,7 @@ module prove_timeout
 
   `include "irn_timer.svh"
 
-  logic rst_n = 1'b0;
-  always_ff @(posedge clk_i) rst_n <= 1'b1;
+  logic rst_n;
 
   logic ready, valid, extend;
   timer_ctx_t prior, after;
@@ -36,18 +35,20 @@ module prove_timeout
     .ctx_o(after)
   );
 
-  logic taken_q = 1'b0, answered_q = 1'b0;
+  logic taken_q, answered_q;
   logic [PsnBits-1:0] low_packets_q;
   timer_ctx_t prior_q, marked;
 
-  always_ff @(posedge clk_i) begin
-    if (rst_n && valid_i && ready && !taken_q) begin
-      taken_q       <= 1'b1;
-      low_packets_q <= low_packets_i;
-      prior_q      <= prior;
-    end
-    if (valid && ready_i) answered_q <= 1'b1;
-  end
+  first_event #(.Bits(PsnBits + ContextBits)) u_first (
+    .clk_i,
+    .rst_no(rst_n),
+    .take_i(valid_i & ready),
+    .event_i({low_packets_i, ctx_i}),
+    .answer_i(valid & ready_i),
+    .taken_o(taken_q),
+    .answered_o(answered_q),
+    .event_o({low_packets_q, prior_q})
+  );
 
   logic [PsnBits-1:0] in_flight;
   assign in_flight = prior_q.next - prior_q.acked;
@@ -63,6 +64,12 @@ module prove_timeout
       extended_changes_nothing: assert (!extend || after == prior_q);
       marks_the_head: assert (extend || after == marked);
     end
+  end
+
+  // It happens: the proofs above are not about nothing.
+  always_comb begin
+    is_extended: cover (rst_n && valid && !answered_q && extend);
+    is_executed: cover (rst_n && valid && !answered_q && !extend && prior_q.quick);
   end
 
 endmodule

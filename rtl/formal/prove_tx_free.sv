@@ -25,8 +25,7 @@ module prove_tx_free
   `include "irn_sender.svh"
   `include "sender_invariants.svh"
 
-  logic rst_n = 1'b0;
-  always_ff @(posedge clk_i) rst_n <= 1'b1;
+  logic rst_n;
 
   logic ready, valid, send;
   logic [PsnBits-1:0] psn;
@@ -50,22 +49,21 @@ module prove_tx_free
   );
 
   // The first call is followed to its answer.
-  logic taken_q = 1'b0, answered_q = 1'b0, has_limit_q;
+  logic taken_q, answered_q, has_limit_q;
   logic [PsnBits-1:0] cap_q, limit_q;
   logic [SlotBits-1:0] probe_q;
   sender_ctx_t prior_q;
 
-  always_ff @(posedge clk_i) begin
-    if (rst_n && valid_i && ready && !taken_q) begin
-      taken_q     <= 1'b1;
-      cap_q       <= cap_i;
-      has_limit_q <= has_limit_i;
-      limit_q     <= limit_i;
-      prior_q    <= prior;
-      probe_q     <= probe_i;
-    end
-    if (valid && ready_i) answered_q <= 1'b1;
-  end
+  first_event #(.Bits(1 + 2 * PsnBits + SlotBits + ContextBits)) u_first (
+    .clk_i,
+    .rst_no(rst_n),
+    .take_i(valid_i & ready),
+    .event_i({cap_i, has_limit_i, limit_i, probe_i, ctx_i}),
+    .answer_i(valid & ready_i),
+    .taken_o(taken_q),
+    .answered_o(answered_q),
+    .event_o({cap_q, has_limit_q, limit_q, probe_q, prior_q})
+  );
 
   logic [PsnBits-1:0] offset, in_flight, to_limit, hole, from;
   logic pending, is_new;
@@ -109,6 +107,18 @@ module prove_tx_free
       none_is_left: assert (after.do_retransmit || !(pending || prior_q.find_new_hole) ||
           PsnBits'(probe_q) < from || after.sacks[probe_q] || ~|(after.sacks >> probe_q));
     end
+  end
+
+  // It happens: the proofs above are not about nothing.
+  logic is_answer;
+  assign is_answer = rst_n && valid && !answered_q;
+  always_comb begin
+    recovery_begins: cover (is_answer && !prior_q.in_recovery && after.in_recovery);
+    hole_is_found: cover (is_answer && after.do_retransmit && hole > PsnBits'(W / 2));
+    hole_is_sent: cover (is_answer && pending && offset != '0);
+    cap_binds: cover (is_answer && !send && in_flight >= cap_q);
+    limit_binds: cover (is_answer && !send && in_flight < cap_q);
+    new_before_hole: cover (is_answer && is_new && after.do_retransmit);
   end
 
 endmodule

@@ -34,4 +34,12 @@ package irn_pkg;
     endcase
   endfunction
 
+  // Cycles from a module's input to its output, and from one input to the next, by its variant.
+  function automatic int unsigned latency(bit pipelined);
+    return pipelined ? 4 : 3;
+  endfunction
+  function automatic int unsigned interval(bit pipelined);
+    return pipelined ? 1 : 4;
+  endfunction
+
 endpackage

@@ -93,10 +93,6 @@ module irn_top
   `include "irn_sender.svh"
   `include "irn_timer.svh"
 
-  localparam int unsigned ReceiverBits = 2 * PsnBits + 2 * W;
-  localparam int unsigned SenderBits = 4 * PsnBits + W + 3;
-  localparam int unsigned TimerBits = 4 * PsnBits + 3;
-
   logic open_receiver, open_sender, open;
 
   assign open         = open_valid_i & open_ready_o;
@@ -109,67 +105,50 @@ module irn_top
     logic [PsnBits-1:0] psn;
   } data_t;
 
-  logic data_may_enter, data_enter, data_leave, data_read_q, data_taken, data_in_flight;
-  data_t data_q;
+  logic data_valid, data_ready, data_in_flight, data_leave, unused_kind, unused_done_kind;
+  data_t data;
   receiver_ctx_t receiver_ctx_read, receiver_ctx_done, receiver_ctx_fresh;
-  logic unused_kind;
-
-  assign data_ready_o = data_may_enter & (~data_read_q | data_taken);
-  assign data_enter   = data_valid_i & data_ready_o;
-  assign data_leave   = answer_valid_o & answer_ready_i;
-
-  interlock #(.QpBits(QpBits), .KindBits(1), .Slots(8)) u_data_interlock (
-    .clk_i,
-    .rst_ni,
-    .qp_i(data_qp_i),
-    .may_enter_o(data_may_enter),
-    .enter_i(data_enter),
-    .kind_i(1'b0),
-    .valid_o(data_in_flight),
-    .qp_o(answer_qp_o),
-    .kind_o(unused_kind),
-    .leave_i(data_leave)
-  );
   logic unused_in_flight;
-  assign unused_in_flight = data_in_flight;
 
+  assign unused_in_flight   = data_in_flight;
+  assign data_leave         = answer_valid_o & answer_ready_i;
   assign receiver_ctx_fresh = '{expected: open_psn_i, default: '0};
   assign open_receiver      = data_leave;
 
-  context_memory #(.Width(ReceiverBits), .Depth(QueuePairs)) u_receivers (
+  context_stage #(
+    .QueuePairs(QueuePairs),
+    .ContextBits($bits(receiver_ctx_t)),
+    .EventBits($bits(data_t))
+  ) u_receivers (
     .clk_i,
-    .read_i(data_enter),
-    .read_address_i(data_qp_i),
-    .read_data_o(receiver_ctx_read),
-    .write_i(data_leave | open),
-    .write_address_i(data_leave ? answer_qp_o : open_qp_i),
-    .write_data_i(data_leave ? receiver_ctx_done : receiver_ctx_fresh)
+    .rst_ni,
+    .open_i(open),
+    .open_qp_i,
+    .open_ctx_i(receiver_ctx_fresh),
+    .valid_i(data_valid_i),
+    .ready_o(data_ready_o),
+    .qp_i(data_qp_i),
+    .kind_i(1'b0),
+    .event_i({data_opcode_i, data_psn_i}),
+    .valid_o(data_valid),
+    .ready_i(data_ready),
+    .kind_o(unused_kind),
+    .event_o(data),
+    .ctx_o(receiver_ctx_read),
+    .done_valid_o(data_in_flight),
+    .done_qp_o(answer_qp_o),
+    .done_kind_o(unused_done_kind),
+    .leave_i(data_leave),
+    .done_ctx_i(receiver_ctx_done)
   );
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      data_read_q <= 1'b0;
-    end else if (data_enter | data_taken) begin
-      data_read_q <= data_enter;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (data_enter) begin
-      data_q <= '{opcode: data_opcode_i, psn: data_psn_i};
-    end
-  end
-
-  logic receive_data_ready;
-  assign data_taken = data_read_q & receive_data_ready;
 
   receive_data #(.W(W), .Pipelined(Pipelined)) u_receive_data (
     .clk_i,
     .rst_ni,
-    .valid_i(data_read_q),
-    .ready_o(receive_data_ready),
-    .opcode_i(data_q.opcode),
-    .psn_i(data_q.psn),
+    .valid_i(data_valid),
+    .ready_o(data_ready),
+    .opcode_i(data.opcode),
+    .psn_i(data.psn),
     .ctx_i(receiver_ctx_read),
     .valid_o(answer_valid_o),
     .ready_i(answer_ready_i),
@@ -190,7 +169,6 @@ module irn_top
   } kind_e;
 
   typedef struct packed {
-    kind_e kind;
     // Of an acknowledgement: NACK; of a timer: quick; of a transmission: has a limit.
     logic flag;
     // Cumulative acknowledgement, rate factor or limit.
@@ -198,11 +176,11 @@ module irn_top
     logic [PsnBits-1:0] sack;
   } request_t;
 
-  request_t request, request_q;
-  logic request_valid, may_enter, enter, leave, read_q, taken;
-  logic [QpBits-1:0] request_qp, done_qp;
-  logic in_flight, may_start;
-  logic [1:0] done_kind;
+  kind_e arriving_kind;
+  request_t arriving, request;
+  logic [QpBits-1:0] arriving_qp, done_qp;
+  logic may_start, is_read, is_taken, in_flight, leave;
+  logic [1:0] kind, done_kind;
   sender_ctx_t ctx_read, ctx_done, ctx_acked, ctx_sent, ctx_timed, ctx_fresh;
   timer_ctx_t timer_ctx_read, timer_ctx_done;
   logic ack_ready, timer_ready, free_ready;
@@ -210,36 +188,23 @@ module irn_top
 
   always_comb begin
     if (ack_valid_i) begin
-      request    = '{kind: Ack, flag: ack_nack_i, first: ack_cum_ack_i, sack: ack_sack_i};
-      request_qp = ack_qp_i;
+      arriving_kind = Ack;
+      arriving      = '{flag: ack_nack_i, first: ack_cum_ack_i, sack: ack_sack_i};
+      arriving_qp   = ack_qp_i;
     end else if (timer_valid_i) begin
-      request    = '{kind: Timer, flag: timer_quick_i, first: timer_rate_factor_i, sack: '0};
-      request_qp = timer_qp_i;
+      arriving_kind = Timer;
+      arriving      = '{flag: timer_quick_i, first: timer_rate_factor_i, sack: '0};
+      arriving_qp   = timer_qp_i;
     end else begin
-      request    = '{kind: Free, flag: free_has_limit_i, first: free_limit_i, sack: '0};
-      request_qp = free_qp_i;
+      arriving_kind = Free;
+      arriving      = '{flag: free_has_limit_i, first: free_limit_i, sack: '0};
+      arriving_qp   = free_qp_i;
     end
   end
 
-  assign request_valid = ack_valid_i | timer_valid_i | free_valid_i;
-  assign may_start     = may_enter & (~read_q | taken);
-  assign enter         = request_valid & may_start;
   assign ack_ready_o   = may_start;
   assign timer_ready_o = may_start & ~ack_valid_i;
   assign free_ready_o  = may_start & ~ack_valid_i & ~timer_valid_i;
-
-  interlock #(.QpBits(QpBits), .KindBits(2), .Slots(8)) u_interlock (
-    .clk_i,
-    .rst_ni,
-    .qp_i(request_qp),
-    .may_enter_o(may_enter),
-    .enter_i(enter),
-    .kind_i(request.kind),
-    .valid_o(in_flight),
-    .qp_o(done_qp),
-    .kind_o(done_kind),
-    .leave_i(leave)
-  );
 
   assign ctx_fresh = '{
     next: open_psn_i,
@@ -250,46 +215,50 @@ module irn_top
   };
   assign open_sender = leave;
 
-  context_memory #(.Width(SenderBits), .Depth(QueuePairs)) u_senders (
+  context_stage #(
+    .QueuePairs(QueuePairs),
+    .ContextBits($bits(sender_ctx_t)),
+    .EventBits($bits(request_t)),
+    .KindBits(2)
+  ) u_senders (
     .clk_i,
-    .read_i(enter),
-    .read_address_i(request_qp),
-    .read_data_o(ctx_read),
-    .write_i(leave | open),
-    .write_address_i(leave ? done_qp : open_qp_i),
-    .write_data_i(leave ? ctx_done : ctx_fresh)
+    .rst_ni,
+    .open_i(open),
+    .open_qp_i,
+    .open_ctx_i(ctx_fresh),
+    .valid_i(ack_valid_i | timer_valid_i | free_valid_i),
+    .ready_o(may_start),
+    .qp_i(arriving_qp),
+    .kind_i(arriving_kind),
+    .event_i(arriving),
+    .valid_o(is_read),
+    .ready_i(is_taken),
+    .kind_o(kind),
+    .event_o(request),
+    .ctx_o(ctx_read),
+    .done_valid_o(in_flight),
+    .done_qp_o(done_qp),
+    .done_kind_o(done_kind),
+    .leave_i(leave),
+    .done_ctx_i(ctx_done)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      read_q <= 1'b0;
-    end else if (enter | taken) begin
-      read_q <= enter;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (enter) begin
-      request_q <= request;
-    end
-  end
-
   always_comb begin
-    unique case (request_q.kind)
-      Ack:     taken = read_q & ack_ready;
-      Timer:   taken = read_q & timer_ready;
-      default: taken = read_q & free_ready;
+    unique case (kind)
+      Ack:     is_taken = ack_ready;
+      Timer:   is_taken = timer_ready;
+      default: is_taken = free_ready;
     endcase
   end
 
   receive_ack #(.W(W), .Pipelined(Pipelined)) u_receive_ack (
     .clk_i,
     .rst_ni,
-    .valid_i(read_q & (request_q.kind == Ack)),
+    .valid_i(is_read & (kind == Ack)),
     .ready_o(ack_ready),
-    .nack_i(request_q.flag),
-    .cum_ack_i(request_q.first),
-    .sack_i(request_q.sack),
+    .nack_i(request.flag),
+    .cum_ack_i(request.first),
+    .sack_i(request.sack),
     .ctx_i(ctx_read),
     .valid_o(acked_valid),
     .ready_i(in_flight & (done_kind == Ack)),
@@ -302,15 +271,15 @@ module irn_top
     retransmit: ctx_read.retransmit,
     do_retransmit: ctx_read.do_retransmit,
     find_new_hole: ctx_read.find_new_hole,
-    quick: request_q.flag,
-    rate_factor: request_q.first
+    quick: request.flag,
+    rate_factor: request.first
   };
 
   timeout u_timeout (
     .clk_i,
     .rst_ni,
     .low_packets_i,
-    .valid_i(read_q & (request_q.kind == Timer)),
+    .valid_i(is_read & (kind == Timer)),
     .ready_o(timer_ready),
     .ctx_i(timer_ctx_read),
     .valid_o(timed_valid),
@@ -327,7 +296,7 @@ module irn_top
   } untimed_t;
   untimed_t untimed_q;
   always_ff @(posedge clk_i) begin
-    if (read_q & timer_ready & (request_q.kind == Timer)) begin
+    if (is_read & timer_ready & (kind == Timer)) begin
       untimed_q <= '{recover: ctx_read.recover, sacks: ctx_read.sacks, in_recovery: ctx_read.in_recovery};
     end
   end
@@ -348,10 +317,10 @@ module irn_top
     .clk_i,
     .rst_ni,
     .cap_i,
-    .valid_i(read_q & (request_q.kind == Free)),
+    .valid_i(is_read & (kind == Free)),
     .ready_o(free_ready),
-    .has_limit_i(request_q.flag),
-    .limit_i(request_q.first),
+    .has_limit_i(request.flag),
+    .limit_i(request.first),
     .ctx_i(ctx_read),
     .valid_o(sent_valid),
     .ready_i(send_ready_i & in_flight & (done_kind == Free)),

@@ -39,21 +39,13 @@ module receive_ack
   // The bitmap moves in two parts: by multiples of 2^LowBits, then by the rest.
   localparam int unsigned LowBits = SlotBits / 2;
   localparam int unsigned HighBits = SlotBits - LowBits;
-  localparam int unsigned Latency = Pipelined ? 4 : 3;
+  localparam int unsigned Latency = latency(Pipelined);
+  localparam int unsigned Interval = interval(Pipelined);
 
   logic en;
 
-  stream_control #(
-    .Latency(Latency),
-    .Interval(Pipelined ? 1 : 4)
-  ) u_control (
-    .clk_i,
-    .rst_ni,
-    .valid_i,
-    .ready_o,
-    .valid_o,
-    .ready_i,
-    .en_o(en)
+  stream_control #(.Latency(Latency), .Interval(Interval)) u_control (
+    .clk_i, .rst_ni, .valid_i, .ready_o, .valid_o, .ready_i, .en_o(en)
   );
 
   // Step 1: differences.
@@ -107,15 +99,7 @@ module receive_ack
   logic unused;
   assign unused = ^{next_ahead[PsnBits-2:0], recover_ahead[PsnBits-3:0], resent_ahead[PsnBits-3:0]};
 
-  pipe_stage #(
-    .Width($bits(measured_t)),
-    .Cut(1'b1)
-  ) u_measured (
-    .clk_i,
-    .en_i(en),
-    .d_i(measured),
-    .q_o(measured_q)
-  );
+  pipe_stage #(.Width($bits(measured_t))) u_measured (.clk_i, .en_i(en), .d_i(measured), .q_o(measured_q));
 
   // Step 2: what counts.
 
@@ -179,15 +163,7 @@ module receive_ack
   // All bits are left behind by an advance of W or more.
   assign judged.ctx.sacks = measured_q.ctx.sacks & {W{~(new_ack & |measured_q.advance[PsnBits-1:SlotBits])}};
 
-  pipe_stage #(
-    .Width($bits(judged_t)),
-    .Cut(1'b1)
-  ) u_judged (
-    .clk_i,
-    .en_i(en),
-    .d_i(judged),
-    .q_o(judged_q)
-  );
+  pipe_stage #(.Width($bits(judged_t))) u_judged (.clk_i, .en_i(en), .d_i(judged), .q_o(judged_q));
 
   // Step 3: the flags, and the first part of the move.
 
@@ -232,15 +208,7 @@ module receive_ack
     .bits_o(decided.ctx.sacks)
   );
 
-  pipe_stage #(
-    .Width($bits(decided_t)),
-    .Cut(Pipelined)
-  ) u_decided (
-    .clk_i,
-    .en_i(en),
-    .d_i(decided),
-    .q_o(decided_q)
-  );
+  pipe_stage #(.Width($bits(decided_t)), .Cut(Pipelined)) u_decided (.clk_i, .en_i(en), .d_i(decided), .q_o(decided_q));
 
   // Step 4: the rest of the move, and the SACK's bit.
 
@@ -260,15 +228,7 @@ module receive_ack
     end
   end
 
-  pipe_stage #(
-    .Width($bits(sender_ctx_t)),
-    .Cut(1'b1)
-  ) u_noted (
-    .clk_i,
-    .en_i(en),
-    .d_i(noted),
-    .q_o(noted_q)
-  );
+  pipe_stage #(.Width($bits(sender_ctx_t))) u_noted (.clk_i, .en_i(en), .d_i(noted), .q_o(noted_q));
 
   assign ctx_o = noted_q;
 

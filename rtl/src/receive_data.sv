@@ -50,21 +50,13 @@ module receive_data
   localparam int unsigned SlotBits = $clog2(W);
   // Two partial counts are left for the last step; each is at most W.
   localparam int unsigned PairBits = 3 + $clog2(Groups);
-  localparam int unsigned Latency = Pipelined ? 4 : 3;
+  localparam int unsigned Latency = latency(Pipelined);
+  localparam int unsigned Interval = interval(Pipelined);
 
   logic en;
 
-  stream_control #(
-    .Latency(Latency),
-    .Interval(Pipelined ? 1 : 4)
-  ) u_control (
-    .clk_i,
-    .rst_ni,
-    .valid_i,
-    .ready_o,
-    .valid_o,
-    .ready_i,
-    .en_o(en)
+  stream_control #(.Latency(Latency), .Interval(Interval)) u_control (
+    .clk_i, .rst_ni, .valid_i, .ready_o, .valid_o, .ready_i, .en_o(en)
   );
 
   // Step 1: compare, and the groups' runs and counts.
@@ -116,15 +108,7 @@ module receive_data
     );
   end
 
-  pipe_stage #(
-    .Width($bits(compared_t)),
-    .Cut(1'b1)
-  ) u_compared (
-    .clk_i,
-    .en_i(en),
-    .d_i(compared),
-    .q_o(compared_q)
-  );
+  pipe_stage #(.Width($bits(compared_t))) u_compared (.clk_i, .en_i(en), .d_i(compared), .q_o(compared_q));
 
   // Step 2: the whole run, and the packet's own place.
 
@@ -204,15 +188,7 @@ module receive_data
     );
   end
 
-  pipe_stage #(
-    .Width($bits(placed_t)),
-    .Cut(1'b1)
-  ) u_placed (
-    .clk_i,
-    .en_i(en),
-    .d_i(placed),
-    .q_o(placed_q)
-  );
+  pipe_stage #(.Width($bits(placed_t))) u_placed (.clk_i, .en_i(en), .d_i(placed), .q_o(placed_q));
 
   // Step 3: move by whole groups, and add.
 
@@ -263,15 +239,7 @@ module receive_data
     .sums_o(moved.receives)
   );
 
-  pipe_stage #(
-    .Width($bits(moved_t)),
-    .Cut(Pipelined)
-  ) u_moved (
-    .clk_i,
-    .en_i(en),
-    .d_i(moved),
-    .q_o(moved_q)
-  );
+  pipe_stage #(.Width($bits(moved_t)), .Cut(Pipelined)) u_moved (.clk_i, .en_i(en), .d_i(moved), .q_o(moved_q));
 
   // Step 4: move by the rest, and the numbers.
 
@@ -311,15 +279,7 @@ module receive_data
     .bits_o(answered.ctx.map2)
   );
 
-  pipe_stage #(
-    .Width($bits(answered_t)),
-    .Cut(1'b1)
-  ) u_answered (
-    .clk_i,
-    .en_i(en),
-    .d_i(answered),
-    .q_o(answered_q)
-  );
+  pipe_stage #(.Width($bits(answered_t))) u_answered (.clk_i, .en_i(en), .d_i(answered), .q_o(answered_q));
 
   assign nack_o    = answered_q.nack;
   assign cum_ack_o = answered_q.ctx.expected;

@@ -38,17 +38,8 @@ module timeout
   timer_ctx_t ctx;
   decided_t decided, decided_q;
 
-  stream_control #(
-    .Latency(1),
-    .Interval(1)
-  ) u_control (
-    .clk_i,
-    .rst_ni,
-    .valid_i,
-    .ready_o,
-    .valid_o,
-    .ready_i,
-    .en_o(en)
+  stream_control #(.Latency(1), .Interval(1)) u_control (
+    .clk_i, .rst_ni, .valid_i, .ready_o, .valid_o, .ready_i, .en_o(en)
   );
 
   assign ctx       = timer_ctx_t'(ctx_i);
@@ -65,15 +56,7 @@ module timeout
     end
   end
 
-  pipe_stage #(
-    .Width($bits(decided_t)),
-    .Cut(1'b1)
-  ) u_decided (
-    .clk_i,
-    .en_i(en),
-    .d_i(decided),
-    .q_o(decided_q)
-  );
+  pipe_stage #(.Width($bits(decided_t))) u_decided (.clk_i, .en_i(en), .d_i(decided), .q_o(decided_q));
 
   assign extend_o = decided_q.extend;
   assign ctx_o    = decided_q.ctx;

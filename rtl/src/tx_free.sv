@@ -43,21 +43,13 @@ module tx_free
   localparam int unsigned Groups = W / 8;
   localparam int unsigned GroupBits = $clog2(Groups);
   localparam int unsigned SlotBits = $clog2(W);
-  localparam int unsigned Latency = Pipelined ? 4 : 3;
+  localparam int unsigned Latency = latency(Pipelined);
+  localparam int unsigned Interval = interval(Pipelined);
 
   logic en;
 
-  stream_control #(
-    .Latency(Latency),
-    .Interval(Pipelined ? 1 : 4)
-  ) u_control (
-    .clk_i,
-    .rst_ni,
-    .valid_i,
-    .ready_o,
-    .valid_o,
-    .ready_i,
-    .en_o(en)
+  stream_control #(.Latency(Latency), .Interval(Interval)) u_control (
+    .clk_i, .rst_ni, .valid_i, .ready_o, .valid_o, .ready_i, .en_o(en)
   );
 
   // Step 1: differences.
@@ -89,15 +81,7 @@ module tx_free
   assign measured.has_room        = in_flight < cap_i;
   assign measured.is_before_limit = to_limit[PsnBits-1] | ~has_limit_i;
 
-  pipe_stage #(
-    .Width($bits(measured_t)),
-    .Cut(1'b1)
-  ) u_measured (
-    .clk_i,
-    .en_i(en),
-    .d_i(measured),
-    .q_o(measured_q)
-  );
+  pipe_stage #(.Width($bits(measured_t))) u_measured (.clk_i, .en_i(en), .d_i(measured), .q_o(measured_q));
 
   // Step 2: what is sent, and the groups of the bitmap with everything up to the last retransmission filled in.
 
@@ -155,15 +139,7 @@ module tx_free
     assign chosen.hole[g] = |(filled[8*g+:8] & ~run);
   end
 
-  pipe_stage #(
-    .Width($bits(chosen_t)),
-    .Cut(1'b1)
-  ) u_chosen (
-    .clk_i,
-    .en_i(en),
-    .d_i(chosen),
-    .q_o(chosen_q)
-  );
+  pipe_stage #(.Width($bits(chosen_t))) u_chosen (.clk_i, .en_i(en), .d_i(chosen), .q_o(chosen_q));
 
   // Step 3: the first hole.
 
@@ -200,15 +176,7 @@ module tx_free
   assign searched.found = chosen_q.search & ~all_filled & |above;
   assign searched.ctx   = chosen_q.ctx;
 
-  pipe_stage #(
-    .Width($bits(searched_t)),
-    .Cut(Pipelined)
-  ) u_searched (
-    .clk_i,
-    .en_i(en),
-    .d_i(searched),
-    .q_o(searched_q)
-  );
+  pipe_stage #(.Width($bits(searched_t)), .Cut(Pipelined)) u_searched (.clk_i, .en_i(en), .d_i(searched), .q_o(searched_q));
 
   // Step 4: its number.
 
@@ -234,15 +202,7 @@ module tx_free
   assign sent.ctx.in_recovery   = searched_q.ctx.in_recovery;
   assign sent.ctx.find_new_hole = 1'b0;
 
-  pipe_stage #(
-    .Width($bits(sent_t)),
-    .Cut(1'b1)
-  ) u_sent (
-    .clk_i,
-    .en_i(en),
-    .d_i(sent),
-    .q_o(sent_q)
-  );
+  pipe_stage #(.Width($bits(sent_t))) u_sent (.clk_i, .en_i(en), .d_i(sent), .q_o(sent_q));
 
   assign send_o = sent_q.send;
   assign psn_o  = sent_q.psn;

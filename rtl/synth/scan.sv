@@ -1,12 +1,9 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// A flat module between two shift registers, so that place and route is not about pins. FLAT, IN_BITS and OUT_BITS are
-// macros. Paths begin and end in registers, as they would in a NIC.
-module scan #(
-  parameter int unsigned W = 128,
-  parameter bit Pipelined = 1'b1
-) (
+// A flat module between two shift registers, so that place and route is not about pins. FLAT, its PARAMETERS, IN_BITS
+// and OUT_BITS are macros. Paths begin and end in registers, as they would in a NIC.
+module scan (
   input  logic clk_i,
   input  logic rst_ni,
   input  logic scan_i,
@@ -35,10 +32,7 @@ module scan #(
   assign scan_o = out_q[`OUT_BITS-1];
 
   `FLAT #(
-`ifndef NO_PARAMETERS
-    .W(W),
-    .Pipelined(Pipelined)
-`endif
+    `PARAMETERS
   ) u_flat (
     .clk_i,
     .rst_ni,

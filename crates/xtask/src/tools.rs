@@ -86,15 +86,19 @@ const VIRTUAL_MACHINE: Tool = Tool {
 };
 
 const HARDWARE: Tool = Tool {
-    name: "verilator or yosys, or Python's venv",
+    name: "verilator or yosys, or Python's venv or library",
     purpose: "cargo xtask rtl",
-    probe: &["sh", "-c", "verilator --version && yosys -V && python3 -c 'import venv, ensurepip'"],
+    probe: &[
+        "sh",
+        "-c",
+        "verilator --version && yosys -V && g++ --version && make --version && python3 -c 'import venv, ensurepip, ctypes, sysconfig; ctypes.CDLL(sysconfig.get_config_var(\"INSTSONAME\"))'",
+    ],
     install: &[&[
         "sh",
         "-c",
-        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends verilator yosys python3-venv g++ make",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends verilator yosys python3-venv libpython3-dev g++ make",
     ]],
-    advice: "install them, e.g. `sudo apt install verilator yosys python3-venv g++ make`; rtl/tools.txt has the versions",
+    advice: "install them, e.g. `sudo apt install verilator yosys python3-venv libpython3-dev g++ make`; rtl/tools.txt has the versions",
 };
 
 /// `cargo xtask setup`.

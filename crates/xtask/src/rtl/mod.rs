@@ -4,12 +4,14 @@
 //! with a line that begins with "skipped: "; with `--require` that is a failure. Logs, programs and traces are in
 //! `target/rtl`.
 
+mod cocotb;
 mod lint;
 mod module;
 mod numbers;
 mod prove;
 mod simulate;
 mod synthesise;
+mod target;
 mod tools;
 
 use std::path::PathBuf;
@@ -48,6 +50,8 @@ enum Step {
     Lint,
     /// Modules beside the engines, event by event; the authors' trace; sender and receiver over a bad channel
     Simulate,
+    /// Modules in cocotb, with coverage
+    Cocotb,
     /// Properties for all inputs, by a solver
     Prove,
     /// Size and speed
@@ -73,8 +77,13 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
     }
     let events = options.events.unwrap_or(if options.quick { 100_000 } else { 10_000_000 });
     let bench = Bench { tools: Toolbox::read()?, quick: options.quick, events };
-    let steps =
-        [(Step::Lint, "lint"), (Step::Simulate, "simulate"), (Step::Prove, "prove"), (Step::Synthesise, "synthesise")];
+    let steps = [
+        (Step::Lint, "lint"),
+        (Step::Simulate, "simulate"),
+        (Step::Cocotb, "cocotb"),
+        (Step::Prove, "prove"),
+        (Step::Synthesise, "synthesise"),
+    ];
     let mut skipped = 0;
     for (step, name) in steps {
         let is_wanted = options.step == step || (options.step == Step::All && !(options.quick && name == "synthesise"));
@@ -85,6 +94,7 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
             Ok(()) => match step {
                 Step::Lint => lint::lint(&bench)?,
                 Step::Simulate => simulate::simulate(&bench)?,
+                Step::Cocotb => cocotb::cocotb(&bench)?,
                 Step::Prove => prove::prove(&bench)?,
                 Step::Synthesise => synthesise::synthesise(&bench)?,
                 Step::Context | Step::All => {}

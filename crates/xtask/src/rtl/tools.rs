@@ -9,6 +9,11 @@ use crate::workspace::{read, root};
 
 const FILE: &str = "rtl/tools.txt";
 
+/// The list of tools.
+pub(super) fn path() -> PathBuf {
+    root().join(FILE)
+}
+
 /// All tools, and where those of PyPI are.
 pub(super) struct Toolbox {
     tools: Vec<Tool>,
@@ -62,6 +67,11 @@ impl Toolbox {
         let mut command = Command::new(self.venv.join("bin").join(program));
         command.current_dir(root().join("rtl"));
         command
+    }
+
+    /// The Python that has the wheels.
+    pub(super) fn python(&self) -> String {
+        self.venv.join("bin/python").display().to_string()
     }
 
     /// A program of the system that finds the programs of the wheels, too.
@@ -135,10 +145,10 @@ fn succeeds(command: &mut Command) -> Result<()> {
 fn parse(text: &str) -> Result<Vec<Tool>> {
     let mut tools = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first().is_none_or(|word| word.starts_with('#')) {
             continue;
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
         let [source, name, version, steps @ ..] = &words[..] else {
             bail!("{FILE}:{number}: expected a source, a name, a version and steps, found {line:?}");
         };
@@ -160,7 +170,7 @@ mod tests {
     #[test]
     fn the_list_can_be_read_and_every_step_has_tools() {
         let tools = parse(&read(FILE).expect("there")).expect("well formed");
-        for step in ["lint", "simulate", "prove", "synthesise"] {
+        for step in ["lint", "simulate", "cocotb", "prove", "synthesise"] {
             assert!(tools.iter().any(|tool| tool.steps.iter().any(|name| name == step)), "{step}");
         }
     }

@@ -1,0 +1,90 @@
+// Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0
+
+// Contexts of queue pairs between the stream of events and the modules that handle them.
+//
+// 1. An event enters in one cycle, in which its context is read, and is offered with it from the next cycle on.
+// 2. Its queue pair is in flight until `leave_i` writes the new context. Until then the interlock holds back events of
+//    that queue pair, and all behind them.
+// 3. Events leave in the order in which they entered: `done_*` is about the oldest.
+module context_stage #(
+  parameter int unsigned QueuePairs = 64,
+  parameter int unsigned ContextBits = 128,
+  // Bits of an event, beside its kind and its queue pair.
+  parameter int unsigned EventBits = 29,
+  // Kinds of events, told apart where they leave.
+  parameter int unsigned KindBits = 1,
+  localparam int unsigned QpBits = $clog2(QueuePairs)
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // A queue pair begins with a context; not in a cycle in which an event leaves.
+  input  logic open_i,
+  input  logic [QpBits-1:0] open_qp_i,
+  input  logic [ContextBits-1:0] open_ctx_i,
+
+  input  logic valid_i,
+  output logic ready_o,
+  input  logic [QpBits-1:0] qp_i,
+  input  logic [KindBits-1:0] kind_i,
+  input  logic [EventBits-1:0] event_i,
+
+  output logic valid_o,
+  input  logic ready_i,
+  output logic [KindBits-1:0] kind_o,
+  output logic [EventBits-1:0] event_o,
+  output logic [ContextBits-1:0] ctx_o,
+
+  output logic done_valid_o,
+  output logic [QpBits-1:0] done_qp_o,
+  output logic [KindBits-1:0] done_kind_o,
+  input  logic leave_i,
+  input  logic [ContextBits-1:0] done_ctx_i
+);
+
+  logic may_enter, enter, taken;
+
+  assign taken   = valid_o & ready_i;
+  assign ready_o = may_enter & (~valid_o | ready_i);
+  assign enter   = valid_i & ready_o;
+
+  interlock #(.QpBits(QpBits), .KindBits(KindBits), .Slots(8)) u_interlock (
+    .clk_i,
+    .rst_ni,
+    .qp_i,
+    .may_enter_o(may_enter),
+    .enter_i(enter),
+    .kind_i,
+    .valid_o(done_valid_o),
+    .qp_o(done_qp_o),
+    .kind_o(done_kind_o),
+    .leave_i
+  );
+
+  context_memory #(.Width(ContextBits), .Depth(QueuePairs)) u_contexts (
+    .clk_i,
+    .read_i(enter),
+    .read_address_i(qp_i),
+    .read_data_o(ctx_o),
+    .write_i(leave_i | open_i),
+    .write_address_i(leave_i ? done_qp_o : open_qp_i),
+    .write_data_i(leave_i ? done_ctx_i : open_ctx_i)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_o <= 1'b0;
+    end else if (enter | taken) begin
+      valid_o <= enter;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (enter) begin
+      kind_o  <= kind_i;
+      event_o <= event_i;
+    end
+  end
+
+endmodule
