@@ -1,4 +1,5 @@
-//! `cargo xtask rtl cocotb`: modules in cocotb, whose streams pause at random, with coverage of situations and of lines.
+//! `cargo xtask rtl cocotb`: modules in cocotb, whose streams pause at random, with coverage of situations and of
+//! lines.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -21,8 +21,8 @@ impl fmt::Display for Packages {
 }
 
 /// A program of others. In its commands `{peer}` is the address of the first host, `{own}` that of the host that runs
-/// it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of our scripts, `{scratch}`
-/// one to write to.
+/// it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of our scripts, and
+/// `{scratch}` one to write to.
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) packages: Packages,
