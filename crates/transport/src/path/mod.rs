@@ -17,7 +17,7 @@
 //! 3. *Decisions are made once per round trip*, with the smallest delay of the round: what one thread or batch adds is
 //!    not in it.
 //! 4. *A loss is congestion* where the delay shows a queue, or where a whole part of a round trip is lost
-//!    ([`HEAVY`]). Else it is random: loss recovery is selective, and needs no smaller window.
+//!    (`HEAVY`). Else it is random: loss recovery is selective, and needs no smaller window.
 //! 5. *Nothing grows that is not used* (RFC 7661): only a window that has held packets back since the last round began
 //!    grows.
 
