@@ -39,7 +39,6 @@ mod profile;
 mod progress;
 pub mod settings;
 mod state;
-mod timekeeping;
 mod yielding;
 
 pub use adapter::{Adapter, Refusal};

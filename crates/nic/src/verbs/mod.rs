@@ -27,7 +27,6 @@ mod memory;
 mod message;
 mod multicast;
 mod notification;
-mod paths;
 mod qp;
 mod queue;
 mod receives;

@@ -3,7 +3,6 @@ mod failures;
 mod leaving;
 mod multicast;
 mod once;
-mod paths;
 mod refusals;
 mod resources;
 mod stress;
