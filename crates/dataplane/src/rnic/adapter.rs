@@ -155,7 +155,7 @@ impl Adapter {
         }
         let outcome = act(&mut state.rnic, &mut cx);
         state.transmit(&mut cx);
-        state.tell();
+        state.tell(cx.now);
         self.remind(&state);
         Ok(outcome)
     }
@@ -175,7 +175,7 @@ impl Adapter {
             state.transmit(&mut cx);
             self.remind(&state);
         }
-        state.tell();
+        state.tell(cx.now);
         Ok(outcome)
     }
 
@@ -187,7 +187,7 @@ impl Adapter {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
         let outcome = act(&mut state.rnic);
-        state.tell();
+        state.tell_of_requests();
         Ok(outcome)
     }
 

@@ -11,9 +11,9 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use selvedge_nic::cm::{CmEvent, ConnectionId, ConnectionManager};
-use selvedge_nic::verbs::{Payload, Route, Transmit};
+use selvedge_nic::verbs::{Payload, Rnic, Route, Transmit};
 use selvedge_transport::Cx;
-use selvedge_units::{Psn, QpNumber};
+use selvedge_units::{Duration, Instant, Psn, QpNumber};
 use selvedge_wire::Bth;
 use selvedge_wire::cm::{self, Mad, Message};
 use selvedge_wire::verbs::opcode::{DATAGRAM, operation};
@@ -26,6 +26,8 @@ pub type Hears = Arc<dyn Fn(CmEvent) + Send + Sync>;
 
 /// Queue pair 1, which management datagrams are for.
 pub(super) const MANAGEMENT: QpNumber = QpNumber(1);
+/// How long a connection's end waits at the most for the application to poll what completed before it.
+const LAST_POLLS: Duration = Duration::from_us(10_000);
 /// Marks a flow label as a UDP port.
 const IS_PORT: u32 = 1 << 31;
 
@@ -45,13 +47,22 @@ pub(super) struct Connections {
     hearers: BTreeMap<ConnectionId, Hears>,
     /// How often was asked, by our names.
     asked: BTreeMap<u32, u32>,
+    /// Connections that have ended, and when their owners are told so at the latest.
+    ending: Vec<(ConnectionId, Instant)>,
     psn: u32,
 }
 
 impl Connections {
     pub(super) fn new(guid: u64, slot: u8, entropy: u32) -> Self {
         let manager = ConnectionManager::new(guid, u32::from(slot), entropy);
-        Self { manager, services: BTreeMap::new(), hearers: BTreeMap::new(), asked: BTreeMap::new(), psn: 0 }
+        Self {
+            manager,
+            services: BTreeMap::new(),
+            hearers: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            ending: Vec::new(),
+            psn: 0,
+        }
     }
     pub(super) fn listen(&mut self, at: At, hears: Hears) -> io::Result<()> {
         if self.services.contains_key(&at) {
@@ -78,6 +89,7 @@ impl Connections {
         self.manager.forget(id);
         self.hearers.remove(&id);
         self.asked.remove(&id.0);
+        self.ending.retain(|&(other, _)| other != id);
     }
 
     /// Writes the next message to `transmit` as a packet, its payload to `payload`; returns whether there is one.
@@ -124,9 +136,16 @@ impl Connections {
             }
         }
     }
-    /// Tells what has happened.
-    pub(super) fn tell(&mut self) {
+    /// Tells what has happened; the end of a connection when the application has polled what completed before it, or
+    /// [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue pair at once when they hear of the end, and
+    /// with it completions of theirs: the last message, or that it arrived, would be lost. On a NIC the management
+    /// datagram is slower than they are; here both may come between two polls.
+    pub(super) fn tell(&mut self, rnic: &Rnic, now: Instant) {
         while let Some(event) = self.manager.poll_event() {
+            if let CmEvent::Disconnected(id) = event {
+                self.ending.push((id, now + LAST_POLLS));
+                continue;
+            }
             let hears = match &event {
                 CmEvent::Requested { id, route, request } => self.claimed(*id, request.service, route.local),
                 CmEvent::Asked { id, route, request } => self.claimed(*id, request.service, route.local),
@@ -141,6 +160,18 @@ impl Connections {
                 hears(event);
             }
         }
+        let Self { manager, ending, hearers, .. } = self;
+        let is_early =
+            |id, until| now < until && manager.queue_pair(id).is_some_and(|qp| rnic.has_unpolled_success(qp));
+        for (id, _) in ending.extract_if(.., |&mut (id, until)| !is_early(id, until)) {
+            if let Some(hears) = hearers.get(&id) {
+                hears(CmEvent::Disconnected(id));
+            }
+        }
+    }
+    /// When to [tell](Self::tell) again, or to let the manager work, at the latest.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.ending.iter().map(|&(_, until)| until).chain(self.manager.poll_timeout()).min()
     }
     /// A new connection belongs to who listens, until somebody else owns it. What nobody listens to at that address is
     /// refused as what nobody serves.
@@ -162,4 +193,67 @@ pub(super) fn as_label(port: u16) -> u32 {
 /// The UDP port in the place of a flow label, if it is one.
 pub(super) fn label_port(label: u32) -> Option<u16> {
     (label & IS_PORT != 0).then_some(label as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use selvedge_nic::cm::Offer;
+    use selvedge_nic::verbs::Service;
+
+    use super::super::state::tests::{post, queue_pair, state};
+    use super::*;
+
+    /// A route from the one side or the other; what goes on it between them is carried by hand.
+    const ROUTE: Route = Route::NOWHERE;
+
+    /// Brings what the one has to say to the other.
+    fn carry(from: &mut ConnectionManager, to: &mut ConnectionManager) {
+        while let Some((route, mad)) = from.poll_transmit() {
+            to.handle_ours(&mut Cx::at(Instant::ZERO), &route, &mad.emit());
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_connection_comes_after_what_completed_before_it() {
+        for polls in [true, false] {
+            let mut state = state();
+            let (qp, cq) = queue_pair(&mut state.rnic, Service::Unreliable);
+            let now = Instant::ZERO;
+            let mut cx = Cx::at(now);
+            let mut peer = ConnectionManager::new(2, 1, 7);
+            state.connections.manager.listen(1).expect("nobody listens");
+            let theirs = peer.connect(&mut cx, ROUTE, 1, 4_000, 3, &Offer::default());
+            carry(&mut peer, &mut state.connections.manager);
+            let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
+            let heard = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&heard);
+            let hears = move |event| match event {
+                CmEvent::Disconnected(_) => _ = counter.fetch_add(1, Ordering::Relaxed),
+                other => assert!(matches!(other, CmEvent::Established(_)), "{other:?}"),
+            };
+            state.connections.own(id, Arc::new(hears));
+            let offer = Offer { qp, ..Offer::default() };
+            state.connections.manager.accept(&mut cx, id, &offer).expect("it was asked for");
+            carry(&mut state.connections.manager, &mut peer);
+            peer.ready(&mut cx, theirs).expect("it was granted");
+            carry(&mut peer, &mut state.connections.manager);
+            post(&mut state, qp);
+            state.transmit(&mut cx);
+            peer.disconnect(&mut cx, theirs).expect("it stands");
+            carry(&mut peer, &mut state.connections.manager);
+            state.tell(now);
+            assert_eq!(heard.load(Ordering::Relaxed), 0, "what was sent is not polled yet");
+            let later = if polls {
+                assert_eq!(state.completions(cq, 4, &mut |_| {}), 1);
+                now
+            } else {
+                assert_eq!(state.deadline(), now + LAST_POLLS);
+                now + LAST_POLLS
+            };
+            state.tell(later);
+            assert_eq!(heard.load(Ordering::Relaxed), 1, "polls: {polls}");
+        }
+    }
 }

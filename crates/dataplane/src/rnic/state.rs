@@ -78,7 +78,7 @@ impl State {
                 // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
                 // poll, or the thread sends it.
                 self.gathered += 1;
-                self.tell();
+                self.tell(cx.now);
                 return;
             }
             if self.rnic.poll_timeout().is_some_and(|at| at <= cx.now) {
@@ -88,7 +88,7 @@ impl State {
                 self.connections.manager.handle_timeout(&mut cx);
             }
             self.transmit(&mut cx);
-            self.tell();
+            self.tell(cx.now);
             if self.connections.manager.has_messages() {
                 // Nobody listened after all.
                 self.transmit(&mut cx);
@@ -154,18 +154,23 @@ impl State {
             self.network.flush();
         }
     }
-    pub(super) fn tell(&mut self) {
+    /// Tells applications what has happened.
+    pub(super) fn tell(&mut self, now: Instant) {
         while let Some(qp) = self.connections.manager.poll_lost() {
             // Whoever waits for a completion of it would wait for ever.
             let change = QpChange { state: Some(QpState::Error), ..QpChange::default() };
             // The application may have destroyed it.
-            let _ = self.rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &change);
+            let _ = self.rnic.modify_qp(&mut Cx::at(now), qp, &change);
         }
+        self.tell_of_requests();
+        self.connections.tell(&self.rnic, now);
+    }
+    /// Tells what has happened to requests and queue pairs.
+    pub(super) fn tell_of_requests(&mut self) {
         while let Some(event) = self.rnic.poll_event() {
             self.told += 1;
             self.owners.tell(event);
         }
-        self.connections.tell();
     }
     pub(super) fn completions(&mut self, cq: CqId, most: usize, take: &mut impl FnMut(&Completion)) -> usize {
         (0..most).map_while(|_| self.rnic.poll_cq(cq)).inspect(|completion| take(completion)).count()
@@ -176,7 +181,7 @@ impl State {
     }
     /// When to look again at the latest.
     pub(super) fn deadline(&self) -> Instant {
-        let deadlines = [self.rnic.poll_timeout(), self.connections.manager.poll_timeout()];
+        let deadlines = [self.rnic.poll_timeout(), self.connections.deadline()];
         deadlines.into_iter().flatten().min().unwrap_or(Instant::NEVER)
     }
 }
@@ -196,7 +201,7 @@ pub(super) mod tests {
 
     const HERE: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
-    fn state() -> State {
+    pub(in crate::rnic) fn state() -> State {
         let network = Network::open(&[]).expect("there are sockets");
         State::new(network, || Ok(1)).expect("a number")
     }
@@ -219,10 +224,10 @@ pub(super) mod tests {
         }
     }
 
-    /// A queue pair that is connected with nobody.
-    fn queue_pair(rnic: &mut Rnic) -> QpNumber {
+    /// A queue pair that is connected with nobody, and its completion queue.
+    pub(in crate::rnic) fn queue_pair(rnic: &mut Rnic, service: Service) -> (QpNumber, CqId) {
         let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("it is right"));
-        let qp = rnic.create_qp(of_a_queue_pair(Service::Reliable, pd, cq)).expect("it is right");
+        let qp = rnic.create_qp(of_a_queue_pair(service, pd, cq)).expect("it is right");
         let handshake = Handshake {
             access: Access::NONE,
             route: Route { local: HERE, remote: HERE, ..Route::NOWHERE },
@@ -238,10 +243,10 @@ pub(super) mod tests {
         for step in handshake.steps() {
             rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("the step is right");
         }
-        qp
+        (qp, cq)
     }
 
-    fn post(state: &mut State, qp: QpNumber) {
+    pub(in crate::rnic) fn post(state: &mut State, qp: QpNumber) {
         let request = SendRequest {
             id: 1,
             operation: Operation::Send(Attached::Nothing),
@@ -257,7 +262,7 @@ pub(super) mod tests {
     #[test]
     fn what_is_posted_waits_for_its_own_connection_alone() {
         let mut state = state();
-        let [silent, idle] = [(); 2].map(|()| queue_pair(&mut state.rnic));
+        let [silent, idle] = [(); 2].map(|()| queue_pair(&mut state.rnic, Service::Reliable).0);
         post(&mut state, silent);
         state.transmit(&mut Cx::at(Instant::ZERO));
         assert!(state.may_gather(Instant::ZERO, silent), "something is under way");

@@ -480,6 +480,10 @@ impl ConnectionManager {
     pub fn poll_lost(&mut self) -> Option<QpNumber> {
         self.lost.pop_front()
     }
+    /// The queue pair of ours that a connection is for, if it is known already.
+    pub fn queue_pair(&self, id: ConnectionId) -> Option<QpNumber> {
+        self.connections.get(&id.0).map(|connection| connection.our_qp).filter(|qp| qp.0 != 0)
+    }
     /// The next message to send, for queue pair 1.
     pub fn poll_transmit(&mut self) -> Option<(Route, Mad)> {
         self.outgoing.pop_front()

@@ -69,6 +69,10 @@ impl CompletionQueue {
     pub(super) fn poll(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
+    /// Whether a request of `qp` was carried out and nobody has polled that yet.
+    pub(super) fn holds_success(&self, qp: selvedge_units::QpNumber) -> bool {
+        self.ready.iter().any(|completion| completion.qp == qp && completion.status == Status::Success)
+    }
     pub(super) fn arm(&mut self, solicited_only: bool) {
         // The stronger wish holds until it is fulfilled.
         if !(solicited_only && self.armed == Armed::Next) {

@@ -121,6 +121,14 @@ impl Rnic {
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
+    /// Whether a request of `qp` was carried out and its completion waits to be polled; false for a queue pair that
+    /// does not exist.
+    pub fn has_unpolled_success(&self, qp: QpNumber) -> bool {
+        let Some(pair) = self.qps.get(&qp.0) else { return false };
+        let mut queues =
+            [pair.init.send_cq, pair.init.receive_cq].into_iter().filter_map(|cq| self.shared.cqs.get(&cq));
+        queues.any(|queue| queue.holds_success(qp))
+    }
     /// What a queue pair has acknowledged, once more, if it is connected and has: to be said, some times, before it is
     /// destroyed. If what it said first is lost, nobody answers any more when the other side asks again.
     pub fn last_word(&self, qp: QpNumber) -> Option<Transmit> {

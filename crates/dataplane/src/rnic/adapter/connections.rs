@@ -18,7 +18,7 @@ impl Adapter {
         let mut cx = Cx::at(self.now());
         let outcome = act(&mut state.connections.manager, &mut cx);
         state.transmit(&mut cx);
-        state.tell();
+        state.tell(cx.now);
         self.remind(&state);
         Ok(outcome)
     }
