@@ -26,8 +26,9 @@ pub type Hears = Arc<dyn Fn(CmEvent) + Send + Sync>;
 
 /// Queue pair 1, which management datagrams are for.
 pub(super) const MANAGEMENT: QpNumber = QpNumber(1);
-/// How long a connection's end waits at the most for the application to poll what completed before it.
-const LAST_POLLS: Duration = Duration::from_us(10_000);
+/// How long a connection's end waits at the most for acknowledgements, and for the application to poll: a busy machine's
+/// scheduler goes round all that want to run.
+const LAST_POLLS: Duration = Duration::from_us(50_000);
 /// Marks a flow label as a UDP port.
 const IS_PORT: u32 = 1 << 31;
 
@@ -136,10 +137,11 @@ impl Connections {
             }
         }
     }
-    /// Tells what has happened; the end of a connection when the application has polled what completed before it, or
-    /// [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue pair at once when they hear of the end, and
-    /// with it completions of theirs: the last message, or that it arrived, would be lost. On a NIC the management
-    /// datagram is slower than they are; here both may come between two polls.
+    /// Tells what has happened; the end of a connection when what was sent on it is acknowledged and the application has
+    /// polled what completed, or [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue pair at once when
+    /// they hear of the end, and with it completions of theirs: the last message, or that it arrived, would be lost. On
+    /// a NIC the management datagram is slower than they are; here both may come between two polls, and it may overtake
+    /// an acknowledgement that another processor sent.
     pub(super) fn tell(&mut self, rnic: &Rnic, now: Instant) {
         while let Some(event) = self.manager.poll_event() {
             if let CmEvent::Disconnected(id) = event {
@@ -161,8 +163,7 @@ impl Connections {
             }
         }
         let Self { manager, ending, hearers, .. } = self;
-        let is_early =
-            |id, until| now < until && manager.queue_pair(id).is_some_and(|qp| rnic.has_unpolled_success(qp));
+        let is_early = |id, until| now < until && manager.queue_pair(id).is_some_and(|qp| rnic.has_unfinished(qp));
         for (id, _) in ending.extract_if(.., |&mut (id, until)| !is_early(id, until)) {
             if let Some(hears) = hearers.get(&id) {
                 hears(CmEvent::Disconnected(id));
@@ -240,9 +241,11 @@ mod tests {
             peer.ready(&mut cx, theirs).expect("it was granted");
             carry(&mut peer, &mut state.connections.manager);
             post(&mut state, qp);
-            state.transmit(&mut cx);
             peer.disconnect(&mut cx, theirs).expect("it stands");
             carry(&mut peer, &mut state.connections.manager);
+            state.tell(now);
+            assert_eq!(heard.load(Ordering::Relaxed), 0, "what was posted is not completed yet");
+            state.transmit(&mut cx);
             state.tell(now);
             assert_eq!(heard.load(Ordering::Relaxed), 0, "what was sent is not polled yet");
             let later = if polls {

@@ -278,6 +278,11 @@ impl QueuePair {
         (is_connected && self.init.service == Service::Reliable).then(|| self.responder.last_word(&self.terms))?
     }
 
+    /// Whether a send request has not completed.
+    pub(super) fn has_sends(&self) -> bool {
+        self.requester.len() + self.outbound.len() + self.datagrams.len() > 0
+    }
+
     /// Writes the next packet to `transmit`, if there is one.
     pub(super) fn poll_transmit(
         &mut self,

@@ -121,10 +121,13 @@ impl Rnic {
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
-    /// Whether a request of `qp` was carried out and its completion waits to be polled; false for a queue pair that
-    /// does not exist.
-    pub fn has_unpolled_success(&self, qp: QpNumber) -> bool {
+    /// Whether the owner of `qp` may hear of a success yet: a send request of it has not completed, or the completion
+    /// of a request that was carried out waits to be polled. False for a queue pair that does not exist.
+    pub fn has_unfinished(&self, qp: QpNumber) -> bool {
         let Some(pair) = self.qps.get(&qp.0) else { return false };
+        if pair.has_sends() {
+            return true;
+        }
         let mut queues =
             [pair.init.send_cq, pair.init.receive_cq].into_iter().filter_map(|cq| self.shared.cqs.get(&cq));
         queues.any(|queue| queue.holds_success(qp))
