@@ -26,8 +26,8 @@ pub type Hears = Arc<dyn Fn(CmEvent) + Send + Sync>;
 
 /// Queue pair 1, which management datagrams are for.
 pub(super) const MANAGEMENT: QpNumber = QpNumber(1);
-/// How long a connection's end waits at the most for acknowledgements, and for the application to poll: a busy machine's
-/// scheduler goes round all that want to run.
+/// How long a connection's end waits at the most for acknowledgements, and for the application to poll: on a busy
+/// machine it may be long until a thread has its turn.
 const LAST_POLLS: Duration = Duration::from_us(50_000);
 /// Marks a flow label as a UDP port.
 const IS_PORT: u32 = 1 << 31;
@@ -137,11 +137,11 @@ impl Connections {
             }
         }
     }
-    /// Tells what has happened; the end of a connection when what was sent on it is acknowledged and the application has
-    /// polled what completed, or [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue pair at once when
-    /// they hear of the end, and with it completions of theirs: the last message, or that it arrived, would be lost. On
-    /// a NIC the management datagram is slower than they are; here both may come between two polls, and it may overtake
-    /// an acknowledgement that another processor sent.
+    /// Tells what has happened; the end of a connection when what was sent on it is acknowledged and the application
+    /// has polled what completed, or [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue pair at once
+    /// when they hear of the end, and with it completions of theirs: the last message, or that it arrived, would be
+    /// lost. Here both may come between two polls, and the management datagram may overtake an acknowledgement that
+    /// another processor sent.
     pub(super) fn tell(&mut self, rnic: &Rnic, now: Instant) {
         while let Some(event) = self.manager.poll_event() {
             if let CmEvent::Disconnected(id) = event {
