@@ -305,7 +305,7 @@ mod tests {
 
     use super::super::channel::Channel;
     use super::super::events::Owner;
-    use super::super::state::tests::of_a_queue_pair;
+    use super::super::state::tests::small_qp_init;
     use super::*;
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         let owner = Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a descriptor")) };
         let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("no fork");
         let cq = adapter.create_cq(1, owner.clone()).expect("it is right");
-        let qp = adapter.create_qp(of_a_queue_pair(Service::Datagram, pd, cq), owner).expect("it is right");
+        let qp = adapter.create_qp(small_qp_init(Service::Datagram, pd, cq), owner).expect("it is right");
         let group = Ipv4Addr::new(239, 77, 0, 9).to_ipv6_mapped();
         let (loopback, nowhere) = (1, 0x7fff_fff0);
         if let Err(problem) = adapter.attach(qp, group, loopback) {

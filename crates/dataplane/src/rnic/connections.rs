@@ -206,10 +206,7 @@ mod tests {
     use super::super::state::tests::{post, queue_pair, state};
     use super::*;
 
-    /// A route from the one side or the other; what goes on it between them is carried by hand.
-    const ROUTE: Route = Route::NOWHERE;
-
-    /// Brings what the one has to say to the other.
+    /// Hands all pending messages of one manager to the other.
     fn carry(from: &mut ConnectionManager, to: &mut ConnectionManager) {
         while let Some((route, mad)) = from.poll_transmit() {
             to.handle_ours(&mut Cx::at(Instant::ZERO), &route, &mad.emit());
@@ -225,7 +222,7 @@ mod tests {
             let mut cx = Cx::at(now);
             let mut peer = ConnectionManager::new(2, 1, 7);
             state.connections.manager.listen(1).expect("nobody listens");
-            let theirs = peer.connect(&mut cx, ROUTE, 1, 4_000, 3, &Offer::default());
+            let theirs = peer.connect(&mut cx, Route::NOWHERE, 1, 4_000, 3, &Offer::default());
             carry(&mut peer, &mut state.connections.manager);
             let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
             let heard = Arc::new(AtomicUsize::new(0));

@@ -206,8 +206,8 @@ pub(super) mod tests {
         State::new(network, || Ok(1)).expect("a number")
     }
 
-    /// What a queue pair for a few small requests is made of.
-    pub(in crate::rnic) fn of_a_queue_pair(service: Service, pd: PdId, cq: CqId) -> QpInit {
+    /// Settings of a queue pair with room for four send requests.
+    pub(in crate::rnic) fn small_qp_init(service: Service, pd: PdId, cq: CqId) -> QpInit {
         QpInit {
             service,
             pd,
@@ -227,7 +227,7 @@ pub(super) mod tests {
     /// A queue pair that is connected with nobody, and its completion queue.
     pub(in crate::rnic) fn queue_pair(rnic: &mut Rnic, service: Service) -> (QpNumber, CqId) {
         let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("it is right"));
-        let qp = rnic.create_qp(of_a_queue_pair(service, pd, cq)).expect("it is right");
+        let qp = rnic.create_qp(small_qp_init(service, pd, cq)).expect("the settings are valid");
         let handshake = Handshake {
             access: Access::NONE,
             route: Route { local: HERE, remote: HERE, ..Route::NOWHERE },
