@@ -41,6 +41,7 @@ pub mod congestion;
 pub mod eqds;
 pub mod ndp;
 pub mod netrt;
+pub mod path;
 pub mod recovery;
 pub mod replay;
 pub mod table;

@@ -15,7 +15,7 @@ use crate::aeth::Aeth;
 use crate::bth::{Bth, Opcode};
 use crate::cnp;
 use crate::error::ParseError;
-use crate::extension::Extension;
+use crate::extension::{Extension, Waited};
 use crate::holes::Hole;
 use crate::packet::{Ack, AckKind, Data, HoleNack};
 
@@ -59,6 +59,9 @@ impl Datagram {
         let (body, sent_at, payload) = match bth.opcode {
             Opcode::SEND_MIDDLE | Opcode::SEND_LAST => {
                 let (extension, payload) = Extension::parse(rest)?;
+                if extension.waited != Waited::default() {
+                    return Err(ParseError::Reserved);
+                }
                 let data = Data {
                     psn: bth.psn,
                     payload: u16::try_from(payload.len()).map_err(|_| ParseError::Oversized(payload.len()))?,
@@ -71,6 +74,9 @@ impl Datagram {
             Opcode::ACKNOWLEDGE => {
                 let (aeth, rest) = Aeth::parse(rest)?;
                 let (extension, rest) = Extension::parse(rest)?;
+                if extension.waited != Waited::default() {
+                    return Err(ParseError::Reserved);
+                }
                 let ack = Ack::from_headers(&bth, &aeth, extension.sack)?;
                 let body = match ack.kind {
                     AckKind::Nack if extension.holes => Body::HoleNack(ack.with_holes(Hole::parse_three(rest)?.0)),

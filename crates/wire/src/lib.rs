@@ -36,7 +36,7 @@ pub use bth::{Bth, Opcode};
 pub use datagram::{Body, Datagram};
 pub use error::ParseError;
 pub use ethernet::{EtherType, Ethernet, MacAddress};
-pub use extension::Extension;
+pub use extension::{Extension, Waited};
 pub use frame::{Content, Frame};
 pub use holes::{Hole, Holes};
 pub use icrc::Icrc;

@@ -35,8 +35,8 @@ fn extended() -> impl Strategy<Value = (u8, Extended)> {
     let extension = (any::<u64>(), any::<bool>(), 0..Psn::MODULUS).prop_map(|(ps, retransmission, sack)| Extension {
         sent_at: Instant::from_ps(ps),
         retransmission,
-        holes: false,
         sack: Psn::new(sack),
+        ..Extension::default()
     });
     prop_oneof![
         plain.prop_map(|opcode| (opcode, Extended::None)),

@@ -3,8 +3,10 @@
 mod support;
 
 use proptest::prelude::*;
-use selvedge_units::{Instant, Psn, QpNumber};
-use selvedge_wire::{Ack, AckKind, Aeth, Body, Bth, Data, Datagram, Extension, Hole, HoleNack, ParseError, Syndrome};
+use selvedge_units::{Duration, Instant, Psn, QpNumber};
+use selvedge_wire::{
+    Ack, AckKind, Aeth, Body, Bth, Data, Datagram, Extension, Hole, HoleNack, ParseError, Syndrome, Waited,
+};
 
 fn psn() -> impl Strategy<Value = Psn> {
     (0..Psn::MODULUS).prop_map(Psn::new)
@@ -36,11 +38,9 @@ fn aeth() -> impl Strategy<Value = Aeth> {
 }
 
 fn extension() -> impl Strategy<Value = Extension> {
-    (any::<u64>(), any::<[bool; 2]>(), psn()).prop_map(|(ps, [retransmission, holes], sack)| Extension {
-        sent_at: Instant::from_ps(ps),
-        retransmission,
-        holes,
-        sack,
+    let waited = prop::option::of(any::<u64>().prop_map(Duration::from_ps)).prop_map(Waited::of);
+    (any::<u64>(), any::<[bool; 2]>(), psn(), waited).prop_map(|(ps, [retransmission, holes], sack, waited)| {
+        Extension { sent_at: Instant::from_ps(ps), retransmission, holes, sack, waited }
     })
 }
 

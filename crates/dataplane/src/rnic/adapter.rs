@@ -19,8 +19,8 @@ use selvedge_units::{Instant, QpNumber};
 use super::device::Device;
 use super::network::{Counters, Network};
 use super::state::State;
+use super::timekeeping::Timekeeping;
 use super::{fork, memory, progress, yielding};
-use crate::clock::Clock;
 
 /// Calls of the system that take packets before others get a turn.
 pub(super) const TURNS: usize = 64;
@@ -35,7 +35,7 @@ const SPINS: u32 = 500;
 pub struct Adapter {
     state: Mutex<State>,
     pub(super) wake: EventFd,
-    clock: Clock,
+    clock: Timekeeping,
     /// Counts polls and posts of applications: while it grows, they do the thread's work.
     pub(super) calls: AtomicU64,
     /// An application is about to wait for an event: it will not poll.
@@ -104,7 +104,7 @@ impl Adapter {
         Ok(Self {
             state: Mutex::new(state),
             wake,
-            clock: Clock::start(),
+            clock: Timekeeping::start(),
             calls: AtomicU64::new(0),
             armed: AtomicBool::new(false),
             empty: AtomicU64::new(0),
@@ -139,7 +139,7 @@ impl Adapter {
         self.clock.now()
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    pub(super) fn clock(&self) -> &Timekeeping {
         &self.clock
     }
 
@@ -149,7 +149,7 @@ impl Adapter {
     /// [`Refusal::Forked`].
     pub fn command<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         let mut state = self.lock()?;
-        let mut cx = Cx::at(self.now());
+        let mut cx = state.look(&self.clock);
         if state.gathered > 0 {
             state.transmit(&mut cx);
         }
@@ -168,7 +168,7 @@ impl Adapter {
     pub fn post_send<T>(&self, qp: QpNumber, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
-        let mut cx = Cx::at(self.now());
+        let mut cx = state.look(&self.clock);
         let outcome = act(&mut state.rnic, &mut cx);
         state.gathered += 1;
         if state.gathered >= GATHERED || !state.may_gather(cx.now, qp) {
@@ -200,7 +200,8 @@ impl Adapter {
         state.rnic.arm_cq(cq, solicited_only)?;
         // Its polls will not do our work any more.
         if state.gathered > 0 {
-            state.transmit(&mut Cx::at(self.now()));
+            let mut cx = state.look(&self.clock);
+            state.transmit(&mut cx);
         }
         self.armed.store(true, Ordering::Relaxed);
         if state.is_parked {
@@ -217,7 +218,8 @@ impl Adapter {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
         if state.gathered > 0 {
-            state.transmit(&mut Cx::at(self.now()));
+            let mut cx = state.look(&self.clock);
+            state.transmit(&mut cx);
         }
         let mut found = state.completions(cq, most, &mut take);
         if found == 0 {
@@ -249,7 +251,7 @@ impl Adapter {
         }
         for _ in 0..ATTEMPTS {
             if let Some(mut state) = self.try_lock() {
-                let mut cx = Cx::at(self.now());
+                let mut cx = state.look(&self.clock);
                 state.connections.manager.leave(&mut cx);
                 state.transmit(&mut cx);
                 return;

@@ -3,15 +3,23 @@
 use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time;
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
 use selvedge_nic::verbs::Route;
+use selvedge_units::Duration;
 use selvedge_wire::Icrc;
 use selvedge_wire::verbs::Headers;
 
 use super::connections::as_label;
 use super::invariant::Ends;
 use super::network::Counters;
+
+/// The bits of a traffic class that switches mark, and the mark.
+const ECN: u8 = 3;
+const CONGESTED: u8 = 3;
 
 /// Packets with the same ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +30,17 @@ pub(super) struct Datagrams {
     pub(super) length: usize,
     /// Bytes of each but the last.
     pub(super) segment: usize,
+    /// How long they have waited here since the network brought them, if the kernel says so.
+    pub(super) waited: Option<Duration>,
+}
+
+/// What else is known of a packet that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Bytes of the UDP datagram.
+    pub(super) length: usize,
+    /// How long it has waited here.
+    pub(super) waited: Option<Duration>,
 }
 
 /// Takes from a socket what is there.
@@ -35,7 +54,7 @@ pub(super) fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &
         (_, Some(v6)) => (v6.ip(), v6.port()),
         _ => return None,
     };
-    let (mut to, mut traffic_class, mut segment) = (None, 0, message.bytes);
+    let (mut to, mut traffic_class, mut segment, mut waited) = (None, 0, message.bytes, None);
     for control in message.cmsgs().ok()? {
         match control {
             ControlMessageOwned::Ipv4PacketInfo(info) => {
@@ -44,12 +63,20 @@ pub(super) fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &
             ControlMessageOwned::Ipv6PacketInfo(info) => to = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr)),
             ControlMessageOwned::Ipv4Tos(class) => traffic_class = class,
             ControlMessageOwned::Ipv6TClass(class) => traffic_class = class as u8,
+            ControlMessageOwned::ScmTimestampns(arrived) => waited = since(arrived),
             ControlMessageOwned::UdpGroSegments(bytes) => segment = usize::try_from(bytes).unwrap_or(segment).max(1),
             _ => {}
         }
     }
     let ends = Ends { from, to: to?, from_port, to_port };
-    Some(Datagrams { ends, traffic_class, length: message.bytes, segment })
+    Some(Datagrams { ends, traffic_class, length: message.bytes, segment, waited })
+}
+
+/// How long ago the kernel took packets from the network, by its own clock.
+fn since(arrived: TimeSpec) -> Option<Duration> {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).ok()?;
+    let ns = time::Duration::from(now).checked_sub(arrived.into()).unwrap_or_default().as_nanos();
+    Some(Duration::from_ns(u64::try_from(ns).unwrap_or(u64::MAX / 1_000)))
 }
 
 impl Datagrams {
@@ -58,7 +85,7 @@ impl Datagrams {
         &self,
         bytes: &[u8],
         counters: &mut Counters,
-        handle: &mut impl FnMut(&Route, &Headers, &[u8], usize),
+        handle: &mut impl FnMut(&Route, &Headers, &[u8], Seen),
     ) {
         let route = Route {
             local: self.ends.to,
@@ -69,6 +96,7 @@ impl Datagrams {
             flow_label: as_label(self.ends.from_port),
         };
         let mut invariant = self.ends.invariant(self.segment.saturating_sub(Icrc::LENGTH));
+        let is_marked = self.traffic_class & ECN == CONGESTED;
         let (mut headers, mut likely) = (Headers::default(), 0);
         for datagram in bytes.chunks(self.segment.max(1)) {
             let mut open = || {
@@ -85,7 +113,8 @@ impl Datagrams {
                 continue;
             };
             counters.received += 1;
-            handle(&route, &headers, payload, datagram.len());
+            headers.bth.fecn |= is_marked;
+            handle(&route, &headers, payload, Seen { length: datagram.len(), waited: self.waited });
         }
     }
 }

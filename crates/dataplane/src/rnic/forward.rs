@@ -93,7 +93,7 @@ fn parsed(message: &[u8]) -> Option<Datagrams> {
     let short = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let ends = Ends { from: address(0)?, to: address(16)?, from_port: short(32), to_port: short(34) };
     let segment = usize::from(short(37)).max(1);
-    Some(Datagrams { ends, traffic_class: header[36], length: packets.len(), segment })
+    Some(Datagrams { ends, traffic_class: header[36], length: packets.len(), segment, waited: None })
 }
 
 /// Where others of this host put packets for this process.
@@ -155,7 +155,7 @@ mod tests {
             from_port: 50_000,
             to_port: 4_791,
         };
-        Datagrams { ends, traffic_class: 7, length: 3, segment: 1_100 }
+        Datagrams { ends, traffic_class: 7, length: 3, segment: 1_100, waited: None }
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod profile;
 mod progress;
 pub mod settings;
 mod state;
+mod timekeeping;
 mod yielding;
 
 pub use adapter::{Adapter, Refusal};

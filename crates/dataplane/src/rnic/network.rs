@@ -64,6 +64,8 @@ pub(super) struct Network {
     /// All sockets, to wait for.
     pub(super) all: Arc<Epoll>,
     pub(super) counters: Counters,
+    /// Congestion marks are answered.
+    pub(super) hears_marks: bool,
 }
 
 /// Who is asked for connections to an RDMA port.
@@ -101,11 +103,19 @@ impl Network {
             batch: Batch::new(true),
             behind: Batch::new(true),
             buffer: vec![0; LONGEST].into(),
-            control: nix::cmsg_space!(nix::libc::in_pktinfo, nix::libc::in6_pktinfo, i32, i32, i32),
+            control: nix::cmsg_space!(
+                nix::libc::in_pktinfo,
+                nix::libc::in6_pktinfo,
+                i32,
+                i32,
+                i32,
+                nix::libc::timespec
+            ),
             foreign: BTreeSet::new(),
             scopes,
             groups: Groups::default(),
             counters: Counters::default(),
+            hears_marks: false,
         })
     }
 

@@ -34,6 +34,9 @@ pub(super) const SLOTS: u8 = 64;
 const TRIES: u32 = 100;
 /// Bytes that may wait in a socket, if the system lets us choose.
 const WAITING: usize = 16 << 20;
+/// Bytes that may wait to leave, of which the kernel makes twice as many: four full batches. A queue of this host's, as
+/// of a shaper, then holds us up before it overflows, and datagrams are not lost at home.
+const LEAVING: usize = 128 << 10;
 
 /// The sockets of a process.
 pub(super) struct Sockets {
@@ -178,11 +181,12 @@ fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
     // Some systems cannot; then packets come one by one.
     let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
+    // When the network brought a packet: what it waits for our threads is not the network's.
+    let _ = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
     // The first is for root, the second as far as net.core.rmem_max goes.
     let _ =
         setsockopt(&socket, sockopt::RcvBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &WAITING));
-    let _ =
-        setsockopt(&socket, sockopt::SndBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::SndBuf, &WAITING));
+    let _ = setsockopt(&socket, sockopt::SndBuf, &LEAVING);
     Ok(socket)
 }
 

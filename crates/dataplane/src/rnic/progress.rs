@@ -13,7 +13,6 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::time::TimeSpec;
-use selvedge_transport::Cx;
 use selvedge_units::{self as units, Instant};
 
 use super::adapter::{Adapter, TURNS};
@@ -117,7 +116,8 @@ fn glance(adapter: &Adapter, at_all: bool) {
     if at_all {
         state.turn(adapter.clock(), GLANCE, false);
     } else if state.gathered > 0 {
-        state.transmit(&mut Cx::at(adapter.now()));
+        let mut cx = state.look(adapter.clock());
+        state.transmit(&mut cx);
     }
 }
 

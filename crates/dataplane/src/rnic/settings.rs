@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::{env, io};
 
+use selvedge_transport::path::PathConfig;
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
@@ -16,6 +17,10 @@ pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
 /// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some
 /// other port, without our extensions.
 pub const WIRE: &str = "SELVEDGE_WIRE";
+
+/// Congestion control: `path` (default), one for all that a process sends to one address; `none`: the window of each
+/// connection is all there is.
+pub const CONGESTION: &str = "SELVEDGE_CONGESTION";
 
 /// Whether [`WIRE`] says so.
 ///
@@ -64,9 +69,35 @@ const PATIENCE: Duration = Duration::from_us(20_000);
 /// the patience of an application that waits for 0.5 s.
 const PROBES: u16 = 16;
 
+/// Bits in a pool of MELO: the most that there can be.
+const MELO_POOL: u32 = 2_048;
+
 /// What fits into our sockets; two of our own are alike in that.
 fn window() -> u32 {
     (port::room() / COUNTED / SHARE).clamp(WINDOW as usize, WIDEST as usize) as u32
+}
+
+/// What fits into the sockets at the other end, which other hosts may fill, too.
+fn path_window() -> u32 {
+    /// Connections that one path may hold the windows of.
+    const CONNECTIONS: usize = 4;
+    (port::room() / COUNTED / 2).clamp(WINDOW as usize, CONNECTIONS * WIDEST as usize) as u32
+}
+
+/// The congestion control that was chosen.
+///
+/// # Errors
+/// Says what would be right.
+pub(super) fn paths() -> Result<Option<PathConfig>, String> {
+    congestion_by_name(&env::var(CONGESTION).unwrap_or_default())
+}
+
+fn congestion_by_name(name: &str) -> Result<Option<PathConfig>, String> {
+    match name {
+        "" | "path" => Ok(Some(PathConfig { max_window: path_window(), ..PathConfig::default() })),
+        "none" => Ok(None),
+        other => Err(format!("{CONGESTION}={other}: path and none are known")),
+    }
 }
 
 fn by_name(name: &str) -> Option<RecoveryConfig> {
@@ -87,7 +118,14 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
             bdp_cap: Setting::Value(window()),
             ..IrnConfig::default()
         }),
-        "melo" => RecoveryConfig::Melo(MeloConfig::default()),
+        // The pool is all connections', and what finds no bits in it is sent again from the front. So a window is part
+        // of it, and a timeout no shorter than a thread may wait for its turn.
+        "melo" => RecoveryConfig::Melo(MeloConfig {
+            pool_bits: MELO_POOL,
+            rto: Setting::Value(PATIENCE),
+            bdp_cap: Setting::Value(window().min(MELO_POOL / 2)),
+            ..MeloConfig::default()
+        }),
         "go-back-n" => RecoveryConfig::GoBackN(Default::default()),
         _ => return None,
     };
@@ -129,5 +167,13 @@ mod tests {
             assert_eq!(recovery.check(), Ok(()), "{name}");
         }
         assert_eq!(by_name("tcp"), None);
+    }
+
+    #[test]
+    fn congestion_control_is_a_paths_or_none() {
+        let check = |name| congestion_by_name(name).map(|paths| paths.map(|paths| paths.check()));
+        assert_eq!([check(""), check("path"), check("none")], [Ok(Some(Ok(()))), Ok(Some(Ok(()))), Ok(None)]);
+        let refused = check("cubic").expect_err("nobody knows it");
+        assert_eq!(refused, "SELVEDGE_CONGESTION=cubic: path and none are known");
     }
 }

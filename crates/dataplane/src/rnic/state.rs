@@ -10,7 +10,8 @@ use super::arrival::Arrival;
 use super::connections::{Connections, MANAGEMENT};
 use super::events::Owners;
 use super::network::{Network, Sent};
-use crate::clock::Clock;
+use super::settings;
+use super::timekeeping::{LATE, Timekeeping};
 
 /// Packets that are taken before what they lead to is sent: acknowledgements speak for as many, and the other side need
 /// not wait for more.
@@ -35,6 +36,8 @@ pub(super) struct State {
     pub(super) told: u64,
     /// Calls that posted since anything was sent.
     pub(super) gathered: u32,
+    /// The latest time that was seen.
+    seen: Instant,
     /// When an application polled last and found nothing at first.
     pub(super) polled: Instant,
     /// When the thread will look again by itself.
@@ -48,10 +51,14 @@ impl State {
     ///
     /// # Errors
     /// When it has none.
-    pub(super) fn new(network: Network, entropy: impl Fn() -> io::Result<u32>) -> io::Result<Self> {
+    pub(super) fn new(mut network: Network, entropy: impl Fn() -> io::Result<u32>) -> io::Result<Self> {
         let first = entropy()? % (1 << Rnic::QP_BITS);
+        let mut rnic = Rnic::new(u32::from(network.slot()), first);
+        let paths = settings::paths().map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
+        network.hears_marks = paths.is_some();
+        rnic.control_paths(paths);
         Ok(Self {
-            rnic: Rnic::new(u32::from(network.slot()), first),
+            rnic,
             owners: Owners::default(),
             connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
             network,
@@ -59,21 +66,33 @@ impl State {
             payload: Payload::default(),
             told: 0,
             gathered: 0,
+            seen: Instant::ZERO,
             polled: Instant::ZERO,
             asleep_until: Instant::ZERO,
             is_parked: false,
         })
     }
+    /// The time for whoever gives the engine something to do. It never goes back.
+    pub(super) fn look(&mut self, clock: &Timekeeping) -> Cx<'static> {
+        self.seen = self.seen.max(clock.now());
+        Cx::at(self.seen)
+    }
     /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
     /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
-    pub(super) fn turn(&mut self, clock: &Clock, mut calls: usize, polls: bool) {
+    pub(super) fn turn(&mut self, clock: &Timekeeping, mut calls: usize, polls: bool) {
         let completed = self.rnic.completed();
         loop {
-            let mut cx = Cx::at(clock.now());
+            let (now, stood_still) = clock.look(self.deadline(), self.seen);
+            let now = now.max(self.seen);
+            self.seen = now;
+            let mut cx = Cx::at(now);
+            if stood_still {
+                self.rnic.on_lapse(now);
+            }
             if polls {
                 self.polled = cx.now;
             }
-            let goes_on = self.take(&mut cx, &mut calls, polls);
+            let (goes_on, is_drained) = self.take(&mut cx, &mut calls, polls);
             if polls && self.is_parked && self.rnic.completed() > completed {
                 // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
                 // poll, or the thread sends it.
@@ -81,10 +100,14 @@ impl State {
                 self.tell(cx.now);
                 return;
             }
-            if self.rnic.poll_timeout().is_some_and(|at| at <= cx.now) {
+            // What is due may have its answer among the packets that wait, but they may not wait for ever.
+            let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= cx.now && (is_drained || at + LATE <= cx.now));
+            let (packets, connections) =
+                (is_due(self.rnic.poll_timeout()), is_due(self.connections.manager.poll_timeout()));
+            if packets {
                 self.rnic.handle_timeout(&mut cx);
             }
-            if self.connections.manager.poll_timeout().is_some_and(|at| at <= cx.now) {
+            if connections {
                 self.connections.manager.handle_timeout(&mut cx);
             }
             self.transmit(&mut cx);
@@ -104,30 +127,31 @@ impl State {
     pub(super) fn may_gather(&self, now: Instant, qp: QpNumber) -> bool {
         self.is_parked || (now < self.polled + LATELY && self.rnic.has_begun(qp))
     }
-    /// Takes packets that have arrived; returns whether there may be more to take. What is said to all that were taken
-    /// is said once: acknowledgements speak for those before them.
-    fn take(&mut self, cx: &mut Cx<'_>, calls: &mut usize, polls: bool) -> bool {
+    /// Takes packets that have arrived; returns whether to go on with more, and whether there are none for sure. What
+    /// is said to all that were taken is said once: acknowledgements speak for those before them.
+    fn take(&mut self, cx: &mut Cx<'_>, calls: &mut usize, polls: bool) -> (bool, bool) {
         let Self { rnic, network, connections, .. } = self;
         let (enough, completed) = (network.counters.received + TAKEN, rnic.completed());
         while *calls > 0 {
             *calls -= 1;
             // Whoever polls is in a hurry: sockets that have been of no use so far are for the thread.
-            let took = network.receive(!polls, |route, headers, payload, length| {
+            let took = network.receive(!polls, |route, headers, payload, seen| {
                 if headers.bth.destination == MANAGEMENT {
                     connections.handle(cx, route, headers, payload);
                     return;
                 }
-                let mut arrival = Arrival { payload, route, length };
+                let mut arrival = Arrival { payload, route, length: seen.length };
+                rnic.set_waited(seen.waited);
                 rnic.handle_packet(cx, &mut arrival, route, headers, payload.len() as u32);
             });
             if !took || (polls && rnic.completed() > completed) {
-                return false;
+                return (false, !took);
             }
             if network.counters.received >= enough {
-                return true;
+                return (true, false);
             }
         }
-        false
+        (false, false)
     }
 
     /// Sends what there is to send, as far as the socket goes.

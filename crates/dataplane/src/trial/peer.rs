@@ -53,6 +53,8 @@ impl Peer {
         });
         let gid = gid.ok_or_else(|| io::Error::other("no device with an IPv4 address"))?;
         let adapter = Adapter::get()?;
+        // What is compared is what the terms say.
+        adapter.command(|rnic, _| rnic.control_paths(None)).map_err(refused)?;
         let pd = adapter.command(|rnic, _| rnic.alloc_pd()).map_err(refused)?;
         // A word for Atomics comes first. It is never freed: the RNIC may touch it as long as the process lives.
         let length = u64::from(terms.longest).next_multiple_of(8).max(64);

@@ -25,12 +25,12 @@ fn everything(p: f64) -> Impairment {
 }
 
 /// TCP, by which the programs find each other, is left alone: its timeouts would be most of the time.
-fn only_roce() -> Impairment {
+pub(crate) fn only_roce() -> Impairment {
     Impairment { concerns: [true, true, true, false], ..Impairment::default() }
 }
 
 /// A network of this kind, both ways; says why not.
-fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
+pub(crate) fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
     let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
     let impairments = [impairment.clone(), impairment.clone()];
     let plan = Plan { names: names.clone(), mtu: 1_500, impairments, seed: 7 };
@@ -43,17 +43,17 @@ fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
     }
 }
 
-struct Bed {
+pub(crate) struct Bed {
     names: [String; 2],
     testbed: Testbed,
 }
 
 impl Bed {
-    fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
+    pub(crate) fn pair<'a>(&'a self, environment: &'a [(&'a str, &'a str)]) -> Pair<'a> {
         let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv_eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
-    fn close(self) -> Report {
+    pub(crate) fn close(self) -> Report {
         self.testbed.close().expect("devices work to the end")
     }
 }
@@ -96,10 +96,12 @@ fn every_byte_arrives_whatever_happens_to_packets() {
 fn every_byte_arrives_when_packets_are_lost_in_bursts() {
     let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
     let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
-    let Some((arrived, report)) = check("burst", &impairment, "irn") else { return };
-    // Three bursts among a thousand datagrams; which packets they strike depends on what was sent again before.
-    assert!((800..=1_000).contains(&arrived), "{arrived}");
-    assert!(report.counts.iter().all(|direction| direction[Class::Data as usize].lost > 0));
+    for recovery in ["irn", "melo"] {
+        let Some((arrived, report)) = check("burst", &impairment, recovery) else { return };
+        // Three bursts among a thousand datagrams; which packets they strike depends on what was sent again before.
+        assert!((800..=1_000).contains(&arrived), "{recovery}: {arrived}");
+        assert!(report.counts.iter().all(|direction| direction[Class::Data as usize].lost > 0));
+    }
 }
 
 #[test]
@@ -108,10 +110,14 @@ fn perftest_completes_whatever_happens_to_packets() {
         return;
     }
     let Some(bed) = network("perf", &everything(1.0)) else { return };
-    let pair = bed.pair(&[]);
-    for program in ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw", "ib_send_lat"] {
-        pair.run(program, &["-F", "-n", "100"]);
+    for recovery in ["irn", "melo"] {
+        let environment = [("SELVEDGE_RECOVERY", recovery)];
+        let pair = bed.pair(&environment);
+        for program in ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw", "ib_send_lat"] {
+            pair.run(program, &["-F", "-n", "100"]);
+        }
     }
+    let pair = bed.pair(&[]);
     pair.run("ibv_rc_pingpong", &["-g", "1", "-n", "100", "-s", "20000", "-c"]);
     let rping = |who: &'static str| ["rping", who, "-a", FIRST, "-p", "7330", "-C", "20", "-V", "-S", "20000"];
     pair.connect(&rping("-s"), &rping("-c"), 7_330);

@@ -1,5 +1,6 @@
 //! Programs that were built for RDMA hardware, as Debian ships them, with our library.
 
+mod bottleneck;
 mod captures;
 mod impaired;
 mod multicast;
@@ -308,7 +309,7 @@ fn perftest_with_losses() {
     }
     let Some(namespaces) = Namespaces::new("lossy") else { return };
     namespaces.lose(1);
-    for recovery in ["irn", "go-back-n"] {
+    for recovery in ["irn", "melo", "go-back-n"] {
         let environment = [("SELVEDGE_RECOVERY", recovery)];
         let pair = namespaces.pair(&environment);
         perftest(&pair, true);

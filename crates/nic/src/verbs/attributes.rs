@@ -4,6 +4,7 @@ use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Psn, QpNumber};
 use selvedge_wire::Bth;
 
+use super::paths::PathId;
 use super::queue::CqId;
 use super::region::{Access, PdId};
 use super::srq::SrqId;
@@ -147,6 +148,8 @@ pub(super) struct Terms {
     pub(super) retries: u8,
     pub(super) not_ready_retries: Option<u8>,
     pub(super) not_ready_timer: u8,
+    /// The way to the other side, where it has a congestion control of its own.
+    pub(super) path: PathId,
 }
 
 impl Terms {
@@ -169,6 +172,7 @@ impl Terms {
             retries: set.retries.unwrap_or_default(),
             not_ready_retries: set.not_ready_retries.filter(|&retries| retries < 7),
             not_ready_timer: set.not_ready_timer.unwrap_or_default(),
+            path: PathId::NONE,
         }
     }
     /// The BTH of a packet to the other side.

@@ -27,6 +27,7 @@ mod memory;
 mod message;
 mod multicast;
 mod notification;
+mod paths;
 mod qp;
 mod queue;
 mod receives;

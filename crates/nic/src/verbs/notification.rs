@@ -3,8 +3,8 @@
 //!
 //! A notification names a queue pair, not what it has sent: its requests and its answers slow down alike.
 
-use selvedge_transport::{Feedback, FeedbackConfig, Tuning};
-use selvedge_units::{Bytes, Instant, Psn};
+use selvedge_transport::{Feedback, FeedbackConfig, Needs, Tuning};
+use selvedge_units::{Bytes, Duration, Instant, Psn};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Bth, Opcode};
@@ -12,6 +12,9 @@ use selvedge_wire::{Bth, Opcode};
 use super::arrival::Arrival;
 use super::attributes::Terms;
 use super::transmit::Transmit;
+
+/// The time between two notifications of a queue pair at the least (DCQCN, section 5), where paths control congestion.
+const INTERVAL: Duration = Duration::from_us(50);
 
 pub(super) const OPCODE: u8 = Opcode::CONGESTION_NOTIFICATION;
 
@@ -29,9 +32,13 @@ impl Notification {
         let config = FeedbackConfig::new(&terms.init.congestion.needs(), true);
         Self { config, point: Feedback::default(), is_due: false }
     }
-    /// A packet has arrived.
-    pub(super) fn on_arrival(&mut self, now: Instant, terms: &Terms, arrival: &Arrival<'_>) {
+    /// A packet has arrived, of a queue pair whose path has a congestion control of its own, or not.
+    pub(super) fn on_arrival(&mut self, now: Instant, terms: &Terms, arrival: &Arrival<'_>, has_path: bool) {
         let Arrival { headers, payload, .. } = *arrival;
+        if has_path && headers.bth.fecn && self.config.is_silent() {
+            let needs = Needs { cnp_interval: Some(INTERVAL), ..Needs::default() };
+            self.config = FeedbackConfig::new(&needs, true);
+        }
         if self.config.is_silent() || matches!(headers.bth.opcode, op::ACKNOWLEDGE | op::READ_ACKNOWLEDGE | OPCODE) {
             return;
         }

@@ -10,6 +10,7 @@ use super::datagram::Datagrams;
 use super::error::VerbsError;
 use super::memory::Memory;
 use super::notification::{self, Notification};
+use super::paths::PathId;
 use super::receives::Receives;
 use super::requester::Requester;
 use super::responder::Responder;
@@ -39,6 +40,8 @@ pub(super) struct QueuePair {
     overtook: u8,
     /// It stands in the ready ring.
     pub(super) is_ready: bool,
+    /// It waits in line for its path.
+    pub(super) is_waiting: bool,
     /// What stands in the NIC's list of deadlines.
     pub(super) deadline: Instant,
 }
@@ -81,6 +84,7 @@ impl QueuePair {
             notification: Notification::new(&terms),
             overtook: 0,
             is_ready: false,
+            is_waiting: false,
             deadline: Instant::NEVER,
         }
     }
@@ -88,6 +92,8 @@ impl QueuePair {
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.requester.release(shared);
         self.responder.release(shared);
+        shared.paths.leave(core::mem::replace(&mut self.terms.path, PathId::NONE), self.number);
+        self.is_waiting = false;
     }
     pub(super) fn state(&self) -> QpState {
         self.state
@@ -100,7 +106,15 @@ impl QueuePair {
         let to = transition::check(self.init.service, self.state, change)?;
         let from = self.state;
         transition::merge(&mut self.set, change);
+        let path = self.terms.path;
         self.terms = Terms::of(self.number, self.init, &self.set);
+        self.terms.path = path;
+        if change.route.is_some() && self.init.service == Service::Reliable {
+            // What it left on another way is nobody's.
+            self.terms.path = shared.paths.enter(&self.terms.route);
+            shared.paths.leave(path, self.number);
+            self.is_waiting = false;
+        }
         match (from, to) {
             (_, QpState::Reset) => {
                 // As if it were new: its completions are those of another life.
@@ -108,7 +122,8 @@ impl QueuePair {
                     shared.forget(cq, self.number);
                 }
                 self.release(shared);
-                *self = Self { is_ready: self.is_ready, deadline: self.deadline, ..Self::new(self.number, self.init) }
+                let Self { is_ready, deadline, .. } = *self;
+                *self = Self { is_ready, deadline, ..Self::new(self.number, self.init) }
             }
             (_, QpState::Error) => self.fail(shared, None),
             (QpState::Initialised, QpState::ReadyToReceive) => {
@@ -220,11 +235,13 @@ impl QueuePair {
         arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
         let headers = arrival.headers;
-        self.notification.on_arrival(cx.now, &self.terms, arrival);
+        self.notification.on_arrival(cx.now, &self.terms, arrival, shared.paths.is_on());
+        shared.paths.on_arrival(self.terms.path, cx.now);
         match headers.bth.opcode {
             notification::OPCODE => {
                 self.requester.on_congestion(cx);
                 self.responder.on_congestion(cx);
+                shared.paths.on_mark(self.terms.path, cx.now);
                 Ok(())
             }
             op::ACKNOWLEDGE
@@ -351,7 +368,7 @@ impl QueuePair {
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         if matches!(self.state, QpState::ReadyToReceive | QpState::ReadyToSend | QpState::Draining) {
-            self.responder.handle_timeout(cx, shared);
+            self.responder.handle_timeout(cx, &self.terms, shared);
         }
         if matches!(self.state, QpState::ReadyToSend | QpState::Draining)
             && let Err(failure) = self.requester.handle_timeout(cx, &self.terms, shared)

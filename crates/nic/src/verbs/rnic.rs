@@ -8,8 +8,9 @@ mod shared_queues;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use selvedge_transport::path::PathConfig;
 use selvedge_transport::{Cx, OnChip};
-use selvedge_units::{Instant, QpNumber};
+use selvedge_units::{Duration, Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 
 use super::arrival::Arrival;
@@ -94,6 +95,26 @@ impl Rnic {
         }
     }
 
+    /// Queue pairs that are connected from now on share one congestion control on their way to the same address, beside
+    /// their own; or have only their own, as at first.
+    ///
+    /// # Panics
+    /// If the settings are out of range ([`PathConfig::check`]).
+    pub fn control_paths(&mut self, config: Option<PathConfig>) {
+        assert!(config.is_none_or(|config| config.check().is_ok()), "settings of paths: {config:?}");
+        self.shared.paths.control(config);
+    }
+    /// How long the packets that are handled next have waited in this host before; `None`, as at first, if that is not
+    /// known. Round-trip times of paths are without it.
+    pub fn set_waited(&mut self, waited: Option<Duration>) {
+        self.shared.paths.waited = waited;
+    }
+    /// The clock that [`Cx::now`] shows stood still until `now`, because nobody was there to handle packets and
+    /// timeouts: what left before has no round-trip time.
+    pub fn on_lapse(&mut self, now: Instant) {
+        self.shared.paths.on_lapse(now);
+    }
+
     fn fresh(&mut self) -> u32 {
         self.next_id += 1;
         self.next_id
@@ -140,19 +161,31 @@ impl Rnic {
     /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there
     /// is one.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload, transmit: &mut Transmit) -> bool {
-        while let Some(&qp) = self.ready.front() {
-            payload.clear();
-            let pair = self.qps.get_mut(&qp);
-            if pair.is_some_and(|pair| pair.poll_transmit(cx, &mut self.shared, payload, transmit)) {
-                return true;
+        loop {
+            while let Some(&qp) = self.ready.front() {
+                payload.clear();
+                let pair = self.qps.get_mut(&qp);
+                let sends = pair.is_some_and(|pair| pair.poll_transmit(cx, &mut self.shared, payload, transmit));
+                let full = self.shared.paths.take_full();
+                if sends {
+                    return true;
+                }
+                self.ready.pop_front();
+                if let Some(pair) = self.qps.get_mut(&qp) {
+                    pair.is_ready = false;
+                    if let Some(path) = full.filter(|_| !pair.is_waiting) {
+                        pair.is_waiting = true;
+                        self.shared.paths.wait(path, qp);
+                    }
+                }
+                self.renew(qp);
             }
-            self.ready.pop_front();
-            if let Some(pair) = self.qps.get_mut(&qp) {
-                pair.is_ready = false;
+            let Some(next) = self.shared.paths.next_turn() else { return false };
+            if let Some(pair) = self.qps.get_mut(&next) {
+                pair.is_waiting = false;
+                self.settle(next);
             }
-            self.renew(qp);
         }
-        false
     }
     /// The queue pair that has sent last.
     pub fn whose_turn(&self) -> Option<QpNumber> {
@@ -167,10 +200,13 @@ impl Rnic {
     }
     /// When to call [`Self::handle_timeout`], and [`Self::poll_transmit`] after it.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.first().map(|&(at, _)| at)
+        let paths = self.shared.paths.poll_timeout();
+        let own = self.deadlines.first().map(|&(at, _)| at);
+        own.into_iter().chain(paths).min()
     }
     /// Handles what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        self.shared.paths.handle_timeout(cx.now);
         while let Some(&(at, qp)) = self.deadlines.first() {
             if at > cx.now {
                 break;

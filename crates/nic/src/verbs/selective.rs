@@ -2,13 +2,14 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, OnChip, Receiver, RecoveryConfig, Scheme, Segment, Sender, WIDEST_WINDOW};
-use selvedge_units::{Instant, Psn, Setting};
+use selvedge_transport::{Cx, Receiver, RecoveryConfig, Scheme, Segment, Sender, WIDEST_WINDOW};
+use selvedge_units::{Duration, Instant, Psn, Setting};
 use selvedge_wire::verbs::{Headers, Ours};
-use selvedge_wire::{Ack, AckKind, Extension, Holes};
+use selvedge_wire::{Ack, AckKind, Extension, Holes, Waited};
 
 use super::attributes::Terms;
 use super::requester::scheme;
+use super::shared::Shared;
 use super::transmit::Transmit;
 
 /// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is
@@ -59,6 +60,8 @@ pub(super) struct PendingAck {
     sent_at: Instant,
     /// The lowest SACK of the NACKs that it speaks for.
     first: Psn,
+    /// How long that packet waited in this host.
+    waited: Option<Duration>,
 }
 
 impl PendingAck {
@@ -66,7 +69,11 @@ impl PendingAck {
     pub(super) fn by(receiver: &Receiver, ack: Ack, sent_at: Instant) -> Self {
         let is_negative = ack.kind == AckKind::Nack;
         let holes = if is_negative { receiver.holes() } else { None };
-        Self { ack, holes, sent_at, first: ack.sack }
+        Self { ack, holes, sent_at, first: ack.sack, waited: None }
+    }
+    /// The same, of a packet that waited so long in this host before it was handled.
+    pub(super) fn after(self, waited: Option<Duration>) -> Self {
+        Self { waited, ..self }
     }
     /// Whether the same packet caused both, and nothing else came between.
     fn repeats(&self, before: &Self) -> bool {
@@ -120,13 +127,13 @@ impl Pending {
 
 /// An acknowledgement as a packet.
 pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Transmit {
-    let PendingAck { ack, holes, sent_at, .. } = *ack;
+    let PendingAck { ack, holes, sent_at, waited, .. } = *ack;
     let (bth, aeth) = ack.headers();
     let headers = Headers {
         bth: selvedge_wire::Bth { becn: bth.becn, ..terms.bth(opcode, bth.psn) },
         ours: scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses),
         aeth: Some(aeth),
-        extension: Some(Extension { sent_at, sack: ack.sack, ..Extension::default() }),
+        extension: Some(Extension { sent_at, sack: ack.sack, waited: Waited::of(waited), ..Extension::default() }),
         holes,
         ..Headers::default()
     };
@@ -134,10 +141,18 @@ pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Tr
 }
 
 /// Tells a sender what an acknowledgement says.
-pub(super) fn hear(sender: &mut Sender, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, headers: &Headers) {
-    let Some(Extension { sent_at, .. }) = headers.extension else { return };
+pub(super) fn hear(
+    sender: &mut Sender,
+    cx: &mut Cx<'_>,
+    terms: &Terms,
+    shared: &mut Shared,
+    ack: &Ack,
+    headers: &Headers,
+) {
+    let Some(Extension { sent_at, waited, .. }) = headers.extension else { return };
     match headers.holes {
-        Some(holes) => sender.on_nack_and_holes(cx, chip, ack, holes, sent_at),
-        None => sender.on_ack(cx, chip, ack, sent_at),
+        Some(holes) => sender.on_nack_and_holes(cx, &mut shared.chip, ack, holes, sent_at),
+        None => sender.on_ack(cx, &mut shared.chip, ack, sent_at),
     }
+    shared.paths.on_echo(terms.path, cx.now, sent_at, waited.time());
 }

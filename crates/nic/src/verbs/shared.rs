@@ -6,6 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use selvedge_transport::{OnChip, Verdict};
 use selvedge_units::QpNumber;
 
+use super::paths::Paths;
 use super::queue::{Added, CompletionQueue, CqId};
 use super::region::Regions;
 use super::srq::{SharedQueue, SrqId};
@@ -61,6 +62,8 @@ pub(super) struct Shared {
     pub(super) events: VecDeque<Event>,
     /// Memory that queue pairs share on the chip.
     pub(super) chip: OnChip,
+    /// The ways to other hosts.
+    pub(super) paths: Paths,
     /// Completions so far.
     pub(super) completed: u64,
     /// Some queue pair has said how large that is.

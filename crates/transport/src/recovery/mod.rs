@@ -23,7 +23,7 @@ pub mod go_back_n;
 mod holes;
 pub mod irn;
 pub mod melo;
-mod rto;
+pub(crate) mod rto;
 mod timer;
 
 /// The sender's half of a loss-recovery scheme.

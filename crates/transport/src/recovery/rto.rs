@@ -12,7 +12,7 @@ use selvedge_units::Duration;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, Debug)]
-pub(super) struct RtoEstimator {
+pub(crate) struct RtoEstimator {
     /// Zero before the first sample.
     smoothed: Duration,
     variation: Duration,
@@ -23,15 +23,15 @@ pub(super) struct RtoEstimator {
 
 impl RtoEstimator {
     /// An estimator without samples, whose timeout is `initial`.
-    pub(super) fn new(initial: Duration, min: Duration, max: Duration) -> Self {
+    pub(crate) fn new(initial: Duration, min: Duration, max: Duration) -> Self {
         Self { smoothed: Duration::ZERO, variation: Duration::ZERO, rto: initial, min, max }
     }
     /// The timeout.
-    pub(super) fn rto(&self) -> Duration {
+    pub(crate) fn rto(&self) -> Duration {
         self.rto
     }
     /// A sample: section 2, with alpha = 1/8, beta = 1/4, K = 4. Ends any back-off.
-    pub(super) fn on_sample(&mut self, rtt: Duration) {
+    pub(crate) fn on_sample(&mut self, rtt: Duration) {
         if self.smoothed.is_zero() {
             self.smoothed = rtt;
             self.variation = rtt / 2;
@@ -43,7 +43,7 @@ impl RtoEstimator {
         self.rto = self.smoothed.saturating_add(self.variation * 4).max(self.min).min(self.max);
     }
     /// The timeout has passed: the next one is twice as long (rule 5.5).
-    pub(super) fn back_off(&mut self) {
+    pub(crate) fn back_off(&mut self) {
         self.rto = self.rto.saturating_add(self.rto).min(self.max);
     }
 }

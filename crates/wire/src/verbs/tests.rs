@@ -1,13 +1,16 @@
-use selvedge_units::{Instant, Psn, QpNumber};
+use selvedge_units::{Duration, Instant, Psn, QpNumber};
 
 use super::*;
 use crate::aeth::Syndrome;
+use crate::extension::Waited;
 
 /// What `Headers` of this opcode carry, all fields set that its layout has.
 fn full(opcode: u8, ours: Ours) -> Option<Headers> {
     let layout = opcode::layout(opcode)?;
     let uses = matches!(ours, Ours::Uses(_));
-    let extension = Extension { sent_at: Instant::from_ps(77), retransmission: true, holes: uses, sack: Psn::new(9) };
+    let waited = Waited::of(Some(Duration::from_us(20)));
+    let sent_at = Instant::from_ps(77);
+    let extension = Extension { sent_at, retransmission: true, holes: uses, sack: Psn::new(9), waited };
     let reth = Reth { address: 0x1234_5678_9abc, key: 7, length: 4_096 };
     Some(Headers {
         bth: Bth {

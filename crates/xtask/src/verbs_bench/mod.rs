@@ -28,7 +28,7 @@ use crate::workspace::root;
 #[derive(Args)]
 pub(crate) struct Options {
     /// How often each is measured; the table has the median
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 11)]
     repeat: usize,
     /// quinn's bulk benchmark (`bulk` of its folder `bench`), built by you
     #[arg(long, value_name = "FILE")]

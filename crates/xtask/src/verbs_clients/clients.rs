@@ -90,8 +90,8 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "perftest, Sends by the connection manager",
         packages: Packages::Debian(&["perftest"]),
         version: version_of!("perftest"),
-        server: "ib_send_bw -F -R -q 2 --use-srq",
-        client: "ib_send_bw -F -R -q 2 --use-srq {peer}",
+        server: "ib_send_bw -F -R -q 16 --use-srq",
+        client: "ib_send_bw -F -R -q 16 --use-srq {peer}",
         ..PLAIN
     },
     Client {

@@ -15,7 +15,7 @@ impl Adapter {
     /// [`Refusal::Forked`].
     pub fn connect<T>(&self, act: impl FnOnce(&mut ConnectionManager, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         let mut state = self.lock()?;
-        let mut cx = Cx::at(self.now());
+        let mut cx = state.look(&self.clock);
         let outcome = act(&mut state.connections.manager, &mut cx);
         state.transmit(&mut cx);
         state.tell(cx.now);
@@ -32,7 +32,7 @@ impl Adapter {
         act: impl FnOnce(&mut ConnectionManager, &mut Cx<'_>) -> ConnectionId,
     ) -> Result<ConnectionId, Refusal> {
         let mut state = self.lock()?;
-        let mut cx = Cx::at(self.now());
+        let mut cx = state.look(&self.clock);
         let id = act(&mut state.connections.manager, &mut cx);
         state.connections.own(id, hears);
         state.transmit(&mut cx);
@@ -54,7 +54,8 @@ impl Adapter {
     pub fn forget_connection(&self, id: ConnectionId) -> Result<(), Refusal> {
         let mut state = self.lock()?;
         state.connections.forget(id);
-        state.transmit(&mut Cx::at(self.now()));
+        let mut cx = state.look(&self.clock);
+        state.transmit(&mut cx);
         Ok(())
     }
     /// Reserves an RDMA port, any if it is 0; returns which.

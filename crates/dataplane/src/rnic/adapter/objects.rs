@@ -4,7 +4,6 @@ use std::io;
 use std::net::Ipv6Addr;
 
 use selvedge_nic::verbs::{CqId, PdId, QpInit, SrqAttributes, SrqId, VerbsError};
-use selvedge_transport::Cx;
 use selvedge_units::QpNumber;
 
 use super::{Adapter, Refusal};
@@ -48,7 +47,7 @@ impl Adapter {
     pub fn destroy_qp(&self, qp: QpNumber) -> Result<(), Refusal> {
         let mut state = self.lock()?;
         // What it was about to say first: an acknowledgement that is withheld costs the other side its retries.
-        let mut cx = Cx::at(self.now());
+        let mut cx = state.look(&self.clock);
         state.transmit(&mut cx);
         state.say_last_words(qp);
         state.rnic.destroy_qp(qp)?;

@@ -5,7 +5,7 @@ use selvedge_nic::verbs::{Route, is_group};
 use selvedge_wire::verbs::{Headers, Ours};
 
 use super::Network;
-use crate::rnic::datagrams::{Datagrams, take};
+use crate::rnic::datagrams::{Datagrams, Seen, take};
 use crate::rnic::forward::{self, Addressee};
 use crate::rnic::invariant::Ends;
 use crate::rnic::port::{self, Sockets};
@@ -16,14 +16,14 @@ impl Network {
     pub(in crate::rnic) fn receive(
         &mut self,
         all: bool,
-        mut handle: impl FnMut(&Route, &Headers, &[u8], usize),
+        mut handle: impl FnMut(&Route, &Headers, &[u8], Seen),
     ) -> bool {
         let is_standard = self.outlet.is_some();
-        let mut handle = |route: &Route, headers: &Headers, payload: &[u8], length: usize| {
+        let mut handle = |route: &Route, headers: &Headers, payload: &[u8], seen: Seen| {
             if is_standard {
-                handle(route, &Headers { ours: Ours::No, ..*headers }, payload, length);
+                handle(route, &Headers { ours: Ours::No, ..*headers }, payload, seen);
             } else {
-                handle(route, headers, payload, length);
+                handle(route, headers, payload, seen);
             }
         };
         if let Some(datagrams) = self.take_any(all) {
@@ -58,7 +58,7 @@ impl Network {
     }
 
     /// What others have passed on.
-    fn take_passed(&mut self, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) -> bool {
+    fn take_passed(&mut self, handle: &mut impl FnMut(&Route, &Headers, &[u8], Seen)) -> bool {
         let Self { inbox, listeners, buffer, .. } = self;
         let mut inboxes = inbox.iter_mut().chain(listeners.iter_mut().filter_map(|listener| listener.inbox.as_mut()));
         let Some(datagrams) = inboxes.find_map(|inbox| inbox.take(buffer)) else { return false };
@@ -85,7 +85,7 @@ impl Network {
     }
 
     /// Handles packets that are ours and passes others on: those that came to the port that all share.
-    fn sort(&mut self, datagrams: &Datagrams, handle: &mut impl FnMut(&Route, &Headers, &[u8], usize)) {
+    fn sort(&mut self, datagrams: &Datagrams, handle: &mut impl FnMut(&Route, &Headers, &[u8], Seen)) {
         let Self { ports, listeners, inbox, buffer, counters, .. } = self;
         let mut rest = &buffer[..datagrams.length];
         // What is for a group has come to each process that has joined it.

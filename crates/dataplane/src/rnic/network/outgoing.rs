@@ -9,6 +9,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrLike, sendmsg};
 use selvedge_nic::verbs::{Fault, MULTICAST, Payload, Route, Transmit, is_group};
 use selvedge_wire::Icrc;
+use selvedge_wire::verbs::opcode::SERVICE;
 use selvedge_wire::verbs::{Headers, Ours};
 
 use super::Network;
@@ -17,6 +18,10 @@ use crate::rnic::connections::{MANAGEMENT, label_port};
 use crate::rnic::invariant::Ends;
 use crate::rnic::memory;
 use crate::rnic::port::{self, Sockets};
+
+/// The bits of a traffic class that switches mark, and what says that they may (ECT(0), RFC 3168).
+const ECN: u8 = 3;
+const CAPABLE: u8 = 2;
 
 /// What became of a packet that was to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +85,10 @@ impl Network {
             Some((_, port)) => (*port, port::ROCE),
             None => (own, if is_foreign { port::ROCE } else { theirs }),
         };
+        // Who answers marks says that its packets can be marked.
+        let is_reliable = transmit.headers.bth.opcode & SERVICE == 0;
+        let capable = if is_reliable && self.hears_marks && traffic_class & ECN == 0 { CAPABLE } else { 0 };
+        let traffic_class = traffic_class | capable;
         Flow { ends: Ends { from: local, to: remote, from_port, to_port }, traffic_class, hop_limit }
     }
 

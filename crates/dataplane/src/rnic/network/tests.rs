@@ -122,7 +122,7 @@ fn hosts_are_known_by_sound_packets_and_never_too_many_of_them() {
     }
     for host in 0..2 * MOST_FOREIGN as u32 {
         let ends = Ends { from: Ipv4Addr::from(host).to_ipv6_mapped(), ..ends };
-        network.learn(&Datagrams { ends, traffic_class: 0, length: 16, segment: 16 }, 0);
+        network.learn(&Datagrams { ends, traffic_class: 0, length: 16, segment: 16, waited: None }, 0);
         assert!(network.foreign.contains(&ends.from) && network.foreign.len() <= MOST_FOREIGN);
     }
 }

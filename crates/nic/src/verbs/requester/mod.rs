@@ -34,6 +34,7 @@ use super::arrival::Arrival;
 use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
 use super::message::{self, nak};
+use super::paths::{Attempt, PathId};
 use super::qp::Failure;
 use super::selective::asks;
 use super::shared::Shared;
@@ -76,6 +77,12 @@ pub(super) struct Requester {
     asked: Instant,
     /// The last sign of life that meant progress.
     progress: Instant,
+    /// What was tried on the path.
+    attempt: Attempt,
+    /// Timeouts since then.
+    vain: u8,
+    /// Patience does not end before this: too few of the retries were in vain.
+    spared: Instant,
 }
 
 enum Mode {
@@ -104,6 +111,9 @@ impl Requester {
             timeouts: 0,
             asked: Instant::ZERO,
             progress: Instant::ZERO,
+            attempt: Attempt::default(),
+            vain: 0,
+            spared: Instant::ZERO,
         }
     }
     /// The queue pair can send from now on.
@@ -176,6 +186,9 @@ impl Requester {
             self.begin_requests(cx, terms, shared)?;
         }
         let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(false) };
+        if !shared.paths.admits(terms.path, terms.number) {
+            return Ok(false);
+        }
         if let Mode::Standard(standard) = &self.mode {
             let wqe = find(&self.queue, segment.seq).map(|at| &self.queue[at]);
             if !standard.may_send(terms, wqe, segment.seq, self.sender.acked()) {
@@ -189,7 +202,7 @@ impl Requester {
         payload.clear();
         match self.packet(cx, terms, shared, segment, payload, transmit) {
             Ok(()) => {
-                self.pass_over_answers(cx);
+                self.pass_over_answers(cx, terms, shared);
                 Ok(true)
             }
             Err(Failed(status)) => {
@@ -251,6 +264,7 @@ impl Requester {
             }
             if self.sender.is_done() {
                 self.progress = cx.now;
+                self.vain = 0;
             }
             self.sender.supply(wqe.packets);
             self.begun += 1;
@@ -293,11 +307,18 @@ impl Requester {
         let at = self.find(segment.seq).ok_or(Failed(Status::LocalOperation))?;
         let wqe = &self.queue[at];
         let psn = segment.seq.to_psn(self.first_psn);
+        let (stamp, path_asks) = shared.paths.on_sent(terms.path, cx.now, 1, segment.retransmission);
+        self.attempt.newest = Some(stamp);
         let headers = &mut transmit.headers;
         let (offset, length) = match &mut self.mode {
             Mode::Standard(standard) => {
                 let (found, offset, length) = standard.headers(terms, wqe, &self.sender, segment, psn, cx.now);
                 *headers = found;
+                let asks = &mut headers.bth.ack_request;
+                *asks |= path_asks;
+                if *asks && terms.path != PathId::NONE {
+                    standard.expect_echo(segment.seq, stamp);
+                }
                 headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
                     _ => Ours::No,
@@ -305,8 +326,8 @@ impl Requester {
                 (offset, length)
             }
             Mode::Selective(_) => {
-                let place = selective::headers(terms, wqe, segment, psn, cx.now, headers);
-                headers.bth.ack_request = asks(terms, &self.sender, segment);
+                let place = selective::headers(terms, wqe, segment, psn, stamp, headers);
+                headers.bth.ack_request = path_asks || asks(terms, &self.sender, segment);
                 place
             }
         };
@@ -347,6 +368,7 @@ impl Requester {
         if before != (self.sender.acked(), self.unanswered.len(), self.answered()) {
             self.progress = cx.now;
             self.timeouts = 0;
+            self.vain = 0;
         }
         if before.0 != self.sender.acked() {
             self.not_ready_tries = 0;
@@ -422,18 +444,24 @@ impl Requester {
         if self.not_ready_until.is_some_and(|until| cx.now < until) {
             return Ok(());
         }
-        let before = self.sender.stats().timeouts;
-        self.sender.handle_timeout(cx, &mut shared.chip);
-        shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
-        let timed_out = self.sender.stats().timeouts > before;
-        if !timed_out && self.asks_again(terms).is_some_and(|at| at <= cx.now) {
-            shared.stats.timeouts += 1;
-            self.asked = cx.now;
-            self.start_over(cx, shared);
+        let (sends_at, asks_at) = (self.sender.poll_timeout(), self.asks_again(terms));
+        let is_due = sends_at.into_iter().chain(asks_at).any(|at| at <= cx.now) && self.attempt.put_off <= cx.now;
+        if is_due && shared.paths.is_in_vain(terms.path, cx.now, &mut self.attempt) {
+            let before = self.sender.stats().timeouts;
+            self.sender.handle_timeout(cx, &mut shared.chip);
+            shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
+            let timed_out = self.sender.stats().timeouts > before;
+            let asks_again = !timed_out && asks_at.is_some_and(|at| at <= cx.now);
+            if asks_again {
+                shared.stats.timeouts += 1;
+                self.asked = cx.now;
+                self.start_over(cx, shared);
+            }
+            self.vain = self.vain.saturating_add(u8::from(timed_out || asks_again));
+            self.timeouts = self.timeouts.saturating_add(u8::from(timed_out && self.not_ready_until.is_none()));
         }
-        self.timeouts = self.timeouts.saturating_add(u8::from(timed_out && self.not_ready_until.is_none()));
         let given_up = match self.patience(terms) {
-            Some(until) => until <= cx.now,
+            Some(until) => until <= cx.now && !self.is_spared(cx.now, terms, shared),
             None => matches!(self.mode, Mode::Standard(_)) && self.timeouts > terms.retries,
         };
         if given_up && self.begun > 0 {
@@ -447,14 +475,36 @@ impl Requester {
     fn patience(&self, terms: &Terms) -> Option<Instant> {
         let counts_time = self.begun > 0 && (self.peer != Peer::Standard || matches!(self.mode, Mode::Selective(_)));
         let whole = terms.timeout.filter(|_| counts_time)? * (u64::from(terms.retries) + 1);
-        Some(self.progress + whole)
+        Some((self.progress + whole).max(self.spared))
+    }
+    /// Whether patience lasts longer than its time: while others hear of the other host, until as many retries were in
+    /// vain as the application allows. Where an answer is all that is waited for, nothing is sent again, and times take
+    /// the place of retries.
+    fn is_spared(&mut self, now: Instant, terms: &Terms, shared: &Shared) -> bool {
+        if terms.path == PathId::NONE || self.begun == 0 || self.vain > terms.retries {
+            return false;
+        }
+        let Some(timeout) = terms.timeout else { return false };
+        let whole = timeout * (u64::from(terms.retries) + 1);
+        let waits = if self.sender.is_done() {
+            if !shared.paths.is_alive(terms.path, self.progress) {
+                return false;
+            }
+            self.vain += 1;
+            whole
+        } else {
+            timeout
+        };
+        self.spared = now + waits;
+        true
     }
     pub(super) fn deadline(&self, terms: &Terms) -> Instant {
         if let Some(until) = self.not_ready_until {
             return until;
         }
-        let own = [self.sender.poll_timeout(), self.patience(terms), self.asks_again(terms)];
-        own.into_iter().flatten().min().unwrap_or(Instant::NEVER)
+        let retry = self.sender.poll_timeout().into_iter().chain(self.asks_again(terms)).min();
+        let retry = retry.map(|at| at.max(self.attempt.put_off));
+        retry.into_iter().chain(self.patience(terms)).min().unwrap_or(Instant::NEVER)
     }
 
     /// Completes what is finished, in order.

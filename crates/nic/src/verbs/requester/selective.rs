@@ -141,7 +141,7 @@ impl Requester {
             _ => headers.bth.psn,
         };
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
-        selective::hear(&mut self.sender, cx, &mut shared.chip, &ack, headers);
+        selective::hear(&mut self.sender, cx, terms, shared, &ack, headers);
         match expected.near(self.sender.acked(), self.first_psn) {
             Some(seq) => self.on_refusal(cx, terms, shared, aeth, seq),
             None => Ok(()),
@@ -165,7 +165,7 @@ impl Requester {
         let reply = selective.answers.on_data(cx, &mut shared.chip, &arrival.data(), headers.bth.fecn);
         let is_quiet = !headers.bth.ack_request && selective.answers.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
-            selective.acks.push(PendingAck::by(&selective.answers, ack, extension.sent_at));
+            selective.acks.push(PendingAck::by(&selective.answers, ack, extension.sent_at).after(shared.paths.waited));
         }
         if reply.verdict.accepted().is_none() {
             shared.stats.duplicates += u64::from(reply.verdict == Verdict::Duplicate);

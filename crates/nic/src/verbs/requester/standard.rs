@@ -13,6 +13,7 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position, nak};
+use crate::verbs::paths::PathId;
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Operation};
 
@@ -44,6 +45,9 @@ pub(super) struct Standard {
     sent_at: Instant,
     /// The packet that asked for an acknowledgement last.
     ack_requested: Option<Seq>,
+    /// Where paths control congestion: packets that are to be answered, and their time stamps, which standard packets
+    /// do not carry.
+    stamps: VecDeque<(Seq, Instant)>,
 }
 
 impl Standard {
@@ -55,6 +59,25 @@ impl Standard {
         let (_, packets) = answer_from(terms, wqe, seq - wqe.first);
         let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
         fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
+    }
+    /// A packet leaves with this time stamp that will be answered: one for all up to it.
+    pub(super) fn expect_echo(&mut self, seq: Seq, stamp: Instant) {
+        // What is sent again is answered later.
+        while self.stamps.back().is_some_and(|&(before, _)| before >= seq) {
+            self.stamps.pop_back();
+        }
+        self.stamps.push_back((seq, stamp));
+    }
+    /// The newest time stamp that is answered when everything before `acked` is.
+    fn echo(&mut self, acked: Seq) -> Option<Instant> {
+        let mut echo = None;
+        while let Some(&(seq, stamp)) = self.stamps.front()
+            && seq < acked
+        {
+            echo = Some(stamp);
+            self.stamps.pop_front();
+        }
+        echo
     }
     /// How many packets of an answer that was just asked for are still to be counted as sent.
     fn pass(&mut self) -> u64 {
@@ -208,9 +231,14 @@ impl Requester {
 
     /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.
     /// Congestion control lets a request go, and has no say in what the other side sends then.
-    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         if let Mode::Standard(standard) = &mut self.mode {
-            self.sender.on_train_sent(cx.now, standard.pass());
+            let packets = standard.pass();
+            self.sender.on_train_sent(cx.now, packets);
+            if packets > 0 && terms.path != PathId::NONE {
+                let (stamp, _) = shared.paths.on_sent(terms.path, cx.now, packets, false);
+                standard.expect_echo(Seq::new(standard.cursor.index() - 1), stamp);
+            }
         }
     }
 
@@ -237,16 +265,16 @@ impl Requester {
             Some(aeth) if headers.original.is_none() && headers.bth.opcode == super::op::ACKNOWLEDGE => {
                 match aeth.syndrome {
                     Syndrome::Ack(_) => {
-                        self.acknowledge(cx, shared, seq + 1);
+                        self.acknowledge(cx, terms, shared, seq + 1);
                         Ok(())
                     }
                     syndrome => {
-                        self.acknowledge(cx, shared, seq);
+                        self.acknowledge(cx, terms, shared, seq);
                         if seq < self.sender.acked() || self.next_answer().is_some_and(|next| next < seq) {
                             return Ok(());
                         }
                         if matches!(syndrome, Syndrome::NotReady(_) | Syndrome::Nak(nak::SEQUENCE)) {
-                            self.go_back(cx, shared);
+                            self.go_back(cx, terms, shared);
                         }
                         self.on_refusal(cx, terms, shared, aeth, seq)
                     }
@@ -257,32 +285,35 @@ impl Requester {
     }
 
     /// Everything before `to` has arrived, but for answers that have not.
-    fn acknowledge(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, to: Seq) {
+    fn acknowledge(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared, to: Seq) {
         match self.next_answer() {
             Some(answer) if answer < to => {
-                self.hear(cx, shared, AckKind::Ack, answer);
-                self.on_gap(cx, shared);
+                self.hear(cx, terms, shared, AckKind::Ack, answer);
+                self.on_gap(cx, terms, shared);
             }
-            _ => self.hear(cx, shared, AckKind::Ack, to),
+            _ => self.hear(cx, terms, shared, AckKind::Ack, to),
         }
     }
 
     /// Something behind the answer that is expected next has arrived: it was lost (an implied NAK).
-    fn on_gap(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+    fn on_gap(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         if !core::mem::replace(&mut self.standard().gap, true) {
-            self.go_back(cx, shared);
+            self.go_back(cx, terms, shared);
         }
     }
-    fn go_back(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
-        self.hear(cx, shared, AckKind::Nack, self.sender.acked());
+    fn go_back(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
+        self.hear(cx, terms, shared, AckKind::Nack, self.sender.acked());
     }
 
-    fn hear(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, kind: AckKind, expected: Seq) {
+    fn hear(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared, kind: AckKind, expected: Seq) {
         let expected_psn = expected.to_psn(self.first_psn);
         let ack = Ack { kind, ecn_echo: false, expected: expected_psn, sack: expected_psn, msn: 0 };
         self.tell(cx, shared, &ack, cx.now);
         let acked = self.sender.acked();
         let standard = self.standard();
+        if let Some(stamp) = standard.echo(acked) {
+            shared.paths.on_echo(terms.path, cx.now, stamp, Some(Duration::ZERO));
+        }
         while standard.asked.front().is_some_and(|&end| end <= acked) {
             standard.asked.pop_front();
         }
@@ -303,8 +334,8 @@ impl Requester {
             return Ok(());
         }
         if seq > expected {
-            self.acknowledge(cx, shared, expected);
-            self.on_gap(cx, shared);
+            self.acknowledge(cx, terms, shared, expected);
+            self.on_gap(cx, terms, shared);
             return Ok(());
         }
         let at = (self.unanswered[0] - self.completed) as usize;
@@ -316,7 +347,7 @@ impl Requester {
             self.unanswered.pop_front();
         }
         self.standard().gap = false;
-        self.hear(cx, shared, AckKind::Ack, seq + 1);
+        self.hear(cx, terms, shared, AckKind::Ack, seq + 1);
         Ok(())
     }
 }

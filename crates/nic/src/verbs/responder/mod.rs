@@ -161,9 +161,9 @@ impl Responder {
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         if let Mode::Selective(selective) = &mut self.mode {
-            selective.handle_timeout(cx, shared);
+            selective.handle_timeout(cx, terms, shared);
         }
     }
     pub(super) fn deadline(&self) -> Instant {

@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
-use selvedge_transport::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
+use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Sender, Verdict};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -20,6 +20,7 @@ use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Asked, Position};
+use crate::verbs::paths::Attempt;
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
@@ -60,6 +61,8 @@ pub(super) struct Selective {
     answers: VecDeque<Answer>,
     /// Timeouts of the sender when an answer was last acknowledged.
     timeouts: u32,
+    /// What was tried on the path.
+    attempt: Attempt,
 }
 
 /// A receive request that has begun, or that a later one has made begin.
@@ -127,6 +130,7 @@ impl Selective {
             sender: sender(terms, terms.init.recovery, first_psn),
             answers: VecDeque::new(),
             timeouts: 0,
+            attempt: Attempt::default(),
         }
     }
     /// Gives back what it holds of the chip's memory.
@@ -181,7 +185,7 @@ impl Selective {
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             let ack = Ack { msn: self.msn, ..ack };
-            self.acks.push(PendingAck::by(&self.receiver, ack, extension.sent_at));
+            self.acks.push(PendingAck::by(&self.receiver, ack, extension.sent_at).after(site.shared.paths.waited));
         }
         Ok(())
     }
@@ -405,7 +409,7 @@ impl Selective {
             _ => return Ok(()),
         };
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: 0 };
-        selective::hear(&mut self.sender, cx, &mut shared.chip, &ack, headers);
+        selective::hear(&mut self.sender, cx, terms, shared, &ack, headers);
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
         // The last answer may be what a refusal waited for.
@@ -467,17 +471,22 @@ impl Selective {
         let find = |seq| answers.get(answers.partition_point(|answer| answer.first <= seq).checked_sub(1)?);
         let size = |seq| find(seq).map_or(0, |answer| answer.payload(seq, terms));
         let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
+        if !matches!(self.sender.next(cx.now), Next::Send(_)) || !shared.paths.admits(terms.path, terms.number) {
+            return false;
+        }
         let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return false };
         let Some(answer) = find(segment.seq) else { return false };
+        let (stamp, asks) = shared.paths.on_sent(terms.path, cx.now, 1, segment.retransmission);
+        self.attempt.newest = Some(stamp);
         let index = segment.seq - answer.first;
         let mut bth = terms.bth(op::READ_RESPONSE_ONLY, segment.seq.to_psn(self.first_psn));
-        bth.ack_request = selective::asks(terms, &self.sender, segment);
+        bth.ack_request = asks || selective::asks(terms, &self.sender, segment);
         let headers = &mut transmit.headers;
         headers.begin(bth);
         headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
         headers.aeth = Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn });
         headers.extension =
-            Some(Extension { sent_at: cx.now, retransmission: segment.retransmission, ..Extension::default() });
+            Some(Extension { sent_at: stamp, retransmission: segment.retransmission, ..Extension::default() });
         headers.placement = Some(Placement { wqe: answer.number, packet: index as u32 });
         transmit.route = terms.route;
         transmit.payload = 0;
@@ -500,15 +509,15 @@ impl Selective {
         true
     }
 
-    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         let before = self.sender.stats().timeouts;
-        if self.deadline() <= cx.now {
+        if self.deadline() <= cx.now && shared.paths.is_in_vain(terms.path, cx.now, &mut self.attempt) {
             self.sender.handle_timeout(cx, &mut shared.chip);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
         }
     }
     pub(super) fn deadline(&self) -> Instant {
-        let until = self.sender.poll_timeout().unwrap_or(Instant::NEVER);
+        let until = self.sender.poll_timeout().unwrap_or(Instant::NEVER).max(self.attempt.put_off);
         match (self.sender.stats().timeouts - self.timeouts).checked_sub(TIMEOUTS) {
             None => until,
             Some(pauses) if pauses < PAUSES => until.saturating_add(PAUSE * (1 << pauses)),

@@ -3,6 +3,7 @@ mod failures;
 mod leaving;
 mod multicast;
 mod once;
+mod paths;
 mod refusals;
 mod resources;
 mod stress;

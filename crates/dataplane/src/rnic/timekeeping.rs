@@ -1,0 +1,71 @@
+//! The clock of the NIC, which stands still while nobody is there to do its work.
+//!
+//! A thread that has to wait for a processor sees its timers late and packets later than they came. Timeouts that pass
+//! meanwhile say nothing about the network or the other side: the answers may have been here all the time. So the time
+//! that passes between the moment that something was due and the moment that somebody looks does not count, but for
+//! [`LATE`].
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time;
+
+use selvedge_units::{Duration, Instant};
+
+use crate::clock::Clock;
+
+/// Threads are woken so late on an ordinary machine.
+pub(super) const LATE: Duration = Duration::from_ms(1);
+
+/// See above.
+#[derive(Debug)]
+pub(super) struct Timekeeping {
+    clock: Clock,
+    /// For how long it stood still, in ps.
+    stood: AtomicU64,
+}
+
+impl Timekeeping {
+    pub(super) fn start() -> Self {
+        Self { clock: Clock::start(), stood: AtomicU64::new(0) }
+    }
+    /// The time.
+    pub(super) fn now(&self) -> Instant {
+        let stood = Duration::from_ps(self.stood.load(Ordering::Relaxed));
+        Instant::from_ps(self.clock.now().as_ps().saturating_sub(stood.as_ps()))
+    }
+    /// How long to wait for `deadline`, rounded up.
+    pub(super) fn until(&self, deadline: Instant) -> time::Duration {
+        time::Duration::from_nanos(deadline.since(self.now()).as_ps().div_ceil(1_000))
+    }
+    /// The time, where something was `due` that nobody has looked at since, and `seen` is the latest time that was
+    /// seen. Returns whether the clock stood still, too.
+    pub(super) fn look(&self, due: Instant, seen: Instant) -> (Instant, bool) {
+        let now = self.now();
+        let late = now.since(due.max(seen));
+        if late < LATE {
+            return (now, false);
+        }
+        self.stood.fetch_add(late.as_ps(), Ordering::Relaxed);
+        (due.max(seen), true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_does_not_pass_while_nobody_looks() {
+        let clock = Timekeeping::start();
+        // What is due was looked at: time passes.
+        let (seen, stood) = clock.look(Instant::NEVER, Instant::ZERO);
+        assert!(!stood);
+        let long = time::Duration::from_millis(5);
+        #[expect(clippy::disallowed_methods, reason = "somebody is late here")]
+        std::thread::sleep(long);
+        let due = seen + Duration::from_us(100);
+        assert_eq!(clock.look(due, seen), (due, true));
+        assert!(clock.now() < due + LATE + LATE, "the test itself took long");
+        let (now, stood) = clock.look(Instant::NEVER, due);
+        assert!(now >= due && !stood);
+    }
+}
