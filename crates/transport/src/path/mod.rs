@@ -16,8 +16,9 @@
 //!    round-trip times (Swift, section 3.2): a busy processor is not congestion.
 //! 3. *Decisions are made once per round trip*, with the smallest delay of the round: what one thread or batch adds is
 //!    not in it.
-//! 4. *A loss is congestion* where the delay shows a queue, or where a whole part of a round trip is lost
-//!    (`HEAVY`). Else it is random: loss recovery is selective, and needs no smaller window.
+//! 4. *A loss is congestion* where the delay shows a queue, or where more than one packet in eight is lost (`HEAVY`).
+//!    Else it is random: loss recovery is selective, and needs no smaller window. The same goes for silence: the first
+//!    may be one acknowledgement that was lost.
 //! 5. *Nothing grows that is not used* (RFC 7661): only a window that has held packets back since the last round began
 //!    grows.
 
@@ -30,8 +31,10 @@ use selvedge_units::{Duration, Instant};
 pub use self::config::PathConfig;
 use crate::recovery::rto::RtoEstimator;
 
-/// A round trip that loses more than one packet in so many is congested, whatever the delay.
+/// A path that loses more than one packet in so many is congested, whatever the delay.
 const HEAVY: u64 = 8;
+/// Packets after which that is judged, in one round trip or several: few packets lose so many by chance.
+const SAMPLE: u64 = 64;
 /// Round trips of growth by one step, before the step doubles (TIMELY, section 4.3: hyperactive increase).
 const CALM: u32 = 5;
 /// The step is at most the window divided by this.
@@ -63,6 +66,10 @@ pub struct Path {
     silent: Option<Instant>,
     since_ask: u64,
     round: Round,
+    /// Packets that are outstanding no longer, and that were sent again, since losses were judged last.
+    judged: Losses,
+    /// The queueing delay of the last round trip.
+    queue: Duration,
     shortest: Shortest,
     rto: RtoEstimator,
     /// Round trips without congestion since the last reduction.
@@ -81,15 +88,21 @@ struct Run {
     count: u64,
 }
 
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    /// They are outstanding no longer.
+    departed: u64,
+    /// They were sent again.
+    resent: u64,
+}
+
 /// What a round trip has brought so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     /// It ends when this or a later time stamp is echoed.
     end: Instant,
-    /// Packets that are outstanding no longer.
-    departed: u64,
-    /// Packets that were sent again.
-    resent: u64,
+    losses: Losses,
     /// The smallest delay.
     delay: Option<Duration>,
     /// Packets were held back.
@@ -134,6 +147,8 @@ impl Path {
             silent: None,
             since_ask: 0,
             round: Round::default(),
+            judged: Losses::default(),
+            queue: Duration::ZERO,
             shortest: Shortest { since: Instant::ZERO, now: Duration::MAX, before: Duration::MAX },
             rto: RtoEstimator::new(most, least, LONGEST),
             calm: 0,
@@ -192,7 +207,7 @@ impl Path {
         }
         self.newest = first + Duration::from_ps(packets - 1);
         self.in_flight += packets;
-        self.round.resent += u64::from(again) * packets;
+        self.round.losses.resent += u64::from(again) * packets;
         self.since_ask += packets;
         let asks = !self.is_open() || self.since_ask * 4 >= self.window();
         if asks {
@@ -215,7 +230,7 @@ impl Path {
         }
         self.echoed = stamp;
         let departed = self.forget(stamp);
-        self.round.departed += departed;
+        self.round.losses.departed += departed;
         let whole = now.since(stamp);
         self.rto.on_sample(whole);
         if let Some(waited) = waited {
@@ -265,12 +280,19 @@ impl Path {
     }
 
     fn end_round(&mut self, now: Instant) {
-        let Round { departed, resent, delay, .. } = self.round;
+        let Round { losses, delay, .. } = self.round;
         let PathConfig { target, lossy, beta, max_decrease, loss_decrease, gain, .. } = self.config;
         let queue = delay.map_or(Duration::ZERO, |delay| delay.saturating_sub(self.shortest.learn(now, delay)));
-        let part = if resent * HEAVY > departed {
+        self.queue = queue;
+        self.judged.departed += losses.departed;
+        self.judged.resent += losses.resent;
+        let is_heavy = self.judged.resent * HEAVY > self.judged.departed.max(SAMPLE);
+        if is_heavy || self.judged.departed >= SAMPLE {
+            self.judged = Losses::default();
+        }
+        let part = if is_heavy {
             max_decrease
-        } else if resent > 0 && queue >= lossy {
+        } else if losses.resent > 0 && queue >= lossy {
             loss_decrease
         } else if queue > target {
             let whole = delay.unwrap_or_default().as_ps().max(1) as f64;
@@ -315,7 +337,9 @@ impl Path {
     pub fn deadline(&self) -> Instant {
         if self.in_flight == 0 { Instant::NEVER } else { self.waits_since.saturating_add(self.rto.rto()) }
     }
-    /// The deadline has passed: all that is outstanding counts as lost. Early is a no-op.
+    /// The deadline has passed: all that is outstanding counts as lost. The window becomes smaller if there was a queue
+    /// in the last round trip, or if this is not the first deadline without an acknowledgement between: one
+    /// acknowledgement may speak for all that is outstanding, and is lost by chance, too. Early is a no-op.
     pub fn on_silence(&mut self, now: Instant) {
         if self.deadline() > now {
             return;
@@ -326,7 +350,9 @@ impl Path {
         if self.rto.rto() < self.config.silence.1 {
             self.rto.back_off();
         }
-        self.reduce(self.config.max_decrease);
+        if self.silent.is_some() || self.queue >= self.config.lossy {
+            self.reduce(self.config.max_decrease);
+        }
         self.waits_since = now;
         self.silent = Some(now);
         self.was_full = true;

@@ -49,6 +49,8 @@ struct World {
     rng: Rng,
     /// What the other host adds to each acknowledgement, and says.
     host: Duration,
+    /// Packets that leave together are acknowledged together, by one packet, which may be lost like any other.
+    is_merging: bool,
     is_dead: bool,
 }
 
@@ -74,11 +76,13 @@ impl World {
             gaps: vec![false; paths],
             rng: Rng::stream(1, Domain::LinkLoss, 0),
             host: Duration::ZERO,
+            is_merging: false,
             is_dead: false,
         }
     }
 
     fn send(&mut self, at: usize) {
+        let mut merged = None;
         while self.sources[at].path.is_open() {
             let source = &mut self.sources[at];
             let again = source.lost > 0;
@@ -102,10 +106,17 @@ impl World {
                 if arrives && (asks || core::mem::take(&mut self.gaps[at])) {
                     let echo = leaves + Duration::from_us(2 * self.link.delay_us) + self.host;
                     self.events += 1;
-                    self.echoes.insert((echo, self.events), (at, stamp, self.host));
+                    if self.is_merging {
+                        merged = Some((echo, stamp));
+                    } else {
+                        self.echoes.insert((echo, self.events), (at, stamp, self.host));
+                    }
                 }
             }
             self.gaps[at] |= !arrives;
+        }
+        if let Some((echo, stamp)) = merged.filter(|_| self.rng.below(1_000) >= self.link.loss) {
+            self.echoes.insert((echo, self.events), (at, stamp, self.host));
         }
         self.sources[at].path.on_held();
     }
@@ -187,6 +198,18 @@ fn a_queue_that_is_shorter_than_the_target_overflows_a_little_and_is_used() {
         let Source { sent, dropped, .. } = world.sources[0];
         assert!(share > 0.8, "{queue} packets: {share}");
         assert!(dropped * 8 < sent, "{queue} packets: {dropped} of {sent}");
+    }
+}
+
+#[test]
+fn lost_acknowledgements_of_whole_windows_make_no_window_small() {
+    // Each costs a silence of 4 ms, which is some round trips long.
+    for (loss, least) in [(10, 0.8), (50, 0.4)] {
+        let mut world = World::new(Link { per_ms: 1_150.0, queue: 2_000, delay_us: 50, loss }, 1);
+        world.is_merging = true;
+        world.run(500);
+        let share = world.share_of(3_000);
+        assert!(share > least, "{loss} in 1,000: {share}");
     }
 }
 
