@@ -10,8 +10,9 @@ mod ping_pong;
 mod rivals;
 mod table;
 mod trial;
+mod turns;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -20,14 +21,15 @@ pub(crate) use self::ping_pong::{Peer, peer};
 
 use self::link::Link;
 use self::table::Table;
-use self::trial::{Measured, Perftest};
+use self::trial::Perftest;
+use self::turns::{Id, Turns};
 use crate::dist;
 use crate::page;
 use crate::workspace::root;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How often each is measured; the table has the median
+    /// Turns in which each is measured once; tables have the median (with losses, of 3 at the most)
     #[arg(long, value_name = "N", default_value_t = 11)]
     repeat: usize,
     /// quinn's bulk benchmark (`bulk` of its folder `bench`), built by you
@@ -47,6 +49,8 @@ const PAGE: &str = "docs/verbs.md";
 const SIZES: [u64; 5] = [64, 1_024, 4_096, 65_536, 1_048_576];
 /// The three operations.
 const OPERATIONS: [&str; 3] = ["ib_write_bw", "ib_send_bw", "ib_read_bw"];
+/// Turns of each row with losses: what recovery does to goodput is more than what machines do.
+const FEW: usize = 3;
 /// In percent.
 const LOSSES: [u64; 3] = [0, 1, 5];
 
@@ -56,13 +60,15 @@ pub(crate) fn verbs_bench(options: &Options) -> Result<()> {
         Some(folder) => folder.canonicalize()?,
         None => dist::libraries()?,
     };
+    let about = table::about(options.repeat)?;
     let link = Link::new()?;
     let bench = Bench { link: &link, libraries, repeat: options.repeat };
+    let whole = bench.without_losses(options.quinn.as_deref());
     let losses = bench.losses().unwrap_or_else(|problem| {
         eprintln!("losses: left out: {problem:#}");
         String::new()
     });
-    let text = [table::about(options.repeat)?, bench.speed(options), bench.latency(), losses].join("\n");
+    let text = [about, whole, losses].join("\n");
     println!("\n{text}");
     if options.write {
         page::write(&root().join(PAGE), "verbs-bench", &text)?;
@@ -77,102 +83,97 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The median of some trials; says what goes on.
-    fn median(&self, name: &str, trial: impl Fn() -> Result<Measured>) -> Option<Measured> {
-        let mut all = Vec::new();
-        for _ in 0..self.repeat {
-            match trial() {
-                Ok(measured) => all.push(measured),
-                Err(problem) => {
-                    eprintln!("{name}: left out: {problem:#}");
-                    return None;
-                }
-            }
-        }
-        all.sort_by(|one, other| one.value.total_cmp(&other.value));
-        let median = all.get(all.len() / 2).copied()?;
-        eprintln!("{name}: {}", median.value);
-        Some(median)
-    }
-    fn perftest(&self, program: &'static str, bytes: u64, recovery: &'static str, iterations: u64) -> Option<Measured> {
-        let trial = Perftest { program, bytes, recovery, iterations, libraries: &self.libraries };
-        self.median(&format!("{program} {bytes} {recovery}"), || trial.run(self.link))
+    fn perftest(&self, program: &'static str, bytes: u64, iterations: u64) -> Perftest<'_> {
+        Perftest { program, bytes, recovery: "irn", iterations, libraries: &self.libraries }
     }
 
-    /// Goodput by size, and beside others.
-    fn speed(&self, options: &Options) -> String {
+    /// Goodput by size, latencies, and what others have, all in the same turns.
+    fn without_losses(&self, quinn: Option<&Path>) -> String {
+        let link = self.link;
+        let mut turns = Turns::default();
+        let goodput = SIZES.map(|bytes| {
+            OPERATIONS.map(|program| {
+                let trial = self.perftest(program, bytes, (1 << 31) / bytes.max(4_096));
+                turns.add(format!("{program} {bytes}"), move || trial.run(link))
+            })
+        });
+        let tcp = turns.add("iperf3".to_owned(), || rivals::iperf3(link));
+        let ucx = turns.add("ucx_perftest, tag_bw".to_owned(), || rivals::ucx(link, "tag_bw", 65_536));
+        let quinn = quinn.map(|program| turns.add("quinn".to_owned(), move || rivals::quinn(link, program)));
+        let latencies = [("ib_send_lat", ""), ("ib_write_lat", ""), ("ib_read_lat", ""), ("ib_send_lat", "-e")];
+        let latencies = latencies.map(|(program, more)| {
+            let trial = self.perftest(program, 2, 20_000);
+            let more: Vec<&str> = more.split_whitespace().collect();
+            turns.add(format!("{program} {more:?}"), move || trial.run_with(link, &more))
+        });
+        let sockets = turns.add("UDP ping-pong".to_owned(), || ping_pong::measure(link));
+        let ucx_latency = turns.add("ucx_perftest, tag_lat".to_owned(), || rivals::ucx(link, "tag_lat", 2));
+        turns.run(self.repeat);
+
+        let decimal = |id: Id| [turns.median(id).map(|value| format!("{value:.1}"))];
         let mut table = Table::new(&["bytes", "`ib_write_bw`", "`ib_send_bw`", "`ib_read_bw`"]);
-        for bytes in SIZES {
-            let iterations = (1 << 31) / bytes.max(4_096);
-            let cells = OPERATIONS.map(|program| {
-                let measured = self.perftest(program, bytes, "irn", iterations);
-                measured.map(|measured| table::rate(&measured, bytes))
-            });
-            table.row(&bytes.to_string(), cells);
+        for (bytes, ids) in SIZES.into_iter().zip(&goodput) {
+            table.row(&bytes.to_string(), ids.map(|id| turns.median(id).map(|value| table::rate(value, bytes))));
+        }
+        let mut beside = Table::new(&["of TCP in the same turn", "`ib_write_bw`", "`ib_send_bw`", "`ib_read_bw`"]);
+        for (bytes, ids) in SIZES.into_iter().zip(&goodput).skip(2) {
+            let share = |id| turns.ratio(id, tcp).map(|share| format!("{share:.2}"));
+            beside.row(&bytes.to_string(), ids.map(share));
         }
         let mut rivals = Table::new(&["beside them", "Gb/s"]);
-        let gbps = |measured: Option<Measured>| [measured.map(|measured| format!("{:.1}", measured.value))];
-        rivals.row("iperf3, TCP", gbps(self.median("iperf3", || rivals::iperf3(self.link))));
-        let ucx = self.median("ucx_perftest", || rivals::ucx(self.link, "tag_bw", 65_536));
-        rivals.row("UCX over TCP, `ucx_perftest -t tag_bw`, 64 KB", gbps(ucx));
-        let quinn = options.quinn.as_deref();
-        let quinn = quinn.and_then(|program| self.median("quinn", || rivals::quinn(self.link, program)));
-        rivals.row("quinn, `bulk` (both ends in one process, loopback)", gbps(quinn));
-        format!("Gb/s of payload (millions of messages/s):\n\n{}\n{}", table.text(), rivals.text())
-    }
-
-    /// One way, of small messages.
-    fn latency(&self) -> String {
-        let mut table = Table::new(&["one way, 2 bytes", "us, typical"]);
-        let us = |measured: Option<Measured>| [measured.map(|measured| format!("{:.1}", measured.value))];
-        for program in ["ib_send_lat", "ib_write_lat", "ib_read_lat"] {
-            table.row(&format!("`{program}`"), us(self.perftest(program, 2, "irn", 20_000)));
+        rivals.row("iperf3, TCP, one connection", decimal(tcp));
+        rivals.row("UCX over TCP, `ucx_perftest -t tag_bw`, 64 KB", decimal(ucx));
+        if let Some(quinn) = quinn {
+            rivals.row("quinn, `bulk` (both ends in one process, loopback)", decimal(quinn));
         }
-        let waits = self.median("ib_send_lat -e", || {
-            Perftest {
-                program: "ib_send_lat",
-                bytes: 2,
-                recovery: "irn",
-                iterations: 20_000,
-                libraries: &self.libraries,
-            }
-            .run_with(self.link, &["-e"])
-        });
-        table.row("`ib_send_lat -e` (waits for events)", us(waits));
-        let sockets = self.median("UDP ping-pong", || ping_pong::measure(self.link));
-        table.row("UDP ping-pong, blocking sockets", us(sockets));
-        let ucx = self.median("ucx_perftest", || rivals::ucx(self.link, "tag_lat", 2));
-        table.row("UCX over TCP, `ucx_perftest -t tag_lat`", us(ucx));
-        table.text().to_owned()
+        let mut latency = Table::new(&["one way, 2 bytes", "us, typical"]);
+        let names = ["`ib_send_lat`", "`ib_write_lat`", "`ib_read_lat`", "`ib_send_lat -e` (waits for events)"];
+        for (name, id) in names.into_iter().zip(latencies) {
+            latency.row(name, decimal(id));
+        }
+        latency.row("UDP ping-pong, blocking sockets", decimal(sockets));
+        latency.row("UCX over TCP, `ucx_perftest -t tag_lat`", decimal(ucx_latency));
+        let [table, beside, rivals, latency] = [table, beside, rivals, latency].map(Table::into_text);
+        format!("Gb/s of payload (millions of messages/s):\n\n{table}\n{rivals}\n{beside}\n{latency}")
     }
 
     /// Goodput with losses, packet by packet.
     fn losses(&self) -> Result<String> {
+        let repeat = self.repeat.min(FEW);
         let mut table =
             Table::new(&["64 KB", "lost, %", "irn", "of that without loss", "go-back-n", "of that without loss"]);
-        self.link.segments(false)?;
+        let link = self.link;
+        link.segments(false)?;
         for program in OPERATIONS {
             let mut whole = [None; 2];
             for loss in LOSSES {
-                self.link.lose(loss)?;
+                link.lose(loss)?;
+                let mut turns = Turns::default();
+                let ids = ["irn", "go-back-n"].map(|recovery| {
+                    let trial = Perftest { recovery, ..self.perftest(program, 65_536, iterations(recovery, loss)) };
+                    turns.add(format!("{program} {recovery}, {loss} % lost"), move || trial.run(link))
+                });
+                turns.run(repeat);
                 let mut cells = Vec::new();
-                for (recovery, whole) in ["irn", "go-back-n"].into_iter().zip(&mut whole) {
-                    let measured = self.perftest(program, 65_536, recovery, iterations(recovery, loss));
+                for (id, whole) in ids.into_iter().zip(&mut whole) {
+                    let value = turns.median(id);
                     if loss == 0 {
-                        *whole = measured;
+                        *whole = value;
                     }
-                    cells.push(measured.map(|measured| format!("{:.2}", measured.value)));
-                    let share = measured.zip(*whole).map(|(some, whole)| some.value / whole.value);
+                    cells.push(value.map(|value| format!("{value:.2}")));
+                    let share = value.zip(*whole).map(|(some, whole)| some / whole);
                     cells.push(share.map(|share| format!("{:.0} %", share * 100.0)));
                 }
                 table.row_of(&[format!("`{program}`"), loss.to_string()], cells);
             }
         }
-        self.link.lose(0)?;
-        self.link.segments(true)?;
-        let about = "Gb/s of payload with losses, the kernel's segmentation and coalescing turned off, so that each lost packet is one\n\
-                     of ours:";
-        Ok(format!("{about}\n\n{}", table.text()))
+        link.lose(0)?;
+        link.segments(true)?;
+        let table = table.into_text();
+        Ok(format!(
+            "Gb/s of payload with losses, the kernel's segmentation and coalescing turned off, so that each lost packet is one\n\
+             of ours (medians of {repeat}):\n\n{table}"
+        ))
     }
 }
 

@@ -2,8 +2,6 @@
 
 use anyhow::{Context, Result};
 
-use super::trial::Measured;
-
 /// A table in Markdown, row by row.
 pub(super) struct Table(String);
 
@@ -20,15 +18,15 @@ impl Table {
         let all: Vec<String> = names.iter().cloned().chain(cells).collect();
         self.0 += &format!("| {} |\n", all.join(" | "));
     }
-    pub(super) fn text(&self) -> &str {
-        &self.0
+    pub(super) fn into_text(self) -> String {
+        self.0
     }
 }
 
 /// Gb/s, and messages where they are small.
-pub(super) fn rate(measured: &Measured, bytes: u64) -> String {
-    let messages = measured.value * 1e9 / 8.0 / bytes as f64 / 1e6;
-    if bytes < 4_096 { format!("{:.2} ({messages:.2})", measured.value) } else { format!("{:.1}", measured.value) }
+pub(super) fn rate(gbps: f64, bytes: u64) -> String {
+    let messages = gbps * 1e9 / 8.0 / bytes as f64 / 1e6;
+    if bytes < 4_096 { format!("{gbps:.2} ({messages:.2})") } else { format!("{gbps:.1}") }
 }
 
 /// Where it ran.
@@ -39,7 +37,8 @@ pub(super) fn about(repeat: usize) -> Result<String> {
     let load = load.split(' ').next().unwrap_or_default();
     Ok(format!(
         "Linux {}, {processors} processors (load {load} when it began), two network namespaces and a veth pair, MTU 1500 (1024 bytes of\n\
-         payload in a packet of RoCE); medians of {repeat}.\n",
+         payload in a packet of RoCE); medians of {repeat} turns, each of\n\
+         which runs every program once.\n",
         kernel.trim()
     ))
 }
