@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Result, bail};
 
-use crate::command::{output, quiet};
+use crate::command::{output, quiet, text_of};
 
 /// The first end's address.
 pub(crate) const SERVER: &str = "10.81.0.1";
@@ -54,13 +54,16 @@ impl Link {
 
     /// Starts a server at the first end, and waits until its TCP port listens.
     pub(crate) fn serve(&self, command: &mut Command, port: u16) -> Result<Server> {
-        let server = Server(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        let mut server = Server(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         let sockets = || output(self.within(0, "cat").args(["/proc/net/tcp", "/proc/net/tcp6"]));
-        let listens = || {
+        let mut listens = || {
+            if let Some(status) = server.0.try_wait()? {
+                bail!("`{}` ended at once ({status}): is it installed?", text_of(command));
+            }
             let is_it = |line: &str| line.contains(&format!(":{port:04X} ")) && line.contains(" 0A ");
             Ok(sockets()?.lines().any(is_it).to_string())
         };
-        self.wait(listens, "true")?;
+        self.wait(&mut listens, "true")?;
         Ok(server)
     }
 
@@ -89,7 +92,7 @@ impl Link {
         Ok(())
     }
 
-    fn wait(&self, look: impl Fn() -> Result<String>, wanted: &str) -> Result<()> {
+    fn wait(&self, mut look: impl FnMut() -> Result<String>, wanted: &str) -> Result<()> {
         for _ in 0..LOOKS {
             if look()? == wanted {
                 return Ok(());
