@@ -155,8 +155,10 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     let CheckedFigure { figure, runs, shared, cpu_s, .. } = checked;
     let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };
     let at = began.seconds() / 60.0;
+    let not_run = checked.not_run.iter().map(|one| format!("      not run: {}: {}\n", one.say, one.because));
+    let not_run: String = not_run.collect();
     format!(
-        "{figure}: {}{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{}\n",
+        "{figure}: {}{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{not_run}{}\n",
         plural(*runs as u64, "run"),
         render_claims(&checked.claims),
         render_measured(&checked.measured)

@@ -71,8 +71,8 @@ pub use eqif::EqifReport;
 pub use error::{ResultsError, is_storage_failure};
 pub use expect::{
     ByConstruction, Cases, Claim, ClaimVerdict, ExpectError, Expectations, FootprintNic, Footprints, Measured,
-    Measurement, Near, Outcome, Quantities, Quantity, Take, check, check_smoke, measure, needs_seeds, render_claims,
-    render_measured,
+    Measurement, Near, NotRun, Outcome, Quantities, Quantity, Take, check, check_smoke, measure, needs_seeds,
+    render_claims, render_measured,
 };
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};

@@ -141,6 +141,7 @@ impl Figure {
             cpu_s: summary.run.cpu_s,
             claims: check(expectations, &summary),
             measured: measure(expectations, &summary),
+            not_run: expectations.not_run.clone(),
         }
     }
 }

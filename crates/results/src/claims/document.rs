@@ -93,7 +93,7 @@ const COLUMNS: &str = "| paper | claims | reproduced | by construction | directi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CheckedFigure;
+    use crate::{CheckedFigure, NotRun};
 
     fn figure(folder: &str, title: &str) -> CheckedFigure {
         CheckedFigure {
@@ -106,6 +106,7 @@ mod tests {
             cpu_s: 3.0,
             claims: Vec::new(),
             measured: Vec::new(),
+            not_run: Vec::new(),
         }
     }
 
@@ -133,6 +134,24 @@ mod tests {
         assert!(second.contains("[new]") && !second.contains("[old]") && second.contains("[kept]"), "{second}");
         // Nothing is added or lost however often that is done.
         assert_eq!(written(&[figure("figures/irn/fig6", "new")], "2", &second), second);
+    }
+
+    #[test]
+    fn what_no_run_can_show_has_a_row_that_says_why() {
+        let mut figure = figure("figures/irn/61-state", "State");
+        figure.not_run = vec![NotRun {
+            say: "A NIC sends 39.5 Mpps".into(),
+            source: "section 6.2.2".into(),
+            paper: Some("39.5 Mpps".into()),
+            because: "measured on a NIC | that is not here".into(),
+        }];
+        let figures = [figure];
+        let text = written(&figures, "1", "");
+        let row = "| A NIC sends 39.5 Mpps | section 6.2.2 | 39.5 Mpps | measured on a NIC \\| that is not here |\n";
+        assert!(text.contains(row) && text.contains("0 claims: "), "{text}");
+        let input = ClaimsInput { figures: &figures, wall_s: 1.0, threads: 2, version: "1", command: "selvedge check" };
+        let page = crate::render_claims_html(&input);
+        assert!(page.contains("<td>39.5 Mpps</td><td>measured on a NIC | that is not here</td>"), "{page}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::paper::{Paper, papers};
 use super::{CheckedFigure, ClaimsInput, RULE, grid, ours, range, sentence, why};
 use crate::number::digits;
 use crate::report::{STYLE, escape};
-use crate::{Bound, ClaimVerdict, Outcome};
+use crate::{Bound, ClaimVerdict, NotRun, Outcome};
 
 /// The tables of claims as one HTML document without references to anything outside it.
 pub fn render_claims_html(input: &ClaimsInput<'_>) -> String {
@@ -96,6 +96,21 @@ fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
             let _ = write!(out, "<li><b>{}.</b> {}.</li>", escape(&claims.join("; ")), escape(&reason));
         }
         out += "</ul></aside>";
+    }
+    if !figure.not_run.is_empty() {
+        out += "<h4>Not run, and counted nowhere</h4><div class=\"scroll\"><table><thead><tr><th>says</th><th>paper</th>\
+                <th>why there is no run</th></tr></thead><tbody>";
+        for NotRun { say, source, paper, because } in &figure.not_run {
+            let _ = write!(
+                out,
+                "<tr><td>{}<br><small>{}</small></td><td>{}</td><td>{}</td></tr>",
+                escape(say),
+                escape(source),
+                escape(paper.as_deref().unwrap_or("-")),
+                escape(because)
+            );
+        }
+        out += "</tbody></table></div>";
     }
     for grid in grid::grids(&figure.measured) {
         let _ = write!(out, "<h4>{}</h4><div class=\"scroll\"><table><thead><tr><th></th>", escape(grid.say));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::paper::Paper;
 use super::{CheckedFigure, ClaimsInput, grid, ours, range, sentence, why};
-use crate::Outcome;
+use crate::{NotRun, Outcome};
 
 /// What was run and how, a table of the figures, each figure; without the heading.
 pub(super) fn section(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
@@ -60,6 +60,13 @@ fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
     }
     for (claims, reason) in constructions {
         let _ = writeln!(out, "- *{}.* {reason}.", claims.join("*; *"));
+    }
+    if !figure.not_run.is_empty() {
+        out += "\nNot run, and counted nowhere:\n\n| says | where | paper | why there is no run |\n|---|---|---|---|\n";
+    }
+    for NotRun { say, source, paper, because } in &figure.not_run {
+        let cells = [say.as_str(), source, paper.as_deref().unwrap_or("-"), because].map(cell);
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     for grid in grid::grids(&figure.measured) {
         let _ = write!(out, "\n{}\n\n| | {} |\n|---|", grid.say, grid.columns.join(" | "));

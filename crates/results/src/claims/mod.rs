@@ -17,7 +17,7 @@ pub use html::render_claims_html;
 use serde::Serialize;
 
 use crate::number::{bounded, digits, in_brackets};
-use crate::{Bound, ClaimVerdict, Measured, Outcome};
+use crate::{Bound, ClaimVerdict, Measured, NotRun, Outcome};
 
 /// One figure, checked; serialises for machines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -40,6 +40,8 @@ pub struct CheckedFigure {
     pub claims: Vec<ClaimVerdict>,
     /// Its measurements.
     pub measured: Vec<Measured>,
+    /// What its paper says that no run can show.
+    pub not_run: Vec<NotRun>,
 }
 
 impl CheckedFigure {

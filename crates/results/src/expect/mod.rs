@@ -37,6 +37,8 @@
 //!
 //! `[[measure]]` with the same keys, without range and source, shows numbers beside the claims.
 //!
+//! `[[not-run]]` with `say`, `source`, `because` and perhaps `paper` lists what a paper says and no run can show.
+//!
 //! # The rule
 //! 1. A range on one side of 1 (`ratio` only) has a *direction*. *Reproduced*: the mean lies in the
 //!    range, and the 95 % interval excludes 1. *Direction only*: the mean misses the range, but the whole
@@ -70,5 +72,5 @@ pub use check::{
     ClaimVerdict, Measured, Outcome, check, check_smoke, measure, needs_seeds, render_claims, render_measured,
 };
 pub use footprint::{FootprintNic, Footprints};
-pub use parse::{ByConstruction, Claim, ExpectError, Expectations, Measurement, Near, Take};
+pub use parse::{ByConstruction, Claim, ExpectError, Expectations, Measurement, Near, NotRun, Take};
 pub use quantity::{Cases, Quantities, Quantity};

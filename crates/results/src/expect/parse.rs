@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::footprint::{FootprintNic, Footprints, is_about_state};
@@ -17,6 +17,8 @@ pub struct Expectations {
     pub claims: Vec<Claim>,
     /// What is shown without a claim, in the file's order.
     pub measurements: Vec<Measurement>,
+    /// What the paper says that no run can show, in the file's order.
+    pub not_run: Vec<NotRun>,
     /// Whether its series run in the real world, too: then the cases are "simulated" and "real".
     pub real: bool,
     /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of the scenario.
@@ -119,6 +121,21 @@ pub struct Measurement {
     pub line: usize,
 }
 
+/// Something that a paper says, and no run can show; serialises for machines.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotRun {
+    /// What it says, in a sentence.
+    pub say: String,
+    /// Where it says so.
+    pub source: String,
+    /// The number as printed there, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
+    /// Why no run can show it.
+    pub because: String,
+}
+
 /// Why a file is not a list of claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExpectError {
@@ -148,7 +165,7 @@ impl Expectations {
             let (line, column) = place(at);
             ExpectError { file: file.into(), line, column, what }
         };
-        let File { real, max_seeds, footprint, expect, measure } =
+        let File { real, max_seeds, footprint, expect, measure, not_run } =
             toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_string()))?;
         let max_seeds = match max_seeds {
             Some(most) if !SEEDS.contains(most.get_ref()) => {
@@ -171,10 +188,10 @@ impl Expectations {
             let quantities = quantities(metric, of, than, case, than_case, counts_state).map_err(misplaced)?;
             measurements.push(Measurement { say, quantities, line });
         }
-        if claims.is_empty() && measurements.is_empty() {
+        if claims.is_empty() && measurements.is_empty() && not_run.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        Ok(Self { claims, measurements, real, max_seeds, footprint, file: file.into(), text: text.into() })
+        Ok(Self { claims, measurements, not_run, real, max_seeds, footprint, file: file.into(), text: text.into() })
     }
 
     /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
@@ -221,6 +238,8 @@ struct File {
     expect: Vec<Spanned<Written>>,
     #[serde(default)]
     measure: Vec<Spanned<WrittenMeasure>>,
+    #[serde(default)]
+    not_run: Vec<NotRun>,
 }
 
 /// A claim as it was written.

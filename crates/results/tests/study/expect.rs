@@ -482,6 +482,14 @@ fn seeds_are_wanted_until_a_claim_is_decided_for_or_against_it() {
 }
 
 #[test]
+fn what_is_not_run_says_why() {
+    let row = "[[not-run]]\nsay = 'x'\nsource = 'table 1'\nbecause = 'no such NIC'\n";
+    let claims = Expectations::parse(row, "expect.toml").expect("no claims are needed");
+    assert_eq!((claims.claims.len(), &*claims.not_run[0].because), (0, "no such NIC"));
+    assert_error("[[not-run]]\nsay = 'x'\nsource = 'table 1'\n", "1:1", "missing field `because`");
+}
+
+#[test]
 fn the_number_of_seeds_has_a_limit() {
     let most = |written: &str| {
         let text = format!(

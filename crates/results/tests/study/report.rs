@@ -3,8 +3,9 @@
 use crate::common::{Given, series, study};
 use crate::synthetic;
 use selvedge_results::{
-    Estimate, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary, ReportInput, RunTotals, SeriesInfo,
-    StudyInfo, Summary, TimePart, render_report, render_table, summarise,
+    Bound, Comparison, Estimate, FlowsMatch, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary,
+    ReportInput, RunTotals, SeriesInfo, StudyInfo, Summary, TimePart, render_comparison, render_report, render_table,
+    summarise,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, RunRecord};
 use selvedge_testkit::Scratch;
@@ -266,6 +267,39 @@ fn lower_bounds_are_arrowheads_and_have_a_sign() {
     let html = render(&summary, &points);
     assert!(!html.contains("≥ ") && !html.contains("bound\""));
     assert!(!summary.to_json().contains("\"bound\""), "JSON says nothing of what is whole");
+}
+
+#[test]
+fn bounds_from_case_to_case_are_arrowheads_and_stretch_no_axis() {
+    let mut given = in_cases(&["1 %", "2 %"], &["irn", "roce"], 0.01);
+    let chart = |given: &[Given]| figure_of(&render(&study(given), &[]), "cases").to_owned();
+    assert!(!chart(&given).contains(" bound\""));
+    let ticks = |chart: &str| chart.matches("<path class=\"grid\"").count();
+    let before = ticks(&chart(&given));
+    // A tenth of the flows of one are unfinished, after a time that is a million times as long.
+    given[3].unfinished = 100;
+    given[3].seeds.iter_mut().flatten().for_each(|value| *value *= 1e6);
+    let text = chart(&given);
+    // Of three metrics, two are means.
+    assert_eq!(text.matches("<path class=\"fill1 bound\"").count(), 2, "{text}");
+    assert_eq!(ticks(&text), before, "the axes are those of the others");
+}
+
+#[test]
+fn two_studies_are_compared_by_bounds() {
+    let (whole, mut cut) = (series("irn", "irn", false, 1.0, 0.01), series("irn", "irn", false, 2.0, 0.01));
+    cut.unfinished = 3;
+    let (a, b) = (study(&[whole]), study(&[cut]));
+    let compared = |pair: [(&str, &Summary); 2]| Comparison::new(pair, Vec::new(), |_| FlowsMatch::Same);
+    let found = compared([("a", &a), ("b", &b)]);
+    let fct = found.series[0].metrics.iter().find(|one| one.metric == "fct_mean_us").expect("a metric");
+    assert_eq!((fct.a_bound, fct.b_bound, fct.ratio.bound), (None, Some(Bound::AtLeast), Some(Bound::AtLeast)));
+    let text = render_comparison(&found, [&a, &b], 100, false);
+    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    assert!(row.contains("≥ 200 ") && row.ends_with("≥ 2"), "{text}");
+    let text = render_comparison(&compared([("b", &b), ("b", &b)]), [&b, &b], 100, false);
+    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    assert!(row.ends_with(" undecided"), "{text}");
 }
 
 #[test]
