@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use selvedge_results::{CheckedFigure, ClaimsInput, render_claims, render_measured};
+use selvedge_results::{CheckedFigure, ClaimsInput, Summary, render_claims, render_measured};
 use selvedge_study::{
     Checked, ClaimsFiles, Figure, FigureCheck, Figures, Marker, ResultsFolder, StudyEstimate, Worlds,
 };
@@ -108,11 +108,13 @@ fn keep(figures: &[Figure], place: &Path, args: &CheckArgs) -> Result<Vec<Checke
     for figure in figures {
         let began = Stopwatch::start();
         let target = place.join(figure.name());
-        let marker = Marker::new(&figure.plan, VERSION, &command_line());
+        let until_decided = figure.max_seeds();
+        let marker = Marker { until_decided, ..Marker::new(&figure.plan, VERSION, &command_line()) };
         let points: Vec<_> = figure.plan.points().collect();
         let estimate = estimate(&figure.plan, &points, &args.options)?;
         let folder = ResultsFolder::create(&target, &figure.plan, &marker, true)?;
-        let summary = conduct(&figure.plan, &folder, &estimate, &args.options)?;
+        let needs_seeds = |summary: &Summary| figure.needs_seeds(summary);
+        let summary = conduct(&figure.plan, &folder, &estimate, &args.options, Some(&needs_seeds))?;
         if !args.options.quiet {
             say(&format!("report: {}", target.join("report.html").display()));
         }
@@ -133,6 +135,11 @@ fn say_begin(figures: &[Figure], options: &RunOptions) {
     for Figure { folder, plan, .. } in figures {
         plan.warnings.iter().for_each(|text| say(&format!("warning: {}: {text}", folder.display())));
     }
+    let growing = figures.iter().filter(|figure| figure.max_seeds().is_some()).count();
+    if growing > 0 {
+        let figures = plural(growing as u64, "figure");
+        say(&format!("{figures} may take more seeds, until all claims are decided"));
+    }
 }
 
 /// How long it took, and where the tables are.
@@ -148,8 +155,10 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     let CheckedFigure { figure, runs, shared, cpu_s, .. } = checked;
     let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };
     let at = began.seconds() / 60.0;
+    let not_run = checked.not_run.iter().map(|one| format!("      not run: {}: {}\n", one.say, one.because));
+    let not_run: String = not_run.collect();
     format!(
-        "{figure}: {}{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{}\n",
+        "{figure}: {}{others}, {cpu_s:.0} s of processor time, after {at:.1} min\n{}{not_run}{}\n",
         plural(*runs as u64, "run"),
         render_claims(&checked.claims),
         render_measured(&checked.measured)

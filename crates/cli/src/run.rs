@@ -31,7 +31,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         }
         None => begun(args)?,
     };
-    let summary = conduct(&plan, &folder, &estimate, &args.options).map_err(|failure| with_way_on(failure, &folder))?;
+    let summary =
+        conduct(&plan, &folder, &estimate, &args.options, None).map_err(|failure| with_way_on(failure, &folder))?;
     if args.json {
         return print(&summary.to_json());
     }
@@ -111,6 +112,7 @@ pub(crate) fn conduct(
     folder: &ResultsFolder,
     estimate: &StudyEstimate,
     options: &RunOptions,
+    needs_seeds: Option<&(dyn Fn(&Summary) -> bool + Sync)>,
 ) -> Result<Summary, Failure> {
     let threads = threads(options);
     if !options.quiet {
@@ -148,6 +150,7 @@ pub(crate) fn conduct(
         version: VERSION,
         command: &command_line(),
         estimate: Some(estimate),
+        needs_seeds,
     };
     let outcome = study.run();
     progress.clear();

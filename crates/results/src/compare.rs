@@ -13,7 +13,7 @@ use crate::metric::Unit;
 use crate::number::{self, Scale};
 use crate::summary::Row;
 use crate::table::Style;
-use crate::{Estimate, METRICS, Metric, SeriesSummary, Summary};
+use crate::{Bound, Estimate, METRICS, Metric, SeriesSummary, Summary};
 
 /// Two studies beside each other.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -106,6 +106,12 @@ pub struct MetricComparison {
     pub a: Option<f64>,
     /// Mean over the seeds of the second study.
     pub b: Option<f64>,
+    /// Whether the first mean is a bound, as of flows that had not finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub a_bound: Option<Bound>,
+    /// Whether the second mean is a bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub b_bound: Option<Bound>,
     /// The second over the first: geometric mean and 95 % interval. `per_seed` has the ratios of the seeds that both
     /// have, if they are paired.
     pub ratio: Estimate,
@@ -143,7 +149,14 @@ impl Comparison {
                 if without_chance {
                     ratio.ci95 = None;
                 }
-                MetricComparison { metric: name.clone(), a: of_a.mean, b: of_b.mean, ratio }
+                MetricComparison {
+                    metric: name.clone(),
+                    a: of_a.mean,
+                    b: of_b.mean,
+                    a_bound: of_a.bound,
+                    b_bound: of_b.bound,
+                    ratio,
+                }
             };
             let metrics = in_both.map(metric).collect();
             Some(SeriesComparison {
@@ -178,6 +191,7 @@ fn ratio((a, seeds_a): (&Estimate, &[u64]), (b, seeds_b): (&Estimate, &[u64]), i
     let common = || seeds_a.iter().copied().filter(|seed| seeds_b.contains(seed));
     let of = |estimate: &Estimate, seeds: &[u64]| Estimate {
         per_seed: common().map(|seed| value(estimate, seeds, seed)).collect(),
+        bound: estimate.bound,
         ..Estimate::default()
     };
     Estimate::of_ratio(&of(b, seeds_b), &of(a, seeds_a))
@@ -258,16 +272,12 @@ fn table(
         let found = series.metrics.iter().find(|one| one.metric == *name)?;
         let scale = Scale::of(metric.unit, found.a.unwrap_or(0.0).max(found.b.unwrap_or(0.0)));
         let label = if scale.unit.is_empty() { title.clone() } else { format!("{title}, {}", scale.unit) };
-        let mean = |mean: Option<f64>| match mean {
+        let mean = |mean: Option<f64>, bound| match mean {
             Some(0.0) if metric.unit == Unit::Count => "0".to_owned(),
-            Some(mean) => number::digits(mean * scale.factor, 4),
-            None => "-".to_owned(),
+            mean => number::bounded(mean.map(|mean| mean * scale.factor), bound, 4),
         };
-        let ratio = found
-            .ratio
-            .mean
-            .map_or("-".to_owned(), |mean| format!("{}{}", number::ratio(mean), number::in_brackets(found.ratio.ci95)));
-        Some((label, vec![mean(found.a), mean(found.b), ratio]))
+        let ratio = number::bounded(found.ratio.mean, found.ratio.bound, 3) + &number::in_brackets(found.ratio.ci95);
+        Some((label, vec![mean(found.a, found.a_bound), mean(found.b, found.b_bound), ratio]))
     });
     let cells: Vec<(String, Vec<String>)> = cells.collect();
     let heads = ["A", "B", "B / A (95 %)"].map(str::to_owned);

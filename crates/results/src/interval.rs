@@ -4,14 +4,20 @@
 //! interval with `n - 1` degrees of freedom. Ratios of two series are paired by seed, because equal
 //! seeds see the same flows: the logarithms of the seeds' ratios get a t interval, which is then
 //! raised back. Their mean is the geometric one, so "a over b" and "b over a" are reciprocal.
+//!
+//! Where a run ended before all that a metric is taken over had finished, its value is a lower bound, and so is a mean
+//! over seeds with one of that kind; its interval is that of the lower bound.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Bound;
+
 /// A mean over seeds with its 95 % confidence interval.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Mean over the seeds that have a value (geometric for ratios); null if none has.
+    /// Mean over the seeds that have a value (geometric for ratios); null if none has, or where nothing is known from
+    /// either side.
     pub mean: Option<f64>,
     /// 95 % confidence interval; null with fewer than two values, for one says nothing about
     /// spread. Those of what lies between 0 and 1, as drop rates, utilisation and Jain's index, end there.
@@ -19,6 +25,10 @@ pub struct Estimate {
     /// The value of each seed, in the study's order; null where the run could not tell, as the
     /// completion time of a run in which nothing finished.
     pub per_seed: Vec<Option<f64>>,
+    /// Whether mean and interval are bounds of what is asked for, because runs ended before some flows (or incasts, or
+    /// jobs) had finished, which count with their age; absent where the number is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
 }
 
 impl Estimate {
@@ -26,7 +36,7 @@ impl Estimate {
     pub fn of_mean(per_seed: Vec<Option<f64>>) -> Self {
         let (mean, half) = t_interval(&per_seed);
         let ci95 = mean.zip(half).map(|(mean, half)| [mean - half, mean + half]);
-        Self { mean, ci95, per_seed }
+        Self { mean, ci95, per_seed, bound: None }
     }
 
     /// The same of what lies between 0 and 1, beyond which no interval reaches.
@@ -40,11 +50,28 @@ impl Estimate {
 
     /// What is counted, not measured: the same for each of so many seeds, and known beyond doubt.
     pub(crate) fn counted(value: f64, seeds: usize) -> Self {
-        Self { mean: Some(value), ci95: Some([value, value]), per_seed: vec![Some(value); seeds] }
+        Self { mean: Some(value), ci95: Some([value, value]), per_seed: vec![Some(value); seeds], bound: None }
+    }
+
+    /// The estimate as a bound of what is asked for. What is known from neither side has no numbers.
+    pub(crate) fn bounded(self, bound: Option<Bound>) -> Self {
+        match bound {
+            Some(Bound::Undecided) => Self { per_seed: vec![None; self.per_seed.len()], bound, ..Self::default() },
+            _ => Self { bound: bound.filter(|_| self.mean.is_some()), ..self },
+        }
+    }
+
+    /// The interval as far as it is known: open on the side where nothing is; `None` without an interval. Of what cannot
+    /// be negative.
+    pub(crate) fn known_interval(&self) -> Option<[f64; 2]> {
+        match self.bound {
+            Some(Bound::Undecided) => Some([0.0, f64::INFINITY]),
+            bound => self.ci95.map(|ci95| Bound::opened(bound, ci95)),
+        }
     }
 
     /// Geometric mean of `of / to`, seed by seed, with the interval described in the module's notes.
-    /// Seeds in which either is missing or not positive are left out.
+    /// Seeds in which either is missing or not positive are left out. It is a bound if one of both is.
     pub fn of_ratio(of: &Self, to: &Self) -> Self {
         let positive = |value: Option<f64>| value.filter(|&value| value > 0.0);
         let per_seed: Vec<_> = of
@@ -56,7 +83,7 @@ impl Estimate {
         let logs: Vec<_> = per_seed.iter().map(|ratio| ratio.map(f64::ln)).collect();
         let (mean, half) = t_interval(&logs);
         let ci95 = mean.zip(half).map(|(mean, half)| [(mean - half).exp(), (mean + half).exp()]);
-        Self { mean: mean.map(f64::exp), ci95, per_seed }
+        Self { mean: mean.map(f64::exp), ci95, per_seed, bound: None }.bounded(Bound::of_ratio(of.bound, to.bound))
     }
 
     /// Geometric mean of `of` over that of `to`, whose seeds are independent of each other: with Welch's t interval of
@@ -72,9 +99,10 @@ impl Estimate {
             let squares: f64 = logs.iter().map(|value| (value - mean).powi(2)).sum();
             Some((mean, (count > 1.0).then(|| squares / (count - 1.0) / count)))
         };
+        let bound = Bound::of_ratio(of.bound, to.bound);
         let (of, to) = (logs(of), logs(to));
         let Some(((mean_of, spread_of), (mean_to, spread_to))) = moments(&of).zip(moments(&to)) else {
-            return Self::default();
+            return Self::default().bounded(bound);
         };
         let mean = mean_of - mean_to;
         let ci95 = spread_of.zip(spread_to).map(|(a, b)| {
@@ -84,7 +112,23 @@ impl Estimate {
             let half = student_t_975(degrees.max(1)) * (a + b).sqrt();
             [(mean - half).exp(), (mean + half).exp()]
         });
-        Self { mean: Some(mean.exp()), ci95, per_seed: Vec::new() }
+        Self { mean: Some(mean.exp()), ci95, per_seed: Vec::new(), bound: None }.bounded(bound)
+    }
+
+    /// The 99.9 % interval, as far as it is known: of a ratio, or of a mean. `None` without an interval.
+    pub(crate) fn wide_interval(&self, is_ratio: bool) -> Option<[f64; 2]> {
+        let ([low, high], mean) = self.ci95.zip(self.mean)?;
+        if low == high {
+            return Some(Bound::opened(self.bound, [low, high]));
+        }
+        let seeds = self.per_seed.iter().flatten().count();
+        let wider = (seeds > 1).then(|| student_t_9995(seeds - 1) / student_t_975(seeds - 1))?;
+        let interval = if is_ratio {
+            [mean * (low / mean).powf(wider), mean * (high / mean).powf(wider)]
+        } else {
+            [mean - (mean - low) * wider, mean + (high - mean) * wider]
+        };
+        Some(Bound::opened(self.bound, interval))
     }
 
     /// How far the interval reaches from the mean; `None` without an interval.
@@ -121,7 +165,21 @@ pub fn student_t_975(degrees: usize) -> f64 {
     if let Some(&value) = T_975.get(degrees - 1) {
         return value;
     }
-    let (z, v) = (Z_975, degrees as f64);
+    cornish_fisher(Z_975, degrees)
+}
+
+/// The 99.95 % quantile of Student's t distribution, for two-sided 99.9 % intervals.
+///
+/// # Panics
+/// With zero degrees of freedom, where there is no such distribution.
+fn student_t_9995(degrees: usize) -> f64 {
+    assert!(degrees > 0, "an interval needs two values");
+    T_9995.get(degrees - 1).copied().unwrap_or_else(|| cornish_fisher(Z_9995, degrees))
+}
+
+/// The quantile of Student's t distribution where the normal one is `z`.
+fn cornish_fisher(z: f64, degrees: usize) -> f64 {
+    let v = degrees as f64;
     let (z3, z5, z7, z9) = (z.powi(3), z.powi(5), z.powi(7), z.powi(9));
     z + (z3 + z) / (4.0 * v)
         + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v.powi(2))
@@ -131,6 +189,14 @@ pub fn student_t_975(degrees: usize) -> f64 {
 
 /// The normal distribution's 97.5 % quantile.
 const Z_975: f64 = 1.959_963_984_540_054;
+/// The normal distribution's 99.95 % quantile.
+const Z_9995: f64 = 3.290_526_731_491_9;
+/// Student's t, 99.95 %, for 1 to 30 degrees of freedom.
+const T_9995: [f64; 30] = [
+    636.619, 31.5991, 12.924, 8.6103, 6.8688, 5.9588, 5.4079, 5.0413, 4.7809, 4.5869, 4.437, 4.3178, 4.2208, 4.1405,
+    4.0728, 4.015, 3.9651, 3.9216, 3.8834, 3.8495, 3.8193, 3.7921, 3.7676, 3.7454, 3.7251, 3.7066, 3.6896, 3.6739,
+    3.6594, 3.646,
+];
 /// Student's t, 97.5 %, for 1 to 30 degrees of freedom.
 const T_975: [f64; 30] = [
     12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004, 2.262_157, 2.228_139,
@@ -238,6 +304,44 @@ mod tests {
         let back = Estimate::of_ratio(&b, &a);
         assert!((back.mean.unwrap() * ratio.mean.unwrap() - 1.0).abs() < 1e-12);
         assert!((back.ci95.unwrap()[0] * ratio.ci95.unwrap()[1] - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn wide_intervals_agree_with_printed_tables() {
+        for (degrees, printed) in [(1, 636.619), (2, 31.599), (9, 4.781), (29, 3.659), (40, 3.551), (60, 3.460)] {
+            let found = student_t_9995(degrees);
+            assert!((found - printed).abs() < 6e-4, "{degrees} degrees: {found}, printed {printed}");
+        }
+        let mean = Estimate::of_mean(seeds(&[1.0, 2.0, 3.0, 4.0, 5.0]));
+        // t(4) = 8.610 in place of 2.776.
+        let [low, high] = mean.wide_interval(false).unwrap();
+        assert!(
+            (low - (3.0 - 8.6103 * 0.5_f64.sqrt())).abs() < 1e-3 && (high + low - 6.0).abs() < 1e-9,
+            "{low} {high}"
+        );
+        let ratio = Estimate::of_ratio(&mean, &Estimate::of_mean(seeds(&[1.0, 1.0, 1.0, 1.0, 1.0])));
+        let [low, high] = ratio.wide_interval(true).unwrap();
+        assert!((low * high).sqrt() / ratio.mean.unwrap() - 1.0 < 1e-9 && low > 0.0, "{low} {high}");
+        assert_eq!(Estimate::counted(7.0, 3).wide_interval(false), Some([7.0, 7.0]));
+        assert_eq!(Estimate::of_mean(seeds(&[7.0])).wide_interval(false), None);
+    }
+
+    #[test]
+    fn a_ratio_of_two_lower_bounds_has_no_numbers() {
+        let whole = Estimate::of_mean(seeds(&[2.0, 8.0]));
+        let least = whole.clone().bounded(Some(Bound::AtLeast));
+        let ratio = Estimate::of_ratio(&least, &whole);
+        assert_eq!((ratio.mean, ratio.bound), (Some(1.0), Some(Bound::AtLeast)));
+        assert_eq!(ratio.known_interval(), Some([1.0, f64::INFINITY]));
+        assert_eq!(Estimate::of_ratio(&whole, &least).known_interval(), Some([0.0, 1.0]));
+        assert_eq!(Estimate::of_unpaired_ratio(&whole, &least).bound, Some(Bound::AtMost));
+        for undecided in [Estimate::of_ratio(&least, &least), Estimate::of_unpaired_ratio(&least, &least)] {
+            assert_eq!((undecided.mean, undecided.ci95, undecided.bound), (None, None, Some(Bound::Undecided)));
+            assert!(undecided.per_seed.iter().all(Option::is_none));
+            assert_eq!(undecided.known_interval(), Some([0.0, f64::INFINITY]));
+        }
+        let missing = Estimate::of_mean(vec![None]).bounded(Some(Bound::AtLeast));
+        assert_eq!(missing.bound, None, "there is no number to bound anything");
     }
 
     #[test]

@@ -36,6 +36,7 @@
 //! flows: rows go to disk, sums and quantiles stay.
 #![forbid(unsafe_code)]
 
+mod bound;
 mod claims;
 mod compare;
 mod eqif;
@@ -63,20 +64,23 @@ mod warnings;
 
 pub use selvedge_telemetry::TimePart;
 
+pub use bound::Bound;
 pub use claims::{CheckedFigure, ClaimsInput, is_claims_markdown, render_claims_html, render_claims_markdown};
 pub use compare::{Comparison, FlowsMatch, KeyDifference, MetricComparison, SeriesComparison, Side, render_comparison};
 pub use eqif::EqifReport;
 pub use error::{ResultsError, is_storage_failure};
 pub use expect::{
-    Cases, Claim, ClaimVerdict, ExpectError, Expectations, FootprintNic, Footprints, Measured, Measurement, Outcome,
-    Quantities, Quantity, Take, check, check_smoke, measure, render_claims, render_measured,
+    ByConstruction, Cases, Claim, ClaimVerdict, ExpectError, Expectations, FootprintNic, Footprints, Measured,
+    Measurement, Near, NotRun, Outcome, Quantities, Quantity, Take, check, check_smoke, measure, needs_seeds,
+    render_claims, render_measured,
 };
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
 pub use netrt::NetRtReport;
 pub use point::{
-    DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, PausedPort, Pauses, PointFiles, PointSummary,
-    PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, TimeSplit, WORST_PORTS, cdf_levels, tail_levels,
+    DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, OpenQuantiles, PausedPort, Pauses, PointFiles,
+    PointSummary, PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, TimeSplit, WORST_PORTS, cdf_levels,
+    tail_levels,
 };
 pub use quantile::Quantiles;
 pub use record::PointRecorder;

@@ -1,6 +1,7 @@
 //! Numbers for people: as many digits as are known.
 
-use crate::{Estimate, Unit};
+use crate::bound::UNDECIDED;
+use crate::{Bound, Estimate, Unit};
 
 /// How the values of one row or axis are scaled and what they are called then.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,22 +27,35 @@ impl Scale {
 }
 
 /// "3.21 ± 0.05": the half-width with two digits, the mean to the same place; without an interval,
-/// four digits of the mean; "-" without a mean.
+/// four digits of the mean; "-" without a mean. A bound has its sign before it: "≥ 3.21 ± 0.05".
 pub(crate) fn estimate(estimate: &Estimate, scale: Scale) -> String {
+    if estimate.bound == Some(Bound::Undecided) {
+        return UNDECIDED.into();
+    }
     let Some(mean) = estimate.mean.map(|mean| mean * scale.factor) else { return "-".into() };
+    let sign = Bound::sign(estimate.bound);
     match estimate.half_width().map(|half| half * scale.factor) {
         // An interval below the fifth digit is noise of the arithmetic, not of the runs.
         Some(half) if half > mean.abs() * 1e-5 => {
             let decimals = decimals(half, 2).min(decimals(mean.abs().max(half), 5));
-            format!("{} ± {}", fixed(mean, decimals), fixed(half, decimals))
+            format!("{sign}{} ± {}", fixed(mean, decimals), fixed(half, decimals))
         }
-        _ => digits(mean, 4),
+        _ => format!("{sign}{}", digits(mean, 4)),
     }
 }
 
 /// "1.62": a ratio with three digits.
 pub(crate) fn ratio(value: f64) -> String {
     digits(value, 3)
+}
+
+/// "1.62", "≥ 1.62" or "undecided": a mean with so many digits, and what it bounds; "-" without a mean.
+pub(crate) fn bounded(mean: Option<f64>, bound: Option<Bound>, wanted: i32) -> String {
+    match (mean, bound) {
+        (_, Some(Bound::Undecided)) => UNDECIDED.into(),
+        (None, _) => "-".into(),
+        (Some(mean), bound) => format!("{}{}", Bound::sign(bound), digits(mean, wanted)),
+    }
 }
 
 /// An interval behind its mean, in brackets; nothing where there is none, or where it is a point: what is counted is
@@ -97,7 +111,8 @@ mod tests {
     #[test]
     fn a_mean_is_printed_to_the_place_its_interval_reaches() {
         let print = |mean, half| {
-            let estimate_ = Estimate { mean: Some(mean), ci95: Some([mean - half, mean + half]), per_seed: vec![] };
+            let ci95 = Some([mean - half, mean + half]);
+            let estimate_ = Estimate { mean: Some(mean), ci95, ..Estimate::default() };
             estimate(&estimate_, Scale { factor: 1.0, unit: "" })
         };
         assert_eq!(print(3.21456, 0.0532), "3.215 ± 0.053");
@@ -113,6 +128,19 @@ mod tests {
         assert_eq!(digits(0.0123, 2), "0.012");
         assert_eq!(digits(-1234.5, 3), "-1,234");
         assert_eq!(digits(0.0, 3), "0");
+    }
+
+    #[test]
+    fn a_bound_has_its_sign() {
+        let print = |bound| {
+            let known = Estimate { mean: Some(3.0), ci95: Some([2.5, 3.5]), ..Estimate::default() };
+            estimate(&known.bounded(bound), Scale { factor: 1.0, unit: "" })
+        };
+        let bounds = [None, Some(Bound::AtLeast), Some(Bound::AtMost), Some(Bound::Undecided)];
+        assert_eq!(bounds.map(print), ["3.00 ± 0.50", "≥ 3.00 ± 0.50", "≤ 3.00 ± 0.50", "undecided"]);
+        let short = |bound| bounded(Some(2.641), bound, 3);
+        assert_eq!(bounds.map(short), ["2.64", "≥ 2.64", "≤ 2.64", "undecided"]);
+        assert_eq!(bounded(None, None, 3), "-");
     }
 
     #[test]

@@ -95,10 +95,20 @@ impl Quantiles {
     /// The smallest value that at least a share `level` of all values do not exceed (nearest rank);
     /// `level` is clamped to 0..=1. `None` without values.
     pub fn at(&mut self, level: f64) -> Option<f64> {
-        if self.count == 0 {
+        self.at_rank(rank(level, self.count))
+    }
+
+    /// What [`at`](Self::at) answers at most when `late` more values have come, whatever they are; `None` if they decide
+    /// it alone.
+    pub fn at_most(&mut self, level: f64, late: u64) -> Option<f64> {
+        self.at_rank(rank(level, self.count + late))
+    }
+
+    /// The value of this 1-based rank; `None` if there are not so many.
+    fn at_rank(&mut self, rank: u64) -> Option<f64> {
+        if rank > self.count {
             return None;
         }
-        let rank = rank(level, self.count);
         Some(match &mut self.store {
             Store::Exact { values, sorted } => {
                 if !*sorted {
@@ -116,7 +126,7 @@ impl Quantiles {
 /// subtraction undoes the rounding by which 0.99 * 100 exceeds 99.
 fn rank(level: f64, count: u64) -> u64 {
     let rank = (level.clamp(0.0, 1.0) * count as f64 * (1.0 - 1e-12)).ceil() as u64;
-    rank.clamp(1, count)
+    rank.clamp(1, count.max(1))
 }
 
 /// Counts of adjoining parts; only the range that occurred is stored.

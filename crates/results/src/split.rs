@@ -1,7 +1,7 @@
 //! Where the completion time of a series goes, for people.
 
 use crate::number::{Scale, digits};
-use crate::{SeriesSummary, Summary, TimePart, Unit};
+use crate::{Bound, SeriesSummary, Summary, TimePart, Unit};
 
 /// What a measured flow of a series spends on average.
 pub(crate) struct Split {
@@ -9,6 +9,8 @@ pub(crate) struct Split {
     pub(crate) total: f64,
     /// Parts that there are, in the order of [`TimePart::ALL`], each in microseconds.
     pub(crate) parts: Vec<(TimePart, f64)>,
+    /// Whether flows that had not finished count with their time so far.
+    pub(crate) bound: Option<Bound>,
 }
 
 impl Split {
@@ -17,7 +19,8 @@ impl Split {
         let mean = |part: TimePart| Some((part, series.time_of(part)?.mean?));
         let parts: Vec<_> = TimePart::ALL.into_iter().filter_map(mean).filter(|&(_, us)| us > 0.0).collect();
         let total = parts.iter().map(|&(_, us)| us).sum::<f64>();
-        (total > 0.0).then_some(Self { total, parts })
+        let bound = Bound::of_all(TimePart::ALL.into_iter().filter_map(|part| Some(series.time_of(part)?.bound)));
+        (total > 0.0).then_some(Self { total, parts, bound })
     }
 
     /// A part as a share of all, 0 to 1.
@@ -55,12 +58,18 @@ const TOLD: f64 = 0.05;
 /// Names the parts that make the difference of mean completion time between the two series that the verdict compares.
 ///
 /// "Flows of roce+pfc take 31.2 us longer than those of irn on average: pause +21.0, queueing +9.5 us." `None` where
-/// the verdict compares no two series, they differ by less than 5 %, or nobody has looked at the flows of one of them.
+/// the verdict compares no two series, they differ by less than 5 %, nobody has looked at the flows of one of them, or
+/// those of the faster one had not all finished.
 pub(crate) fn difference(summary: &Summary) -> Option<String> {
     let find = |name: &Option<String>| summary.series.iter().find(|series| Some(&series.name) == name.as_ref());
     let (with, without) = (find(&summary.verdict.best_with)?, find(&summary.verdict.best_without)?);
     let (of_with, of_without) = (Split::of(with)?, Split::of(without)?);
-    let (slower, faster) = if of_with.total >= of_without.total { (with, without) } else { (without, with) };
+    let is_slower = of_with.total >= of_without.total;
+    let (slower, faster) = if is_slower { (with, without) } else { (without, with) };
+    let (of_slower, of_faster) = if is_slower { (&of_with, &of_without) } else { (&of_without, &of_with) };
+    if of_faster.bound.is_some() {
+        return None;
+    }
     let total = (of_with.total - of_without.total).abs();
     if total < TOLD * of_with.total.min(of_without.total) {
         return None;
@@ -78,8 +87,9 @@ pub(crate) fn difference(summary: &Summary) -> Option<String> {
     let parts: Vec<String> = parts.iter().map(told).collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "Flows of {} take {} {} longer than those of {} on average: {} {}.",
+            "Flows of {} take {}{} {} longer than those of {} on average: {} {}.",
             slower.name,
+            Bound::in_words(of_slower.bound),
             digits(total * scale.factor, 3),
             scale.unit,
             faster.name,
@@ -101,7 +111,7 @@ mod tests {
     #[test]
     fn bars_have_as_many_letters_as_they_shall() {
         let parts = vec![(TimePart::Serialisation, 1.0), (TimePart::Queueing, 1.0), (TimePart::Pause, 1.0)];
-        let split = Split { total: 3.0, parts };
+        let split = Split { total: 3.0, parts, bound: None };
         for letters in 0..50 {
             assert_eq!(split.bar(letters).chars().count(), letters);
         }

@@ -40,7 +40,7 @@ pub(crate) fn stall(series: &SeriesSummary, all: &[SeriesSummary], ignores_seeds
         let found = rivals.iter().filter_map(|other| Some((other, other.taken_over(&metric)?)));
         let least = found.min_by(|(_, a), (_, b)| a.missing().total_cmp(&b.missing()));
         match least {
-            // What finishes there is that of the lucky, too.
+            // Its completion times are lower bounds, too.
             Some((_, theirs)) if theirs.missing() > STALLED => return Some(Stall::Stalled(clause)),
             Some((other, theirs)) if !is_clearly_more(&over, &theirs, ignores_seeds) => {
                 let (rival, rival_leaves) = (other.name.clone(), of_all(&theirs));

@@ -53,21 +53,19 @@ pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummar
 }
 
 fn summarise_series(info: &SeriesInfo, points: &[Option<&PointSummary>]) -> SeriesSummary {
-    let metrics = METRICS.iter().map(|metric| {
-        let per_seed = points.iter().map(|point| point.and_then(metric.of)).collect();
-        (metric.name.to_string(), metric.estimate(per_seed))
-    });
+    let metrics = METRICS.iter().map(|metric| (metric.name.to_string(), metric.estimate(points.iter().copied())));
     let mut metrics: BTreeMap<String, Estimate> = metrics.collect();
     let names = points.iter().flatten().flat_map(|point| point.workloads.iter().map(|(name, _)| name));
     let names: BTreeSet<&String> = names.collect();
-    for (name, metric) in names.into_iter().flat_map(|name| PER_WORKLOAD.map(|metric| (name, metric))) {
-        let Some(metric) = Metric::find(metric) else { continue };
+    for name in names {
         let own = |point: &PointSummary| {
             let (_, flows) = point.workloads.iter().find(|(known, _)| known == name)?;
-            (metric.of)(&PointSummary { flows: flows.clone(), ..point.clone() })
+            Some(PointSummary { flows: flows.clone(), ..point.clone() })
         };
-        let per_seed = points.iter().map(|point| point.and_then(own)).collect();
-        metrics.insert(format!("{name}.{}", metric.name), metric.estimate(per_seed));
+        let own: Vec<Option<PointSummary>> = points.iter().map(|point| point.and_then(own)).collect();
+        for metric in PER_WORKLOAD.into_iter().filter_map(Metric::find) {
+            metrics.insert(format!("{name}.{}", metric.name), metric.estimate(own.iter().map(Option::as_ref)));
+        }
     }
     let mut drops = DropCounts::default();
     let mut deadlocks = Vec::new();

@@ -82,8 +82,8 @@ impl SeriesSummary {
     pub fn metric(&self, name: &str) -> Option<&Estimate> {
         self.metrics.get(name)
     }
-    /// What a measured flow spent on this on average, in microseconds, of those that never finished until the end of
-    /// the run; `None` where no run of the series could tell. The parts add up to the mean time of a flow.
+    /// What a measured flow spent on this on average, in microseconds; of those that had not finished, until the end
+    /// of the run; `None` where no run of the series could tell. The parts add up to the mean time of a flow.
     pub fn time_of(&self, part: TimePart) -> Option<&Estimate> {
         self.metric(TIMES[part as usize]).filter(|estimate| estimate.mean.is_some())
     }

@@ -115,7 +115,8 @@ fn split_block(out: &mut String, summary: &Summary, width: usize, style: &Style)
     }
     let scale = Scale::of(Unit::Us, largest);
     let corner = format!("where completion time goes, {}", scale.unit);
-    let times: Vec<String> = splits.iter().map(|(_, split)| number::digits(split.total * scale.factor, 4)).collect();
+    let time = |split: &Split| number::bounded(Some(split.total * scale.factor), split.bound, 4);
+    let times: Vec<String> = splits.iter().map(|(_, split)| time(split)).collect();
     let label = splits.iter().map(|(name, _)| chars(name)).chain([chars(&corner)]).max().unwrap_or(0);
     let column = times.iter().map(|time| chars(time)).chain([4]).max().unwrap_or(0);
     let used = label + GAP + column + GAP;
@@ -160,12 +161,13 @@ fn ratio_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style
     let shown = all.iter().filter(|pair| all.len() <= PAIRS || summary.leads(&pair[0].to));
     let compared = summary.compared();
     let has_interval = !summary.ignores_seeds();
-    let cell = |ratio: Option<&Ratio>| match ratio.map(|ratio| (ratio.estimate.mean, ratio.estimate.ci95)) {
-        Some((Some(mean), Some(ci))) if has_interval => {
-            format!("{} ({})", number::ratio(mean), number::ratio_interval(ci))
+    let cell = |ratio: Option<&Ratio>| {
+        let Some(Ratio { estimate, .. }) = ratio else { return "-".to_owned() };
+        let text = number::bounded(estimate.mean, estimate.bound, 3);
+        match estimate.ci95.filter(|_| has_interval) {
+            Some(ci) => format!("{text} ({})", number::ratio_interval(ci)),
+            None => text,
         }
-        Some((Some(mean), _)) => number::ratio(mean),
-        _ => "-".into(),
     };
     let rows: Vec<(String, Vec<String>)> = shown
         .map(|pair| {

@@ -128,11 +128,12 @@ impl Kinds {
             info,
             &of_all,
             &format!(
-                "{one} never finished; they are missing from its completion times, which are therefore too good.{hint}"
+                "{one} never finished; they count with their age when the run ended, so that its completion times are at least \
+                 what is shown.{hint}"
             ),
             &format!(
-                "Some measured flows never finished: {SERIES}. They are missing from the completion times, which are \
-                 therefore too good.{hint}"
+                "Some measured flows never finished: {SERIES}. They count with their age when the run ended, so that completion \
+                 times are at least what is shown.{hint}"
             ),
         );
     }
@@ -156,8 +157,10 @@ impl Kinds {
         self.add(
             info,
             &of_all,
-            &format!("{one} never completed; their completion time is that of the others.{hint}"),
-            &format!("Some {what} never completed: {SERIES}. Their completion time is that of the others there.{hint}"),
+            &format!("{one} never completed; they count with their age when the run ended, so that completion takes at least what is \
+                 shown.{hint}"),
+            &format!("Some {what} never completed: {SERIES}. They count with their age when the run ended, so that completion takes at \
+                 least what is shown there.{hint}"),
         );
     }
 
@@ -337,7 +340,7 @@ fn of_seed(point: Option<&PointSummary>) -> Option<String> {
              run last longer, or measure earlier.",
             count(run.flows_started)
         )
-    } else if flows.fct_us.count == 0 {
+    } else if flows.unfinished == flows.measured {
         format!("no measured flow of {SEEDS} finished.")
     } else {
         return None;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -30,7 +31,14 @@ pub struct Batch<'a> {
     pub elapsed: &'a (dyn Fn() -> f64 + Sync),
     /// Version of the program.
     pub version: &'a str,
+    /// Runs that are done already.
+    pub known: &'a KnownRuns,
+    /// Which part of all that is to do these are, from 0 to 1.
+    pub part: Range<f64>,
 }
+
+/// Summaries of runs by what they are: the digest of their series, and the seed.
+pub type KnownRuns = BTreeMap<(u64, u64), PointSummary>;
 
 /// One plan of a batch, all its runs done.
 #[derive(Debug)]
@@ -41,6 +49,8 @@ pub struct Completed {
     pub summary: Summary,
     /// How many of its runs an earlier plan had asked for.
     pub shared: usize,
+    /// All its runs, those included that were known.
+    pub points: KnownRuns,
 }
 
 /// How a batch ended: how many runs it took, and how many of them are done.
@@ -60,7 +70,9 @@ impl Batch<'_> {
     /// # Errors
     /// A run that the simulator refuses, or files that cannot be written.
     pub fn run(&self, complete: &(dyn Fn(Completed) + Sync)) -> Result<Ended, StudyError> {
-        let Runs { first, of_plan } = Runs::of(self.plans);
+        let Runs { first, of_plan } = Runs::of(self.plans, self.known);
+        let of_known = (0..of_plan.len()).filter(|&plan| of_plan[plan].iter().all(Option::is_none));
+        of_known.filter_map(|plan| self.completed(plan, &of_plan[plan], &first, &[])).for_each(complete);
         let files = |number: usize| PointFiles::new(self.scratch, number, 0);
         let job = |(number, &(plan, point)): (usize, &(usize, Point))| Job {
             plan: &self.plans[plan],
@@ -84,14 +96,14 @@ impl Batch<'_> {
             let ready: Vec<Completed> = {
                 let mut done = lock(&done);
                 done[number] = Some(summary);
-                let asked = (0..of_plan.len()).filter(|&plan| of_plan[plan].contains(&number));
+                let asked = (0..of_plan.len()).filter(|&plan| of_plan[plan].contains(&Some(number)));
                 asked.filter_map(|plan| self.completed(plan, &of_plan[plan], &first, &done)).collect()
             };
             ready.into_iter().for_each(complete);
             Ok(())
         };
         let pool = Pool { worlds: self.worlds, watch: self.watch };
-        pool.run(&jobs, queue, self.threads, 0.0..1.0, &keep)?;
+        pool.run(&jobs, queue, self.threads, self.part.clone(), &keep)?;
         let finished = lock(&done).iter().flatten().count();
         Ok(Ended { done: finished, runs: jobs.len(), points: of_plan.iter().map(Vec::len).sum() })
     }
@@ -100,7 +112,7 @@ impl Batch<'_> {
     fn completed(
         &self,
         plan: usize,
-        runs: &[usize],
+        runs: &[Option<usize>],
         first: &[(usize, Point)],
         done: &[Option<PointSummary>],
     ) -> Option<Completed> {
@@ -110,13 +122,17 @@ impl Batch<'_> {
             .zip(runs)
             .map(|(point, &run)| {
                 // The same run may have another name elsewhere.
-                let series = own.series[point.series].name.clone();
-                done[run].clone().map(|summary| PointSummary { series, ..summary })
+                let planned = &own.series[point.series];
+                let known = || self.known.get(&(planned.digest(), point.seed)).cloned();
+                let summary = run.map_or_else(known, |run| done[run].clone())?;
+                Some(PointSummary { series: planned.name.clone(), ..summary })
             })
             .collect();
-        let summary = summary_of(own, &points?, self.threads, self.version, (self.elapsed)(), false);
-        let shared = runs.iter().filter(|&&run| first[run].0 != plan).count();
-        Some(Completed { plan, summary, shared })
+        let points = points?;
+        let summary = summary_of(own, &points, self.threads, self.version, (self.elapsed)(), false);
+        let shared = runs.iter().flatten().filter(|&&run| first[run].0 != plan).count();
+        let keys = own.points().map(|point| (own.series[point.series].digest(), point.seed));
+        Some(Completed { plan, summary, shared, points: keys.zip(points).collect() })
     }
 }
 
@@ -124,22 +140,25 @@ impl Batch<'_> {
 struct Runs {
     /// Which plan and point asked first for each.
     first: Vec<(usize, Point)>,
-    /// Which run each point of each plan is.
-    of_plan: Vec<Vec<usize>>,
+    /// Which run each point of each plan is; `None` if it is known.
+    of_plan: Vec<Vec<Option<usize>>>,
 }
 
 impl Runs {
-    fn of(plans: &[Plan]) -> Self {
-        let mut known: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+    fn of(plans: &[Plan], known: &KnownRuns) -> Self {
+        let mut asked: BTreeMap<(u64, u64), Option<usize>> = BTreeMap::new();
         let mut first = Vec::new();
         let mut of_plan = Vec::new();
         for (number, plan) in plans.iter().enumerate() {
             let digests: Vec<u64> = plan.series.iter().map(selvedge_scenario::PlannedSeries::digest).collect();
             let runs = plan.points().map(|point| {
-                *known.entry((digests[point.series], point.seed)).or_insert_with(|| {
-                    first.push((number, point));
-                    first.len() - 1
-                })
+                let key = (digests[point.series], point.seed);
+                let run = asked.entry(key).or_insert_with(|| {
+                    let run = (!known.contains_key(&key)).then_some(first.len());
+                    first.extend(run.map(|_| (number, point)));
+                    run
+                });
+                *run
             });
             of_plan.push(runs.collect());
         }

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::{fs, io};
 
-use selvedge_results::CheckedFigure;
+use selvedge_results::{CheckedFigure, Summary};
 use selvedge_scenario::Plan;
 
+use crate::batch::KnownRuns;
 use crate::run::{into_inner, lock};
+use crate::seeds::add_seeds;
 use crate::{Batch, Completed, Figure, StudyError, Watch, Worlds};
 
 /// Figures, and how to run them together: on all cores, without results folders, what several of them need once.
@@ -46,27 +48,80 @@ impl FigureCheck<'_> {
     /// # Errors
     /// A run that the simulator refuses, or temporary files that cannot be written.
     pub fn run(&self, complete: &(dyn Fn(&CheckedFigure) + Sync)) -> Result<Checked, StudyError> {
-        let plans: Vec<Plan> = self.figures.iter().map(|figure| figure.plan.clone()).collect();
         let scratch = Scratch::new()?;
-        let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; plans.len()]);
-        let batch = Batch {
-            plans: &plans,
-            scratch: &scratch.0,
-            threads: self.threads,
-            worlds: self.worlds,
-            watch: self.watch,
-            elapsed: self.elapsed,
-            version: self.version,
-        };
-        let ended = batch.run(&|Completed { plan, summary, shared }| {
-            let checked = self.figures[plan].checked(&summary, shared);
-            complete(&checked);
-            lock(&done)[plan] = Some(checked);
-        })?;
-        if ended.done < ended.runs {
-            return Ok(Checked::Interrupted { done: ended.done, of: ended.runs });
+        let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; self.figures.len()]);
+        // Figures whose claims are not decided go on with more seeds, together, as often as it takes.
+        let mut open: Vec<Open> = (0..self.figures.len()).map(|figure| Open::new(figure, self.figures)).collect();
+        let mut known = KnownRuns::new();
+        let (mut finished, mut runs, mut part) = (0, 0, 0.0..1.0);
+        while !open.is_empty() {
+            let plans: Vec<Plan> = open.iter().map(|open| open.plan.clone()).collect();
+            let batch = Batch {
+                plans: &plans,
+                scratch: &scratch.0,
+                threads: self.threads,
+                worlds: self.worlds,
+                watch: self.watch,
+                elapsed: self.elapsed,
+                version: self.version,
+                known: &known,
+                part,
+            };
+            let next: Mutex<Vec<(Open, KnownRuns)>> = Mutex::new(Vec::new());
+            let ended = batch.run(&|Completed { plan, summary, shared, points }| {
+                let Open { figure, shared: before, .. } = open[plan];
+                let shared = before + shared;
+                match self.with_more_seeds(&open[plan], &summary) {
+                    Some(plan) => lock(&next).push((Open { figure, plan, shared }, points)),
+                    None => {
+                        let checked = self.figures[figure].checked(&summary, shared);
+                        complete(&checked);
+                        lock(&done)[figure] = Some(checked);
+                    }
+                }
+            })?;
+            (finished, runs) = (finished + ended.done, runs + ended.runs);
+            if ended.done < ended.runs {
+                return Ok(Checked::Interrupted { done: finished, of: runs });
+            }
+            let mut next = into_inner(next);
+            // However the threads ran.
+            next.sort_by_key(|(open, _)| open.figure);
+            (open, part) = (Vec::new(), 1.0..1.0);
+            for (one, points) in next {
+                open.push(one);
+                known.extend(points);
+            }
         }
         Ok(Checked::Complete(into_inner(done).into_iter().flatten().collect()))
+    }
+
+    /// The plan of a figure with more seeds, if it wants and may have any.
+    fn with_more_seeds(&self, open: &Open, summary: &Summary) -> Option<Plan> {
+        let figure = &self.figures[open.figure];
+        let most = figure.max_seeds().filter(|_| figure.needs_seeds(summary))?;
+        let (mut plan, before) = (open.plan.clone(), open.plan.seeds.len());
+        let more = add_seeds(&mut plan.seeds, most);
+        (more > 0).then(|| {
+            self.watch.on_notice(&format!("{}: not decided with {before} seeds: {more} more", figure.folder.display()));
+            plan
+        })
+    }
+}
+
+/// A figure that is to run.
+struct Open {
+    /// Its number in [`FigureCheck::figures`].
+    figure: usize,
+    /// Its plan with all seeds so far.
+    plan: Plan,
+    /// How many of its runs so far another figure had asked for before.
+    shared: usize,
+}
+
+impl Open {
+    fn new(figure: usize, all: &[Figure]) -> Self {
+        Self { figure, plan: all[figure].plan.clone(), shared: 0 }
     }
 }
 

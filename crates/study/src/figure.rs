@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_results::{CheckedFigure, Expectations, FootprintNic, Footprints, Summary, check, check_smoke, measure};
+use selvedge_results::{
+    CheckedFigure, Expectations, FootprintNic, Footprints, Summary, check, check_smoke, measure, needs_seeds,
+};
 use selvedge_scenario::{Changes, NicUse, Plan, SchemeFacts, World};
 
 use crate::StudyError;
@@ -113,6 +115,17 @@ impl Figure {
         parts.into_iter().rev().collect::<Vec<_>>().join("-")
     }
 
+    /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of its plan. A smoke
+    /// run decides nothing.
+    pub fn max_seeds(&self) -> Option<usize> {
+        self.expectations.max_seeds.filter(|&most| !self.smoke && most > self.plan.seeds.len())
+    }
+
+    /// Whether more seeds may decide a claim that those of its results decide neither way.
+    pub fn needs_seeds(&self, summary: &Summary) -> bool {
+        needs_seeds(&self.expectations, &self.state.added_to(summary))
+    }
+
     /// Holds its claims against its results, `shared` runs of which another figure had asked for before.
     pub fn checked(&self, summary: &Summary, shared: usize) -> CheckedFigure {
         let Self { folder, plan, expectations, state, smoke } = self;
@@ -122,12 +135,13 @@ impl Figure {
             figure: folder.display().to_string(),
             title: plan.title.clone(),
             smoke: *smoke,
-            seeds: plan.seeds.len(),
-            runs: plan.points().count(),
+            seeds: summary.seeds.len(),
+            runs: summary.run.points.len(),
             shared,
             cpu_s: summary.run.cpu_s,
             claims: check(expectations, &summary),
             measured: measure(expectations, &summary),
+            not_run: expectations.not_run.clone(),
         }
     }
 }

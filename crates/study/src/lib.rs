@@ -31,13 +31,14 @@ mod queue;
 #[cfg(target_os = "linux")]
 pub mod real;
 mod run;
+mod seeds;
 mod study;
 mod text;
 mod trace;
 mod writable;
 
 pub use available::Available;
-pub use batch::{Batch, Completed, Ended};
+pub use batch::{Batch, Completed, Ended, KnownRuns};
 pub use calibration::measured_rate;
 pub use check::{Checked, FigureCheck};
 pub use claims::ClaimsFiles;

@@ -16,6 +16,7 @@ use crate::folder::SCENARIO;
 use crate::labels::write_all_links;
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
+use crate::seeds::add_seeds;
 use crate::{ResultsFolder, StudyError, StudyEstimate, fct};
 
 /// A plan and how to run it.
@@ -38,6 +39,8 @@ pub struct Study<'a> {
     pub command: &'a str,
     /// What its runs cost, for how much of it is done; `None`: by what the plan says of flows.
     pub estimate: Option<&'a StudyEstimate>,
+    /// Whether a study wants more seeds, where its folder permits any; `None`: as its verdict says.
+    pub needs_seeds: Option<&'a (dyn Fn(&Summary) -> bool + Sync)>,
 }
 
 /// Who is told how a study goes. Called from several threads.
@@ -97,11 +100,14 @@ impl Study<'_> {
             }
         }
         let most = self.folder.until_decided().unwrap_or(0);
-        while plan.seeds.len() < most && self.summary(&plan, &done, false).verdict.needs_seeds {
-            let next = plan.seeds.iter().max().map_or(1, |last| last.saturating_add(1));
-            let more = (plan.seeds.len() / 2).clamp(1, most - plan.seeds.len()) as u64;
-            self.watch.on_notice(&format!("not decided with {} seeds: {more} more", plan.seeds.len()));
-            plan.seeds.extend(next..next.saturating_add(more));
+        let needs_seeds = |summary: &Summary| match self.needs_seeds {
+            Some(needs_seeds) => needs_seeds(summary),
+            None => summary.verdict.needs_seeds,
+        };
+        while plan.seeds.len() < most && needs_seeds(&self.summary(&plan, &done, false)) {
+            let before = plan.seeds.len();
+            let more = add_seeds(&mut plan.seeds, most);
+            self.watch.on_notice(&format!("not decided with {before} seeds: {more} more"));
             if !self.complete(&plan, &mut done, 1.0)? {
                 return self.interrupted(&done);
             }

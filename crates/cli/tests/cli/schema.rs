@@ -53,7 +53,8 @@ fn every_metric_of_a_summary_is_described() {
         let text = described[metric.name]["description"].as_str().unwrap_or_default();
         assert!(text.contains(metric.meaning), "{}: {text}", metric.name);
     }
-    let fct = "Average FCT, in microseconds: flow completion time, mean over measured flows.";
+    let fct = "Average FCT, in microseconds: flow completion time, mean over measured flows; of a flow that had not finished \
+               when the run ended, its age: at least so much.";
     assert_eq!(described["fct_mean_us"]["description"], fct);
 }
 

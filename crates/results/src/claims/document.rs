@@ -41,9 +41,10 @@ struct Part {
 fn line(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
     let of = |outcome| paper.count(outcome);
     format!(
-        "{LINK}{name}](#{name}) | {} | {} | {} | {} | {} |",
+        "{LINK}{name}](#{name}) | {} | {} | {} | {} | {} | {} |",
         paper.claims(),
         of(Outcome::Reproduced),
+        of(Outcome::ByConstruction),
         of(Outcome::DirectionOnly),
         of(Outcome::NotReproduced),
         input.version,
@@ -66,22 +67,33 @@ fn parts(document: &str) -> BTreeMap<String, Part> {
     for line in head.lines() {
         let name = line.strip_prefix(LINK).and_then(|rest| rest.split_once(']'));
         if let Some(part) = name.and_then(|(name, _)| parts.get_mut(name)) {
-            line.clone_into(&mut part.line);
+            part.line = widened(line);
         }
     }
     parts
+}
+
+/// A line of the table of papers, in its columns of today: there was none for what holds by construction.
+fn widened(line: &str) -> String {
+    let cells: Vec<&str> = line.split('|').collect();
+    match cells[..] {
+        [first, name, claims, reproduced, direction, not, version, last] => {
+            [first, name, claims, reproduced, " 0 ", direction, not, version, last].join("|")
+        }
+        _ => line.to_owned(),
+    }
 }
 
 const TITLE: &str = "# Claims";
 const HEADING: &str = "## ";
 const NEXT: &str = "\n## ";
 const LINK: &str = "| [";
-const COLUMNS: &str = "| paper | claims | reproduced | direction only | not | version |\n|---|---|---|---|---|---|\n";
+const COLUMNS: &str = "| paper | claims | reproduced | by construction | direction only | not | version |\n|---|---|---|---|---|---|---|\n";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CheckedFigure;
+    use crate::{CheckedFigure, NotRun};
 
     fn figure(folder: &str, title: &str) -> CheckedFigure {
         CheckedFigure {
@@ -94,6 +106,7 @@ mod tests {
             cpu_s: 3.0,
             claims: Vec::new(),
             measured: Vec::new(),
+            not_run: Vec::new(),
         }
     }
 
@@ -108,17 +121,46 @@ mod tests {
         let at = |text: &str| both.find(text).unwrap_or_else(|| panic!("{text} in {both}"));
         assert!(at("## irn") < at("[fig6](#irn-fig6)") && at("[fig6](#irn-fig6)") < at("### irn fig6"));
         assert!(at("### irn fig6") < at("## netrt") && at("## netrt") < at("### netrt fig6"));
-        assert!(both.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 1 |\n| [netrt](#netrt) |"), "{both}");
+        assert!(both.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 0 | 1 |\n| [netrt](#netrt) |"), "{both}");
     }
 
     #[test]
     fn one_paper_is_written_anew_and_the_others_stay() {
         let first = written(&[figure("figures/irn/fig6", "old"), figure("figures/netrt/fig6", "kept")], "1", "");
         let second = written(&[figure("figures/irn/fig6", "new")], "2", &first);
-        assert!(second.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 2 |\n| [netrt](#netrt) | 0 | 0 | 0 | 0 | 1 |"));
+        assert!(
+            second.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 0 | 2 |\n| [netrt](#netrt) | 0 | 0 | 0 | 0 | 0 | 1 |")
+        );
         assert!(second.contains("[new]") && !second.contains("[old]") && second.contains("[kept]"), "{second}");
         // Nothing is added or lost however often that is done.
         assert_eq!(written(&[figure("figures/irn/fig6", "new")], "2", &second), second);
+    }
+
+    #[test]
+    fn what_no_run_can_show_has_a_row_that_says_why() {
+        let mut figure = figure("figures/irn/61-state", "State");
+        figure.not_run = vec![NotRun {
+            say: "A NIC sends 39.5 Mpps".into(),
+            source: "section 6.2.2".into(),
+            paper: Some("39.5 Mpps".into()),
+            because: "measured on a NIC | that is not here".into(),
+        }];
+        let figures = [figure];
+        let text = written(&figures, "1", "");
+        let row = "| A NIC sends 39.5 Mpps | section 6.2.2 | 39.5 Mpps | measured on a NIC \\| that is not here |\n";
+        assert!(text.contains(row) && text.contains("0 claims: "), "{text}");
+        let input = ClaimsInput { figures: &figures, wall_s: 1.0, threads: 2, version: "1", command: "selvedge check" };
+        let page = crate::render_claims_html(&input);
+        assert!(page.contains("<td>39.5 Mpps</td><td>measured on a NIC | that is not here</td>"), "{page}");
+    }
+
+    #[test]
+    fn a_paper_from_before_there_was_a_column_keeps_its_numbers() {
+        let before = "# Claims\n\n| paper | claims | reproduced | direction only | not | version |\n|---|---|---|---|---|---|\n\
+                      | [melo](#melo) | 9 | 5 | 1 | 3 | 0 |\n\n## melo\n\nkept\n";
+        let text = written(&[figure("figures/irn/fig6", "new")], "1", before);
+        assert!(text.contains("| [melo](#melo) | 9 | 5 | 0 | 1 | 3 | 0 |\n"), "{text}");
+        assert_eq!(written(&[figure("figures/irn/fig6", "new")], "1", &text), text);
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn grid(measured: &[Measured]) -> Grid<'_> {
         });
         let cells = &mut rows[row].1;
         cells.resize(cells.len().max(column + 1), String::new());
-        cells[column] = ours(one.mean, one.ci95);
+        cells[column] = ours(one.mean, one.ci95, one.bound);
     }
     Grid { say: &measured[0].say, columns, rows }
 }

@@ -6,7 +6,7 @@ use super::paper::{Paper, papers};
 use super::{CheckedFigure, ClaimsInput, RULE, grid, ours, range, sentence, why};
 use crate::number::digits;
 use crate::report::{STYLE, escape};
-use crate::{ClaimVerdict, Outcome};
+use crate::{Bound, ClaimVerdict, NotRun, Outcome};
 
 /// The tables of claims as one HTML document without references to anything outside it.
 pub fn render_claims_html(input: &ClaimsInput<'_>) -> String {
@@ -41,19 +41,20 @@ fn section(paper: &Paper<'_>) -> String {
 fn overview(paper: &Paper<'_>) -> String {
     let mut table = String::from(
         "<div class=\"scroll\"><table><thead><tr><th>figure</th><th></th><th class=\"n\">reproduced</th>\
-         <th class=\"n\">direction only</th><th class=\"n\">not</th><th class=\"n\">runs</th><th class=\"n\">CPU s</th>\
+         <th class=\"n\">by construction</th><th class=\"n\">direction only</th><th class=\"n\">not</th><th class=\"n\">runs</th><th class=\"n\">CPU s</th>\
          </tr></thead><tbody>",
     );
     for &figure in &paper.figures {
         let of = |outcome| figure.count(outcome);
         let _ = write!(
             table,
-            "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+            "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
              <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:.0}</td></tr>",
             escape(&paper.anchor(figure)),
             escape(figure.name()),
             escape(&figure.title),
             of(Outcome::Reproduced),
+            of(Outcome::ByConstruction),
             of(Outcome::DirectionOnly),
             of(Outcome::NotReproduced),
             figure.runs,
@@ -88,6 +89,29 @@ fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
         }
         out += "</ul></aside>";
     }
+    let constructions = why::constructions(figure);
+    if !constructions.is_empty() {
+        out += "<aside class=\"warnings\"><h2>By construction</h2><ul>";
+        for (claims, reason) in constructions {
+            let _ = write!(out, "<li><b>{}.</b> {}.</li>", escape(&claims.join("; ")), escape(&reason));
+        }
+        out += "</ul></aside>";
+    }
+    if !figure.not_run.is_empty() {
+        out += "<h4>Not run, and counted nowhere</h4><div class=\"scroll\"><table><thead><tr><th>says</th><th>paper</th>\
+                <th>why there is no run</th></tr></thead><tbody>";
+        for NotRun { say, source, paper, because } in &figure.not_run {
+            let _ = write!(
+                out,
+                "<tr><td>{}<br><small>{}</small></td><td>{}</td><td>{}</td></tr>",
+                escape(say),
+                escape(source),
+                escape(paper.as_deref().unwrap_or("-")),
+                escape(because)
+            );
+        }
+        out += "</tbody></table></div>";
+    }
     for grid in grid::grids(&figure.measured) {
         let _ = write!(out, "<h4>{}</h4><div class=\"scroll\"><table><thead><tr><th></th>", escape(grid.say));
         grid.columns.iter().for_each(|column| {
@@ -106,6 +130,7 @@ fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
 fn row(claim: &ClaimVerdict) -> String {
     let class = match claim.outcome {
         Outcome::Reproduced => "yes",
+        Outcome::ByConstruction => "given",
         Outcome::DirectionOnly => "part",
         Outcome::NotReproduced => "no",
         Outcome::NotJudged => "open",
@@ -115,7 +140,7 @@ fn row(claim: &ClaimVerdict) -> String {
         "<tr><td>{}{source}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>",
         escape(&sentence(claim)),
         escape(&range(claim)),
-        escape(&ours(claim.mean, claim.ci95)),
+        escape(&ours(claim.mean, claim.ci95, claim.bound)),
         picture(claim),
         claim.outcome,
     )
@@ -125,6 +150,8 @@ fn row(claim: &ClaimVerdict) -> String {
 fn picture(claim: &ClaimVerdict) -> String {
     let Some(mean) = claim.mean.filter(|&mean| mean > 0.0) else { return String::new() };
     let [low, high] = claim.ci95.unwrap_or([mean, mean]);
+    // A bound is open to one side: to the end of the picture.
+    let [from, to] = Bound::opened(claim.bound, [low, high]);
     let known = [
         claim.accepted[0],
         claim.accepted[1],
@@ -147,8 +174,8 @@ fn picture(claim: &ClaimVerdict) -> String {
          <path class=\"whisker\" d=\"M{:.1} 8H{:.1}\"/><circle class=\"mean\" cx=\"{:.1}\" cy=\"8\" r=\"3.4\"/></svg>",
         bar[0],
         (bar[1] - bar[0]).max(1.0),
-        x(low),
-        x(high),
+        x(from),
+        x(to),
         x(mean),
     )
 }
@@ -157,7 +184,7 @@ const WIDTH: f64 = 150.0;
 const OWN_STYLE: &str = "\
 .range { width: 150px; height: 16px; }
 .accepted { fill: var(--line); }
-.yes, .part, .no, .open { white-space: nowrap; font-weight: 600; }
+.yes, .given, .part, .no, .open { white-space: nowrap; font-weight: 600; }
 .yes { color: var(--accent); }
 .part { color: var(--warn); }
 .no { color: var(--stop); }

@@ -49,8 +49,12 @@ impl Paper<'_> {
             0 => String::new(),
             n => format!(", {n} not judged after a smoke run"),
         };
+        let by_construction = match self.count(Outcome::ByConstruction) {
+            0 => String::new(),
+            n => format!("{n} by construction, "),
+        };
         format!(
-            "{} claims: {} reproduced, {} in direction only, {} not{unjudged}.",
+            "{} claims: {} reproduced, {by_construction}{} in direction only, {} not{unjudged}.",
             self.claims(),
             self.count(Outcome::Reproduced),
             self.count(Outcome::DirectionOnly),

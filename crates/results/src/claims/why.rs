@@ -2,8 +2,8 @@
 
 use super::CheckedFigure;
 use super::paper::Paper;
-use crate::number::digits;
-use crate::{ClaimVerdict, Measured, Outcome};
+use crate::number::bounded;
+use crate::{Bound, ClaimVerdict, Measured, Outcome};
 
 /// The claims of a figure that need an explanation, each with its reasons; claims with the same
 /// reasons together.
@@ -24,6 +24,20 @@ pub(super) fn explanations(figure: &CheckedFigure, paper: &Paper<'_>) -> Vec<(Ve
     found
 }
 
+/// The claims of a figure that hold by construction, each with its reason; claims with the same reason together.
+pub(super) fn constructions(figure: &CheckedFigure) -> Vec<(Vec<String>, String)> {
+    let mut found: Vec<(Vec<String>, String)> = Vec::new();
+    for claim in figure.claims.iter().filter(|claim| claim.outcome == Outcome::ByConstruction) {
+        let reason = claim.by_construction.clone().unwrap_or_default();
+        let name = super::sentence(claim);
+        match found.iter_mut().find(|(_, known)| *known == reason) {
+            Some((claims, _)) => claims.push(name),
+            None => found.push((vec![name], reason)),
+        }
+    }
+    found
+}
+
 /// How far measurements of the paper's other figures move the quantity of `claim`.
 fn moved_by(claim: &ClaimVerdict, own: &CheckedFigure, paper: &Paper<'_>) -> Vec<String> {
     let is_same = |measured: &&Measured| {
@@ -32,16 +46,16 @@ fn moved_by(claim: &ClaimVerdict, own: &CheckedFigure, paper: &Paper<'_>) -> Vec
     };
     let mut lines = Vec::new();
     for figure in paper.figures.iter().filter(|figure| figure.figure != own.figure) {
-        let mut values: Vec<(f64, &str)> = figure
+        let mut values: Vec<(f64, &str, Option<Bound>)> = figure
             .measured
             .iter()
             .filter(is_same)
-            .filter_map(|measured| Some((measured.mean?, measured.quantity.case.as_deref()?)))
+            .filter_map(|measured| Some((measured.mean?, measured.quantity.case.as_deref()?, measured.bound)))
             .collect();
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
-        if let [(low, at_low), .., (high, at_high)] = values[..] {
-            let name = figure.name();
-            lines.push(format!("{name}: {} ({at_low}) to {} ({at_high})", digits(low, 3), digits(high, 3)));
+        if let [(low, at_low, of_low), .., (high, at_high, of_high)] = values[..] {
+            let [low, high] = [(low, of_low), (high, of_high)].map(|(value, bound)| bounded(Some(value), bound, 3));
+            lines.push(format!("{}: {low} ({at_low}) to {high} ({at_high})", figure.name()));
         }
     }
     lines

@@ -5,11 +5,10 @@ use std::fmt;
 use selvedge_units::words::plural;
 use serde::Serialize;
 
-use super::parse::{Claim, Expectations, Measurement, Take};
+use super::parse::{Claim, Expectations, Measurement, Near, Take};
 use super::quantity::Quantity;
-use crate::Summary;
-use crate::number::{digits, in_brackets};
-use crate::stall::STALLED;
+use crate::number::{bounded, digits, in_brackets};
+use crate::{Bound, Estimate, Summary};
 
 /// How a claim fared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -17,6 +16,8 @@ use crate::stall::STALLED;
 pub enum Outcome {
     /// As claimed.
     Reproduced,
+    /// As claimed, and nothing else could have come out; see [`Claim::by_construction`].
+    ByConstruction,
     /// The claimed side wins beyond doubt, by another factor.
     DirectionOnly,
     /// Not as claimed, or the study lacks the numbers.
@@ -25,10 +26,18 @@ pub enum Outcome {
     NotJudged,
 }
 
+impl Outcome {
+    /// Whether it is as claimed.
+    pub const fn holds(self) -> bool {
+        matches!(self, Self::Reproduced | Self::ByConstruction)
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Reproduced => "reproduced",
+            Self::ByConstruction => "by construction",
             Self::DirectionOnly => "direction only",
             Self::NotReproduced => "not reproduced",
             Self::NotJudged => "not judged",
@@ -56,10 +65,16 @@ pub struct ClaimVerdict {
     pub mean: Option<f64>,
     /// How well it is known.
     pub ci95: Option<[f64; 2]>,
+    /// Whether that is a bound of what is claimed, because runs ended before it was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// Why it came out so, where the numbers alone do not say it.
     pub note: Option<String>,
     /// The documented reason for a failure.
     pub known: Option<String>,
+    /// Why it holds whatever the simulator does, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_construction: Option<String>,
     /// Where it is claimed.
     pub source: Option<String>,
     /// The range as printed there.
@@ -82,6 +97,9 @@ pub struct Measured {
     pub mean: Option<f64>,
     /// How well it is known.
     pub ci95: Option<[f64; 2]>,
+    /// Whether that is a bound, because runs ended before it was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// What to know about it.
     pub note: Option<String>,
 }
@@ -96,14 +114,15 @@ pub fn measure(expectations: &Expectations, summary: &Summary) -> Vec<Measured> 
     let of = |measurement: &Measurement| -> Vec<Measured> {
         let each = measurement.quantities.each(&summary.cases()).into_iter();
         each.map(|quantity| {
-            let (mean, ci95) = value(&quantity, summary);
+            let estimate = quantity.estimate(summary).unwrap_or_default();
             Measured {
                 say: measurement.say.clone(),
                 which: measurement.quantities.label(&quantity),
-                note: note(&quantity, mean, ci95, summary),
+                note: note(&quantity, &estimate, summary),
                 quantity,
-                mean,
-                ci95,
+                mean: estimate.mean,
+                ci95: estimate.ci95,
+                bound: estimate.bound,
             }
         })
         .collect()
@@ -115,11 +134,44 @@ pub fn measure(expectations: &Expectations, summary: &Summary) -> Vec<Measured> 
 /// claim fails when the study has no value for it, whether or not it is known.
 pub fn check_smoke(expectations: &Expectations, summary: &Summary) -> Vec<ClaimVerdict> {
     let unjudged = |verdict: ClaimVerdict| {
-        let fails = verdict.mean.is_none();
+        // Runs as short as these may leave anything unfinished.
+        let fails = verdict.mean.is_none() && verdict.bound.is_none();
         let outcome = if fails { Outcome::NotReproduced } else { Outcome::NotJudged };
         ClaimVerdict { outcome, fails, ..verdict }
     };
     check(expectations, summary).into_iter().map(unjudged).collect()
+}
+
+/// Whether more seeds may decide a claim that these decide neither way.
+///
+/// A claim is decided when its 99.9 % interval lies in the accepted range, or outside: whichever it is. That is asked
+/// before the last seeds have run only; what is shown and judged in the end are 95 % intervals. To look early does not
+/// make a claim more likely to come out, as as much is asked against it as for it; and as 99.9 % are asked for, even
+/// eight such looks let less than 0.8 % more of the intervals miss than the 5 % that do (Haybittle 1971, Peto et al.
+/// 1976). Where the limit is reached, the interval is that of a fixed number of seeds.
+pub fn needs_seeds(expectations: &Expectations, summary: &Summary) -> bool {
+    let is_open = |claim: &Claim| {
+        let mut found = estimates(claim, summary);
+        match claim.take {
+            Some(take) => extreme(&mut found, take).is_some_and(|(_, estimate)| seeds_can_tell(claim, &estimate)),
+            None => found.iter().any(|(_, estimate)| seeds_can_tell(claim, estimate)),
+        }
+    };
+    expectations.claims.iter().any(is_open)
+}
+
+/// Whether an estimate decides a claim neither way, and might with more seeds.
+fn seeds_can_tell(claim: &Claim, estimate: &Estimate) -> bool {
+    let is_by_construction = claim.by_construction.as_ref().is_some_and(|reason| reason.within.is_none());
+    if estimate.mean.is_none() || is_by_construction || is_open(claim, estimate) {
+        return false;
+    }
+    let interval = estimate.wide_interval(claim.quantities.is_ratio());
+    interval.is_none_or(|[low, high]| {
+        let is_inside = claim.low <= low && high <= claim.high;
+        let is_outside = high < claim.low || low > claim.high;
+        !is_inside && !is_outside
+    })
 }
 
 /// One line per claim and what it rests on, for a terminal; the last line counts.
@@ -127,7 +179,7 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     let mut out = String::new();
     for verdict in verdicts {
         let mark = match (verdict.outcome, verdict.fails) {
-            (Outcome::Reproduced, _) => "ok  ",
+            (Outcome::Reproduced | Outcome::ByConstruction, _) => "ok  ",
             (Outcome::NotJudged, _) => "runs",
             (_, false) => "know",
             (_, true) => "FAIL",
@@ -136,7 +188,7 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
         out += &format!("{mark}  {:<14}  {}{which}: {}\n", verdict.outcome, verdict.say, evidence(verdict));
     }
     for claim in verdicts.chunk_by(|a, b| a.say == b.say && a.line == b.line) {
-        let needless = claim.iter().all(|one| one.known.is_some() && one.outcome == Outcome::Reproduced);
+        let needless = claim.iter().all(|one| one.known.is_some() && one.outcome.holds());
         if needless && !claim[0].which.is_empty() {
             out += &format!("      all of it comes out after all: remove `known`: {}\n", claim[0].say);
         }
@@ -146,8 +198,12 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     let claims = plural(verdicts.len() as u64, "claim");
     out += &match count(Outcome::NotJudged) {
         0 => format!(
-            "{claims}: {} reproduced, {} in direction only, {} not; {fails} without a known reason\n",
+            "{claims}: {} reproduced, {}{} in direction only, {} not; {fails} without a known reason\n",
             count(Outcome::Reproduced),
+            match count(Outcome::ByConstruction) {
+                0 => String::new(),
+                some => format!("{some} by construction, "),
+            },
             count(Outcome::DirectionOnly),
             count(Outcome::NotReproduced),
         ),
@@ -165,7 +221,7 @@ pub fn render_measured(measured: &[Measured]) -> String {
             out += &format!("      {}\n", one.say);
             said = &one.say;
         }
-        let mean = one.mean.map_or("-".into(), |mean| digits(mean, 3));
+        let mean = bounded(one.mean, one.bound, 3);
         let interval = in_brackets(one.ci95);
         let note = one.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
         out += &format!("        {}: {mean}{interval}{note}\n", one.which);
@@ -175,7 +231,7 @@ pub fn render_measured(measured: &[Measured]) -> String {
 
 fn evidence(verdict: &ClaimVerdict) -> String {
     let mut parts = Vec::new();
-    if let Some(mean) = verdict.mean {
+    if verdict.mean.is_some() || verdict.bound.is_some() {
         let interval = in_brackets(verdict.ci95);
         let accepted = match verdict.accepted {
             [Some(low), Some(high)] => format!("{} to {}", digits(low, 3), digits(high, 3)),
@@ -183,14 +239,15 @@ fn evidence(verdict: &ClaimVerdict) -> String {
             [None, Some(high)] => format!("at most {}", digits(high, 3)),
             [None, None] => "anything".into(),
         };
-        parts.push(format!("found {}{interval}, accepted {accepted}", digits(mean, 3)));
+        parts.push(format!("found {}{interval}, accepted {accepted}", bounded(verdict.mean, verdict.bound, 3)));
     }
     parts.extend(verdict.paper.iter().map(|paper| format!("paper {paper}")));
     parts.extend(verdict.note.clone());
+    parts.extend(verdict.by_construction.iter().map(|reason| format!("by construction: {reason}")));
     parts.extend(verdict.known.iter().filter_map(|reason| match verdict.outcome {
         // Of several verdicts on one claim, the others may need it.
-        Outcome::Reproduced if !verdict.which.is_empty() => None,
-        Outcome::Reproduced => Some("comes out after all: remove `known`".to_string()),
+        outcome if outcome.holds() && !verdict.which.is_empty() => None,
+        outcome if outcome.holds() => Some("comes out after all: remove `known`".to_string()),
         Outcome::NotJudged => None,
         _ => Some(format!("known: {reason}")),
     }));
@@ -198,67 +255,99 @@ fn evidence(verdict: &ClaimVerdict) -> String {
 }
 
 fn check_claim(claim: &Claim, summary: &Summary) -> Vec<ClaimVerdict> {
-    let each = claim.quantities.each(&summary.cases());
-    let verdicts: Vec<ClaimVerdict> = each.into_iter().map(|quantity| check_one(claim, quantity, summary)).collect();
-    let Some(take) = claim.take else { return verdicts };
-    let without = verdicts.iter().filter(|verdict| verdict.mean.is_none()).count();
-    let rank = |verdict: &ClaimVerdict| match (take, verdict.mean) {
+    let mut found = estimates(claim, summary);
+    let Some(take) = claim.take else {
+        return found.into_iter().map(|(quantity, estimate)| check_one(claim, quantity, estimate, summary)).collect();
+    };
+    let of = found.len();
+    let without = found.iter().filter(|(_, estimate)| estimate.mean.is_none() && estimate.bound.is_none()).count();
+    let Some((quantity, estimate)) = extreme(&mut found, take) else { return Vec::new() };
+    let mut one = check_one(claim, quantity, estimate, summary);
+    if without > 0 && one.mean.is_some() {
+        let lack = format!("{without} of {of} comparisons have no value");
+        one.note = Some(one.note.take().map_or(lack.clone(), |note| format!("{note}; {lack}")));
+    }
+    vec![one]
+}
+
+/// What a claim is about, and what came out.
+fn estimates(claim: &Claim, summary: &Summary) -> Vec<(Quantity, Estimate)> {
+    let each = claim.quantities.each(&summary.cases()).into_iter();
+    each.map(|quantity| (quantity.clone(), quantity.estimate(summary).unwrap_or_default())).collect()
+}
+
+/// The largest or smallest of several. It is a bound if it is one itself, or another may be beyond it.
+fn extreme(found: &mut Vec<(Quantity, Estimate)>, take: Take) -> Option<(Quantity, Estimate)> {
+    let rank = |estimate: &Estimate| match (take, estimate.mean) {
         (_, None) => f64::NEG_INFINITY,
         (Take::Max, Some(mean)) => mean,
         (Take::Min, Some(mean)) => -mean,
     };
-    let of = verdicts.len();
-    let mut extreme: Vec<ClaimVerdict> =
-        verdicts.into_iter().max_by(|a, b| rank(a).total_cmp(&rank(b))).into_iter().collect();
-    if let Some(one) = extreme.first_mut().filter(|one| without > 0 && one.mean.is_some()) {
-        let lack = format!("{without} of {of} comparisons have no value");
-        one.note = Some(one.note.take().map_or(lack.clone(), |note| format!("{note}; {lack}")));
-    }
-    extreme
+    let at = (0..found.len()).max_by(|&a, &b| rank(&found[a].1).total_cmp(&rank(&found[b].1)))?;
+    let (beyond, within) = match take {
+        Take::Max => (Bound::AtLeast, Bound::AtMost),
+        Take::Min => (Bound::AtMost, Bound::AtLeast),
+    };
+    let may_be_beyond = found.iter().any(|(_, one)| one.bound.is_some_and(|bound| bound != within));
+    let (quantity, estimate) = found.swap_remove(at);
+    let bound = Bound::joined(estimate.bound, may_be_beyond.then_some(beyond));
+    Some((quantity, estimate.bounded(bound)))
 }
 
-fn check_one(claim: &Claim, quantity: Quantity, summary: &Summary) -> ClaimVerdict {
-    let (mean, ci95) = value(&quantity, summary);
-    let outcome = match mean.map_or(Outcome::NotReproduced, |mean| judge(claim, mean, ci95)) {
-        Outcome::Reproduced if is_stalled(&quantity, summary) => Outcome::DirectionOnly,
-        other => other,
+fn check_one(claim: &Claim, quantity: Quantity, estimate: Estimate, summary: &Summary) -> ClaimVerdict {
+    let by_construction = claim.by_construction.as_ref().filter(|reason| is_near_one(&estimate, reason.within));
+    let outcome = match judge(claim, &estimate) {
+        Outcome::Reproduced if by_construction.is_some() => Outcome::ByConstruction,
+        outcome => outcome,
     };
+    let mut note = note(&quantity, &estimate, summary);
+    let open = match outcome {
+        Outcome::Reproduced | Outcome::ByConstruction => None,
+        _ if is_open(claim, &estimate) => Some(open_side(&estimate)),
+        _ if is_straddled(claim, &estimate) => {
+            Some("undecided: the interval reaches beyond what is accepted".to_owned())
+        }
+        _ => None,
+    };
+    if let Some(open) = open {
+        note = Some(note.map_or(open.clone(), |note| format!("{open}; {note}")));
+    }
     ClaimVerdict {
         say: claim.say.clone(),
         which: claim.quantities.label(&quantity),
         outcome,
-        fails: outcome != Outcome::Reproduced && claim.known.is_none(),
-        note: note(&quantity, mean, ci95, summary),
+        fails: !outcome.holds() && claim.known.is_none(),
+        note,
         quantity,
         accepted: [claim.low, claim.high].map(|bound| bound.is_finite().then_some(bound)),
-        mean,
-        ci95,
+        mean: estimate.mean,
+        ci95: estimate.ci95,
+        bound: estimate.bound,
         known: claim.known.clone(),
+        by_construction: by_construction.filter(|_| outcome.holds()).map(|reason| reason.because.clone()),
         source: claim.source.clone(),
         paper: claim.paper.clone(),
         line: claim.line,
     }
 }
 
-fn value(quantity: &Quantity, summary: &Summary) -> (Option<f64>, Option<[f64; 2]>) {
-    quantity.estimate(summary).map_or((None, None), |estimate| (estimate.mean, estimate.ci95))
-}
-
 /// What the number alone does not say.
-fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary: &Summary) -> Option<String> {
+fn note(quantity: &Quantity, estimate: &Estimate, summary: &Summary) -> Option<String> {
     let series: Vec<_> = summary.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
     if let Some(missing) = quantity.missing(&series, None) {
         return Some(missing);
     }
-    if mean.is_none() {
+    if estimate.mean.is_none() && estimate.bound.is_none() {
         return Some("the study has no value for it".into());
     }
-    let mut notes: Vec<String> = ci95.is_none().then(|| "one seed, no interval".into()).into_iter().collect();
-    for name in std::iter::once(&quantity.of).chain(&quantity.than) {
-        let Some(series) = summary.find_in(quantity.case.as_deref(), name) else { continue };
-        if let Some(over) = series.taken_over(&quantity.metric).filter(|over| over.missing() >= MENTIONED) {
+    let is_single = estimate.ci95.is_none() && estimate.mean.is_some();
+    let mut notes: Vec<String> = is_single.then(|| "one seed, no interval".into()).into_iter().collect();
+    for (name, series) in quantity.series(summary) {
+        let is_bound = series.metric(&quantity.metric).is_some_and(|own| own.bound.is_some());
+        if let Some(over) = series.taken_over(&quantity.metric).filter(|over| is_bound || over.missing() >= MENTIONED) {
             let (share, what) = (digits(over.missing() * 100.0, 2), over.what);
-            notes.push(format!("{share} % of the {what} of {name} never finished and count in no average"));
+            let how = if is_bound { " and count with their age" } else { "" };
+            notes.push(format!("{share} % of the {what} of {name} had not finished when runs ended{how}"));
         }
         if !series.deadlocks.is_empty() {
             notes.push(format!("{} of {name} ended in a deadlock", plural(series.deadlocks.len() as u64, "run")));
@@ -267,24 +356,43 @@ fn note(quantity: &Quantity, mean: Option<f64>, ci95: Option<[f64; 2]>, summary:
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// Whether the numbers are those of lucky flows, or groups.
-fn is_stalled(quantity: &Quantity, summary: &Summary) -> bool {
-    let cases = std::iter::once(quantity.case.as_deref()).chain(quantity.than_case.as_deref().map(Some));
-    let names = || std::iter::once(&quantity.of).chain(&quantity.than);
-    let mut series = cases.flat_map(|case| names().filter_map(move |name| summary.find_in(case, name)));
-    series.any(|series| series.taken_over(&quantity.metric).is_some_and(|over| over.missing() > STALLED))
+/// Whether an estimate that bounds what is claimed leaves open whether that is as claimed, however many seeds there are.
+fn is_open(claim: &Claim, estimate: &Estimate) -> bool {
+    let Some(bound) = estimate.bound else { return false };
+    let [low, high] = match estimate.mean {
+        Some(mean) => Bound::opened(Some(bound), [mean, mean]),
+        None => [0.0, f64::INFINITY],
+    };
+    low <= claim.high && high >= claim.low && !(claim.low <= low && high <= claim.high)
+}
+
+/// What is known of a number that may be as claimed, or not.
+fn open_side(estimate: &Estimate) -> String {
+    match (estimate.bound, estimate.mean) {
+        (Some(Bound::AtLeast), Some(mean)) => format!("undecided: it is {} or more", digits(mean, 3)),
+        (Some(Bound::AtMost), Some(mean)) => format!("undecided: it is {} or less", digits(mean, 3)),
+        _ => "undecided: nothing bounds it, as both of what is compared take longer than is known".into(),
+    }
 }
 
 /// From which share on unfinished flows are mentioned.
 const MENTIONED: f64 = 0.001;
 
-fn judge(claim: &Claim, mean: f64, ci95: Option<[f64; 2]>) -> Outcome {
+fn judge(claim: &Claim, estimate: &Estimate) -> Outcome {
+    let Some(mean) = estimate.mean else { return Outcome::NotReproduced };
     let accepted = claim.low..=claim.high;
-    let inside = accepted.contains(&mean);
+    // Of a bound all that may be must be as claimed.
+    let is_inside = |[low, high]: [f64; 2]| accepted.contains(&low) && accepted.contains(&high);
+    let [low, high] = estimate.known_interval().unwrap_or(Bound::opened(estimate.bound, [mean, mean]));
+    // Values are judged by what is known of them, not by a point; so are ratios whose value a paper prints.
+    let inside = match claim.near {
+        Some(near) => is_inside([low, high]) || meets(near, [low, high]),
+        None if claim.quantities.is_ratio() => is_inside(Bound::opened(estimate.bound, [mean, mean])),
+        None => is_inside([low, high]),
+    };
     if !claim.quantities.is_ratio() {
         return if inside { Outcome::Reproduced } else { Outcome::NotReproduced };
     }
-    let [low, high] = ci95.unwrap_or([mean, mean]);
     let is_near = |value: f64| (1.0 - NEAR..=1.0 + NEAR).contains(&value);
     // The middle is what the paper says; an open range says "more" or "less".
     let claims_near = is_near((claim.low * claim.high).sqrt());
@@ -295,13 +403,34 @@ fn judge(claim: &Claim, mean: f64, ci95: Option<[f64; 2]>) -> Outcome {
         (high < 1.0, shows(high <= 1.0 - VISIBLE))
     } else {
         // Sameness: the evidence must lie inside, or near.
-        (accepted.contains(&low) && accepted.contains(&high), inside && is_near(low) && is_near(high))
+        (is_inside([low, high]), inside && is_near(low) && is_near(high))
     };
     match (inside && excludes, direction) {
         (true, _) => Outcome::Reproduced,
         (false, true) => Outcome::DirectionOnly,
         (false, false) => Outcome::NotReproduced,
     }
+}
+
+/// Whether an interval meets a value as it is printed, and is narrow enough to say something: it reaches no farther to
+/// either side than what counts as reproduced.
+fn meets(near: Near, [low, high]: [f64; 2]) -> bool {
+    low <= near.high && high >= near.low && (high - low) / 2.0 <= near.reach
+}
+
+/// Whether a value's interval lies on both sides of an end of what is accepted.
+fn is_straddled(claim: &Claim, estimate: &Estimate) -> bool {
+    let is_by_interval = !claim.quantities.is_ratio() || claim.near.is_some();
+    let interval = estimate.known_interval().filter(|_| is_by_interval && estimate.mean.is_some());
+    interval
+        .is_some_and(|[low, high]| low <= claim.high && high >= claim.low && !(claim.low <= low && high <= claim.high))
+}
+
+/// Whether the whole interval of a ratio is within this share of 1; always true without.
+fn is_near_one(estimate: &Estimate, within: Option<f64>) -> bool {
+    let Some(within) = within else { return true };
+    let interval = estimate.known_interval().or(estimate.mean.map(|mean| Bound::opened(estimate.bound, [mean, mean])));
+    interval.is_some_and(|[low, high]| low >= 1.0 / (1.0 + within) && high <= 1.0 + within)
 }
 
 /// Who claims a ratio as near to 1 as this claims that there is little to win or lose.

@@ -20,6 +20,12 @@
 //! every case of the study. `than-case` compares a case with another: a ratio of two cases, or, with
 //! `than`, a ratio of ratios.
 //!
+//! `by-construction = "..."` says of a claim that it cannot fail, and why; `{ within = 0.05, because = "..." }` that it
+//! cannot where the whole interval of a ratio is within 5 % of 1, because little happens there.
+//!
+//! `max-seeds` before all claims: where the seeds of the scenario decide some claim neither way, their number is doubled
+//! until all are decided, or so many have run.
+//!
 //! `real = true` before all claims: the scenario runs in the simulator and between two processes of this machine, as
 //! the cases "simulated" and "real". Where the machine does not allow that, claims that name "real" are set aside.
 //!
@@ -31,6 +37,8 @@
 //!
 //! `[[measure]]` with the same keys, without range and source, shows numbers beside the claims.
 //!
+//! `[[not-run]]` with `say`, `source`, `because` and perhaps `paper` lists what a paper says and no run can show.
+//!
 //! # The rule
 //! 1. A range on one side of 1 (`ratio` only) has a *direction*. *Reproduced*: the mean lies in the
 //!    range, and the 95 % interval excludes 1. *Direction only*: the mean misses the range, but the whole
@@ -39,11 +47,18 @@
 //!    bandwidth" says that little is lost, and 38 % is no weaker form of it.
 //! 2. A ratio's range around 1 claims sameness, and needs the evidence inside: *reproduced* when the
 //!    whole interval lies in the range, *direction only* when the mean does and the interval is within 10 % of 1.
-//! 3. A `value` is *reproduced* when the mean lies in the range; it has no direction.
-//! 4. Where more than 1 % of what a metric is taken over never finishes (the measured flows of a series, or of one
-//!    of its workloads; groups), completion times are those of the lucky ones: nothing about them is more than
-//!    *direction only*.
-//! 5. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone
+//! 3. A `value` is judged by its interval: *reproduced* when all of it lies in the range. Where the range is one around a
+//!    value that the paper prints (`near`), it also is when the interval meets that value as rounded there, and reaches no
+//!    farther to either side than `tolerance`: a wide interval meets anything. A value has no direction. Of ratios with
+//!    `near` the same decides, in place of the mean of rule 1.
+//! 4. Flows (or groups) that had not finished when a run ended count with their age, so that what is taken over them may
+//!    be known from one side only (`bound`): a lower bound if the numerator has such, an upper one if the denominator
+//!    has. Then 1 to 3 are asked of all that may be: "at least 1.5" can be reproduced by a lower bound, "1.5 to 3" cannot,
+//!    and the line says what is known. Of a ratio both of whose parts have such nothing is known: *not reproduced*,
+//!    "undecided".
+//! 5. What is reproduced, but could not have come out otherwise, is *by construction* where the claim says so and why
+//!    (`by-construction`): accounting that compares a constant with itself, or bounds of what hardly differs.
+//! 6. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone
 //!    decides; the line says so.
 //!
 //! A claim that is not fully reproduced fails the check, unless `known` gives the reason.
@@ -53,7 +68,9 @@ mod footprint;
 mod parse;
 mod quantity;
 
-pub use check::{ClaimVerdict, Measured, Outcome, check, check_smoke, measure, render_claims, render_measured};
+pub use check::{
+    ClaimVerdict, Measured, Outcome, check, check_smoke, measure, needs_seeds, render_claims, render_measured,
+};
 pub use footprint::{FootprintNic, Footprints};
-pub use parse::{Claim, ExpectError, Expectations, Measurement, Take};
+pub use parse::{ByConstruction, Claim, ExpectError, Expectations, Measurement, Near, NotRun, Take};
 pub use quantity::{Cases, Quantities, Quantity};

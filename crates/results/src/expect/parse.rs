@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::footprint::{FootprintNic, Footprints, is_about_state};
@@ -17,8 +17,12 @@ pub struct Expectations {
     pub claims: Vec<Claim>,
     /// What is shown without a claim, in the file's order.
     pub measurements: Vec<Measurement>,
+    /// What the paper says that no run can show, in the file's order.
+    pub not_run: Vec<NotRun>,
     /// Whether its series run in the real world, too: then the cases are "simulated" and "real".
     pub real: bool,
+    /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of the scenario.
+    pub max_seeds: Option<usize>,
     /// On what the state is counted that claims are about; `None` where none is.
     pub footprint: Option<FootprintNic>,
     file: String,
@@ -42,10 +46,58 @@ pub struct Claim {
     pub source: Option<String>,
     /// The range as printed there.
     pub paper: Option<String>,
+    /// The paper's value, where the range is one around a value.
+    pub near: Option<Near>,
     /// Why it is known not to come out; such a claim does not fail the check.
     pub known: Option<String>,
+    /// Why it holds whatever the simulator does, if it does.
+    pub by_construction: Option<ByConstruction>,
     /// Line in the file, from 1.
     pub line: usize,
+}
+
+/// A value that a paper prints.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Near {
+    /// The least that is printed like this.
+    pub low: f64,
+    /// The most that is printed like this.
+    pub high: f64,
+    /// How far from it counts as reproduced.
+    pub reach: f64,
+}
+
+/// That a claim holds by construction: it compares a constant with itself, or bounds what hardly differs.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(from = "WrittenConstruction")]
+pub struct ByConstruction {
+    /// Why.
+    pub because: String,
+    /// Only where the whole interval is so near to 1, as a share; `None`: always.
+    pub within: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a reason in quotes, or { within = 0.05, because = \"...\" }")]
+enum WrittenConstruction {
+    Always(String),
+    Within(Within),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Within {
+    within: f64,
+    because: String,
+}
+
+impl From<WrittenConstruction> for ByConstruction {
+    fn from(written: WrittenConstruction) -> Self {
+        match written {
+            WrittenConstruction::Always(because) => Self { because, within: None },
+            WrittenConstruction::Within(Within { within, because }) => Self { because, within: Some(within) },
+        }
+    }
 }
 
 /// Which of several quantities a claim holds against its range.
@@ -67,6 +119,21 @@ pub struct Measurement {
     pub quantities: Quantities,
     /// Line in the file, from 1.
     pub line: usize,
+}
+
+/// Something that a paper says, and no run can show; serialises for machines.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotRun {
+    /// What it says, in a sentence.
+    pub say: String,
+    /// Where it says so.
+    pub source: String,
+    /// The number as printed there, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
+    /// Why no run can show it.
+    pub because: String,
 }
 
 /// Why a file is not a list of claims.
@@ -98,8 +165,15 @@ impl Expectations {
             let (line, column) = place(at);
             ExpectError { file: file.into(), line, column, what }
         };
-        let File { real, footprint, expect, measure } =
+        let File { real, max_seeds, footprint, expect, measure, not_run } =
             toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_string()))?;
+        let max_seeds = match max_seeds {
+            Some(most) if !SEEDS.contains(most.get_ref()) => {
+                let what = format!("max-seeds is from 3 to 1000, found {}", most.get_ref());
+                return Err(fail(Some(most.span()), what));
+            }
+            most => most.map(|most| *most.get_ref() as usize),
+        };
         let counts_state = footprint.is_some();
         let misplaced = |(span, what)| fail(Some(span), what);
         let mut claims = Vec::new();
@@ -114,10 +188,10 @@ impl Expectations {
             let quantities = quantities(metric, of, than, case, than_case, counts_state).map_err(misplaced)?;
             measurements.push(Measurement { say, quantities, line });
         }
-        if claims.is_empty() && measurements.is_empty() {
+        if claims.is_empty() && measurements.is_empty() && not_run.is_empty() {
             return Err(fail(None, "no claims: expected at least one [[expect]]".into()));
         }
-        Ok(Self { claims, measurements, real, footprint, file: file.into(), text: text.into() })
+        Ok(Self { claims, measurements, not_run, real, max_seeds, footprint, file: file.into(), text: text.into() })
     }
 
     /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
@@ -150,16 +224,22 @@ impl Expectations {
     }
 }
 
+/// How many seeds may be asked for.
+const SEEDS: std::ops::RangeInclusive<u64> = 3..=1_000;
+
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     #[serde(default)]
     real: bool,
+    max_seeds: Option<Spanned<u64>>,
     footprint: Option<FootprintNic>,
     #[serde(default)]
     expect: Vec<Spanned<Written>>,
     #[serde(default)]
     measure: Vec<Spanned<WrittenMeasure>>,
+    #[serde(default)]
+    not_run: Vec<NotRun>,
 }
 
 /// A claim as it was written.
@@ -178,6 +258,7 @@ struct Written {
     source: Option<String>,
     paper: Option<String>,
     known: Option<String>,
+    by_construction: Option<Spanned<ByConstruction>>,
 }
 
 /// A measurement as it was written.
@@ -222,7 +303,17 @@ struct Bounds {
 /// 1.5, 2, or "1/3.7".
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "NumberText")]
-struct Number(f64);
+struct Number {
+    value: f64,
+    /// Half of the last digit that is written; zero for fractions.
+    half_digit: f64,
+}
+
+impl Number {
+    fn as_printed(self, reach: f64) -> Near {
+        Near { low: self.value - self.half_digit, high: self.value + self.half_digit, reach }
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a number, or a fraction in quotes as in \"1/3.7\"")]
@@ -251,8 +342,19 @@ impl TryFrom<NumberText> for Number {
         };
         value
             .filter(|value| value.is_finite())
-            .map(Self)
+            .map(|value| Self { value, half_digit: half_digit(&written, value) })
             .ok_or_else(|| format!("{found} is not a number: expected one as in 0.27, or a fraction as in \"1/3.7\""))
+    }
+}
+
+/// Half of the last digit of a number as it is written in full, "0.085" say; zero for fractions.
+fn half_digit(written: &NumberText, value: f64) -> f64 {
+    match written {
+        NumberText::Text(_) => 0.0,
+        NumberText::Whole(_) | NumberText::Real(_) => {
+            let decimals = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            0.5 * 10_f64.powi(-(decimals as i32))
+        }
     }
 }
 
@@ -280,15 +382,35 @@ fn claim(written: Written, line: usize, counts_state: bool) -> Result<Claim, Mis
         }
     };
     let (low, high) = range(&bounds)?;
+    let near = bounds.get_ref().near.map(|near| near.as_printed((high - low) / 2.0));
+    let by_construction = match written.by_construction {
+        None => None,
+        Some(reason) => {
+            let place = reason.span();
+            let reason = reason.into_inner();
+            if reason.because.trim().is_empty() {
+                return Err((place, "give the reason why it cannot fail".into()));
+            }
+            if reason.within.is_some_and(|within| !(within > 0.0 && within < 1.0)) {
+                return Err((place, "`within` is how near to 1 a ratio is, as in 0.05: above 0, below 1".into()));
+            }
+            if reason.within.is_some() && !quantities.is_ratio() {
+                return Err((place, "`within` is how near to 1 a ratio is; a value has none".into()));
+            }
+            Some(reason)
+        }
+    };
     Ok(Claim {
         say: written.say,
         quantities,
         take: written.take,
         low,
         high,
+        near,
         source: written.source,
         paper: written.paper,
         known: written.known,
+        by_construction,
         line,
     })
 }
@@ -356,16 +478,16 @@ fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
     let Bounds { at_most, at_least, between, near, tolerance } = bounds.get_ref();
     let fail = |what: &str| Err((bounds.span(), what.to_string()));
     let (low, high) = match (at_least, at_most, between.as_deref(), near, tolerance) {
-        (None, None, Some([low, high]), None, None) => (low.0, high.0),
+        (None, None, Some([low, high]), None, None) => (low.value, high.value),
         (None, None, Some(found), None, None) => {
             return fail(&format!("between takes two bounds, [low, high], found {}", found.len()));
         }
-        (None, None, None, Some(_), Some(tolerance)) if tolerance.0 < 0.0 => {
-            return fail(&format!("a tolerance is a part of `near`, zero or above, found {}", tolerance.0));
+        (None, None, None, Some(_), Some(tolerance)) if tolerance.value < 0.0 => {
+            return fail(&format!("a tolerance is a part of `near`, zero or above, found {}", tolerance.value));
         }
         (None, None, None, Some(near), Some(tolerance)) => {
-            let reach = (near.0 * tolerance.0).abs();
-            (near.0 - reach, near.0 + reach)
+            let reach = (near.value * tolerance.value).abs();
+            (near.value - reach, near.value + reach)
         }
         (None, None, None, Some(_), None) => {
             return fail("`near` needs a relative `tolerance`, as in { near = 0.085, tolerance = 0.3 }");
@@ -374,7 +496,7 @@ fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
             return fail("no bound: expected at-most, at-least, between = [low, high], or near with tolerance");
         }
         (low, high, None, None, None) => {
-            (low.map_or(f64::NEG_INFINITY, |low| low.0), high.map_or(f64::INFINITY, |high| high.0))
+            (low.map_or(f64::NEG_INFINITY, |low| low.value), high.map_or(f64::INFINITY, |high| high.value))
         }
         _ => return fail("bounds that exclude each other: expected at-most and/or at-least, or between, or near"),
     };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::footprint::{self, Footprints};
-use crate::{Estimate, Metric, Summary};
+use crate::{Estimate, Metric, SeriesSummary, Summary};
 
 /// Several quantities, written as one: every metric of every pair of series in every case.
 #[derive(Clone, PartialEq, Debug)]
@@ -118,6 +118,19 @@ impl Quantity {
             None => Some(here),
             Some(other) => Some(Estimate::of_ratio(&here, &self.in_case(summary, Some(other))?)),
         }
+    }
+
+    /// The series that it is about, by name; of each case.
+    pub(super) fn series<'a>(&'a self, summary: &'a Summary) -> impl Iterator<Item = (String, &'a SeriesSummary)> {
+        let cases = std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some));
+        let names = || std::iter::once(&self.of).chain(&self.than);
+        cases.flat_map(move |case| {
+            names().filter_map(move |name| {
+                let in_case =
+                    case.filter(|_| self.than_case.is_some()).map_or(String::new(), |case| format!(" ({case})"));
+                Some((format!("{name}{in_case}"), summary.find_in(case, name)?))
+            })
+        })
     }
 
     fn in_case(&self, summary: &Summary, case: Option<&str>) -> Option<Estimate> {

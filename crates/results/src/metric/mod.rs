@@ -1,9 +1,10 @@
 //! The metrics: one table that the summary, the terminal, the report and expectations share.
 
+mod bounds;
 mod names;
 mod table;
 
-use crate::{Estimate, PointSummary};
+use crate::{Bound, Estimate, PointSummary};
 
 pub(crate) use self::names::{
     COMPARED, EQIF_DROPS, FLOW_COMPLETION, GROUP_COMPLETION, GROUPS, MEASURED, OF_FINISHED, PER_WORKLOAD,
@@ -59,12 +60,15 @@ impl Unit {
 }
 
 impl Metric {
-    /// Its estimate from the values of the seeds.
-    pub(crate) fn estimate(&self, per_seed: Vec<Option<f64>>) -> Estimate {
-        match self.unit {
+    /// Its estimate from the runs of the seeds, some of which may be missing.
+    pub(crate) fn estimate<'a>(&self, points: impl Iterator<Item = Option<&'a PointSummary>> + Clone) -> Estimate {
+        let per_seed = points.clone().map(|point| point.and_then(self.of)).collect();
+        let bound = Bound::of_all(points.flatten().map(|point| self.bound(point)));
+        let estimate = match self.unit {
             Unit::Share | Unit::Index => Estimate::of_share(per_seed),
             Unit::Plain | Unit::Count | Unit::Us | Unit::Gbps | Unit::Kb => Estimate::of_mean(per_seed),
-        }
+        };
+        estimate.bounded(bound)
     }
 
     /// The metric of this name.

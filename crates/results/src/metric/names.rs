@@ -14,8 +14,8 @@ pub(crate) const PER_WORKLOAD: [&str; 9] = [
     MEASURED,
     UNFINISHED,
 ];
-/// The metrics that are taken over flows that finished, or groups that completed: where many did not, they speak of the
-/// lucky ones.
+/// The metrics that are taken over completion times of flows or groups: where some had not finished when the run ended,
+/// they may be bounds.
 pub(crate) const OF_FINISHED: [&str; 15] = [
     "slowdown_mean",
     "slowdown_p50",
@@ -37,7 +37,7 @@ pub(crate) const OF_FINISHED: [&str; 15] = [
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
 /// The metric that decides between series whose flows count.
 pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
-/// The metric that counts flows, and that which counts those of them that never finished.
+/// The metric that counts flows, and that which counts those of them that had not finished.
 pub(crate) const MEASURED: &str = "measured_flows";
 /// See [`MEASURED`].
 pub(crate) const UNFINISHED: &str = "unfinished_flows";

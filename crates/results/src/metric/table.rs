@@ -4,9 +4,8 @@ use super::names::{
     EQIF_DROPS, GROUP_COMPLETION, GROUPS, MEASURED, TIME_SAMPLES, TIMES, UNFINISHED, UNFINISHED_GROUPS,
 };
 use super::{Metric, Unit};
-use crate::PointSummary;
-use crate::TimePart;
 use crate::point::ReorderingTotals;
+use crate::{PointSummary, SizeClass, TimePart};
 
 /// All metrics, the table's seven first.
 pub const METRICS: &[Metric] = &[
@@ -14,14 +13,16 @@ pub const METRICS: &[Metric] = &[
         name: "slowdown_mean",
         title: "average slowdown",
         unit: Unit::Plain,
-        meaning: "completion time over that in an empty network, mean over measured flows",
+        meaning: "completion time over that in an empty network, mean over measured flows; of a flow that had not finished when the run \
+                  ended, its age: at least so much",
         of: |point| point.flows.slowdown.mean,
     },
     Metric {
         name: "fct_mean_us",
         title: "average FCT",
         unit: Unit::Us,
-        meaning: "flow completion time, mean over measured flows",
+        meaning: "flow completion time, mean over measured flows; of a flow that had not finished when the run ended, its age: at least so \
+                  much",
         of: |point| point.flows.fct_us.mean,
     },
     Metric {
@@ -109,14 +110,14 @@ pub const METRICS: &[Metric] = &[
         title: "mean FCT of short flows",
         unit: Unit::Us,
         meaning: "mean flow completion time of flows of up to 128 KiB",
-        of: |point| mean_fct(point, 0, 1 << 17),
+        of: |point| mean_fct(point, 0, SHORT),
     },
     Metric {
         name: "long_fct_mean_us",
         title: "mean FCT of long flows",
         unit: Unit::Us,
         meaning: "mean flow completion time of flows of more than 1 MiB",
-        of: |point| mean_fct(point, 1 << 20, u64::MAX),
+        of: |point| mean_fct(point, LONG, u64::MAX),
     },
     Metric {
         name: "single_packet_fct_p50_us",
@@ -151,7 +152,7 @@ pub const METRICS: &[Metric] = &[
         title: "evenness of throughputs",
         unit: Unit::Index,
         meaning: "Jain's index of flows' mean throughputs, size over completion time: 1 where all are alike, 1/n where one of \
-                  n has everything",
+                  n has everything; not known where a measured flow had not finished",
         of: |point| point.flows.throughput_jain,
     },
     Metric {
@@ -159,8 +160,8 @@ pub const METRICS: &[Metric] = &[
         title: "incast or job completion",
         unit: Unit::Us,
         meaning: "from the first start to the last finish of a repetition (workload, group), computations of schedules \
-                  included: job completion time; mean over repetitions that completed; \
-                  beside other traffic its flows count here alone",
+                  included: job completion time; mean over measured repetitions, each that is not complete with its age when the run \
+                  ends: at least so long; beside other traffic its flows count here alone",
         of: |point| point.flows.group_completion_mean_us,
     },
     Metric {
@@ -174,8 +175,8 @@ pub const METRICS: &[Metric] = &[
         name: UNFINISHED_GROUPS,
         title: "unfinished incasts or jobs",
         unit: Unit::Count,
-        meaning: "measured repetitions of which a flow never finished or began, or a rank was not done; they are missing \
-                  from their completion time",
+        meaning: "measured repetitions of which a flow had not finished or begun when the run ended, or a rank was not done; \
+                  they count in their completion time with their age",
         of: |point| of_groups(point, point.flows.unfinished_groups),
     },
     Metric {
@@ -189,8 +190,8 @@ pub const METRICS: &[Metric] = &[
         name: UNFINISHED,
         title: "unfinished flows",
         unit: Unit::Count,
-        meaning: "measured flows that never finished; they are missing from completion times; beside other traffic, \
-                  flows of incasts and collectives count as their workload's alone",
+        meaning: "measured flows that had not finished when the run ended; they count in completion times with their age; beside \
+                  other traffic, flows of incasts and collectives count as their workload's alone",
         of: |point| Some(point.flows.unfinished as f64),
     },
     Metric {
@@ -517,11 +518,21 @@ fn of_pools(point: &PointSummary, count: impl FnOnce(&ReorderingTotals) -> u64) 
 
 /// The mean completion time of flows of more than `above` bytes, and up to `up_to`.
 fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {
-    let classes = || point.flows.by_size.iter().filter(|class| class.above >= above && class.up_to <= up_to);
+    let classes = || of_size(point, above, up_to);
     let count: u64 = classes().map(|class| class.slowdown.count).sum();
     let sum: f64 = classes().map(|class| class.fct_mean_us * class.slowdown.count as f64).sum();
     (count > 0).then(|| sum / count as f64)
 }
+
+/// The classes of flows of more than `above` bytes, and up to `up_to`.
+pub(super) fn of_size(point: &PointSummary, above: u64, up_to: u64) -> impl Iterator<Item = &SizeClass> {
+    point.flows.by_size.iter().filter(move |class| class.above >= above && class.up_to <= up_to)
+}
+
+/// Up to so many bytes a flow is short.
+pub(super) const SHORT: u64 = 1 << 17;
+/// With more bytes a flow is long.
+pub(super) const LONG: u64 = 1 << 20;
 
 /// A number of repetitions; `None` where there are none to speak of.
 fn of_groups(point: &PointSummary, count: u64) -> Option<f64> {

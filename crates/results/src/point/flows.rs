@@ -3,12 +3,13 @@
 use selvedge_telemetry::{TimePart, WorkloadTime};
 use serde::{Deserialize, Serialize};
 
-/// The measured flows of a run. Times in microseconds; distributions are over finished flows.
+/// The measured flows of a run. Times in microseconds. Distributions are over all of them: flows that had not finished
+/// when the run ended count with their age.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Flows that arrived in the measured interval.
     pub measured: u64,
-    /// Of these, how many never finished.
+    /// Of these, how many had not finished when the run ended.
     pub unfinished: u64,
     /// Flow completion times.
     pub fct_us: Distribution,
@@ -16,11 +17,14 @@ pub struct FlowSummary {
     pub slowdown: Distribution,
     /// Completion times of messages of one packet.
     pub single_packet_fct_us: Distribution,
-    /// FCT at the levels of [`cdf_levels`].
+    /// FCT of those that finished, at the levels of [`cdf_levels`].
     pub fct_cdf_us: Vec<f64>,
     /// FCT of single-packet messages at the levels of [`tail_levels`]; shorter where there are too
     /// few messages to know.
     pub single_packet_tail_us: Vec<f64>,
+    /// From which of them on they are lower bounds; absent if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_tail: Option<usize>,
     /// Jain's index of what flows had of the network: size over completion time, of those that finished.
     #[serde(default)]
     pub throughput_jain: Option<f64>,
@@ -30,7 +34,7 @@ pub struct FlowSummary {
     pub groups: u64,
     /// Of these, how many were not complete at the end: flows or ranks had not finished, or not begun.
     pub unfinished_groups: u64,
-    /// Mean over those that were: from the first start to the last finish.
+    /// Mean: from the first start to the last finish; of those that were not complete, to the end of the run.
     pub group_completion_mean_us: Option<f64>,
     /// Where their time went; `None` where nobody has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +78,19 @@ pub struct Distribution {
     pub p99: Option<f64>,
     pub p999: Option<f64>,
     pub max: Option<f64>,
+    /// Whether these are lower bounds, because flows that had not finished could raise them visibly.
+    #[serde(default)]
+    pub open: OpenQuantiles,
+}
+
+/// Which quantiles are lower bounds. Flows that had not finished count with their age; were they to take for ever, a
+/// quantile would be larger by more than 0.5 %.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "their names say it")]
+pub struct OpenQuantiles {
+    pub p50: bool,
+    pub p99: bool,
+    pub p999: bool,
 }
 
 /// Flows of similar size.
@@ -85,6 +102,9 @@ pub struct SizeClass {
     pub up_to: u64,
     /// Mean of their sizes, in bytes.
     pub size_mean: f64,
+    /// How many of them had not finished when the run ended.
+    #[serde(default)]
+    pub unfinished: u64,
     /// Their slowdown.
     pub slowdown: Distribution,
     /// Mean completion time.

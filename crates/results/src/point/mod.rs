@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::deadlock::{DeadlockHop, DeadlockReport};
 pub(crate) use self::files::PartDigests;
 pub use self::files::PointFiles;
-pub use self::flows::{Distribution, FlowSummary, SizeClass, TimeSplit, cdf_levels, tail_levels};
+pub use self::flows::{Distribution, FlowSummary, OpenQuantiles, SizeClass, TimeSplit, cdf_levels, tail_levels};
 pub use self::ports::{PausedPort, Pauses, PortTimes, TierPauses, TierTimes, WORST_PORTS};
 pub(crate) use self::totals::ReorderingTotals;
 pub use self::totals::{DropCounts, RunTotals};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use selvedge_telemetry::{FlowRow, GroupParts, RankRow, TimeProfile, WorkloadTime};
-use selvedge_units::Instant;
+use selvedge_units::{Duration, Instant};
 
 use super::groups::Groups;
 use super::values::{KEPT, Values};
 use crate::Quantiles;
-use crate::point::{Distribution, FlowSummary, SizeClass, TimeSplit, cdf_levels, tail_levels};
+use crate::point::{Distribution, FlowSummary, OpenQuantiles, SizeClass, TimeSplit, cdf_levels, tail_levels};
 
 #[derive(Default)]
 pub(super) struct FlowAccumulator {
@@ -17,11 +17,10 @@ pub(super) struct FlowAccumulator {
     /// Whether flows of groups count only together, because others count one by one.
     is_mixed: bool,
     measured: u64,
-    unfinished: u64,
+    /// Those that had not finished when the run ended.
+    open: Vec<Open>,
     /// Sum of the completion times of those that finished, in picoseconds.
     finished_ps: u128,
-    /// When the others began, summed.
-    begun_ps: u128,
     fct_us: Values,
     slowdown: Values,
     throughput: Evenness,
@@ -32,8 +31,18 @@ pub(super) struct FlowAccumulator {
     groups: Groups,
 }
 
+/// A measured flow that had not finished when its run ended.
+struct Open {
+    start: Instant,
+    ideal: Duration,
+    size: u64,
+    is_single: bool,
+}
+
 struct ClassAccumulator {
     slowdown: Quantiles,
+    /// Slowdowns of those that had not finished.
+    open: Vec<f64>,
     fct_sum_us: f64,
     size_sum: f64,
 }
@@ -59,8 +68,8 @@ impl FlowAccumulator {
         }
         self.measured += 1;
         let Some((fct_us, slowdown)) = self.times(row) else {
-            self.unfinished += 1;
-            self.begun_ps += u128::from(row.start.as_ps());
+            let is_single = row.packets == 1;
+            self.open.push(Open { start: row.start, ideal: row.ideal, size: row.size.get(), is_single });
             return;
         };
         self.finished_ps += row.fct().map_or(0, |fct| u128::from(fct.as_ps()));
@@ -70,20 +79,19 @@ impl FlowAccumulator {
         if row.packets == 1 {
             self.single_packet_fct_us.add(fct_us);
         }
-        let class = self.by_size.entry(size_class(row.size.get())).or_insert_with(|| ClassAccumulator {
-            slowdown: Quantiles::with_exact_limit(KEPT),
-            fct_sum_us: 0.0,
-            size_sum: 0.0,
-        });
-        class.slowdown.add(slowdown);
-        class.fct_sum_us += fct_us;
-        class.size_sum += row.size.get() as f64;
+        self.class(row.size.get()).add(row.size.get(), fct_us, slowdown);
+    }
+
+    fn class(&mut self, size: u64) -> &mut ClassAccumulator {
+        self.by_size.entry(size_class(size)).or_default()
     }
 
     /// Says whether all flows are wanted a second time, in the same order.
     pub(super) fn begin_again(&mut self) -> bool {
-        let values = [&mut self.fct_us, &mut self.slowdown, &mut self.single_packet_fct_us];
-        values.map(Values::begin_again).contains(&true)
+        let late = self.open.len() as u64;
+        let single = self.open.iter().filter(|open| open.is_single).count() as u64;
+        let values = [(&mut self.fct_us, late), (&mut self.slowdown, late), (&mut self.single_packet_fct_us, single)];
+        values.map(|(values, late)| values.begin_again(late)).contains(&true)
     }
 
     /// Adds a flow a second time.
@@ -132,40 +140,95 @@ impl FlowAccumulator {
 
     /// What came of them in a run that ended at `end`; `time` is what they spent.
     pub(super) fn finish(mut self, time: &WorkloadTime, end: Instant) -> FlowSummary {
+        // Of flows that finished: their share says how far the curve goes.
+        let fct_cdf_us = cdf_levels().into_iter().filter_map(|level| self.fct_us.quantiles().at(level)).collect();
+        let open = std::mem::take(&mut self.open);
+        let fct_us: Vec<f64> = open.iter().map(|open| open.age(end).as_us_f64()).collect();
+        let slowdowns: Vec<f64> = open.iter().map(|open| open.slowdown(end)).collect();
+        let single_fct_us: Vec<f64> =
+            open.iter().zip(&fct_us).filter_map(|(open, &us)| open.is_single.then_some(us)).collect();
+        for ((open, &us), &slowdown) in open.iter().zip(&fct_us).zip(&slowdowns) {
+            self.class(open.size).add_open(open.size, us, slowdown);
+        }
         let enough = |level: f64, count: u64| (1.0 - level) * count as f64 >= 1.0 - 1e-9;
         let single = self.single_packet_fct_us.quantiles();
+        let late = single_fct_us.len() as u64;
+        let most: Vec<Option<f64>> = tail_levels().into_iter().map(|level| single.at_most(level, late)).collect();
+        let single_packet_fct_us = distribution(single, &single_fct_us);
         let messages = single.count();
         // The first level has a metric of its own, which always says what there is.
         let known = (0..).zip(tail_levels()).take_while(|&(at, level)| at == 0 || enough(level, messages));
-        let single_packet_tail_us = known.filter_map(|(_, level)| single.at(level)).collect();
+        let single_packet_tail_us: Vec<f64> = known.filter_map(|(_, level)| single.at(level)).collect();
+        let open_tail = single_packet_tail_us.iter().zip(most).position(|(&least, most)| is_open(Some(least), most));
         let groups = self.groups.finish();
-        let unfinished_ps = (u128::from(end.as_ps()) * u128::from(self.unfinished)).saturating_sub(self.begun_ps);
+        let unfinished_ps: u128 = open.iter().map(|open| u128::from(open.age(end).as_ps())).sum();
         let mean_us = (self.finished_ps + unfinished_ps) as f64 / 1e6 / self.measured.max(1) as f64;
         FlowSummary {
             measured: self.measured,
-            unfinished: self.unfinished,
-            fct_cdf_us: cdf_levels().into_iter().filter_map(|level| self.fct_us.quantiles().at(level)).collect(),
-            fct_us: distribution(self.fct_us.quantiles()),
-            slowdown: distribution(self.slowdown.quantiles()),
-            single_packet_fct_us: distribution(self.single_packet_fct_us.quantiles()),
+            unfinished: open.len() as u64,
+            fct_cdf_us,
+            fct_us: distribution(self.fct_us.quantiles(), &fct_us),
+            slowdown: distribution(self.slowdown.quantiles(), &slowdowns),
+            single_packet_fct_us,
             single_packet_tail_us,
+            open_tail,
             throughput_jain: self.throughput.jain(),
             by_size: self
                 .by_size
                 .into_iter()
-                .map(|(power, mut class)| SizeClass {
-                    above: if power == 0 { 0 } else { 1 << (power - 1) },
-                    up_to: 1_u64.checked_shl(power).unwrap_or(u64::MAX),
-                    size_mean: class.size_sum / class.slowdown.count() as f64,
-                    fct_mean_us: class.fct_sum_us / class.slowdown.count() as f64,
-                    slowdown: distribution(&mut class.slowdown),
+                .map(|(power, mut class)| {
+                    let slowdown = distribution(&mut class.slowdown, &class.open);
+                    SizeClass {
+                        above: if power == 0 { 0 } else { 1 << (power - 1) },
+                        up_to: 1_u64.checked_shl(power).unwrap_or(u64::MAX),
+                        size_mean: class.size_sum / slowdown.count as f64,
+                        fct_mean_us: class.fct_sum_us / slowdown.count as f64,
+                        unfinished: class.open.len() as u64,
+                        slowdown,
+                    }
                 })
                 .collect(),
             groups: groups.complete + groups.unfinished,
             unfinished_groups: groups.unfinished,
-            group_completion_mean_us: groups.completion_mean_us(),
+            group_completion_mean_us: groups.completion_mean_us(end),
             time: TimeSplit::new(time, mean_us),
         }
+    }
+}
+
+impl Open {
+    /// How long it had been under way when the run ended at `end`.
+    fn age(&self, end: Instant) -> Duration {
+        if end > self.start { end.since(self.start) } else { Duration::ZERO }
+    }
+
+    /// Its age over the time that it would have taken in an empty network.
+    fn slowdown(&self, end: Instant) -> f64 {
+        self.age(end).as_ps() as f64 / self.ideal.as_ps().max(1) as f64
+    }
+}
+
+impl Default for ClassAccumulator {
+    fn default() -> Self {
+        Self { slowdown: Quantiles::with_exact_limit(KEPT), open: Vec::new(), fct_sum_us: 0.0, size_sum: 0.0 }
+    }
+}
+
+impl ClassAccumulator {
+    fn add(&mut self, size: u64, fct_us: f64, slowdown: f64) {
+        self.slowdown.add(slowdown);
+        self.add_sums(size, fct_us);
+    }
+
+    /// Adds a flow that had not finished.
+    fn add_open(&mut self, size: u64, age_us: f64, slowdown: f64) {
+        self.open.push(slowdown);
+        self.add_sums(size, age_us);
+    }
+
+    fn add_sums(&mut self, size: u64, fct_us: f64) {
+        self.fct_sum_us += fct_us;
+        self.size_sum += size as f64;
     }
 }
 
@@ -194,13 +257,27 @@ fn size_class(bytes: u64) -> u32 {
     bytes.max(1).checked_next_power_of_two().map_or(64, u64::trailing_zeros)
 }
 
-fn distribution(values: &mut Quantiles) -> Distribution {
+/// The distribution of `values` and of `open` ones, each of which counts though it may become larger.
+fn distribution(values: &mut Quantiles, open: &[f64]) -> Distribution {
+    let late = open.len() as u64;
+    let most = [0.5, 0.99, 0.999].map(|level| values.at_most(level, late));
+    open.iter().for_each(|&value| values.add(value));
+    let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|level| values.at(level));
     Distribution {
         count: values.count(),
         mean: values.mean(),
-        p50: values.at(0.5),
-        p99: values.at(0.99),
-        p999: values.at(0.999),
+        p50,
+        p99,
+        p999,
         max: values.max(),
+        open: OpenQuantiles { p50: is_open(p50, most[0]), p99: is_open(p99, most[1]), p999: is_open(p999, most[2]) },
     }
 }
+
+/// Whether a quantile may be visibly larger than `least`, as it is `most` at most, or unbounded.
+fn is_open(least: Option<f64>, most: Option<f64>) -> bool {
+    least.is_some_and(|least| most.is_none_or(|most| most > least * (1.0 + VISIBLE)))
+}
+
+/// A quantile that flows which had not finished can raise by less counts as known.
+const VISIBLE: f64 = 0.005;

@@ -21,6 +21,8 @@ pub(super) struct GroupTotals {
     pub(super) unfinished: u64,
     /// Times of those that are complete, in microseconds.
     sum_us: f64,
+    /// When the others began, in microseconds, summed.
+    begun_us: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -82,13 +84,19 @@ impl GroupTotals {
                 self.complete += 1;
                 self.sum_us += finish.since(group.start).as_us_f64();
             }
-            None => self.unfinished += 1,
+            None => {
+                self.unfinished += 1;
+                self.begun_us += group.start.since(Instant::ZERO).as_us_f64();
+            }
         }
     }
 
-    /// The mean over complete repetitions: from the first start to the last finish.
-    pub(super) fn completion_mean_us(&self) -> Option<f64> {
-        (self.complete > 0).then(|| self.sum_us / self.complete as f64)
+    /// The mean over repetitions, from the first start to the last finish. Those that are not complete count with their
+    /// age at the `end` of the run, which makes it a lower bound.
+    pub(super) fn completion_mean_us(&self, end: Instant) -> Option<f64> {
+        let all = self.complete + self.unfinished;
+        let ages_us = self.unfinished as f64 * end.since(Instant::ZERO).as_us_f64() - self.begun_us;
+        (all > 0).then(|| (self.sum_us + ages_us.max(0.0)) / all as f64)
     }
 }
 
@@ -119,26 +127,26 @@ mod tests {
         }
     }
 
-    /// Complete and unfinished repetitions of two flows each, and the mean.
+    /// Complete and unfinished repetitions of two flows each, and the mean, in a run of 40 us.
     fn of_pairs(rows: &[FlowRow]) -> (u64, u64, Option<f64>) {
         let mut groups = Groups::default();
         rows.iter().for_each(|row| groups.add(GroupParts::Flows(2), row));
         let totals = groups.finish();
-        (totals.complete, totals.unfinished, totals.completion_mean_us())
+        (totals.complete, totals.unfinished, totals.completion_mean_us(at(40)))
     }
 
     #[test]
     fn a_repetition_lasts_from_its_first_start_to_its_last_finish() {
         let first = [flow(0, 2, Some(5)), flow(1, 10, Some(13)), flow(0, 1, Some(3)), flow(1, 9, Some(12))];
         assert_eq!(of_pairs(&first), (2, 0, Some(4.0)));
-        assert_eq!(of_pairs(&[flow(2, 20, Some(29)), flow(2, 20, None)]), (0, 1, None), "a flow never finished");
+        assert_eq!(of_pairs(&[flow(2, 20, Some(29)), flow(2, 20, None)]), (0, 1, Some(20.0)), "a flow never finished");
         assert_eq!(of_pairs(&[]), (0, 0, None));
     }
 
     #[test]
     fn a_repetition_that_was_cut_off_is_unfinished() {
         let rows = [flow(0, 1, Some(3)), flow(0, 1, Some(5)), flow(1, 10, Some(13))];
-        assert_eq!(of_pairs(&rows), (1, 1, Some(4.0)), "the other flow of the second never began");
+        assert_eq!(of_pairs(&rows), (1, 1, Some(17.0)), "the other flow of the second never began: 30 us, and 4");
     }
 
     #[test]
@@ -168,7 +176,10 @@ mod tests {
             groups.add_rank(parts, &row);
         }
         let totals = groups.finish();
-        assert_eq!((totals.complete, totals.unfinished, totals.completion_mean_us()), (1, 2, Some(8.0)));
+        // 8 us, and the ages of two that are not done: 33 and 20 us.
+        let mean = totals.completion_mean_us(at(40)).expect("three repetitions");
+        assert_eq!((totals.complete, totals.unfinished), (1, 2));
+        assert!((mean - 61.0 / 3.0).abs() < 1e-9, "{mean}");
     }
 
     #[test]
@@ -180,6 +191,6 @@ mod tests {
             groups.add(GroupParts::Flows(2), &flow(n, start + 1, Some(start + 7)));
             assert!(groups.open.is_empty());
         }
-        assert_eq!(groups.finish().completion_mean_us(), Some(7.0));
+        assert_eq!(groups.finish().completion_mean_us(at(2_000_000)), Some(7.0));
     }
 }

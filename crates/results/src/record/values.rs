@@ -25,9 +25,11 @@ impl Values {
         self.first.add(value);
     }
 
-    /// Says whether all values are wanted a second time, in the same order.
-    pub(super) fn begin_again(&mut self) -> bool {
-        let again = !self.first.is_exact() && self.first.count() <= EXACT_LIMIT as u64;
+    /// Says whether all values are wanted a second time, in the same order: all but `late` more, which
+    /// come last and once.
+    pub(super) fn begin_again(&mut self, late: u64) -> bool {
+        let all = self.first.count() + late;
+        let again = all > KEPT as u64 && all <= EXACT_LIMIT as u64;
         self.second = again.then(Quantiles::new);
         again
     }

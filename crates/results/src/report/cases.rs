@@ -34,8 +34,9 @@ pub(super) fn across(study: &Study<'_>) -> String {
     section(
         "cases",
         "From case to case",
-        "Means over seeds with 95 % intervals; lower is better. An arrowhead: the interval goes on beyond the axis. Points are left out where \
-         more than 1 % of the flows (or incasts, or jobs) never finished: what did finish would look too good.",
+        "Means over seeds with 95 % intervals; lower is better. An arrowhead at the end of an interval: it goes on beyond the \
+         axis. An arrowhead in place of a mean: some flows (or incasts, or jobs) had not finished when runs ended and count \
+         with their age, so that it is at least so much.",
         &format!("{}<div class=\"pair\">{panels}</div>", legend(study)),
     )
 }
@@ -53,11 +54,16 @@ fn legend(study: &Study<'_>) -> String {
     format!("<div class=\"legend\">{keys}<span class=\"note\">{}</span></div>", study.about_dashes())
 }
 
-/// A metric of a series in a case, if enough of what it is taken over finished.
+/// A metric of a series in a case.
 fn estimate<'a>(study: &'a Study<'_>, metric: &Compared, case: &str, series: &str) -> Option<&'a Estimate> {
-    let found = study.summary.find_in(Some(case), series)?;
-    let is_whole = found.taken_over(&metric.metric).is_none_or(|over| over.missing() <= STALLED);
-    found.metric(&metric.metric).filter(|estimate| estimate.mean.is_some() && is_whole)
+    study.summary.find_in(Some(case), series)?.metric(&metric.metric).filter(|estimate| estimate.mean.is_some())
+}
+
+/// Whether a series in a case has so much unfinished that its age says how long the run was, and little else: it
+/// stretches no axis.
+fn is_stalled(study: &Study<'_>, metric: &Compared, case: &str, series: &str) -> bool {
+    let over = study.summary.find_in(Some(case), series).and_then(|found| found.taken_over(&metric.metric));
+    over.is_some_and(|over| over.missing() > STALLED)
 }
 
 /// Whether any series has a value of a metric in any case.
@@ -69,10 +75,13 @@ fn is_known(study: &Study<'_>, metric: &Compared, cases: &[&str]) -> bool {
 }
 
 fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Option<String> {
-    let shown: Vec<&Estimate> = cases
-        .iter()
-        .flat_map(|case| study.names.iter().filter_map(|name| estimate(study, metric, case, name)))
-        .collect();
+    let all = || cases.iter().flat_map(|case| study.names.iter().map(move |name| (case, name)));
+    let known = |&(case, name): &(&&str, &&str)| estimate(study, metric, case, name);
+    let mut shown: Vec<&Estimate> =
+        all().filter(|(case, name)| !is_stalled(study, metric, case, name)).filter_map(|at| known(&at)).collect();
+    if shown.is_empty() {
+        shown = all().filter_map(|at| known(&at)).collect();
+    }
     let means = shown.iter().filter_map(|estimate| estimate.mean).filter(|&mean| mean > 0.0);
     let (least, most) = means.fold((f64::INFINITY, 0.0_f64), |(low, high), mean| (low.min(mean), high.max(mean)));
     if most == 0.0 {
@@ -122,7 +131,8 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Op
                     ends: [y_of(from), y_of(to)],
                     is_cut: [from < axis.low, to > axis.high],
                 });
-                Some((x_of(at) + aside, y_of(found.mean?), interval))
+                let mean = found.mean?.clamp(axis.low, axis.high);
+                Some((x_of(at) + aside, y_of(mean), interval.filter(|_| mean < axis.high), found.bound.is_some()))
             },
             cases.len(),
         );
@@ -161,8 +171,8 @@ impl Labels {
     }
 }
 
-/// Where a mean stands, and its interval.
-type Mark = (f64, f64, Option<Whisker>);
+/// Where a mean stands, its interval, and whether the mean is a lower bound.
+type Mark = (f64, f64, Option<Whisker>, bool);
 
 /// An interval; an end that is cut lies beyond the axis.
 struct Whisker {
@@ -186,11 +196,14 @@ impl Whisker {
 /// One series: marks with their intervals, joined where neighbours are known.
 fn draw(out: &mut String, ink: usize, dash: &str, mark: &dyn Fn(usize) -> Option<Mark>, cases: usize) {
     for at in 0..cases {
-        let Some((x, y, interval)) = mark(at) else { continue };
-        if let Some((x0, y0, _)) = at.checked_sub(1).and_then(mark) {
+        let Some((x, y, interval, is_bound)) = mark(at) else { continue };
+        if let Some((x0, y0, ..)) = at.checked_sub(1).and_then(mark) {
             let _ = write!(out, "<path class=\"curve ink{ink}\" d=\"M{x0:.1} {y0:.1}L{x:.1} {y:.1}\"{dash}/>");
         }
         *out += &interval.map_or(String::new(), |whisker| whisker.draw(ink, x));
-        let _ = write!(out, "<circle class=\"fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"/>");
+        let _ = match is_bound {
+            true => write!(out, "<path class=\"fill{ink} bound\" d=\"M{x:.1} {y:.1}m-4.5 3l4.5 -9 4.5 9z\"/>"),
+            false => write!(out, "<circle class=\"fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"/>"),
+        };
     }
 }

@@ -44,6 +44,12 @@ impl Chart {
         );
     }
 
+    /// A point of a series that is a lower bound: an arrowhead upwards.
+    pub(super) fn at_least(&mut self, ink: usize, (x, y): (f64, f64)) {
+        let (x, y) = (self.x_of(x), self.y_of(y));
+        let _ = write!(self.body, "<path class=\"s{ink} fill{ink} bound\" d=\"M{x:.1} {y:.1}m-4 0l4 -8 4 8z\"/>");
+    }
+
     /// The area between a series' lower and upper values.
     pub(super) fn band(&mut self, ink: usize, points: &[(f64, f64, f64)]) {
         if points.len() < 2 {

@@ -6,9 +6,9 @@ use super::Study;
 use super::axis::{Axis, Quantity};
 use super::html::section;
 use super::lines::{stack, wrap};
-use crate::Ratio;
 use crate::number;
 use crate::traits::Compared;
+use crate::{Bound, Estimate, Ratio};
 
 const WIDTH: f64 = 1040.0;
 const ROW: f64 = 26.0;
@@ -39,6 +39,10 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
         true => "Ratios; above 1 the first of the two is slower.",
     }
     .to_owned();
+    if pairs.iter().flat_map(|pair| pair.iter()).any(|ratio| ratio.estimate.bound.is_some()) {
+        lead += " Arrowheads: flows (or incasts, or jobs) of one of the two had not all finished when runs ended and count with \
+                 their age, so that the ratio is a bound; of both: undecided.";
+    }
     if all.len() > pairs.len() {
         let _ = write!(lead, " {} of {} pairs; the others are in summary.json.", pairs.len(), all.len());
     }
@@ -169,20 +173,28 @@ impl<'a> Forest<'a> {
 
     /// One row of the panel that begins at `x0`.
     fn draw_ratio(&self, out: &mut String, ratio: &Ratio, x0: f64, y: f64) {
-        let Some(mean) = ratio.estimate.mean else { return };
         let place = |value: f64| self.place(value, x0);
-        let mut text = number::ratio(mean);
+        let Estimate { mean, bound, .. } = ratio.estimate;
+        let mut text = number::bounded(mean, bound, 3);
         if let Some([low, high]) = ratio.estimate.ci95.filter(|_| self.has_intervals) {
             let _ = write!(out, "<path class=\"whisker\" d=\"M{:.1} {y:.1}H{:.1}\"/>", place(low), place(high));
             text += &format!("<tspan class=\"ci\" dx=\"5\">{}</tspan>", number::ratio_interval([low, high]));
         }
-        let _ = write!(
-            out,
-            "<circle class=\"mean\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-            place(mean),
-            x0 + self.plot + 10.0,
-            y + 4.0
-        );
+        let text_x = x0 + self.plot + 10.0;
+        match (mean, bound) {
+            (None, None) => return,
+            (None, Some(_)) => {}
+            // An arrowhead, to where the ratio may lie.
+            (Some(mean), Some(bound)) => {
+                let (towards, back) = if bound == Bound::AtMost { (-9, 9) } else { (9, -9) };
+                let _ =
+                    write!(out, "<path class=\"mean\" d=\"M{:.1} {y:.1}m0 -5l{towards} 5l{back} 5z\"/>", place(mean));
+            }
+            (Some(mean), None) => {
+                let _ = write!(out, "<circle class=\"mean\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/>", place(mean));
+            }
+        }
+        let _ = write!(out, "<text class=\"value\" x=\"{text_x:.1}\" y=\"{:.1}\">{text}</text>", y + 4.0);
     }
 
     /// Where a value is in the panel that begins at `x0`.
@@ -193,7 +205,8 @@ impl<'a> Forest<'a> {
 
 /// How wide a ratio and its interval are, as text.
 fn numbers_width(ratio: &Ratio) -> f64 {
+    let Estimate { mean, bound, .. } = ratio.estimate;
     let width = |text: Option<String>, character: f64| text.map_or(0.0, |text| text.chars().count() as f64 * character);
-    width(ratio.estimate.mean.map(number::ratio), MEAN)
+    width((mean.is_some() || bound.is_some()).then(|| number::bounded(mean, bound, 3)), MEAN)
         + width(ratio.estimate.ci95.map(number::ratio_interval), INTERVAL)
 }

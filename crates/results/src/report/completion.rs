@@ -7,20 +7,20 @@ use super::chart::Chart;
 use super::html::{figure, legend, section, width_of};
 use super::{Case, Study};
 use crate::point::{self, cdf_levels, tail_levels};
-use crate::{PointSummary, SizeClass};
+use crate::{FlowSummary, PointSummary, SizeClass};
 
 /// FCT of all measured flows, and the tail of single-packet messages.
 pub(super) fn times(study: &Study<'_>) -> String {
     let curves: Vec<Vec<(f64, f64)>> = study
         .points
         .iter()
-        .map(|points| of_all(points, mean_curve(points, |point| &point.flows.fct_cdf_us, &cdf_levels())))
+        .map(|points| of_all(points, mean_curve(points, |point| point.flows.fct_cdf_us.clone(), &cdf_levels())))
         .collect();
     let tails: Vec<Vec<(f64, f64)>> = study
         .points
         .iter()
         .map(|points| {
-            let curve = mean_curve(points, |point| &point.flows.single_packet_tail_us, &tail_levels());
+            let curve = mean_curve(points, known_tail, &tail_levels());
             curve.into_iter().map(|(x, level)| (x, 1.0 - level)).collect()
         })
         .collect();
@@ -33,6 +33,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
             x: Axis::log("flow completion time", Quantity::Time, low, high),
             y: Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0),
             bands: Vec::new(),
+            bounds: Vec::new(),
             curves,
         });
     }
@@ -44,6 +45,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
             // Upside down: rarer is higher.
             y: Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4),
             bands: Vec::new(),
+            bounds: Vec::new(),
             curves: tails,
         });
     }
@@ -69,8 +71,15 @@ fn lead(study: &Study<'_>) -> String {
             all_of(&names)
         );
     }
-    lead += " The tail is that of messages that finished; it stops where a run has too few to tell.";
+    lead +=
+        " The tail stops where a run has too few messages to tell, or where one that had not finished could raise it.";
     lead
+}
+
+/// The tail of single-packet messages up to where it becomes a lower bound.
+fn known_tail(point: &PointSummary) -> Vec<f64> {
+    let FlowSummary { single_packet_tail_us: tail, open_tail, .. } = &point.flows;
+    tail[..open_tail.unwrap_or(tail.len())].to_vec()
 }
 
 /// The share of flows that finished, over all seeds.
@@ -98,8 +107,10 @@ fn of_all(points: &[&PointSummary], mut curve: Vec<(f64, f64)>) -> Vec<(f64, f64
 /// Slowdown by flow size: median and 99th percentile.
 pub(super) fn by_size(study: &Study<'_>) -> String {
     let wanted: [(&str, &str, Quantile); 2] = [
-        ("Median", "Median of slowdown by flow size", |slowdown| slowdown.p50),
-        ("99th percentile", "99th percentile of slowdown by flow size", |slowdown| slowdown.p99),
+        ("Median", "Median of slowdown by flow size", |slowdown| Some((slowdown.p50?, slowdown.open.p50))),
+        ("99th percentile", "99th percentile of slowdown by flow size", |slowdown| {
+            Some((slowdown.p99?, slowdown.open.p99))
+        }),
     ];
     let sizes = wanted.map(|(.., of)| study.points.iter().map(|points| size_band(points, of)).collect::<Vec<_>>());
     let all = || sizes.iter().flatten().flatten();
@@ -117,15 +128,23 @@ pub(super) fn by_size(study: &Study<'_>) -> String {
             x: Axis::log("flow size", Quantity::Size, smallest, largest),
             y: Axis::log("slowdown", Quantity::Plain, 1.0, slowest),
             bands: series.iter().map(|band| band.iter().map(|at| (at.size, at.low, at.high)).collect()).collect(),
+            bounds: series.iter().map(|band| bounds_in(band)).collect(),
             curves: series.iter().map(|band| band.iter().map(|at| (at.size, at.mean)).collect()).collect(),
         })
         .collect();
-    section(
-        "size",
-        "Slowdown by flow size",
+    let mut lead = String::from(
         "Completion time over that in an empty network. Lines are means over seeds, bands reach from the best seed to the worst. Sizes are grouped by powers of two; a group stands at the mean size of its flows.",
-        &format!("{}{}", legend(study), draw(study, &charts)),
-    )
+    );
+    if all().any(|at| at.is_bound) {
+        lead += " Arrowheads: flows that had not finished when runs ended count with their age, so that the value is a lower \
+                 bound.";
+    }
+    section("size", "Slowdown by flow size", &lead, &format!("{}{}", legend(study), draw(study, &charts)))
+}
+
+/// Those of a curve's points that are lower bounds.
+fn bounds_in(band: &[AtSize]) -> Vec<(f64, f64)> {
+    band.iter().filter(|at| at.is_bound).map(|at| (at.size, at.mean)).collect()
 }
 
 struct AtSize {
@@ -133,10 +152,12 @@ struct AtSize {
     low: f64,
     mean: f64,
     high: f64,
+    /// Whether the mean is a lower bound.
+    is_bound: bool,
 }
 
-/// One of a class's quantiles.
-type Quantile = fn(&point::Distribution) -> Option<f64>;
+/// One of a class's quantiles, and whether it is a lower bound.
+type Quantile = fn(&point::Distribution) -> Option<(f64, bool)>;
 
 /// One entry for each size class that any seed has: mean and range over seeds.
 fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
@@ -145,20 +166,21 @@ fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
     classes
         .chunk_by(|a, b| a.up_to == b.up_to)
         .filter_map(|class| {
-            let values: Vec<f64> = class.iter().filter_map(|class| of(&class.slowdown)).collect();
-            let (low, high) = extent(values.iter().copied())?;
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let values: Vec<(f64, bool)> = class.iter().filter_map(|class| of(&class.slowdown)).collect();
+            let (low, high) = extent(values.iter().map(|&(value, _)| value))?;
+            let mean = values.iter().map(|(value, _)| value).sum::<f64>() / values.len() as f64;
+            let is_bound = values.iter().any(|&(_, is_bound)| is_bound);
             let flows = class.iter().map(|class| class.slowdown.count as f64);
             let bytes = class.iter().map(|class| class.size_mean * class.slowdown.count as f64);
             let size = bytes.sum::<f64>() / flows.sum::<f64>();
-            Some(AtSize { size, low, mean, high })
+            Some(AtSize { size, low, mean, high, is_bound })
         })
         .collect()
 }
 
 /// Quantiles at `levels`, averaged over the seeds, as far as all seeds have them.
-fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> &Vec<f64>, levels: &[f64]) -> Vec<(f64, f64)> {
-    let curves: Vec<&Vec<f64>> = points.iter().map(|point| of(point)).filter(|curve| !curve.is_empty()).collect();
+fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> Vec<f64>, levels: &[f64]) -> Vec<(f64, f64)> {
+    let curves: Vec<Vec<f64>> = points.iter().map(|point| of(point)).filter(|curve| !curve.is_empty()).collect();
     let len = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
     let mean = |at: usize| curves.iter().map(|curve| curve[at]).sum::<f64>() / curves.len() as f64;
     levels.iter().take(len).enumerate().map(|(at, &level)| (mean(at), level)).collect()
@@ -173,6 +195,8 @@ struct Distribution {
     y: Axis,
     /// By series; or none.
     bands: Vec<Vec<(f64, f64, f64)>>,
+    /// Points of curves that are lower bounds, by series; or none.
+    bounds: Vec<Vec<(f64, f64)>>,
     /// By series.
     curves: Vec<Vec<(f64, f64)>>,
 }
@@ -215,6 +239,9 @@ impl Distribution {
         for &at in &case.series {
             let name = &study.summary.series[at].series;
             chart.line(study.inks[at], name, study.dash(at), &self.curves[at]);
+            for &point in self.bounds.get(at).into_iter().flatten() {
+                chart.at_least(study.inks[at], point);
+            }
         }
         let of_case = case.name.map_or(String::new(), |name| format!(", {name}"));
         chart.finish(&format!("{}{of_case}", self.label))

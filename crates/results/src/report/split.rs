@@ -13,7 +13,7 @@ const WIDTH: f64 = 1040.0;
 const LEFT: [f64; 2] = [60.0, 330.0];
 const LETTER: f64 = 8.0;
 /// Room for the time behind a bar.
-const RIGHT: f64 = 84.0;
+const RIGHT: f64 = 96.0;
 const ROW: f64 = 30.0;
 const BAR: f64 = 20.0;
 /// Room above the bars of a case, for its name.
@@ -105,7 +105,7 @@ fn bars(series: &[SeriesSummary], splits: &[Option<Split>]) -> String {
                 x += w;
             }
             let total = split.as_ref().map_or("–".into(), |split| {
-                format!("{} {}", number::digits(split.total * scale.factor, 3), scale.unit)
+                format!("{} {}", number::bounded(Some(split.total * scale.factor), split.bound, 3), scale.unit)
             });
             let _ = write!(out, "<text class=\"value\" x=\"{:.1}\" y=\"{:.1}\">{total}</text>", x + 7.0, y + BAR - 5.0);
             y += ROW;
@@ -140,7 +140,8 @@ fn table(study: &Study<'_>, parts: &[TimePart]) -> String {
             let end = if text.contains("<small>") { "</small>" } else { "" };
             let _ = write!(out, "<td class=\"n\">{text}{end}</td>");
         }
-        let all = Split::of(one).map_or("–".into(), |split| number::digits(split.total * scale.factor, 4));
+        let all = Split::of(one)
+            .map_or("–".into(), |split| number::bounded(Some(split.total * scale.factor), split.bound, 4));
         let _ = write!(out, "<td class=\"n\">{all}</td></tr>");
     }
     out + "</tbody></table></div>"

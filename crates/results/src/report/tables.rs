@@ -20,13 +20,17 @@ const COLUMNS: usize = 6;
 pub(super) fn metrics(study: &Study<'_>) -> String {
     let summary = study.summary;
     let seeds = summary.seeds.len();
-    let lead = if seeds == 1 {
+    let mut lead = if seeds == 1 {
         "One seed: no intervals.".to_string()
     } else if summary.ignores_seeds() {
         format!("{seeds} seeds, which all gave the same run: nothing here is random.")
     } else {
         format!("Mean over {seeds} seeds ± half the 95 % confidence interval (Student t).")
     };
+    if summary.series.iter().flat_map(|series| series.metrics.values()).any(|estimate| estimate.bound.is_some()) {
+        lead += " ≥: flows (or incasts, or jobs) had not all finished when runs ended and count with their age: it is at least so \
+                 much.";
+    }
     let main = summary.main_rows();
     let main = match summary.cases().len() {
         ..=FEW_CASES => blocks(study, &main),

@@ -3,7 +3,7 @@
 use super::wording::Wording;
 use crate::stall::trails;
 use crate::traits::Compared;
-use crate::{Estimate, SeriesSummary};
+use crate::{Bound, Estimate, SeriesSummary};
 
 /// The healthy series of least average FCT, or completion time of groups. Of several workloads it is the geometric
 /// mean: none counts for more because it takes longer.
@@ -110,6 +110,15 @@ pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary, ignores_seeds: bo
     if let Some(open) = with(&deciding, Sign::Open).into_iter().next() {
         return Relation::Open(open);
     }
+    if let Some(unknown) = with(&deciding, Sign::Unknown).into_iter().next() {
+        // No run says what the mean is. What is known of others speaks.
+        let known = |wanted| with(&others, wanted).into_iter().next();
+        return match (known(Sign::Larger), known(Sign::Smaller)) {
+            (Some(larger), _) => Relation::Larger(vec![larger]),
+            (_, Some(smaller)) => Relation::Smaller(vec![smaller]),
+            _ => Relation::Open(unknown),
+        };
+    }
     let hardly = with(&deciding, Sign::HardlySmaller);
     if let Some(open) = hardly.first() {
         // Not where something speaks for the other answer.
@@ -138,20 +147,34 @@ enum Sign {
     Same,
     HardlySmaller,
     Open,
+    /// Open, however many seeds there were: flows had not finished when runs ended.
+    Unknown,
 }
 
 fn sign(ratio: &Estimate, ignores_seeds: bool) -> Sign {
-    let interval = match ratio.ci95 {
-        _ if ignores_seeds => ratio.mean.map(|mean| [mean, mean]),
+    let interval = match ratio.known_interval() {
+        _ if ignores_seeds => ratio.mean.map(|mean| Bound::opened(ratio.bound, [mean, mean])),
         interval => interval.filter(|_| ratio.per_seed.iter().flatten().count() >= FEWEST_SEEDS),
     };
     match interval {
+        _ if ratio.bound == Some(Bound::Undecided) => Sign::Unknown,
+        Some([low, high]) if low <= 1.0 / SAME && high >= 1.0 && !seeds_can_tell(ratio) => Sign::Unknown,
         None => Sign::Open,
         Some([low, high]) if low > 1.0 / SAME && high < SAME => Sign::Same,
         Some([low, _]) if low > 1.0 => Sign::Larger,
         Some([_, high]) if high < 1.0 => Sign::Smaller,
         Some([low, _]) if low > 1.0 / SAME => Sign::HardlySmaller,
         Some(_) => Sign::Open,
+    }
+}
+
+/// Whether more seeds can tell how a ratio relates to 1: what is known of it by its mean alone does not lie on both sides.
+pub(super) fn seeds_can_tell(ratio: &Estimate) -> bool {
+    match ratio.bound {
+        None => true,
+        Some(Bound::AtLeast) => ratio.mean.is_some_and(|mean| mean > 1.0 / SAME),
+        Some(Bound::AtMost) => ratio.mean.is_some_and(|mean| mean < 1.0),
+        Some(Bound::Undecided) => false,
     }
 }
 

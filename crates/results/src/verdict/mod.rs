@@ -3,12 +3,14 @@
 //! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or when more than 1 %
 //!    of its measured flows, or of those of one of its workloads, never do. Where the best of the others leaves some
 //!    unfinished, too, that must be clearly more than there: the paired differences of the shares have a 95 % interval
-//!    above 0, or, without an interval, the share is several times the other. A stalled series cannot win; its
-//!    completion times are those of the lucky flows. Every one is named, and every other one beyond 1 %.
+//!    above 0, or, without an interval, the share is several times the other. A stalled series cannot win.
+//!    Every one is named, and every other one beyond 1 %.
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
 //!    FCT. A ratio is *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or
-//!    *smaller* when the interval excludes 1, *hardly smaller* when it excludes 5 % less, else *open*. When the metrics
+//!    *smaller* when the interval excludes 1, *hardly smaller* when it excludes 5 % less, else *open*. Where flows had not
+//!    finished when runs ended, the ratio is known from one side only, or from none: its interval is open there, and it is
+//!    *larger* if even the lower bound is, *smaller* if even the upper bound is, never *the same*. When the metrics
 //!    contradict each other the answer is that it depends; otherwise average FCT decides.
 //! 4. PFC is needed when the best series with it beats the best without. When they are the same, the one without wins,
 //!    or the one with it is hardly faster, it is not.
@@ -33,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::cases::by_case;
-use self::comparison::{Relation, best, best_against, decisive, ratio, relation};
+use self::comparison::{Relation, best, best_against, decisive, ratio as ratio_of, relation, seeds_can_tell};
 use self::sentence::{judge, lost_by, not_asked, not_put, stalled_rest, stalls};
 use self::wording::Wording;
 use crate::{Estimate, SeriesSummary, Summary};
@@ -131,7 +133,7 @@ pub fn verdict(summary: &Summary) -> Verdict {
         (Some(lossy), Some(lossless)) => {
             let (answer, clauses) = judge(&with, &without, lossy, lossless, &wording);
             let only = match &decisive(lossless, lossy)[..] {
-                [metric] => Some(ratio(lossless, lossy, metric)),
+                [metric] => Some(ratio_of(lossless, lossy, metric)),
                 _ => None,
             };
             let rest = stalled_rest(&all, &wording);
@@ -140,7 +142,10 @@ pub fn verdict(summary: &Summary) -> Verdict {
         }
     };
     let name = |series: Option<&SeriesSummary>| series.map(|series| series.name.clone());
-    let is_open = |(lossy, lossless)| matches!(relation(lossless, lossy, wording.ignores_seeds), Relation::Open(_));
+    let is_open = |(lossy, lossless)| match relation(lossless, lossy, wording.ignores_seeds) {
+        Relation::Open(metric) => seeds_can_tell(&ratio_of(lossless, lossy, &metric)),
+        _ => false,
+    };
     Verdict {
         answer,
         sentence,

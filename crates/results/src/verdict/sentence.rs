@@ -4,12 +4,13 @@ use selvedge_units::words::{all_of, plural};
 
 use super::comparison::{
     FEWEST_SEEDS, Relation, SAME, best, control_of, decisive, farthest_apart, other_differences, ratio, relation,
+    seeds_can_tell,
 };
 use super::wording::{Wording, each, number, what_completes};
 use super::{Answer, Verdict};
-use crate::stall::leaves_more;
+use crate::stall::{leaves_more, unfinished};
 use crate::traits::Compared;
-use crate::{Estimate, SeriesSummary, Summary};
+use crate::{Bound, Estimate, SeriesSummary, Summary};
 
 /// Both kinds complete their flows: is it PFC that makes the difference between the best of each? A sentence without
 /// its end.
@@ -152,6 +153,19 @@ fn compare(
             let (ratio, title) = (of(&open), &open.title);
             let seeds = ratio.per_seed.iter().flatten().count();
             let why = match ratio.ci95 {
+                _ if !seeds_can_tell(&ratio) => {
+                    let number = match ratio.bound {
+                        Some(Bound::Undecided) => String::new(),
+                        _ => format!(" is {}, so that it", wording.with_known_interval(&ratio)),
+                    };
+                    let both = [(lossy, a), (lossless, b)].map(|(series, name)| (unfinished(series), name));
+                    let left = both.into_iter().filter_map(|(left, name)| Some(format!("{name} {}", left?)));
+                    format!(
+                        "{title} of {b} over {a}{number} may be above 1 or below: {} when runs end, and takes longer than is \
+                         known; give the runs more time",
+                        all_of(&left.collect::<Vec<_>>())
+                    )
+                }
                 Some(_) if seeds >= FEWEST_SEEDS => format!(
                     "{title} of {b} over {a} is {}, and the interval includes 1; {} (--until-decided)",
                     wording.with_interval(&ratio),

@@ -7,7 +7,7 @@ use crate::metric::Unit;
 use crate::number::{Scale, digits};
 use crate::stall::{Stall, stall, unfinished};
 use crate::traits::Compared;
-use crate::{Estimate, SeriesSummary, Summary};
+use crate::{Bound, Estimate, SeriesSummary, Summary};
 
 /// How sentences speak of a study.
 pub(super) struct Wording {
@@ -95,7 +95,8 @@ impl Wording {
                 .map(|value| value.map_or("-".into(), |value| digits(value * scale.factor, 4)));
             let is_known = time.ci95.is_some() && !self.ignores_seeds;
             let interval = if is_known { format!(" (95 % CI {low}-{high})") } else { String::new() };
-            format!("{} in {mean} {}{interval}", what_completes(metric), scale.unit)
+            let bound = Bound::in_words(time.bound);
+            format!("{} in {bound}{mean} {}{interval}", what_completes(metric), scale.unit)
         };
         let is_known =
             metrics.iter().any(|metric| series.metric(&metric.metric).is_some_and(|time| time.mean.is_some()));
@@ -112,7 +113,12 @@ impl Wording {
             [metric] if metric.completes.is_none() => {
                 let (number, interval) = part(metric);
                 let title = with_article(&metric.title);
-                format!("has the same average FCT (within 5 %) and {title} {number}x lower{interval}")
+                let is_known = |metric: &Compared| ratio(worse, better, metric).bound.is_none();
+                let mean = match decisive(worse, better).iter().all(is_known) {
+                    true => "the same average FCT (within 5 %) and ",
+                    false => "",
+                };
+                format!("has {mean}{title} {number}x lower{interval}")
             }
             _ => {
                 let faster = |metric: &Compared| {
@@ -184,8 +190,10 @@ fn title(name: &str) -> String {
     }
 }
 
+/// A ratio or another number, in a sentence: "1.62", "at least 1.62".
 pub(super) fn number(estimate: &Estimate) -> String {
-    estimate.mean.map_or("unknown".into(), |mean| format!("{mean:.*}", decimals(mean)))
+    let bound = Bound::in_words(estimate.bound);
+    estimate.mean.map_or("unknown".into(), |mean| format!("{bound}{mean:.*}", decimals(mean)))
 }
 
 /// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.

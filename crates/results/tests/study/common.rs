@@ -54,13 +54,22 @@ pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: 
 }
 
 pub(crate) fn study(given: &[Given]) -> Summary {
-    let points: Vec<PointSummary> = given
-        .iter()
-        .flat_map(|series| series.seeds.iter().enumerate().map(|(at, values)| point(series, at as u64 + 1, *values)))
-        .collect();
+    of_points(given, &points(given))
+}
+
+/// Every point of these series.
+pub(crate) fn points(given: &[Given]) -> Vec<PointSummary> {
+    let of = |series: &Given| -> Vec<PointSummary> {
+        (1..).zip(&series.seeds).map(|(seed, values)| point(series, seed, *values)).collect()
+    };
+    given.iter().flat_map(of).collect()
+}
+
+/// A study of these series whose points are these.
+pub(crate) fn of_points(given: &[Given], points: &[PointSummary]) -> Summary {
     let series: Vec<SeriesInfo> = given.iter().map(|series| with_control(series, given)).collect();
     let info = StudyInfo { title: "A study".into(), threads: 1, version: "0".into(), ..StudyInfo::default() };
-    summarise(&info, &series, &points)
+    summarise(&info, &series, points)
 }
 
 /// What it is, and the name of its control if that is given, too.

@@ -2,8 +2,8 @@
 
 use crate::common::{series, study};
 use selvedge_results::{
-    ClaimVerdict, Estimate, Expectations, Footprints, Outcome, Summary, check, check_smoke, measure, render_claims,
-    render_measured,
+    Bound, ClaimVerdict, Estimate, Expectations, Footprints, Outcome, Summary, check, check_smoke, measure,
+    needs_seeds, render_claims, render_measured,
 };
 
 /// "irn" at 1, "pfc" at about 2, "same" at 1.
@@ -279,14 +279,64 @@ fn known_is_needless_where_all_of_a_claim_comes_out() {
 }
 
 #[test]
-fn completion_times_of_the_lucky_flows_reproduce_nothing() {
+fn a_lower_bound_reproduces_a_claim_without_an_upper_end() {
     let mut slow = series("roce", "go-back-n", false, 2.0, 0.02);
     slow.unfinished = 20;
     let summary = study(&[series("irn", "irn", false, 1.0, 0.0), slow]);
-    let claim = expectations("of = 'roce'\nthan = 'irn'\nratio = { between = [1.5, 2.5] }");
-    let verdict = check(&claim, &summary).remove(0);
-    assert_eq!(verdict.outcome, Outcome::DirectionOnly);
-    assert!(verdict.note.as_ref().is_some_and(|note| note.contains("never finished")), "{verdict:?}");
+    let found = |claim: &str| {
+        let verdict = check(&expectations(claim), &summary).remove(0);
+        assert_eq!(verdict.bound.is_some(), verdict.note.is_some(), "{verdict:?}");
+        (verdict.outcome, verdict.bound, verdict.note.unwrap_or_default())
+    };
+    let left = "2 % of the flows of roce had not finished when runs ended and count with their age";
+    let ratio = |range: &str| found(&format!("of = 'roce'\nthan = 'irn'\nratio = {{ {range} }}"));
+    let of_ratio = |outcome, note: String| (outcome, Some(Bound::AtLeast), note);
+    assert_eq!(ratio("at-least = 1.5"), of_ratio(Outcome::Reproduced, left.into()));
+    // It may be in the range, or above.
+    let open = format!("undecided: it is 2.00 or more; {left}");
+    assert_eq!(ratio("between = [1.5, 2.5]"), of_ratio(Outcome::DirectionOnly, open.clone()));
+    assert_eq!(ratio("at-most = 2.5"), of_ratio(Outcome::NotReproduced, open.clone()));
+    assert_eq!(ratio("between = [0.9, 2.5]"), of_ratio(Outcome::NotReproduced, open));
+    // It is above the range: another factor, beyond doubt.
+    assert_eq!(ratio("between = [1.1, 1.8]"), of_ratio(Outcome::DirectionOnly, left.into()));
+    assert_eq!(ratio("at-most = 0.9"), of_ratio(Outcome::NotReproduced, left.into()));
+    // The other way round the bound is an upper one.
+    let (outcome, bound, _) = found("of = 'irn'\nthan = 'roce'\nratio = { at-most = 0.6 }");
+    assert_eq!((outcome, bound), (Outcome::Reproduced, Some(Bound::AtMost)));
+    let (outcome, _, note) = found("of = 'irn'\nthan = 'roce'\nratio = { between = [0.4, 0.6] }");
+    assert_eq!(outcome, Outcome::DirectionOnly);
+    assert!(note.starts_with("undecided: it is 0.500 or less"), "{note}");
+    let text = render_claims(&check(&expectations("of = 'roce'\nthan = 'irn'\nratio = { at-least = 1.5 }"), &summary));
+    assert!(text.contains("found ≥ 2.00 (1.96–2.04), accepted at least 1.50"), "{text}");
+}
+
+#[test]
+fn a_ratio_of_two_lower_bounds_is_undecided() {
+    let mut both = [series("irn", "irn", false, 1.0, 0.0), series("roce", "go-back-n", false, 2.0, 0.02)];
+    both.iter_mut().for_each(|series| series.unfinished = 20);
+    let claim = expectations("of = 'roce'\nthan = 'irn'\nratio = { at-least = 1.5 }");
+    let verdicts = check(&claim, &study(&both));
+    let verdict = &verdicts[0];
+    assert_eq!((verdict.outcome, verdict.mean, verdict.bound), (Outcome::NotReproduced, None, Some(Bound::Undecided)));
+    let text = render_claims(&verdicts);
+    assert!(text.contains("found undecided, accepted at least 1.50; undecided: nothing bounds it"), "{text}");
+    // A smoke run has a value as far as it can.
+    assert!(!check_smoke(&claim, &study(&both))[0].fails);
+}
+
+#[test]
+fn the_largest_of_several_is_a_bound_if_another_may_be_larger() {
+    let mut slow = series("slow", "go-back-n", false, 1.5, 0.0);
+    slow.unfinished = 2;
+    let summary = study(&[series("irn", "irn", false, 1.0, 0.0), slow, series("roce", "go-back-n", true, 2.0, 0.0)]);
+    let found = |take: &str, range: &str| {
+        let claim = format!("of = ['roce', 'slow']\nthan = 'irn'\ntake = '{take}'\nratio = {{ {range} }}");
+        let verdict = check(&expectations(&claim), &summary).remove(0);
+        (verdict.outcome, verdict.bound)
+    };
+    assert_eq!(found("max", "at-least = 1.9"), (Outcome::Reproduced, Some(Bound::AtLeast)));
+    assert_eq!(found("max", "between = [1.9, 2.1]"), (Outcome::DirectionOnly, Some(Bound::AtLeast)));
+    assert_eq!(found("min", "at-least = 1.4"), (Outcome::Reproduced, Some(Bound::AtLeast)));
 }
 
 /// An incast beside other traffic of which nothing is missing.
@@ -301,7 +351,8 @@ fn completion_times_of_a_workload_or_of_groups_go_by_what_these_left_unfinished(
         ("measured_groups", 4.0),
         ("unfinished_groups", 1.0),
     ] {
-        summary.series[0].metrics.insert(name.into(), Estimate::of_mean(vec![Some(value); 5]));
+        let bound = name.ends_with("_us").then_some(Bound::AtLeast);
+        summary.series[0].metrics.insert(name.into(), Estimate { bound, ..Estimate::of_mean(vec![Some(value); 5]) });
     }
     let found = |metric: &str| {
         let claim = format!(
@@ -312,9 +363,143 @@ fn completion_times_of_a_workload_or_of_groups_go_by_what_these_left_unfinished(
     };
     assert_eq!(found("fct_mean_us"), (Outcome::Reproduced, None));
     for (metric, what) in [("incast.fct_mean_us", "flows of incast"), ("group_completion_mean_us", "groups")] {
-        let note = format!("25 % of the {what} of irn never finished and count in no average");
-        assert_eq!(found(metric), (Outcome::DirectionOnly, Some(note)));
+        let note = format!(
+            "undecided: it is 100 or more; 25 % of the {what} of irn had not finished when runs ended and count with their age"
+        );
+        assert_eq!(found(metric), (Outcome::NotReproduced, Some(note)));
     }
+}
+
+/// The outcome of a claim about the value of "x", whose seeds have these.
+fn of_value(seeds: &[f64], range: &str) -> (Outcome, Option<String>) {
+    let mut summary = study(&[series("x", "irn", false, 1.0, 0.0)]);
+    let estimate = Estimate::of_mean(seeds.iter().copied().map(Some).collect());
+    summary.series[0].metrics.insert("drop_rate".into(), estimate);
+    let claim = format!("[[expect]]\nsay = 'x'\nmetric = 'drop_rate'\nof = 'x'\nvalue = {{ {range} }}");
+    let verdict = check(&Expectations::parse(&claim, "expect.toml").unwrap(), &summary).remove(0);
+    (verdict.outcome, verdict.note)
+}
+
+#[test]
+fn values_are_judged_by_their_interval() {
+    let open = || Some("undecided: the interval reaches beyond what is accepted".to_owned());
+    // 0.085 ± 0.0025.
+    let some = [0.084, 0.085, 0.086];
+    assert_eq!(of_value(&some, "near = 0.085, tolerance = 0.1"), (Outcome::Reproduced, None));
+    assert_eq!(of_value(&some, "at-least = 0.08"), (Outcome::Reproduced, None));
+    assert_eq!(of_value(&some, "at-least = 0.084"), (Outcome::NotReproduced, open()), "the mean alone is no evidence");
+    assert_eq!(of_value(&some, "at-least = 0.09"), (Outcome::NotReproduced, None), "that is decided");
+    // It meets 0.083 as it would be printed, 0.0825 to 0.0835, and is as wide as 2.99 % to either side.
+    let tight = "near = 0.083, tolerance = 0.029";
+    assert_eq!(of_value(&some, tight), (Outcome::NotReproduced, open()));
+    let tight = "near = 0.083, tolerance = 0.031";
+    assert_eq!(of_value(&some, tight), (Outcome::Reproduced, None));
+    // A wide interval meets anything.
+    let wide = [0.02, 0.085, 0.15];
+    assert_eq!(of_value(&wide, "near = 0.085, tolerance = 0.1"), (Outcome::NotReproduced, open()));
+    // A precise one need not be the paper's value to the last digit.
+    let precise = [0.0870, 0.0871, 0.0872];
+    assert_eq!(of_value(&precise, "near = 0.085, tolerance = 0.1"), (Outcome::Reproduced, None));
+    // Ratios to a paper's value as well: "pfc" over "irn" is 1.96 to 2.04.
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { near = 2.1, tolerance = 0.1 }"), Outcome::Reproduced);
+    assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { near = 2.1, tolerance = 0.06 }"), Outcome::DirectionOnly);
+}
+
+#[test]
+fn what_could_not_fail_holds_by_construction() {
+    let same = |reason: &str, range: &str| {
+        one(&format!("of = 'same'\nthan = 'irn'\nratio = {{ {range} }}\nby-construction = {reason}"))
+    };
+    let verdict = same("'a constant with itself'", "between = [0.9, 1.1]");
+    assert_eq!((verdict.outcome, verdict.fails), (Outcome::ByConstruction, false));
+    let text = render_claims(&[verdict]);
+    assert!(text.starts_with("ok    by construction  it holds: found 1.00"), "{text}");
+    assert!(text.contains("; by construction: a constant with itself\n"), "{text}");
+    assert!(
+        text.ends_with(
+            "1 claim: 0 reproduced, 1 by construction, 0 in direction only, 0 not; 0 without a known reason\n"
+        )
+    );
+    // It is no excuse for what does not hold.
+    let verdict = same("'a constant with itself'", "at-least = 1.2");
+    assert_eq!((verdict.outcome, verdict.fails, verdict.by_construction), (Outcome::NotReproduced, true, None));
+    // Bounds hold by construction only where little happens.
+    let little = "{ within = 0.05, because = 'little is lost' }";
+    assert_eq!(same(little, "between = [0.5, 1.4]").outcome, Outcome::ByConstruction);
+    let much = format!("of = 'pfc'\nthan = 'irn'\nratio = {{ between = [1.0, 2.4] }}\nby-construction = {little}");
+    assert_eq!(outcome(&much), Outcome::Reproduced);
+    assert_error(
+        "[[expect]]\nsay = 'x'\nmetric = 'drop_rate'\nof = 'a'\nvalue = { at-most = 1 }\nby-construction = ' '\n",
+        "6:19",
+        "give the reason why it cannot fail",
+    );
+    assert_error(
+        "[[expect]]\nsay = 'x'\nmetric = 'drop_rate'\nof = 'a'\nvalue = { at-most = 1 }\nby-construction = { within = 0.1, because = 'x' }\n",
+        "6:19",
+        "a value has none",
+    );
+    assert_error(
+        "[[expect]]\nsay = 'x'\nmetric = 'drop_rate'\nof = 'a'\nthan = 'b'\nratio = { at-most = 1 }\nby-construction = { within = 5, because = 'x' }\n",
+        "7:19",
+        "above 0, below 1",
+    );
+}
+
+/// Whether "loss" over "clean", with these ratios of seeds, asks for more seeds.
+fn wants_seeds(ratios: &[f64], claim: &str) -> bool {
+    let mut given = [series("clean", "irn", false, 1.0, 0.0), series("loss", "irn", true, 1.0, 0.0)];
+    given[0].seeds = ratios.iter().map(|_| [100.0; 3]).collect();
+    given[1].seeds = ratios.iter().map(|ratio| [100.0 * ratio; 3]).collect();
+    needs_seeds(&expectations(&format!("of = 'loss'\nthan = 'clean'\n{claim}")), &study(&given))
+}
+
+#[test]
+fn seeds_are_wanted_until_a_claim_is_decided_for_or_against_it() {
+    let [many_above, few_above] = [[1.1, 1.12, 1.09, 1.11, 1.1, 1.12, 1.09, 1.11].as_slice(), &[1.1, 1.12, 1.09]];
+    let worse = "ratio = { at-least = 1.0 }";
+    assert!(wants_seeds(few_above, worse), "three seeds exclude 1 at 95 %, and not at 99.9 %");
+    assert!(!wants_seeds(many_above, worse));
+    // The same evidence against the claim is as much.
+    let below = |ratios: &[f64]| ratios.iter().map(|ratio| 1.0 / ratio).collect::<Vec<f64>>();
+    assert!(wants_seeds(&below(few_above), worse));
+    assert!(!wants_seeds(&below(many_above), worse));
+    // Within the range, without it, and across its end.
+    assert!(!wants_seeds(many_above, "ratio = { between = [1.0, 1.2] }"));
+    assert!(!wants_seeds(many_above, "ratio = { between = [1.5, 2.0] }"));
+    assert!(wants_seeds(many_above, "ratio = { between = [1.1, 2.0] }"));
+    // One seed decides nothing; what cannot fail needs none.
+    assert!(wants_seeds(&[1.1], worse));
+    assert!(!wants_seeds(few_above, &format!("{worse}\nby-construction = 'x'")));
+    // Nor do seeds help where runs end too early.
+    let mut open = [series("clean", "irn", false, 1.0, 0.0), series("loss", "irn", true, 1.1, 0.5)];
+    open.iter_mut().for_each(|series| series.unfinished = 1);
+    let claims = expectations("of = 'loss'\nthan = 'clean'\nratio = { at-least = 1.0 }");
+    assert!(!needs_seeds(&claims, &study(&open)), "both are lower bounds");
+    open[0].unfinished = 0;
+    assert!(needs_seeds(&claims, &study(&open)), "a lower bound about 1 may come to lie above");
+    open[1].seeds.iter_mut().for_each(|seed| seed[0] /= 2.0);
+    assert!(!needs_seeds(&claims, &study(&open)), "one below never will");
+}
+
+#[test]
+fn what_is_not_run_says_why() {
+    let row = "[[not-run]]\nsay = 'x'\nsource = 'table 1'\nbecause = 'no such NIC'\n";
+    let claims = Expectations::parse(row, "expect.toml").expect("no claims are needed");
+    assert_eq!((claims.claims.len(), &*claims.not_run[0].because), (0, "no such NIC"));
+    assert_error("[[not-run]]\nsay = 'x'\nsource = 'table 1'\n", "1:1", "missing field `because`");
+}
+
+#[test]
+fn the_number_of_seeds_has_a_limit() {
+    let most = |written: &str| {
+        let text = format!(
+            "max-seeds = {written}\n[[expect]]\nsay = 'x'\nmetric = 'drop_rate'\nof = 'a'\nvalue = {{ at-most = 1 }}\n"
+        );
+        Expectations::parse(&text, "expect.toml").map(|claims| claims.max_seeds).map_err(|error| error.to_string())
+    };
+    assert_eq!(most("48"), Ok(Some(48)));
+    assert_eq!(most("2"), Err("expect.toml:1:13: max-seeds is from 3 to 1000, found 2".to_owned()));
+    assert!(most("-1").is_err() && most("1001").is_err());
 }
 
 /// Claims about the state of "irn" on 300 queue pairs.

@@ -3,8 +3,9 @@
 use crate::common::{Given, series, study};
 use crate::synthetic;
 use selvedge_results::{
-    Estimate, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary, ReportInput, RunTotals, SeriesInfo,
-    StudyInfo, Summary, TimePart, render_report, render_table, summarise,
+    Bound, Comparison, Estimate, FlowsMatch, GroupKind, GroupTraits, PointFiles, PointRecorder, PointSummary,
+    ReportInput, RunTotals, SeriesInfo, StudyInfo, Summary, TimePart, render_comparison, render_report, render_table,
+    summarise,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, RunRecord};
 use selvedge_testkit::Scratch;
@@ -240,6 +241,68 @@ fn the_curve_of_all_flows_ends_at_the_share_that_finished() {
 }
 
 #[test]
+fn lower_bounds_are_arrowheads_and_have_a_sign() {
+    let (summary, points) = made_up("bounds", true);
+    let html = render(&summary, &points);
+    let open = summary.series.iter().position(|series| series.metric("fct_mean_us").unwrap().bound.is_some());
+    assert_eq!(open, Some(3), "one series leaves a tenth of its flows");
+    let numbers = figure_of(&html, "numbers");
+    assert!(numbers.contains(">≥ ") && numbers.contains("at least so much"), "{numbers}");
+    // Slowdown by size has a point for each size, of which some are bounds.
+    let sizes = figure_of(&html, "size");
+    assert!(
+        sizes.contains("<path class=\"s3 fill3 bound\"") && !sizes.contains("<path class=\"s0 fill0 bound\""),
+        "{sizes}"
+    );
+    // Three ratios of the series to others, in each of three metrics.
+    let ratios = figure_of(&html, "ratios");
+    assert!(ratios.contains("<path class=\"mean\" d=\"M") && ratios.contains(">≥ "), "{ratios}");
+    let time = figure_of(&html, "time");
+    assert!(time.contains(">≥ "), "the bar of a series that leaves flows: {time}");
+    let table = render_table(&summary, 200, false);
+    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    assert_eq!(row.matches("≥ ").count(), 1, "{table}");
+    // The other figure has no sign.
+    let (summary, points) = made_up("whole", false);
+    let html = render(&summary, &points);
+    assert!(!html.contains("≥ ") && !html.contains("bound\""));
+    assert!(!summary.to_json().contains("\"bound\""), "JSON says nothing of what is whole");
+}
+
+#[test]
+fn bounds_from_case_to_case_are_arrowheads_and_stretch_no_axis() {
+    let mut given = in_cases(&["1 %", "2 %"], &["irn", "roce"], 0.01);
+    let chart = |given: &[Given]| figure_of(&render(&study(given), &[]), "cases").to_owned();
+    assert!(!chart(&given).contains(" bound\""));
+    let ticks = |chart: &str| chart.matches("<path class=\"grid\"").count();
+    let before = ticks(&chart(&given));
+    // A tenth of the flows of one are unfinished, after a time that is a million times as long.
+    given[3].unfinished = 100;
+    given[3].seeds.iter_mut().flatten().for_each(|value| *value *= 1e6);
+    let text = chart(&given);
+    // Of three metrics, two are means.
+    assert_eq!(text.matches("<path class=\"fill1 bound\"").count(), 2, "{text}");
+    assert_eq!(ticks(&text), before, "the axes are those of the others");
+}
+
+#[test]
+fn two_studies_are_compared_by_bounds() {
+    let (whole, mut cut) = (series("irn", "irn", false, 1.0, 0.01), series("irn", "irn", false, 2.0, 0.01));
+    cut.unfinished = 3;
+    let (a, b) = (study(&[whole]), study(&[cut]));
+    let compared = |pair: [(&str, &Summary); 2]| Comparison::new(pair, Vec::new(), |_| FlowsMatch::Same);
+    let found = compared([("a", &a), ("b", &b)]);
+    let fct = found.series[0].metrics.iter().find(|one| one.metric == "fct_mean_us").expect("a metric");
+    assert_eq!((fct.a_bound, fct.b_bound, fct.ratio.bound), (None, Some(Bound::AtLeast), Some(Bound::AtLeast)));
+    let text = render_comparison(&found, [&a, &b], 100, false);
+    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    assert!(row.contains("≥ 200 ") && row.ends_with("≥ 2"), "{text}");
+    let text = render_comparison(&compared([("b", &b), ("b", &b)]), [&b, &b], 100, false);
+    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    assert!(row.ends_with(" undecided"), "{text}");
+}
+
+#[test]
 fn what_eqifs_drop_is_named() {
     let mut summary = study(&[series("a", "irn", false, 1.0, 0.1), series("b", "irn", false, 1.0, 0.1)]);
     assert!(render(&summary, &[]).contains("No data packet was dropped in any run."));
@@ -327,13 +390,9 @@ fn where_time_goes_is_shown_for_each_series_that_was_looked_at() {
         let of = |part| series.time_of(part).and_then(|estimate| estimate.per_seed[0]).expect("somebody has looked");
         let sum: f64 = TimePart::ALL.into_iter().map(of).sum();
         let point = points.iter().find(|point| point.series == series.name && point.seed == 1).expect("a point");
-        let mean = point.flows.fct_us.mean.expect("some have finished");
-        let all_finished = point.flows.unfinished == 0;
-        assert!(
-            if all_finished { (sum / mean - 1.0).abs() < 1e-9 } else { sum > mean },
-            "{}: {sum} {mean}",
-            series.name
-        );
+        // Flows that had not finished count with their age in both.
+        let mean = point.flows.fct_us.mean.expect("some were measured");
+        assert!((sum / mean - 1.0).abs() < 1e-9, "{}: {sum} {mean}", series.name);
         assert!(of(TimePart::Queueing) > of(TimePart::Propagation) && of(TimePart::Outage) == 0.0);
     }
     for width in [60, 80, 100, 200] {
@@ -388,11 +447,12 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     let info = series("irn", "irn", false, 1.0, 0.0).info;
     let summary = summarise(&StudyInfo::default(), &[info], &points);
 
-    let warning = "irn: 3 of 3 measured flows of incast never finished; they are missing from its completion times, \
-                   which are therefore too good. Where stop.time or stop.flows ended the run, give more, unless a link \
+    let warning = "irn: 3 of 3 measured flows of incast never finished; they count with their age when the run ended, \
+                   so that its completion times are at least what is shown. Where stop.time or stop.flows ended the run, give more, unless a link \
                    that they need stays down.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
-    let warning = "irn: 1 of 1 incasts or jobs of incast never completed; their completion time is that of the others. Where stop.time \
+    let warning = "irn: 1 of 1 incasts or jobs of incast never completed; they count with their age when the run ended, so that \
+                   completion takes at least what is shown. Where stop.time \
                    or stop.flows ended the run, give more, unless a link that they need stays down.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
     // A schedule that cannot go on says who waits.

@@ -1,7 +1,9 @@
 //! The sentence, for each outcome that a study can have.
 
-use crate::common::{Given, series, study};
-use selvedge_results::{Answer, Cut, Estimate, GroupKind, GroupTraits, NetRtReport, SeriesSummary, Summary, Verdict};
+use crate::common::{Given, of_points, points, series, study};
+use selvedge_results::{
+    Answer, Bound, Cut, Estimate, GroupKind, GroupTraits, NetRtReport, SeriesSummary, Summary, Verdict, render_table,
+};
 use selvedge_units::Instant;
 
 fn verdict(given: &[Given]) -> Verdict {
@@ -377,14 +379,18 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     lossy.unfinished = 2;
     let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert_eq!(summary.verdict.answer, Answer::No);
-    // Nor are they kept quiet: its completion times are those of the others.
+    // Nor are they kept quiet: its mean is a lower bound, which cannot win. What 99 % take is known.
     let sentence = &summary.verdict.sentence;
-    assert!(sentence.ends_with("; IRN without PFC leaves 10 of 5,000 flows unfinished."), "{sentence}");
+    assert_eq!(
+        *sentence,
+        "No: IRN without PFC has a 99th percentile FCT 2.0x lower (95 % CI 2.0-2.0) than IRN with PFC; IRN without PFC \
+         leaves 10 of 5,000 flows unfinished."
+    );
     assert_eq!(
         summary.warnings,
         [
-            "x: 10 of 5,000 measured flows never finished; they are missing from its completion times, which are therefore \
-          too good. Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
+            "x: 10 of 5,000 measured flows never finished; they count with their age when the run ended, so that its completion \
+          times are at least what is shown. Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
         ]
     );
     // Nobody can give more than there is.
@@ -400,6 +406,41 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     (lossy.retransmissions, lossy.drops) = (600, 500);
     let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
     assert!(summary.warnings[0].contains("packets were sent again all the time"), "{:?}", summary.warnings);
+}
+
+#[test]
+fn a_bound_decides_where_even_the_bound_does() {
+    let left = |mut given: Given, unfinished| {
+        given.unfinished = unfinished;
+        given
+    };
+    let [irn, slow] = [series("x", "irn", false, 1.0, 0.0), series("y", "irn", true, 2.0, 0.0)];
+    let found = study(&[irn.clone(), left(slow.clone(), 2)]);
+    assert_eq!(
+        found.verdict.sentence,
+        "No: IRN without PFC completes flows at least 2.0x faster (95 % CI 2.0-2.0) than IRN with PFC; IRN with PFC leaves \
+         10 of 5,000 flows unfinished."
+    );
+    assert_eq!(found.verdict.with_over_without.as_ref().and_then(|ratio| ratio.bound), Some(Bound::AtLeast));
+    // Of both nothing is known but the 99th percentile; where that is a bound, too, nothing is.
+    let both = [left(irn, 2), left(slow, 2)];
+    let found = study(&both);
+    assert!(found.verdict.sentence.starts_with("No: IRN without PFC has a 99th percentile FCT 2.0x lower"));
+    let mut points = points(&both);
+    points.iter_mut().for_each(|point| point.flows.fct_us.open.p99 = true);
+    let found = of_points(&both, &points);
+    assert_eq!((found.verdict.answer, found.verdict.needs_seeds), (Answer::Undecided, false));
+    assert_eq!(
+        found.verdict.sentence,
+        "Not decided: average FCT of IRN with PFC over IRN without PFC may be above 1 or below: IRN without PFC leaves 10 of \
+         5,000 flows unfinished and IRN with PFC leaves 10 of 5,000 flows unfinished when runs end, and takes longer than is \
+         known; give the runs more time."
+    );
+    let table = render_table(&found, 100, false);
+    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    assert!(row.contains("≥ 100") && row.contains("≥ 200"), "{table}");
+    let row = table.lines().find(|line| line.starts_with("y / x")).expect("its ratio");
+    assert_eq!(row.matches("undecided").count(), 3, "{table}");
 }
 
 /// Counts of unfinished flows, seed by seed, in place of what a study found.
@@ -481,7 +522,7 @@ fn a_warning_about_many_series_is_one() {
         (given.info.series, given.info.case) = (name.to_owned(), case.map(str::to_owned));
         given
     };
-    let hint = "They are missing from the completion times, which are therefore too good. Where stop.time or stop.flows \
+    let hint = "They count with their age when the run ended, so that completion times are at least what is shown. Where stop.time or stop.flows \
                 ended the run, give more, unless a link that they need stays down.";
     let given = [unfinished("a", None), series("b", "irn", true, 1.0, 0.0), unfinished("c", None)];
     let found = |given: &[Given]| study(given).warnings;
@@ -521,7 +562,7 @@ fn nobody_is_told_to_give_more_where_that_helps_nobody() {
     };
     assert!(warning(Cut::Written).contains("give more"));
     let always = warning(Cut::Always);
-    assert!(always.ends_with("too good. Some are always in flight when a run of such traffic ends."), "{always}");
+    assert!(always.ends_with("what is shown. Some are always in flight when a run of such traffic ends."), "{always}");
     let built_in = warning(Cut::BuiltIn);
     assert!(built_in.contains("what is not done by then does not keep up") && !built_in.contains("give more"));
 }

@@ -129,6 +129,7 @@ fn run_in(
         version: VERSION,
         command: "selvedge run",
         estimate: None,
+        needs_seeds: None,
     };
     study.run()
 }
@@ -547,6 +548,7 @@ fn a_failing_simulator_is_reported_with_its_point() {
             version: VERSION,
             command: "selvedge run",
             estimate: None,
+            needs_seeds: None,
         };
         study.run().expect_err("it fails")
     };
