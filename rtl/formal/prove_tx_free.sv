@@ -109,7 +109,22 @@ module prove_tx_free
     end
   end
 
-  // It happens: the proofs above are not about nothing.
+  // Contexts are sound from the first one on, whatever its PSN; and a timer that fires (see prove_timeout) leaves a
+  // sound one sound.
+  sender_ctx_t first, marked;
+
+  always_comb begin
+    first = '{next: limit_i, acked: limit_i, retransmit: limit_i, recover: limit_i, default: '0};
+    marked = prior;
+    marked.retransmit    = prior.acked;
+    marked.do_retransmit = 1'b1;
+    marked.find_new_hole = 1'b0;
+    first_is_sound: assert (is_sound(first));
+    timer_keeps_sound: assert (!is_sound(prior) || is_sound(marked));
+  end
+
+  // It happens: the proofs above are not about nothing. That a packet behind the head waits to be sent again cannot
+  // (sender_invariants.svh), so there is no situation in which it is dropped.
   logic is_answer;
   assign is_answer = rst_n && valid && !answered_q;
   always_comb begin

@@ -29,6 +29,12 @@ function automatic logic is_sound(sender_ctx_t ctx);
       // Outside recovery nothing is sought, and only the head waits to be sent again.
       && (ctx.in_recovery || !ctx.find_new_hole)
       && (ctx.in_recovery || !is_waiting || ctx.retransmit == ctx.acked)
+      // Nothing that lies behind the head waits: acknowledgements that pass it cancel it or move it to the head. Outside
+      // recovery, that is because they pass the recovery sequence, too, which lies at the head at most.
+      && (!ctx.do_retransmit || !is_behind(ctx.retransmit, ctx.acked))
+      && (ctx.in_recovery || ctx.recover == ctx.acked || is_behind(ctx.recover, ctx.acked))
+      // What was sent again last, or waits, lies in the bitmap.
+      && (is_behind(ctx.retransmit, ctx.acked) || ctx.retransmit - ctx.acked < PsnBits'(W))
       // What waits, the head apart, is not acknowledged.
       && (!is_waiting || ctx.retransmit == ctx.acked
           || !is_sacked(ctx.sacks, ctx.retransmit - ctx.acked));

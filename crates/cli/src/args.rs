@@ -170,20 +170,27 @@ pub(crate) struct TraceArgs {
     /// The first run of each series writes a capture for Wireshark (.pcapng) and a timeline for ui.perfetto.dev
     /// (.perfetto-trace). flow=12 is flow 12 of the first workload, flow=1:12 of the second; port=h3:leaf0 (or 'h3 -
     /// leaf0') is the port of h3 towards leaf0, port=leaf0 means all ports of that node, port=17 goes by number.
-    #[arg(long = "trace", value_name = "WHAT", conflicts_with = "resume")]
+    #[arg(long = "trace", value_name = "WHAT", conflicts_with = "resume", group = "traced")]
     pub(crate) what: Vec<String>,
+    /// Write the events at IRN's senders and receivers, for its hardware modules: irn, or irn=HOST; may be repeated
+    ///
+    /// The first run of each series with IRN writes two files for each host, in the format of the IRN authors'
+    /// event traces: what `selvedge replay irn-receiver` and `irn-sender` read, and the modules in rtl/. A third says
+    /// which queue pair has which number.
+    #[arg(long = "trace-events", value_name = "WHAT", conflicts_with_all = ["what", "resume"], group = "traced")]
+    pub(crate) events: Vec<String>,
     /// Folder for the traces [default: traces, among the results]
-    #[arg(long = "trace-dir", value_name = "DIR", requires = "what")]
+    #[arg(long = "trace-dir", value_name = "DIR", requires = "traced")]
     pub(crate) folder: Option<PathBuf>,
     /// Keep the payload in captures: zeros, for programs that want whole packets
     ///
     /// Without, captures have headers and checksums alone, and say how long each packet was.
-    #[arg(long = "trace-payload", requires = "what", conflicts_with = "snaplen")]
+    #[arg(long = "trace-payload", requires = "what", conflicts_with_all = ["snaplen", "events"])]
     pub(crate) payload: bool,
     /// Cut packets in captures after this many bytes, whatever they are
     ///
     /// Wireshark cannot dissect RoCE packets that are cut short.
-    #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", value_parser = clap::value_parser!(u32).range(64..=262_144))]
+    #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", conflicts_with = "events", value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub(crate) snaplen: Option<u32>,
 }
 
@@ -418,6 +425,7 @@ Examples:
   selvedge run my.toml --set topology.fat-tree.k=8 --series irn,roce+pfc
   selvedge run --topology topology.txt --flows flow.txt --series irn,roce+pfc
   selvedge run --seeds 1 --trace flow=12          a capture and a timeline of one flow
+  selvedge run --series irn --trace-events irn=h3 events for IRN's hardware modules (selvedge replay, rtl/)
   selvedge run my.toml --estimate                 what it would take: packets, memory, time
   selvedge run --resume results/ten.partial       after Ctrl-C
 

@@ -241,6 +241,7 @@ fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     };
     Ok(Tracing {
         what: args.what.clone(),
+        events: args.events.clone(),
         payload: args.payload,
         snaplen: args.snaplen.map(|bytes| bytes as usize),
         folder: args.folder.as_ref().map(absolute).transpose()?,

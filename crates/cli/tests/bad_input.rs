@@ -375,6 +375,42 @@ fn commands() -> Vec<Case> {
         (none(), &["run", "small.toml", "--trace", "all", "--trace-dir", "folder/file"], "cannot write it"),
         (
             none(),
+            &["run", "small.toml", "--series", "irn", "--trace-events", "irn=h99"],
+            "--trace-events: there is no host \"h99\": hosts are called \"h0\" to \"h15\"",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--series", "irn", "--trace-events", "roce"],
+            "--trace-events: \"roce\" names no events: say irn (of all hosts) or irn=h3 (of host h3)",
+        ),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn="], "there is no host \"\""),
+        (
+            none(),
+            &["run", "small.toml", "--series", "roce+pfc,tcp,ndp,eqds", "--trace-events", "irn"],
+            "no series has IRN's loss recovery, outside of tunnels; choose one that has, e.g. --series irn",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-dir", "folder/file"],
+            "cannot write it",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace", "all"],
+            "cannot be used with",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-payload"],
+            "cannot be used with",
+        ),
+        (
+            none(),
+            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-snaplen", "64"],
+            "cannot be used with",
+        ),
+        (
+            none(),
             &["run", "small.toml", "--out", "o", "--trace", "all", "--trace-dir", "o"],
             "traces there would be in the way of the results",
         ),

@@ -126,7 +126,7 @@ impl Recorder for Recording {
     fn on_events(&mut self, events: &[Event]) {
         for event in events {
             match &event.what {
-                What::FlowStarted { flow, qp, queue_pairs } => {
+                What::FlowStarted { flow, qp, queue_pairs, .. } => {
                     let Node::Host(nic) = event.node else { continue };
                     let pairs = (0..*queue_pairs).map(|n| (nic, QpNumber(qp.0.wrapping_add(n))));
                     self.standing.on_started(flow, pairs.clone());

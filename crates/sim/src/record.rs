@@ -45,6 +45,8 @@ pub enum What {
         qp: QpNumber,
         /// How many carry it: this one, and those whose numbers follow (MPTCP's subflows).
         queue_pairs: u32,
+        /// The queue pair at the other end, of a message between applications.
+        peer: Option<(HostId, QpNumber)>,
     },
     /// This host has the last byte of a flow.
     FlowFinished {
@@ -187,6 +189,8 @@ pub struct Focus {
     /// Ports to watch: every packet that enters or leaves through them, pause frames too, and that a
     /// flow begins anywhere, so that packets can be told apart.
     pub ports: Chosen<PortId>,
+    /// Hosts whose senders' engines to hear ([`What::Engine`]), whatever flows they send.
+    pub engines: Chosen<HostId>,
     /// Whether to record all pauses ([`What::Paused`], [`What::Filled`], [`What::Link`]).
     pub pauses: bool,
     /// Nothing before this.

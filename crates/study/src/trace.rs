@@ -4,8 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use selvedge_scenario::{Plan, Point};
-use selvedge_sim::record::Focus;
-use selvedge_traces::{Kept, PortNames, Selection, Selector, TraceFiles, TracePaths};
+use selvedge_sim::record::{Event, Focus, Recorder};
+use selvedge_traces::{
+    EventFiles, EventHosts, Kept, PortNames, Selection, Selector, TraceError, TraceFiles, TracePaths, TraceStatus,
+};
+use selvedge_transport::RecoveryConfig;
+use selvedge_units::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::partial_of;
@@ -22,14 +26,49 @@ pub struct Tracing {
     pub payload: bool,
     /// Bytes to keep of each packet, whatever they are; `None`: as many as `payload` says.
     pub snaplen: Option<usize>,
+    /// Events for IRN's hardware modules, and of which hosts: [`EventHosts`]. Not beside `what`.
+    pub events: Vec<String>,
     /// Folder for the files; `None`: `traces` among the results.
     pub folder: Option<PathBuf>,
+}
+
+/// What is written of a run.
+pub(crate) enum Traces {
+    /// Packets, for people.
+    Packets(Box<TraceFiles>),
+    /// Events, for hardware modules.
+    Events(EventFiles),
+}
+
+impl Traces {
+    pub(crate) fn status(&self) -> TraceStatus {
+        match self {
+            Self::Packets(files) => files.status(),
+            Self::Events(files) => files.status(),
+        }
+    }
+    /// Completes the files of a run that ended at `end`. Returns the flows that were asked for and did not begin.
+    pub(crate) fn finish(self, end: Instant) -> Result<Vec<Selector>, TraceError> {
+        match self {
+            Self::Packets(files) => files.finish(end),
+            Self::Events(files) => files.finish().map(|()| Vec::new()),
+        }
+    }
+}
+
+impl Recorder for Traces {
+    fn on_events(&mut self, events: &[Event]) {
+        match self {
+            Self::Packets(files) => files.on_events(events),
+            Self::Events(files) => files.on_events(events),
+        }
+    }
 }
 
 impl Tracing {
     /// Whether anything is to be traced.
     pub fn is_off(&self) -> bool {
-        self.what.is_empty()
+        self.what.is_empty() && self.events.is_empty()
     }
 
     /// Whether the runs to be traced have what is to be traced, and a folder of its own can hold it.
@@ -38,16 +77,28 @@ impl Tracing {
     /// A selector that cannot be read, a port or flow that does not exist; says what does. Files that cannot be
     /// written.
     pub fn check(&self, plan: &Plan) -> Result<(), StudyError> {
+        if !self.events.is_empty() && !plan.points().any(|point| self.covers(plan, point)) {
+            return Err(StudyError::input(
+                "--trace-events: no series has IRN's loss recovery, outside of tunnels; choose one that has, e.g. --series irn",
+            ));
+        }
         for point in plan.points().filter(|&point| self.covers(plan, point)) {
             let selection = self.selection(plan, point)?;
             for key in selection.flows() {
                 plan.series[point.series].find_flow(point.seed, key).map_err(refused)?;
             }
-            if let Some(folder) = &self.folder {
-                let TracePaths { capture, timeline } = paths(folder, &plan.series[point.series].name, point.seed);
-                check_writable(&capture)?;
-                check_writable(&timeline)?;
+            let hosts = self.event_hosts(plan, point)?;
+            let Some(folder) = &self.folder else { continue };
+            let name = &plan.series[point.series].name;
+            if !self.events.is_empty() {
+                for path in hosts.paths(folder, &stem(name, point.seed)) {
+                    check_writable(&path)?;
+                }
+                continue;
             }
+            let TracePaths { capture, timeline } = paths(folder, name, point.seed);
+            check_writable(&capture)?;
+            check_writable(&timeline)?;
         }
         Ok(())
     }
@@ -73,9 +124,14 @@ impl Tracing {
     pub fn size(&self, plan: &Plan, estimate: &StudyEstimate) -> Option<String> {
         let mut total = 0.0;
         for point in plan.points().filter(|&point| self.covers(plan, point)) {
-            let selection = self.selection(plan, point).ok()?;
             let series = estimate.series.iter().find(|series| series.series == plan.series[point.series].name)?;
-            let share = selection.share(plan.series[point.series].network.graph(), series.flows);
+            if !self.events.is_empty() {
+                let share = self.event_hosts(plan, point).ok()?.share(plan.series[point.series].network.graph());
+                total += share * series.data_packets * EVENTS;
+                continue;
+            }
+            let share =
+                self.selection(plan, point).ok()?.share(plan.series[point.series].network.graph(), series.flows);
             let payload = if self.payload { series.payload_bytes / series.data_packets.max(1.0) } else { 0.0 };
             let data = series.data_packets * f64::from(plan.series[point.series].network.longest().links);
             let captured = CAPTURED.min(self.snaplen.map_or(f64::MAX, |bytes| bytes as f64));
@@ -101,9 +157,20 @@ impl Tracing {
         self.folder.clone().unwrap_or_else(|| results.join("traces"))
     }
 
-    /// Whether this run is to be traced: the first of its series.
+    /// Whether this run is to be traced: the first of its series. Events are those of IRN.
     fn covers(&self, plan: &Plan, point: Point) -> bool {
-        !self.is_off() && plan.seeds.first() == Some(&point.seed)
+        let has_events = || {
+            let transport = plan.config(point).transport;
+            // What tunnels carry is not seen on links.
+            let is_irn = matches!(transport.recovery, RecoveryConfig::Irn(_));
+            self.events.is_empty() || is_irn && transport.is_rdma() && !transport.is_carried()
+        };
+        !self.is_off() && plan.seeds.first() == Some(&point.seed) && has_events()
+    }
+
+    fn event_hosts(&self, plan: &Plan, point: Point) -> Result<EventHosts, StudyError> {
+        EventHosts::new(&self.events, plan.series[point.series].network.graph())
+            .map_err(|message| StudyError::input(format!("--trace-events: {message}")))
     }
 
     fn selection(&self, plan: &Plan, point: Point) -> Result<Selection, StudyError> {
@@ -119,14 +186,20 @@ impl Tracing {
         point: Point,
         results: &ResultsFolder,
         program: &str,
-    ) -> Result<Option<(TraceFiles, Focus)>, StudyError> {
+    ) -> Result<Option<(Traces, Focus)>, StudyError> {
         if !self.covers(plan, point) {
             return Ok(None);
         }
-        let focus = self.selection(plan, point)?.focus();
         let folder = self.folder(results.partial());
         fs::create_dir_all(&folder).map_err(|error| StudyError::io(&folder, "make this folder", &error))?;
-        let paths = paths(&folder, &plan.series[point.series].name, point.seed);
+        let name = &plan.series[point.series].name;
+        if !self.events.is_empty() {
+            let hosts = self.event_hosts(plan, point)?;
+            let files = EventFiles::create(&folder, &stem(name, point.seed), &hosts)?;
+            return Ok(Some((Traces::Events(files), hosts.focus())));
+        }
+        let focus = self.selection(plan, point)?.focus();
+        let paths = paths(&folder, name, point.seed);
         let config = plan.config(point);
         let priorities =
             config.switch.priorities(&config.nic, config.beside.as_ref(), &plan.series[point.series].workloads);
@@ -136,7 +209,7 @@ impl Tracing {
             None => Kept::Headers,
         };
         let files = TraceFiles::create(paths, &config, priorities, &focus, kept, program)?;
-        Ok(Some((files, focus)))
+        Ok(Some((Traces::Packets(Box::new(files)), focus)))
     }
 }
 
@@ -150,8 +223,13 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
+/// How the files of a run begin.
+fn stem(series: &str, seed: u64) -> String {
+    format!("{}-seed{seed}", series.replace('/', "_"))
+}
+
 fn paths(folder: &Path, series: &str, seed: u64) -> TracePaths {
-    let stem = format!("{}-seed{seed}", series.replace('/', "_"));
+    let stem = stem(series, seed);
     TracePaths {
         capture: folder.join(format!("{stem}.pcapng")),
         timeline: folder.join(format!("{stem}.perfetto-trace")),
@@ -164,6 +242,8 @@ const RECORD: f64 = 44.0;
 const CAPTURED: f64 = 64.0;
 /// Bytes that a packet takes in a timeline for each hop.
 const TIMELINE: f64 = 100.0;
+/// Bytes of the lines about a data packet: it leaves, it arrives, its acknowledgement arrives.
+const EVENTS: f64 = 36.0;
 
 fn refused(message: String) -> StudyError {
     StudyError::input(format!("--trace: {message}"))

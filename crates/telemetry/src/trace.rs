@@ -26,12 +26,16 @@ pub enum Trace {
     TimedOut {
         /// First packet that the receiver lacks.
         acked: Seq,
+        /// Whether the short timeout passed, of two.
+        quick: bool,
     },
     /// The short timeout passed with too much in flight; the long one applies.
     TimeoutExtended {
         /// When that ends.
         until: Instant,
     },
+    /// The sender looked for a packet to send again, in a call that sent nothing (IRN's hardware).
+    Searched,
     /// A packet arrived that is not the next one.
     OutOfOrder {
         /// The next one.

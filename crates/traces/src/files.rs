@@ -68,6 +68,12 @@ impl TraceStatus {
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
+    pub(crate) fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+    pub(crate) fn count(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
 }
 
 /// A file whose bytes are counted.
@@ -178,7 +184,7 @@ fn open<T>(
 }
 
 impl TraceError {
-    fn new(path: &Path, error: io::Error) -> Self {
+    pub(crate) fn new(path: &Path, error: io::Error) -> Self {
         Self { path: path.into(), error }
     }
     /// What the operating system said.

@@ -3,12 +3,14 @@
 //! ```text
 //! run_recorded --events--> TraceFiles ──> Capture   headers ──> pcapng     one interface per port
 //!                                     └─> Timeline  tracks  ──> Perfetto   hosts, queue pairs, ports
+//! run_recorded --events--> EventFiles ──> lines                 ──> IRN's hardware modules
 //! ```
 //!
 //! A [`Selector`] says what to trace; [`Selection::focus`] turns it into what the simulator records. Memory does
 //! not depend on the length of a run but for the flows that it follows.
 #![forbid(unsafe_code)]
 
+mod events;
 mod fate;
 mod files;
 mod headers;
@@ -17,6 +19,7 @@ mod pcapng;
 mod perfetto;
 mod selector;
 
+pub use events::{EventFiles, EventHosts};
 pub use files::{Kept, TraceError, TraceFiles, TracePaths, TraceStatus};
 pub use names::PortNames;
 pub use selector::{Selection, Selector};

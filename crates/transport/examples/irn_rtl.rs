@@ -4,11 +4,13 @@
 //! ```text
 //! irn_rtl context FOLDER                              writes FOLDER/irn_receiver.svh, ...
 //! irn_rtl vectors MODULE BITMAP EVENTS SEED           writes a line per event: the module's input, and its output
+//! irn_rtl replay MODULE BITMAP FILE                   writes them for a trace of selvedge run --trace-events
 //! ```
 //!
 //! A module's input is the event and the context before it, its output the answer and the context after it, each as
 //! one hexadecimal number, in the order of the ports of `rtl/sim/flat_<module>.sv`.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -26,7 +28,13 @@ fn main() -> ExitCode {
             (Ok(bitmap), Ok(events), Ok(seed)) => write_vectors(module, bitmap, events, seed),
             _ => Err(io::Error::other("BITMAP, EVENTS and SEED are numbers")),
         },
-        _ => Err(io::Error::other("usage: irn_rtl context FOLDER | vectors MODULE BITMAP EVENTS SEED")),
+        ["replay", module, bitmap, file] => match bitmap.parse() {
+            Ok(bitmap) => replay_vectors(module, bitmap, file),
+            Err(_) => Err(io::Error::other("BITMAP is a number")),
+        },
+        _ => Err(io::Error::other(
+            "usage: irn_rtl context FOLDER | vectors MODULE BITMAP EVENTS SEED | replay MODULE BITMAP FILE",
+        )),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -105,7 +113,6 @@ fn receivers(out: &mut Lines<impl Write>, bitmap: u32, mut rng: Rng) -> io::Resu
     let mut contexts = vec![ReceiverContext::default(); QUEUE_PAIRS];
     // How often the head arrives, in 64ths, and up to where packets were sent in order.
     let mut habits = vec![(0, Psn::new(0)); QUEUE_PAIRS];
-    let count_bits = bitmap.ilog2() + 1;
     let (mut input, mut output) = (Bits::default(), Bits::default());
     for step in 0.. {
         if out.left == 0 {
@@ -145,22 +152,35 @@ fn receivers(out: &mut Lines<impl Write>, bitmap: u32, mut rng: Rng) -> io::Resu
             1 => rng.below(32) as u8,
             _ => [2, 4, 8, 9, 10, 11, 12, 19, 22, 23, 29][rng.below(11) as usize],
         };
-        input.clear();
-        input.push(opcode.into(), 5);
-        push_psn(&mut input, psn);
-        contexts[qp].pack(bitmap, &mut input);
-        let line = replay.on_arrival(qp as u32, opcode, psn.get());
-        contexts[qp] = replay.context(qp as u32);
-        output.clear();
-        output.push(line.nack.into(), 1);
-        push_psn(&mut output, line.expected);
-        output.push(line.msn.into(), 24);
-        push_psn(&mut output, line.sack);
-        output.push(line.cqes, count_bits);
-        contexts[qp].pack(bitmap, &mut output);
+        arrive(&mut replay, bitmap, qp as u32, opcode, psn, &mut contexts[qp], [&mut input, &mut output]);
         out.write(&input, &output)?;
     }
     Ok(())
+}
+
+/// A packet arrives at a queue pair with this context: the module's input and output.
+fn arrive(
+    replay: &mut IrnReceiverReplay,
+    bitmap: u32,
+    qp: u32,
+    opcode: u8,
+    psn: Psn,
+    context: &mut ReceiverContext,
+    [input, output]: [&mut Bits; 2],
+) {
+    input.clear();
+    input.push(opcode.into(), 5);
+    push_psn(input, psn);
+    context.pack(bitmap, input);
+    let line = replay.on_arrival(qp, opcode, psn.get());
+    *context = replay.context(qp);
+    output.clear();
+    output.push(line.nack.into(), 1);
+    push_psn(output, line.expected);
+    output.push(line.msn.into(), 24);
+    push_psn(output, line.sack);
+    output.push(line.cqes, bitmap.ilog2() + 1);
+    context.pack(bitmap, output);
 }
 
 /// A sender, the cap that it was built with, and how often it may send, in 16ths.
@@ -303,3 +323,64 @@ fn timeout(hls: &mut Hls, bitmap: u32, low_packets: u32, rng: &mut Rng, input: I
     }
     Answer::Extend { extend: hls.timeout(quick, rate_factor), quick, rate_factor }
 }
+
+/// A trace's events, its first line the number of events, all queue pairs beginning at PSN 0.
+fn replay_vectors(module: &str, bitmap: u32, file: &str) -> io::Result<()> {
+    let text = std::fs::read_to_string(file).map_err(|error| io::Error::other(format!("{file}: {error}")))?;
+    let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
+    let mut lines = Lines { out: &mut out, left: u64::MAX, text: String::new() };
+    let hardware = Hardware { bitmap, is_guarded: true, ..Hardware::default() };
+    let mut receivers = IrnReceiverReplay::new(hardware);
+    let mut contexts: BTreeMap<u32, ReceiverContext> = BTreeMap::new();
+    let mut senders: BTreeMap<u32, Hls> = BTreeMap::new();
+    let cap = bitmap - bitmap / 8;
+    let (mut input, mut output) = (Bits::default(), Bits::default());
+    for (number, line) in (1..).zip(text.lines()).skip(1) {
+        let wrong = || io::Error::other(format!("{file}:{number}: not an event of {module}: {line:?}"));
+        let words: Option<Vec<u32>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+        let words = words.ok_or_else(wrong)?;
+        input.clear();
+        output.clear();
+        if module == "receive_data" {
+            let &[qp, opcode @ 0..32, psn] = &words[..] else { return Err(wrong()) };
+            let context = contexts.entry(qp).or_insert_with(|| receivers.context(qp));
+            arrive(&mut receivers, bitmap, qp, opcode as u8, Psn::new(psn), context, [&mut input, &mut output]);
+            lines.write(&input, &output)?;
+            continue;
+        }
+        let [qp, event @ ..] = &words[..] else { return Err(wrong()) };
+        let hls =
+            senders.entry(*qp).or_insert_with(|| Hls::guarded(Psn::new(0), bitmap.into(), cap.into(), LOW_PACKETS));
+        let (kind, answer) = match *event {
+            [0] => {
+                input.push(cap.into(), 24);
+                input.push(0, 25);
+                hls.context(bitmap).pack(bitmap, &mut input);
+                ("tx_free", Answer::Sent(hls.tx_free(Seq::new(u64::MAX))))
+            }
+            [1, cum, sack, nack @ 0..2] => {
+                input.push(nack.into(), 1);
+                push_psn(&mut input, Psn::new(cum));
+                push_psn(&mut input, Psn::new(sack));
+                hls.context(bitmap).pack(bitmap, &mut input);
+                hls.receive_ack_of(Psn::new(cum), Psn::new(sack), nack == 1);
+                ("receive_ack", Answer::Nothing)
+            }
+            [2, quick @ 0..2] => {
+                let (quick, rate_factor) = (quick == 1, 1);
+                input.push(LOW_PACKETS.into(), 24);
+                hls.context(bitmap).pack_timer(quick, rate_factor, &mut input);
+                ("timeout", Answer::Extend { extend: hls.timeout(quick, rate_factor), quick, rate_factor })
+            }
+            _ => return Err(wrong()),
+        };
+        if kind == module {
+            answer.pack(hls, bitmap, &mut output);
+            lines.write(&input, &output)?;
+        }
+    }
+    out.flush()
+}
+
+/// N of section 3.1, in the paper's experiments.
+const LOW_PACKETS: u32 = 3;

@@ -490,7 +490,7 @@ mod tests {
                 (at(24), Trace::Retransmitted { seq: acked }),
                 (at(24), Trace::AckIgnored { sent: Seq::new(5) }),
                 (at(124), Trace::TimeoutExtended { until: at(344) }),
-                (at(344), Trace::TimedOut { acked }),
+                (at(344), Trace::TimedOut { acked, quick: false }),
                 (at(344), Trace::RecoveryEntered { acked, by_timeout: true }),
                 (at(344), Trace::RecoveryLeft { acked: Seq::new(5) }),
             ]

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::{Scratch, text};
+use crate::{SMALL, Scratch, text};
 
 #[test]
 fn traces_are_replayed_as_they_come() {
@@ -123,4 +123,56 @@ fn hardware_can_be_wider_wrap_and_show_its_bitmaps() {
     );
     let (_, error) = scratch.expect(2, &["replay", "irn-sender", "--cap", "129", "acks.txt"]);
     assert!(error.contains("--cap 129: a bitmap holds 128 packets"), "{error}");
+}
+
+#[test]
+fn events_of_a_simulation_are_replayed_and_threads_change_no_byte() {
+    let scratch = Scratch::new("events").with("small.toml", SMALL);
+    for threads in ["1", "3"] {
+        let (out, folder) = (format!("out{threads}"), format!("events{threads}"));
+        let run = ["run", "small.toml", "--series", "irn,tcp", "--seeds", "1", "--threads", threads, "--out", &out];
+        let (_, said) = scratch.expect(0, &[&run[..], &["--trace-events", "irn", "--trace-dir", &folder]].concat());
+        assert!(said.contains("traces: "), "{said}");
+    }
+    let names = |folder: &str| {
+        let files = fs::read_dir(scratch.join(folder)).expect("there");
+        let mut names: Vec<String> =
+            files.map(|file| file.expect("readable").file_name().into_string().expect("text")).collect();
+        names.sort();
+        names
+    };
+    let files = names("events1");
+    assert_eq!(files, names("events3"));
+    assert!(files.iter().all(|file| file.starts_with("irn-seed1-h")), "TCP has no such events: {files:?}");
+    let [mut sent, mut received] = [0, 0];
+    for file in files {
+        let [one, three] = [1, 3].map(|threads| scratch.join(&format!("events{threads}/{file}")));
+        let text = fs::read_to_string(&one).expect("readable");
+        assert!(text == fs::read_to_string(three).expect("readable"), "{file}");
+        let (engine, count) = match &*file {
+            _ if file.ends_with("-receiver.txt") => ("irn-receiver", &mut received),
+            _ if file.ends_with("-sender.txt") => ("irn-sender", &mut sent),
+            _ => continue,
+        };
+        let (out, error) = scratch.expect(0, &["replay", engine, &one.display().to_string()]);
+        assert_eq!((error, out.lines().count()), (String::new(), text.lines().count() - 1), "{file}");
+        *count += text.lines().count();
+    }
+    assert!(sent > 100 && received > 100, "{sent} {received}");
+}
+
+#[test]
+fn events_of_one_host_are_those_of_the_whole_run() {
+    let scratch = Scratch::new("events-of-one").with("small.toml", SMALL);
+    let run = ["run", "small.toml", "--series", "irn", "--seeds", "1", "--quiet", "--trace-events"];
+    scratch.expect(0, &[&run[..], &["irn", "--out", "all"]].concat());
+    scratch.expect(0, &[&run[..], &["irn=h1", "--trace-events", "irn=h0", "--out", "two"]].concat());
+    let files: Vec<_> = fs::read_dir(scratch.join("two/traces")).expect("there").collect();
+    assert_eq!(files.len(), 6, "three files for each of two hosts");
+    for file in files {
+        let name = file.expect("readable").file_name();
+        let [all, two] =
+            ["all", "two"].map(|run| fs::read(scratch.join(run).join("traces").join(&name)).expect("readable"));
+        assert_eq!(all, two, "{name:?}");
+    }
 }

@@ -325,7 +325,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn note_flow_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, slot: u32) {
         let state = &self.hosts[host];
         let (id, queue_pairs) = (state.id, state.nic.queue_pairs(slot, qp));
-        let started = What::FlowStarted { flow, qp, queue_pairs };
+        let started = What::FlowStarted { flow, qp, queue_pairs, peer: None };
         if self.log.focus.flows.contains(&FlowKey::from(&flow)) {
             for pair in (0..queue_pairs).map(|n| (id, QpNumber(qp.0.wrapping_add(n)))) {
                 self.log.slots.insert(pair, (slot, qp));
@@ -351,7 +351,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.log.fresh.extend([(id, qp), peer]);
         }
         if is_chosen || self.log.focus.ports != Chosen::default() {
-            self.write(Node::Host(id), What::FlowStarted { flow, qp, queue_pairs: 1 });
+            self.write(Node::Host(id), What::FlowStarted { flow, qp, queue_pairs: 1, peer: Some(peer) });
         }
     }
 
@@ -388,7 +388,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let id = self.hosts[host].id;
         for (about, trace) in std::mem::take(&mut self.log.heard.traces) {
             let pair = pair.or(about.map(|qp| (id, qp)));
-            if let Some((sender, qp)) = pair.filter(|&pair| self.log.follows(pair)) {
+            let is_wanted = |pair: &QueuePair| self.log.follows(*pair) || self.log.focus.engines.contains(&pair.0);
+            if let Some((sender, qp)) = pair.filter(is_wanted) {
                 self.write(Node::Host(id), What::Engine { sender, qp, trace });
             }
         }

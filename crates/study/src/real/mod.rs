@@ -56,7 +56,10 @@ pub fn run<'a>(
 + 'a {
     move |config, library, _, observer, recording| {
         if recording.is_some() {
-            return Err(ConfigError::new("", "nothing is recorded in the real world: leave --trace out, or --real"));
+            return Err(ConfigError::new(
+                "",
+                "nothing is recorded in the real world: leave --trace and --trace-events out, or --real",
+            ));
         }
         let trial = translate::translate(config, library)?;
         conduct::conduct(&trial, program, words, observer)

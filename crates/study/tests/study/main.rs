@@ -1,6 +1,7 @@
 //! Studies with a stand-in for the simulator: what is written, when, and what survives.
 
 mod estimate;
+mod events;
 mod figures;
 
 use std::fs;

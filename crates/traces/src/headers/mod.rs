@@ -45,6 +45,20 @@ pub(crate) struct Headers {
     layout: eqds::Layout,
 }
 
+/// BTH opcode of a flow's packet: a flow is one Write.
+pub(crate) fn opcode_of(data: &Data) -> u8 {
+    match (is_first(data), data.last) {
+        (true, true) => Opcode::WRITE_ONLY,
+        (true, false) => Opcode::WRITE_FIRST,
+        (false, false) => Opcode::WRITE_MIDDLE,
+        (false, true) => Opcode::WRITE_LAST,
+    }
+}
+
+fn is_first(data: &Data) -> bool {
+    data.psn == Psn::new(0)
+}
+
 /// What hosts commonly begin with.
 const TTL: u8 = 64;
 /// The default partition.
@@ -171,13 +185,7 @@ impl Headers {
 
     fn data(&self, packet: &Packet, data: &Data) -> (Content, usize) {
         let flow = self.flows.get(&(packet.src, packet.qp));
-        let first = data.psn == Psn::new(0);
-        let opcode = match (first, data.last) {
-            (true, true) => Opcode::WRITE_ONLY,
-            (true, false) => Opcode::WRITE_FIRST,
-            (false, false) => Opcode::WRITE_MIDDLE,
-            (false, true) => Opcode::WRITE_LAST,
-        };
+        let (first, opcode) = (is_first(data), opcode_of(data));
         let reth = || Reth {
             address: 0,
             key: flow.map_or(0, |flow| flow.id as u32),

@@ -159,8 +159,9 @@ impl Flows {
             }
             Trace::RecoveryLeft { .. } => return sender.end_recovery(rows, at),
             Trace::Retransmitted { seq } => format!("again {}", seq.index()),
-            Trace::TimedOut { acked } => format!("timeout of {}", acked.index()),
+            Trace::TimedOut { acked, .. } => format!("timeout of {}", acked.index()),
             Trace::TimeoutExtended { .. } => "timeout extended".to_owned(),
+            Trace::Searched => return Ok(()),
             Trace::AckIgnored { .. } => "meaningless ACK".to_owned(),
             Trace::OutOfOrder { expected, seq } => {
                 let name = format!("{} before {}", seq.index(), expected.index());

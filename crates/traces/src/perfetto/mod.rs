@@ -76,7 +76,7 @@ impl<W: Write> Timeline<W> {
     fn on_event(&mut self, event: &Event) -> io::Result<()> {
         let (at, rows) = (event.at, &mut self.rows);
         match &event.what {
-            What::FlowStarted { flow, qp, queue_pairs } => match event.node {
+            What::FlowStarted { flow, qp, queue_pairs, .. } => match event.node {
                 Node::Host(sender) => self.flows.on_started(rows, at, flow, (sender, *qp), *queue_pairs),
                 Node::Switch(_) => Ok(()),
             },

@@ -205,7 +205,7 @@ impl NdpSender {
         self.deadline = next;
         if lost > 0 {
             self.timeouts += 1;
-            cx.trace(|| Trace::TimedOut { acked: self.acked });
+            cx.trace(|| Trace::TimedOut { acked: self.acked, quick: false });
         }
     }
 

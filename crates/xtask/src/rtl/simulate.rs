@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::lint::flag;
-use super::module::Build;
+use super::module::{Build, Module};
 use super::target::Target;
 use super::{Bench, output};
 use crate::command::{cargo, quiet, run, text_of};
+use crate::product::{Profile, selvedge};
 use crate::workspace::root;
 
 /// Connections of MELO's receiver, in turn.
@@ -71,6 +72,7 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
             }
         }
     }
+    simulated_traces(bench, &engine)?;
     for pipelined in [true, false] {
         let top = build_top(pipelined)?;
         authors_trace(&top)?;
@@ -83,6 +85,51 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
         Measured::Rate { pipelined }.keep(&text)?;
     }
     melo(bench)
+}
+
+/// What simulations write down of their hosts, through the modules and the engines; all queue pairs begin at PSN 0.
+fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
+    let built = selvedge(if bench.quick { Profile::Dev } else { Profile::Release })?;
+    for name in ["incast", "loss", "operations"] {
+        let folder = output(&format!("sim/traces/{name}"))?;
+        std::fs::remove_dir_all(&folder)?;
+        std::fs::create_dir_all(&folder)?;
+        let mut selvedge = Command::new(built.get_program());
+        selvedge.current_dir(root());
+        selvedge.args(["run", &format!("rtl/sim/traces/{name}.toml"), "--quiet", "--force", "--out"]);
+        selvedge.arg(folder.join("results")).args(["--trace-events", "irn", "--trace-dir"]).arg(folder.join("events"));
+        eprintln!("$ {}", text_of(&selvedge));
+        quiet(&mut selvedge)?;
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(folder.join("events"))?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        files.sort();
+        for build in Build::all(128) {
+            // Both variants take the same vectors; one of them is enough for people in a hurry.
+            if bench.quick && !build.pipelined {
+                continue;
+            }
+            let kind = if build.module == Module::ReceiveData { "-receiver.txt" } else { "-sender.txt" };
+            let program = output(&format!("sim/{}", build.name()))?.join("vectors");
+            let mut events = 0;
+            for file in files.iter().filter(|file| file.to_string_lossy().ends_with(kind)) {
+                let mut source = Command::new(engine);
+                source.args(["replay", build.module.name(), &build.bitmap.to_string()]).arg(file);
+                let (text, errors) = fed(source, Command::new(&program).args(["--pauses", "10"]))?;
+                ensure!(
+                    text.trim_end().ends_with("mismatches 0"),
+                    "{} differs from the engine in {}:\n{errors}{text}",
+                    build.name(),
+                    file.display()
+                );
+                events += text.split_whitespace().nth(1).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
+            }
+            // Of applications' queue pairs, timers are not recorded.
+            let is_untold = build.module == Module::Timeout && name == "operations";
+            ensure!(events > 0 || is_untold, "{name} has no events for {}", build.name());
+            println!("{} with traces of rtl/sim/traces/{name}.toml: events {events} mismatches 0", build.name());
+        }
+    }
+    Ok(())
 }
 
 /// MELO's receivers beside the engine's: answers, and cycles per packet.

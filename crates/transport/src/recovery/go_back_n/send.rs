@@ -138,7 +138,7 @@ impl Recovery for Send {
                 return false;
             }
         }
-        cx.trace(|| Trace::TimedOut { acked: self.acked });
+        cx.trace(|| Trace::TimedOut { acked: self.acked, quick: self.timer.is_quick() });
         self.go_back(cx, true);
         true
     }

@@ -143,7 +143,10 @@ fn send_in_hardware(hls: &mut Hls, cx: &mut Cx<'_>, seq: Seq) {
     let limit = if is_new { seq + 1 } else { seq };
     // A hole that was not searched for yet takes two calls, of which the first has
     // nothing to send.
-    let sent = hls.tx_free(limit).or_else(|| hls.tx_free(limit));
+    let sent = hls.tx_free(limit).or_else(|| {
+        cx.trace(|| Trace::Searched);
+        hls.tx_free(limit)
+    });
     debug_assert_eq!(sent, Some(seq), "the hardware sends what was announced");
     if !is_new {
         cx.trace(|| Trace::Retransmitted { seq });
@@ -261,7 +264,7 @@ impl Recovery for Send {
                 return false;
             }
         }
-        cx.trace(|| Trace::TimedOut { acked: self.acked() });
+        cx.trace(|| Trace::TimedOut { acked: self.acked(), quick: self.timer.is_quick() });
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_timeout(cx),
             // Marks the same packet again if RTO_low did already.

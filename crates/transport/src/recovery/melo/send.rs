@@ -258,7 +258,7 @@ impl Recovery for Send {
     }
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool {
-        cx.trace(|| Trace::TimedOut { acked: self.known.first() });
+        cx.trace(|| Trace::TimedOut { acked: self.known.first(), quick: false });
         self.on_chip(cx, chip, |this, cx, chip| this.go_back(cx, chip, true));
         true
     }

@@ -38,7 +38,7 @@ impl Sending {
             return;
         }
         self.stats.timeouts += 1;
-        cx.trace(|| Trace::TimedOut { acked: place(self.acked) });
+        cx.trace(|| Trace::TimedOut { acked: place(self.acked), quick: false });
         // ssthresh is held while the same octets time out again (RFC 5681, section 3.1).
         let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
         if is_first {
