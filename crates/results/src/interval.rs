@@ -61,8 +61,8 @@ impl Estimate {
         }
     }
 
-    /// The interval as far as it is known: open on the side where nothing is; `None` without an interval. Of what cannot
-    /// be negative.
+    /// The interval as far as it is known: open on the side where nothing is; `None` without an interval. Of what
+    /// cannot be negative.
     pub(crate) fn known_interval(&self) -> Option<[f64; 2]> {
         match self.bound {
             Some(Bound::Undecided) => Some([0.0, f64::INFINITY]),

@@ -98,8 +98,8 @@ impl Quantiles {
         self.at_rank(rank(level, self.count))
     }
 
-    /// What [`at`](Self::at) answers at most when `late` more values have come, whatever they are; `None` if they decide
-    /// it alone.
+    /// What [`at`](Self::at) answers at most when `late` more values have come, whatever they are; `None` if they
+    /// decide it alone.
     pub fn at_most(&mut self, level: f64, late: u64) -> Option<f64> {
         self.at_rank(rank(level, self.count + late))
     }

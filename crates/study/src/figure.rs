@@ -115,8 +115,8 @@ impl Figure {
         parts.into_iter().rev().collect::<Vec<_>>().join("-")
     }
 
-    /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of its plan. A smoke
-    /// run decides nothing.
+    /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of its plan. A
+    /// smoke run decides nothing.
     pub fn max_seeds(&self) -> Option<usize> {
         self.expectations.max_seeds.filter(|&most| !self.smoke && most > self.plan.seeds.len())
     }

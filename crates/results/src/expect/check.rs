@@ -356,7 +356,8 @@ fn note(quantity: &Quantity, estimate: &Estimate, summary: &Summary) -> Option<S
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// Whether an estimate that bounds what is claimed leaves open whether that is as claimed, however many seeds there are.
+/// Whether an estimate that bounds what is claimed leaves open whether that is as claimed, however many seeds there
+/// are.
 fn is_open(claim: &Claim, estimate: &Estimate) -> bool {
     let Some(bound) = estimate.bound else { return false };
     let [low, high] = match estimate.mean {

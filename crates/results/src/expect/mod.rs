@@ -23,8 +23,8 @@
 //! `by-construction = "..."` says of a claim that it cannot fail, and why; `{ within = 0.05, because = "..." }` that it
 //! cannot where the whole interval of a ratio is within 5 % of 1, because little happens there.
 //!
-//! `max-seeds` before all claims: where the seeds of the scenario decide some claim neither way, their number is doubled
-//! until all are decided, or so many have run.
+//! `max-seeds` before all claims: where the seeds of the scenario decide some claim neither way, their number
+//! grows by half until all are decided, or so many have run.
 //!
 //! `real = true` before all claims: the scenario runs in the simulator and between two processes of this machine, as
 //! the cases "simulated" and "real". Where the machine does not allow that, claims that name "real" are set aside.
@@ -47,15 +47,15 @@
 //!    bandwidth" says that little is lost, and 38 % is no weaker form of it.
 //! 2. A ratio's range around 1 claims sameness, and needs the evidence inside: *reproduced* when the
 //!    whole interval lies in the range, *direction only* when the mean does and the interval is within 10 % of 1.
-//! 3. A `value` is judged by its interval: *reproduced* when all of it lies in the range. Where the range is one around a
-//!    value that the paper prints (`near`), it also is when the interval meets that value as rounded there, and reaches no
-//!    farther to either side than `tolerance`: a wide interval meets anything. A value has no direction. Of ratios with
-//!    `near` the same decides, in place of the mean of rule 1.
-//! 4. Flows (or groups) that had not finished when a run ended count with their age, so that what is taken over them may
-//!    be known from one side only (`bound`): a lower bound if the numerator has such, an upper one if the denominator
-//!    has. Then 1 to 3 are asked of all that may be: "at least 1.5" can be reproduced by a lower bound, "1.5 to 3" cannot,
-//!    and the line says what is known. Of a ratio both of whose parts have such nothing is known: *not reproduced*,
-//!    "undecided".
+//! 3. A `value` is judged by its interval: *reproduced* when all of it lies in the range. Where the range is one around
+//!    a value that the paper prints (`near`), it also is when the interval meets that value as rounded there, and
+//!    reaches no farther to either side than `tolerance`: a wide interval meets anything. A value has no direction. Of
+//!    ratios with `near` the same decides, in place of the mean of rule 1.
+//! 4. Flows (or groups) that had not finished when a run ended count with their age, so that what is taken over them
+//!    may be known from one side only (`bound`): a lower bound if the numerator has such, an upper one if the
+//!    denominator has. Then 1 to 3 are asked of all that may be: "at least 1.5" can be reproduced by a lower bound,
+//!    "1.5 to 3" cannot, and the line says what is known. Of a ratio both of whose parts have such nothing is known:
+//!    *not reproduced*, "undecided".
 //! 5. What is reproduced, but could not have come out otherwise, is *by construction* where the claim says so and why
 //!    (`by-construction`): accounting that compares a constant with itself, or bounds of what hardly differs.
 //! 6. Everything else is *not reproduced*. With one seed there is no interval, and the mean alone

@@ -168,7 +168,8 @@ fn sign(ratio: &Estimate, ignores_seeds: bool) -> Sign {
     }
 }
 
-/// Whether more seeds can tell how a ratio relates to 1: what is known of it by its mean alone does not lie on both sides.
+/// Whether more seeds can tell how a ratio relates to 1: what is known of it by its mean alone does not lie on both
+/// sides.
 pub(super) fn seeds_can_tell(ratio: &Estimate) -> bool {
     match ratio.bound {
         None => true,

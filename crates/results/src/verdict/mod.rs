@@ -6,12 +6,12 @@
 //!    above 0, or, without an interval, the share is several times the other. A stalled series cannot win.
 //!    Every one is named, and every other one beyond 1 %.
 //! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
-//! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile
-//!    FCT. A ratio is *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or
-//!    *smaller* when the interval excludes 1, *hardly smaller* when it excludes 5 % less, else *open*. Where flows had not
-//!    finished when runs ended, the ratio is known from one side only, or from none: its interval is open there, and it is
-//!    *larger* if even the lower bound is, *smaller* if even the upper bound is, never *the same*. When the metrics
-//!    contradict each other the answer is that it depends; otherwise average FCT decides.
+//! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile FCT. A ratio is
+//!    *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or *smaller* when the interval excludes 1,
+//!    *hardly smaller* when it excludes 5 % less, else *open*. Where flows had not finished when runs ended, the ratio
+//!    is known from one side only, or from none: its interval is open there, and it is *larger* if even the lower bound
+//!    is, *smaller* if even the upper bound is, never *the same*. When the metrics contradict each other the answer is
+//!    that it depends; otherwise average FCT decides.
 //! 4. PFC is needed when the best series with it beats the best without. When they are the same, the one without wins,
 //!    or the one with it is hardly faster, it is not.
 //! 5. The answer is about PFC, not about what else two series differ in: the better one must have its *control* in the
