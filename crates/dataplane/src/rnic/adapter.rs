@@ -315,8 +315,9 @@ mod tests {
         let adapter = Adapter::new().expect("there are sockets");
         let owner = Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a descriptor")) };
         let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("no fork");
-        let cq = adapter.create_cq(1, owner.clone()).expect("it is right");
-        let qp = adapter.create_qp(small_qp_init(Service::Datagram, pd, cq), owner).expect("it is right");
+        let cq = adapter.create_cq(1, owner.clone()).expect("all arguments are in range");
+        let qp =
+            adapter.create_qp(small_qp_init(Service::Datagram, pd, cq), owner).expect("all arguments are in range");
         let group = Ipv4Addr::new(239, 77, 0, 9).to_ipv6_mapped();
         let (loopback, nowhere) = (1, 0x7fff_fff0);
         if let Err(problem) = adapter.attach(qp, group, loopback) {

@@ -34,7 +34,7 @@ pub(super) struct Datagrams {
     pub(super) waited: Option<Duration>,
 }
 
-/// What else is known of a packet that has arrived.
+/// Size of a received packet, and the time that it waited in this host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// Bytes of the UDP datagram.

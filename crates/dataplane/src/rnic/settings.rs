@@ -77,7 +77,8 @@ fn window() -> u32 {
     (port::room() / COUNTED / SHARE).clamp(WINDOW as usize, WIDEST as usize) as u32
 }
 
-/// What fits into the sockets at the other end, which other hosts may fill, too.
+/// Returns the largest window of a path, in packets: half of the receive buffer of a socket like ours, because other
+/// hosts send to it, too.
 fn path_window() -> u32 {
     /// Connections that one path may hold the windows of.
     const CONNECTIONS: usize = 4;

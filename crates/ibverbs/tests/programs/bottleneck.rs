@@ -8,7 +8,7 @@ use selvedge_dataplane::impair::{Class, Impairment};
 use crate::impaired::{network, only_roce};
 use crate::support::{Namespaces, Pair, have, shell};
 
-/// What perftest does with many queue pairs, in a few seconds at 100 Mb/s.
+/// Programs of perftest with many queue pairs, each of which takes a few seconds at 100 Mb/s.
 const MANY: &[(&str, &[&str])] = &[
     ("ib_write_bw", &["-q", "16", "-s", "1048576", "-n", "5"]),
     ("ib_read_bw", &["-q", "16", "-s", "65536", "-n", "20"]),

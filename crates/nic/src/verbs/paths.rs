@@ -1,16 +1,18 @@
-//! The ways to other hosts, and whose turn it is where a way's window is full.
+//! Paths to other hosts: the congestion window that queue pairs share, and the order in which they use it.
 //!
 //! ```text
-//!     poll_transmit ──> admits? ──no──> waits in line ──(the window opens)──> next_turn ──> poll_transmit
+//!     poll_transmit ──> admits? ──no──> wait (a queue) ──(the window opens)──> next_turn ──> poll_transmit
 //! ```
 //!
 //! Design notes.
 //! 1. *One window for all*: requests and answers of all queue pairs between the same two addresses share a [`Path`].
-//! 2. *First come, first served, [`TURN`] packets at a time.* A queue pair that finds the window full, or others in
-//!    line, stands at the end of the line. Whoever has its turn sends until the window is full, its turn is over, or
-//!    it has no more to send. The last packet of a turn asks for an acknowledgement, because the next turn may be far.
-//! 3. *Silence is the path's*: while acknowledgements of others move, a queue pair that hears nothing because its
-//!    packets wait, or are still on their way, has not tried in vain. Its timeout is put off until their fate is known.
+//! 2. *Round-robin, [`TURN`] packets at a time.* A queue pair that finds the window full, or others waiting, is
+//!    appended to the path's queue. The queue pair at the head sends until the window is full, its turn is over, or it
+//!    has no more to send. The last packet of a turn requests an acknowledgement, because the next turn may be far
+//!    away.
+//! 3. *Timeouts count per path*: while acknowledgements of other queue pairs arrive, a timeout of a queue pair whose
+//!    packets wait, or may still be in the network, is no failed retry. It is postponed until these packets have been
+//!    acknowledged or overtaken.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -21,82 +23,89 @@ use selvedge_units::{Duration, Instant, QpNumber};
 
 use super::work::Route;
 
-/// Packets that a queue pair sends before others in line have their turn: what leaves by one call of the system.
+/// Packets that a queue pair may send before the next one that waits: as many as one system call sends.
 const TURN: u32 = 64;
 
-/// After so long a timeout that was put off is looked at again.
+/// The time by which a timeout that may not count yet is postponed.
 const AGAIN: Duration = Duration::from_ms(4);
 
-/// A way to another host.
+/// Index of a path in [`Paths`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct PathId(u32);
 
 impl PathId {
-    /// No congestion control of a path's.
+    /// The path of queue pairs that share no congestion control.
     pub(super) const NONE: Self = Self(u32::MAX);
 }
 
+/// A path between two addresses, and the queue pairs that share it.
 #[derive(Debug)]
 struct Entry {
+    /// The local and the remote address.
     ends: (Ipv6Addr, Ipv6Addr),
     path: Path,
+    /// Connected queue pairs that use the path.
     users: u32,
-    /// In line.
+    /// Numbers of the queue pairs that wait for the window, in the order in which they will send.
     waiting: VecDeque<u32>,
-    /// Whose turn it is, and how many packets of it are left.
+    /// Number of the queue pair that sends now, while others wait.
     turn: Option<u32>,
-    left: u32,
-    /// It is among those that are open.
+    /// Packets that `turn` may still send.
+    turn_packets: u32,
+    /// Whether [`Paths::open`] contains the path.
     is_listed: bool,
-    /// What stands in the list of deadlines.
+    /// The path's deadline in [`Paths::deadlines`], if it has one there.
     armed: Option<Instant>,
-    /// When anything came from the other host last.
+    /// Arrival of the newest packet from the remote address.
     heard: Instant,
 }
 
-/// What a sender has tried since a timeout of its counted last.
+/// Packets and timeouts of one sender since a timeout last counted as a failed retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attempt {
-    /// The time stamp of its newest packet.
+    /// The time stamp of the sender's newest packet; `None` if it has sent none since.
     pub(super) newest: Option<Instant>,
-    /// Its timeouts are not looked at before this.
+    /// The sender's timeouts are not handled before this time.
     pub(super) put_off: Instant,
-    /// When one of them was in vain last.
+    /// When a timeout last counted as a failed retry.
     counted: Instant,
 }
 
-/// See above.
+/// All paths of a NIC.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
+    /// Congestion control of new paths; `None` if queue pairs share none.
     config: Option<PathConfig>,
+    /// Paths by local and remote address.
     known: BTreeMap<(Ipv6Addr, Ipv6Addr), PathId>,
     entries: Vec<Option<Entry>>,
-    /// Those with an open window and queue pairs in line.
+    /// Paths with an open window and queue pairs that wait for it.
     open: VecDeque<PathId>,
+    /// When to look at paths that have heard no acknowledgement.
     deadlines: BTreeSet<(Instant, PathId)>,
-    /// The queue pair that was asked last found this one full.
+    /// The path whose window refused the packet that was asked for last.
     full: Option<PathId>,
-    /// How long the packet waited in this host that is being handled; `None` if that is not known.
+    /// Time that the packet being handled has waited in this host; `None` if that is not known.
     pub(super) waited: Option<Duration>,
-    /// Clocks stood still then: what left before has no round-trip time.
+    /// When the caller's clock last resumed after standing still: packets sent before have no round-trip time.
     lapse: Instant,
 }
 
 impl Paths {
-    /// From now on, queue pairs that are connected have a congestion control of their path's, or none.
+    /// Sets the congestion control of queue pairs that are connected from now on; `None`: they share none.
     pub(super) fn control(&mut self, config: Option<PathConfig>) {
         self.config = config;
     }
-    /// Whether there is any.
+    /// Returns whether new queue pairs share a congestion control.
     pub(super) fn is_on(&self) -> bool {
         self.config.is_some()
     }
-    /// The caller's clock stood still until `now`.
+    /// Notes that the caller's clock stood still until `now`.
     pub(super) fn on_lapse(&mut self, now: Instant) {
         self.lapse = now;
     }
 
-    /// A queue pair uses this way from now on.
+    /// Adds a queue pair to the path of `route`, and returns that path.
     pub(super) fn enter(&mut self, route: &Route) -> PathId {
         let Some(config) = self.config else { return PathId::NONE };
         let ends = (route.local, route.remote);
@@ -112,7 +121,7 @@ impl Paths {
             users: 1,
             waiting: VecDeque::new(),
             turn: None,
-            left: 0,
+            turn_packets: 0,
             is_listed: false,
             armed: None,
             heard: Instant::ZERO,
@@ -126,7 +135,7 @@ impl Paths {
         self.known.insert(ends, id);
         id
     }
-    /// A queue pair uses it no longer, and does not stand in line any more.
+    /// Removes a queue pair from a path, and the path when it was the last.
     pub(super) fn leave(&mut self, id: PathId, qp: QpNumber) {
         let Some(entry) = self.get(id) else { return };
         entry.waiting.retain(|waiting| *waiting != qp.0);
@@ -147,7 +156,8 @@ impl Paths {
         self.entries.get_mut(id.0 as usize)?.as_mut()
     }
 
-    /// Whether this queue pair may send a packet now. If not, [`Self::take_full`] says where it has to wait.
+    /// Returns whether this queue pair may send a packet now. If not, [`Self::take_full`] names the path to wait
+    /// for.
     #[inline]
     pub(super) fn admits(&mut self, id: PathId, qp: QpNumber) -> bool {
         if id == PathId::NONE {
@@ -164,12 +174,12 @@ impl Paths {
         self.full = Some(id);
         false
     }
-    /// The path that the queue pair has to wait for which was asked for a packet just now, if it has to.
+    /// Takes the path whose window refused the last packet, if one did.
     #[inline]
     pub(super) fn take_full(&mut self) -> Option<PathId> {
         self.full.take()
     }
-    /// A queue pair stands in line.
+    /// Appends a queue pair to the queue of a path.
     pub(super) fn wait(&mut self, id: PathId, qp: u32) {
         let Some(entry) = self.get(id) else { return };
         if entry.turn == Some(qp) {
@@ -179,7 +189,7 @@ impl Paths {
         self.list(id);
         self.arm(id);
     }
-    /// The queue pair whose turn is next.
+    /// Returns the next queue pair that may send on a path whose window has opened.
     pub(super) fn next_turn(&mut self) -> Option<u32> {
         while let Some(id) = self.open.pop_front() {
             let Some(entry) = self.get(id) else { continue };
@@ -188,7 +198,7 @@ impl Paths {
                 continue;
             }
             if let Some(next) = entry.waiting.pop_front() {
-                (entry.turn, entry.left) = (Some(next), TURN);
+                (entry.turn, entry.turn_packets) = (Some(next), TURN);
                 self.list(id);
                 return Some(next);
             }
@@ -203,8 +213,8 @@ impl Paths {
         }
     }
 
-    /// So many packets leave at `now`. Returns the time stamp of the last, and whether it should ask for an
-    /// acknowledgement.
+    /// Counts `packets` that leave at `now`, retransmissions if `again`. Returns the time stamp of the last, and
+    /// whether it should request an acknowledgement.
     #[inline]
     pub(super) fn on_sent(&mut self, id: PathId, now: Instant, packets: u64, again: bool) -> (Instant, bool) {
         if id == PathId::NONE {
@@ -215,15 +225,15 @@ impl Paths {
         if entry.waiting.is_empty() {
             return (stamp, asks);
         }
-        entry.left = entry.left.saturating_sub(u32::try_from(packets).unwrap_or(u32::MAX));
-        let is_over = entry.left == 0;
+        entry.turn_packets = entry.turn_packets.saturating_sub(u32::try_from(packets).unwrap_or(u32::MAX));
+        let is_over = entry.turn_packets == 0;
         if is_over {
             entry.turn = None;
         }
         (stamp, asks || is_over)
     }
 
-    /// A packet has come from the other host.
+    /// Notes that a packet of the remote host arrived at `now`.
     #[inline]
     pub(super) fn on_arrival(&mut self, id: PathId, now: Instant) {
         if id != PathId::NONE
@@ -232,7 +242,7 @@ impl Paths {
             entry.heard = now;
         }
     }
-    /// An acknowledgement echoes this time stamp; its packet `waited` in the other host.
+    /// Handles an acknowledgement that echoes `stamp`, whose packet `waited` in the remote host.
     #[inline]
     pub(super) fn on_echo(&mut self, id: PathId, now: Instant, stamp: Instant, waited: Option<Duration>) {
         if id == PathId::NONE {
@@ -246,27 +256,27 @@ impl Paths {
             self.list(id);
         }
     }
-    /// A congestion notification has come.
+    /// Handles a congestion notification packet.
     pub(super) fn on_mark(&mut self, id: PathId, now: Instant) {
         if let Some(entry) = self.get(id) {
             entry.path.on_mark(now);
         }
     }
 
-    /// Whether a sender that hears nothing has tried in vain: its newest packet is no longer in the network, or nothing
-    /// that anybody has sent is acknowledged in time. If not, its timeout is put off.
-    pub(super) fn is_in_vain(&self, id: PathId, now: Instant, attempt: &mut Attempt) -> bool {
+    /// Returns whether a timeout of a sender counts as a failed retry: its newest packet is no longer in the network,
+    /// or no acknowledgement on the path arrived in time. If not, the sender's timeout is postponed.
+    pub(super) fn is_failed_retry(&self, id: PathId, now: Instant, attempt: &mut Attempt) -> bool {
         let Some(Entry { path, .. }) = self.entries.get(id.0 as usize).and_then(Option::as_ref) else { return true };
         let is_silent = path.deadline() <= now || path.silent().is_some_and(|at| at > attempt.counted);
-        let is_in_vain = is_silent || attempt.newest.is_some_and(|newest| newest <= path.echoed());
-        if is_in_vain {
+        let is_failed_retry = is_silent || attempt.newest.is_some_and(|newest| newest <= path.echoed());
+        if is_failed_retry {
             (attempt.newest, attempt.counted) = (None, now);
         } else {
             attempt.put_off = now + AGAIN;
         }
-        is_in_vain
+        is_failed_retry
     }
-    /// Whether anything has come from the other host after this time.
+    /// Returns whether a packet of the remote host has arrived after `since`.
     pub(super) fn is_alive(&self, id: PathId, since: Instant) -> bool {
         self.entries.get(id.0 as usize).and_then(Option::as_ref).is_some_and(|entry| entry.heard > since)
     }
@@ -279,12 +289,12 @@ impl Paths {
             self.deadlines.insert((at, id));
         }
     }
-    /// When to call [`Self::handle_timeout`].
+    /// Returns when to call [`Self::handle_timeout`]; `None`: nothing is due.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, _)| at)
     }
-    /// Handles what is due.
+    /// Handles the deadlines of paths that have passed at `now`.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         while let Some(&(at, id)) = self.deadlines.first()
             && at <= now
@@ -299,7 +309,7 @@ impl Paths {
             }
         }
     }
-    /// Packets that may be outstanding, and that are, on each path.
+    /// Returns the window and the packets in flight of each path.
     #[cfg(test)]
     pub(super) fn windows(&self) -> Vec<(u64, u64)> {
         self.entries.iter().flatten().map(|entry| (entry.path.window(), entry.path.in_flight())).collect()

@@ -77,12 +77,12 @@ pub(super) struct Requester {
     asked: Instant,
     /// The last sign of life that meant progress.
     progress: Instant,
-    /// What was tried on the path.
+    /// Packets and timeouts since a retry failed last.
     attempt: Attempt,
-    /// Timeouts since then.
-    vain: u8,
-    /// Patience does not end before this: too few of the retries were in vain.
-    spared: Instant,
+    /// Retries that failed since `progress`.
+    failed_retries: u8,
+    /// The connection is not given up before this time, because too few retries have failed.
+    extended_until: Instant,
 }
 
 enum Mode {
@@ -112,8 +112,8 @@ impl Requester {
             asked: Instant::ZERO,
             progress: Instant::ZERO,
             attempt: Attempt::default(),
-            vain: 0,
-            spared: Instant::ZERO,
+            failed_retries: 0,
+            extended_until: Instant::ZERO,
         }
     }
     /// The queue pair can send from now on.
@@ -264,7 +264,7 @@ impl Requester {
             }
             if self.sender.is_done() {
                 self.progress = cx.now;
-                self.vain = 0;
+                self.failed_retries = 0;
             }
             self.sender.supply(wqe.packets);
             self.begun += 1;
@@ -368,7 +368,7 @@ impl Requester {
         if before != (self.sender.acked(), self.unanswered.len(), self.answered()) {
             self.progress = cx.now;
             self.timeouts = 0;
-            self.vain = 0;
+            self.failed_retries = 0;
         }
         if before.0 != self.sender.acked() {
             self.not_ready_tries = 0;
@@ -446,7 +446,7 @@ impl Requester {
         }
         let (sends_at, asks_at) = (self.sender.poll_timeout(), self.asks_again(terms));
         let is_due = sends_at.into_iter().chain(asks_at).any(|at| at <= cx.now) && self.attempt.put_off <= cx.now;
-        if is_due && shared.paths.is_in_vain(terms.path, cx.now, &mut self.attempt) {
+        if is_due && shared.paths.is_failed_retry(terms.path, cx.now, &mut self.attempt) {
             let before = self.sender.stats().timeouts;
             self.sender.handle_timeout(cx, &mut shared.chip);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
@@ -457,11 +457,11 @@ impl Requester {
                 self.asked = cx.now;
                 self.start_over(cx, shared);
             }
-            self.vain = self.vain.saturating_add(u8::from(timed_out || asks_again));
+            self.failed_retries = self.failed_retries.saturating_add(u8::from(timed_out || asks_again));
             self.timeouts = self.timeouts.saturating_add(u8::from(timed_out && self.not_ready_until.is_none()));
         }
         let given_up = match self.patience(terms) {
-            Some(until) => until <= cx.now && !self.is_spared(cx.now, terms, shared),
+            Some(until) => until <= cx.now && !self.is_extended(cx.now, terms, shared),
             None => matches!(self.mode, Mode::Standard(_)) && self.timeouts > terms.retries,
         };
         if given_up && self.begun > 0 {
@@ -475,13 +475,13 @@ impl Requester {
     fn patience(&self, terms: &Terms) -> Option<Instant> {
         let counts_time = self.begun > 0 && (self.peer != Peer::Standard || matches!(self.mode, Mode::Selective(_)));
         let whole = terms.timeout.filter(|_| counts_time)? * (u64::from(terms.retries) + 1);
-        Some((self.progress + whole).max(self.spared))
+        Some((self.progress + whole).max(self.extended_until))
     }
-    /// Whether patience lasts longer than its time: while others hear of the other host, until as many retries were in
-    /// vain as the application allows. Where an answer is all that is waited for, nothing is sent again, and times take
-    /// the place of retries.
-    fn is_spared(&mut self, now: Instant, terms: &Terms, shared: &Shared) -> bool {
-        if terms.path == PathId::NONE || self.begun == 0 || self.vain > terms.retries {
+    /// Returns whether to wait longer than the application's timeout times its retries: as long as fewer retries than
+    /// it allows have failed, and packets of the remote host arrive. Where only an answer is missing, nothing is sent
+    /// again, and each such time counts as a retry.
+    fn is_extended(&mut self, now: Instant, terms: &Terms, shared: &Shared) -> bool {
+        if terms.path == PathId::NONE || self.begun == 0 || self.failed_retries > terms.retries {
             return false;
         }
         let Some(timeout) = terms.timeout else { return false };
@@ -490,12 +490,12 @@ impl Requester {
             if !shared.paths.is_alive(terms.path, self.progress) {
                 return false;
             }
-            self.vain += 1;
+            self.failed_retries += 1;
             whole
         } else {
             timeout
         };
-        self.spared = now + waits;
+        self.extended_until = now + waits;
         true
     }
     pub(super) fn deadline(&self, terms: &Terms) -> Instant {

@@ -61,7 +61,7 @@ pub(super) struct Selective {
     answers: VecDeque<Answer>,
     /// Timeouts of the sender when an answer was last acknowledged.
     timeouts: u32,
-    /// What was tried on the path.
+    /// Packets and timeouts since a retry failed last.
     attempt: Attempt,
 }
 
@@ -511,7 +511,7 @@ impl Selective {
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         let before = self.sender.stats().timeouts;
-        if self.deadline() <= cx.now && shared.paths.is_in_vain(terms.path, cx.now, &mut self.attempt) {
+        if self.deadline() <= cx.now && shared.paths.is_failed_retry(terms.path, cx.now, &mut self.attempt) {
             self.sender.handle_timeout(cx, &mut shared.chip);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
         }

@@ -129,8 +129,8 @@ impl World {
             rnic.set_waited(Some(Duration::ZERO));
             let pd = rnic.alloc_pd();
             let region = Region { pd, address: BASE, start: BASE, length: 1 << 24, access: ALL };
-            let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("it is right");
-            let cq = rnic.create_cq(100_000).expect("it is right");
+            let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("all arguments are in range");
+            let cq = rnic.create_cq(100_000).expect("all arguments are in range");
             let capacities = Capacities { send_requests: 64, send_pieces: 1, ..Capacities::default() };
             let init = QpInit {
                 service: Service::Reliable,
@@ -146,7 +146,7 @@ impl World {
                 window: 256,
                 ack_every: 512,
             };
-            let qps = (0..qps).map(|_| rnic.create_qp(init).expect("it is right")).collect();
+            let qps = (0..qps).map(|_| rnic.create_qp(init).expect("all arguments are in range")).collect();
             let address = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n);
             Host { rnic, cq, key, qps, address }
         });
