@@ -36,9 +36,9 @@ pub(super) fn about(repeat: usize) -> Result<String> {
     let load = std::fs::read_to_string("/proc/loadavg").context("how busy is this?")?;
     let load = load.split(' ').next().unwrap_or_default();
     Ok(format!(
-        "Linux {}, {processors} processors (load {load} when it began), two network namespaces and a veth pair, MTU 1500 (1024 bytes of\n\
-         payload in a packet of RoCE); medians of {repeat} turns, each of\n\
-         which runs every program once.\n",
+        "Linux {}, {processors} processors (load {load} when it began), two network namespaces and a veth pair,\n\
+         MTU 1500 (1024 bytes of payload in a packet of RoCE); medians of {repeat} turns, each of which runs every\n\
+         program once.\n",
         kernel.trim()
     ))
 }
