@@ -152,10 +152,12 @@ mod tests {
     #[test]
     fn bitmaps_follow_the_bandwidth_delay_product() {
         // 277 packets, in pieces of 32.
-        let irn = of(IrnConfig::default(), &fabric(100));
-        assert_eq!(irn.bits(Scope::QueuePair), 160 + 5 * 288);
-        let without = of(IrnConfig { sack: false, ..IrnConfig::default() }, &fabric(100));
+        let text = IrnConfig { mode: Mode::Paper, ..IrnConfig::default() };
+        assert_eq!(of(text, &fabric(100)).bits(Scope::QueuePair), 160 + 5 * 288);
+        let without = of(IrnConfig { sack: false, ..text }, &fabric(100));
         assert_eq!(without.bits(Scope::QueuePair), 160 + 3 * 288);
+        let refined = of(IrnConfig::default(), &fabric(100));
+        assert_eq!(refined.bits(Scope::QueuePair), 160 + 5 * 288 + 2 * 24, "one more PSN at both ends");
         let unbounded = of(IrnConfig { bdp_cap: Setting::Off, ..IrnConfig::default() }, &fabric(40));
         assert!(unbounded.bits(Scope::QueuePair) > 1_000_000, "BDP-FC is what bounds it");
     }

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
-use selvedge_transport::recovery::irn::{self, IrnConfig, Timeouts};
+use selvedge_transport::recovery::irn::{self, IrnConfig, PartialAcks, Timeouts};
 use selvedge_transport::recovery::{Acceptance, Heard, Recovery};
 use selvedge_transport::{Cx, Next, OnChip, Segment, Verdict};
 use selvedge_units::{Duration, Instant, Seq, Setting};
@@ -36,8 +36,9 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn irn(cap: u32, nack_threshold: u32) -> IrnConfig {
-    IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Value(cap), nack_threshold, ..IrnConfig::default() }
+fn irn(cap: u32, nack_threshold: u32, partial_acks: PartialAcks) -> IrnConfig {
+    let bdp_cap = Setting::Value(cap);
+    IrnConfig { timeouts: Timeouts::Off, bdp_cap, nack_threshold, partial_acks, ..IrnConfig::default() }
 }
 
 proptest! {
@@ -48,11 +49,12 @@ proptest! {
         operations in prop::collection::vec(operation(), 1..120),
         cap in 1u32..150,
         threshold in 1u32..4,
+        partial_acks in prop::sample::select(vec![PartialAcks::Latest, PartialAcks::First, PartialAcks::None]),
     ) {
         let supplied = Seq::new(1 << 20);
         let mut cx = Cx::at(Instant::ZERO);
-        let mut engine = irn::Send::new(&irn(cap, threshold));
-        let mut model = model::IrnSender::new(cap.into(), threshold);
+        let mut engine = irn::Send::new(&irn(cap, threshold, partial_acks));
+        let mut model = model::IrnSender::new(cap.into(), threshold, partial_acks);
         let mut receiver = model::Receiver::irn(cap.into());
         let mut acks: Vec<Heard> = Vec::new();
         let hear = |heard: Heard, engine: &mut irn::Send, model: &mut model::IrnSender| {
@@ -115,7 +117,7 @@ proptest! {
             bdp_cap: Setting::Off,
             ..GoBackNConfig::default()
         };
-        let mut irn = (irn::Recv::new(&irn(window, 1)), model::Receiver::irn(window.into()));
+        let mut irn = (irn::Recv::new(&irn(window, 1, PartialAcks::Auto)), model::Receiver::irn(window.into()));
         let mut go_back_n = (go_back_n::Recv::new(&nacks_all), model::Receiver::go_back_n());
         let mut cx = Cx::at(Instant::ZERO);
         for distance in packets {

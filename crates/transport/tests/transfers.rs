@@ -76,7 +76,9 @@ fn every_pattern_of_lost_data_is_repaired() {
                 let outcome = Link::default().run(transfer);
                 let case = (recovery, packets, pattern);
                 outcome.assert_intact(&payload, &case);
-                if let RecoveryConfig::Irn(IrnConfig { mode: Mode::Paper, nack_threshold: 1, .. }) = recovery {
+                if let RecoveryConfig::Irn(IrnConfig { mode: Mode::Refined | Mode::Paper, nack_threshold: 1, .. }) =
+                    recovery
+                {
                     // Where paths keep order and no retransmission is lost, nothing is repeated in vain.
                     assert_eq!(outcome.stats.retransmissions, u64::from(pattern.count_ones()), "{case:?}");
                     assert_eq!(outcome.duplicates, 0, "{case:?}");

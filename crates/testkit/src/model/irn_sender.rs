@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_transport::recovery::irn::PartialAcks;
 use selvedge_units::Seq;
 
 /// An IRN sender that keeps sets, and looks for losses anew whenever it is asked. Knows no time.
@@ -16,6 +17,7 @@ pub struct IrnSender {
     nacks: u32,
     threshold: u32,
     cap: u64,
+    partial_acks: PartialAcks,
 }
 
 /// One recovery.
@@ -28,12 +30,15 @@ struct Episode {
     certain: Option<Seq>,
     /// The last new packet before the latest retransmission, once there was one.
     recover: Option<Seq>,
+    /// The last new packet before the first retransmission, once there was one.
+    recover_at_first: Option<Seq>,
 }
 
 impl IrnSender {
-    /// With at most `cap` packets in flight, beginning recovery at the `threshold`-th NACK.
-    pub fn new(cap: u64, threshold: u32) -> Self {
-        Self { cap, threshold, ..Self::default() }
+    /// With at most `cap` packets in flight, beginning recovery at the `threshold`-th NACK; `partial_acks` is not
+    /// "auto".
+    pub fn new(cap: u64, threshold: u32, partial_acks: PartialAcks) -> Self {
+        Self { cap, threshold, partial_acks, ..Self::default() }
     }
 
     /// What to send, of a flow of `supplied` packets, and whether it was sent before.
@@ -64,6 +69,7 @@ impl IrnSender {
         let recover = Seq::new(self.next.index() - 1);
         let episode = self.episode.as_mut().expect("only recovery sends again");
         episode.recover = Some(recover);
+        episode.recover_at_first.get_or_insert(recover);
         episode.resent.insert(seq);
     }
 
@@ -99,12 +105,21 @@ impl IrnSender {
             if self.sacked.len() >= self.threshold as usize {
                 self.enter();
             }
-        } else if episode.resent.last().is_none_or(|&last| last < self.acked) {
+            return;
+        }
+        let sent_before = match self.partial_acks {
+            PartialAcks::Latest => episode.recover,
+            PartialAcks::First => episode.recover_at_first,
+            PartialAcks::None | PartialAcks::Auto => None,
+        };
+        let is_told = sent_before.is_some_and(|last| self.acked <= last);
+        if is_told && episode.resent.last().is_none_or(|&last| last < self.acked) {
             episode.certain = Some(self.acked);
         }
     }
 
     fn enter(&mut self) {
-        self.episode = Some(Episode { resent: BTreeSet::new(), certain: Some(self.acked), recover: None });
+        self.episode =
+            Some(Episode { resent: BTreeSet::new(), certain: Some(self.acked), recover: None, recover_at_first: None });
     }
 }

@@ -71,6 +71,11 @@ pub enum Defaults {
     Paper,
     /// The firmware's of Mellanox ConnectX-4 and later, as its manual and `mlxconfig` list them.
     ConnectX,
+    /// The firmware's algorithm with the DCQCN paper's numbers and marking: alpha moves once per interval, the first
+    /// decrease after an increase sets the target, and decreases are 4us apart at the least. IRN's simulator
+    /// "implements DCQCN as implemented in the Mellanox ConnectX-4" with "the same congestion control parameters as
+    /// specified in" the DCQCN paper (IRN, section 4.1).
+    PaperOnConnectX,
 }
 
 /// When alpha moves.
@@ -136,6 +141,13 @@ const PAPER: Values = Values {
     min_rate: Rate::from_bps(100_000_000),
 };
 
+const PAPER_ON_CONNECT_X: Values = Values {
+    alpha_update: CONNECT_X.alpha_update,
+    decrease_interval: CONNECT_X.decrease_interval,
+    clamp_target: CONNECT_X.clamp_target,
+    ..PAPER
+};
+
 const CONNECT_X: Values = Values {
     cnp_interval: Duration::from_us(4),
     alpha_update: AlphaUpdate::PerInterval,
@@ -169,6 +181,7 @@ impl Tuning for DcqcnConfig {
         let values = match self.defaults {
             Defaults::Paper => PAPER,
             Defaults::ConnectX => CONNECT_X,
+            Defaults::PaperOnConnectX => PAPER_ON_CONNECT_X,
         };
         resolve(&mut self.line_rate, || Some(fabric.line_rate));
         self.below_link = resolved(self.line_rate, "line-rate").is_some_and(|rate| rate < fabric.line_rate);
@@ -237,7 +250,7 @@ impl Tuning for DcqcnConfig {
 
     fn needs(&self) -> Needs {
         let marking = match self.defaults {
-            Defaults::Paper => Marking::DCQCN,
+            Defaults::Paper | Defaults::PaperOnConnectX => Marking::DCQCN,
             Defaults::ConnectX => VENDOR_MARKING,
         };
         Needs { marking: Some(marking), cnp_interval: resolved(self.cnp_interval, "cnp-interval"), ..Needs::default() }

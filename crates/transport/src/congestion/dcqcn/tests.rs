@@ -18,6 +18,9 @@ fn paper() -> DcqcnConfig {
 fn connect_x() -> DcqcnConfig {
     resolved(DcqcnConfig { defaults: Defaults::ConnectX, ..DcqcnConfig::default() })
 }
+fn paper_on_connect_x() -> DcqcnConfig {
+    resolved(DcqcnConfig { defaults: Defaults::PaperOnConnectX, ..DcqcnConfig::default() })
+}
 fn cnp(control: &mut Control, us: u64) {
     control.on_signal(&mut Cx::at(at(us)), Signal::Cnp);
 }
@@ -84,6 +87,23 @@ fn equation_1_each_cnp_cuts_by_half_of_alpha() {
         close(control.rate, rate.max(100e6));
     }
     assert_eq!(control.rate(), Rate::from_bps((LINE / 256.0) as u64), "eight halvings");
+}
+
+#[test]
+fn the_firmware_s_algorithm_takes_the_paper_s_numbers() {
+    let config = paper_on_connect_x();
+    assert_eq!((config.needs(), config.increase_timer), (paper().needs(), paper().increase_timer));
+    let mut control = Control::new(&config);
+    cnp(&mut control, 0);
+    close(control.rate, LINE / 2.0);
+    // One decrease in 4 us, and the next one's target is the first one's: nothing was increased between them.
+    cnp(&mut control, 1);
+    close(control.rate, LINE / 2.0);
+    cnp(&mut control, 5);
+    close(control.target, LINE);
+    // Alpha moves once in 55 us, however many CNPs come.
+    control.move_alpha(at(54));
+    close(control.alpha, 1.0);
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub(super) const WIDEST_WITH_HOLES: u64 = 1 << 15;
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct IrnConfig {
-    /// Where the paper and its authors' hardware code differ, which to follow. Default: paper.
+    /// When a packet counts as lost: by the paper's text, by its authors' hardware code, or by the text and one rule
+    /// more. Default: refined.
     pub mode: Mode,
     /// Whether silence leads to retransmission. Default: "auto", which is off with PFC and on
     /// without (section 4.1).
@@ -37,7 +38,8 @@ pub struct IrnConfig {
     /// serialisation makes an idle path hold over a twentieth more than that (short links), or that path has a link
     /// slower than its sender's, what it holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
-    /// What restarts the retransmission timer while packets are in flight. The paper does not say. Default: progress.
+    /// What restarts the retransmission timer while packets are in flight. The paper does not say; of the three, this
+    /// one comes closest to its authors' trace of a receiver. Default: any-ack.
     pub rto_restart: RtoRestart,
     /// Fetch delay: a packet is sent again no sooner than this after it was found lost
     /// (section 6.3). Default: 0us.
@@ -45,45 +47,49 @@ pub struct IrnConfig {
     /// How the timeout is found. Default: "static", RTO_low and RTO_high (section 3.1).
     pub rto: Rto,
     /// Whether the sender keeps a bitmap of what was selectively acknowledged. Without, it knows of
-    /// one loss per round trip (section 4.3). Only in paper mode. Default: true.
+    /// one loss per round trip (section 4.3). Not in mode "hls". Default: true.
     pub sack: bool,
     /// Header that each data packet carries on top of RoCE's (section 6.3: 16 bytes of RETH at
     /// worst). Default: 0B.
     pub extra_header: Bytes,
     /// How many NACKs without cumulative progress it takes to begin recovery; more than 1 tolerates
-    /// reordering (section 7). Only in paper mode. Default: 1.
+    /// reordering (section 7). Not in mode "hls". Default: 1.
     pub nack_threshold: u32,
     /// Up to which packet a cumulative acknowledgement during recovery tells that the packet is lost
-    /// where it stops. "first" takes less for lost that is not, above all where acknowledgements are
-    /// lost; "none" is the text of section 3.1. Only in paper mode, without time stamps, which need no such guess.
-    /// Default: latest.
+    /// where it stops. "auto": what `mode` says; without SACKs, and with time stamps, latest. Others than that need
+    /// SACKs and no time stamps, and not mode "hls". Default: auto.
     pub partial_acks: PartialAcks,
     /// Whether the time stamps that acknowledgements echo tell about losses: what was sent before a
     /// packet that has arrived, and has not arrived itself, is lost, even if it was sent again. For
-    /// paths that keep order; not in the paper, which leaves such losses to the timeout. Only in
-    /// paper mode, with SACKs. Default: false.
+    /// paths that keep order; not in the paper, which leaves such losses to the timeout. Not in mode
+    /// "hls", and with SACKs only. Default: false.
     pub time_stamps: bool,
     /// Whether NACKs carry the three newest holes, as MELO's do: one can then stand for several, and
     /// if one is lost, what it spoke of is not taken for lost. The paper's name one packet
-    /// (section 3.1). They take 12 bytes. Only in paper mode, with SACKs. Default: false.
+    /// (section 3.1). They take 12 bytes. Not in mode "hls", and with SACKs only. Default: false.
     pub holes: bool,
     /// Packets that a timeout sends again at the most: the first sends one, each that follows it with
     /// nothing heard between twice as many as the one before, up to this. What ends a burst of losses
     /// may be packets, not time: then one packet for each timeout outlasts it slowly. The paper's
-    /// always send one (section 3.1); QUIC's up to two (RFC 9002, section 6.2.4). Only in paper mode.
+    /// always send one (section 3.1); QUIC's up to two (RFC 9002, section 6.2.4). Not in mode "hls".
     /// Default: 1.
     pub probes: u16,
 }
 
-/// Which reading of the sender.
+/// When the sender counts a packet as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Mode {
-    /// The text of section 3.
+    /// By the text, or if it was sent before the first retransmission of the recovery and is missing when a
+    /// retransmission has arrived. Of the three, this one sends least in vain, and does not leave a retransmission
+    /// that is lost in an incast to the timeout.
     #[default]
+    Refined,
+    /// By the text of section 3.1: "only if another packet with a higher sequence number has been selectively acked",
+    /// or by a timeout.
     Paper,
-    /// The hardware modules of section 6.2, as published.
+    /// As the hardware modules of section 6.2 have it, as published.
     Hls,
 }
 
@@ -92,9 +98,11 @@ pub enum Mode {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum PartialAcks {
+    /// What the mode says: first where it is refined, none with the paper's text, latest with the hardware code.
+    #[default]
+    Auto,
     /// The latest, as in the authors' hardware code: an acknowledgement that an earlier one has
     /// triggered is misread, and so are all that come after it.
-    #[default]
     Latest,
     /// The first of the recovery: what was sent before that, and is missing when any retransmission
     /// has arrived, is lost wherever paths keep order.
@@ -154,19 +162,19 @@ impl Default for DynamicRto {
 impl Default for IrnConfig {
     fn default() -> Self {
         Self {
-            mode: Mode::Paper,
+            mode: Mode::Refined,
             timeouts: Timeouts::Auto,
             rto_low: Setting::Auto,
             rto_low_packets: 3,
             rto_high: Setting::Auto,
             bdp_cap: Setting::Auto,
-            rto_restart: RtoRestart::Progress,
+            rto_restart: RtoRestart::AnyAck,
             retransmit_delay: Duration::ZERO,
             rto: Rto::Static,
             sack: true,
             extra_header: Bytes::ZERO,
             nack_threshold: 1,
-            partial_acks: PartialAcks::Latest,
+            partial_acks: PartialAcks::Auto,
             time_stamps: false,
             holes: false,
             probes: 1,
@@ -179,6 +187,18 @@ impl IrnConfig {
     pub(super) fn rto_low_beside(&self, high: Duration) -> Duration {
         self.rto_low.resolve(|| None).unwrap_or(high)
     }
+
+    /// What partial acknowledgements tell, where "auto" is asked for, too.
+    pub(super) fn told_by_partial_acks(&self) -> PartialAcks {
+        match (self.partial_acks, self.mode) {
+            (PartialAcks::Auto, _) if !self.sack || self.time_stamps => PartialAcks::Latest,
+            (PartialAcks::Auto, Mode::Refined) => PartialAcks::First,
+            (PartialAcks::Auto, Mode::Paper) => PartialAcks::None,
+            (PartialAcks::Auto, Mode::Hls) => PartialAcks::Latest,
+            (chosen, _) => chosen,
+        }
+    }
+
     /// Packets a flow may have in flight, at both ends.
     ///
     /// # Panics
@@ -239,6 +259,7 @@ impl Scheme for IrnConfig {
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
             resolve(&mut dynamic.initial, || Some(high.min(dynamic.max)));
         }
+        self.partial_acks = self.told_by_partial_acks();
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
@@ -252,22 +273,23 @@ impl Scheme for IrnConfig {
             return Err(SettingError::new("nack-threshold", "recovery begins with a NACK; give 1 or more"));
         }
         if !self.sack && self.mode == Mode::Hls {
-            return Err(SettingError::new("sack", "the hardware code keeps SACKs; give true, or mode = \"paper\""));
+            return Err(SettingError::new("sack", "the hardware code keeps SACKs; give true, or another mode"));
         }
         for (key, is_on) in [("time-stamps", self.time_stamps), ("holes", self.holes)] {
             if is_on && (self.mode == Mode::Hls || !self.sack) {
-                return Err(SettingError::new(key, "they need mode = \"paper\" and sack = true"));
+                return Err(SettingError::new(key, "they need sack = true, and another mode than \"hls\""));
             }
         }
-        if self.partial_acks != PartialAcks::Latest && (self.mode == Mode::Hls || self.time_stamps) {
-            let message = "\"first\" and \"none\" need mode = \"paper\" and time-stamps = false";
+        let is_fixed = self.mode == Mode::Hls || self.time_stamps || !self.sack;
+        if is_fixed && self.told_by_partial_acks() != PartialAcks::Latest {
+            let message = "\"first\" and \"none\" need SACKs, time-stamps = false, and another mode than \"hls\"";
             return Err(SettingError::new("partial-acks", message));
         }
         if self.probes == 0 {
             return Err(SettingError::new("probes", "a timeout that sends nothing never ends; give 1 or more"));
         }
         if self.probes > 1 && self.mode == Mode::Hls {
-            return Err(SettingError::new("probes", "the hardware code sends one; give 1, or mode = \"paper\""));
+            return Err(SettingError::new("probes", "the hardware code sends one; give 1, or another mode"));
         }
         if self.holes && self.window() > WIDEST_WITH_HOLES {
             let message = format!("starts of holes have 16 bits; give a bdp-cap of up to {WIDEST_WITH_HOLES}");
@@ -277,7 +299,7 @@ impl Scheme for IrnConfig {
             dynamic.check()?;
         }
         if self.nack_threshold > 1 && self.mode == Mode::Hls {
-            return Err(SettingError::new("nack-threshold", "the hardware code has none; give 1, or mode = \"paper\""));
+            return Err(SettingError::new("nack-threshold", "the hardware code has none; give 1, or another mode"));
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
         let counter = bits_of(u64::from(config.nack_threshold));
         footprint = footprint.with("nacks", Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
     }
-    if config.partial_acks == PartialAcks::First {
+    if config.told_by_partial_acks() == PartialAcks::First {
         footprint = footprint.with(
             "first-recovery",
             Scope::QueuePair,

@@ -101,7 +101,7 @@ impl Paper {
             scan: Seq::ZERO,
             recover: Seq::ZERO,
             guess: Seq::ZERO,
-            partial_acks: config.partial_acks,
+            partial_acks: config.told_by_partial_acks(),
             sacks: Bitmap::default(),
             sacks_end: Seq::ZERO,
             sacks_count: 0,
@@ -146,7 +146,7 @@ impl Paper {
         match self.partial_acks {
             PartialAcks::First if self.phase == Phase::Recovering => {}
             PartialAcks::First | PartialAcks::Latest => self.guess = self.recover,
-            PartialAcks::None => {}
+            PartialAcks::None | PartialAcks::Auto => {}
         }
         self.phase = Phase::Recovering;
         if let Some(stamps) = &mut self.stamps {

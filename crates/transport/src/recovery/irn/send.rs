@@ -47,7 +47,7 @@ impl Send {
         let (timer, estimator) = timing(config);
         Self {
             machine: match config.mode {
-                Mode::Paper => Machine::Paper(Paper::new(config)),
+                Mode::Refined | Mode::Paper => Machine::Paper(Paper::new(config)),
                 Mode::Hls => Machine::Hls(Hls::new(cap, config.rto_low_packets)),
             },
             timer,
