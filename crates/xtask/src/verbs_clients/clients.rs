@@ -163,6 +163,15 @@ pub(super) const CLIENTS: &[Client] = &[
         ..PLAIN
     },
     Client {
+        name: "OpenMPI over UCX",
+        packages: Packages::Debian(&["openmpi-bin", "libopenmpi-dev"]),
+        version: version_of!("openmpi-bin"),
+        build: "mpicc.openmpi -O1 -o {scratch}/collective {tests}/collective.c",
+        client: "UCX_TLS=rc_verbs,ud_verbs:aux,self mpirun.openmpi --allow-run-as-root --host {peer},{other} --mca plm_rsh_agent {scratch}/launch --mca pml ucx --mca osc ucx {scratch}/collective",
+        shows: "results compared",
+        ..PLAIN
+    },
+    Client {
         name: "MPICH over libfabric",
         packages: Packages::PyPi(&["mpich"]),
         version: "{venv}/bin/pip show mpich | sed -n 's/^Version: //p'",
@@ -197,6 +206,34 @@ pub(super) const CLIENTS: &[Client] = &[
         server: "UCX_TLS=rc_verbs,ud_verbs {venv}/bin/python {scripts}/transfer_nixl.py target {scratch}",
         client: "UCX_TLS=rc_verbs,ud_verbs {venv}/bin/python {scripts}/transfer_nixl.py initiator {scratch}",
         shows: "32 MB each way, contents compared",
+        ..PLAIN
+    },
+    Client {
+        name: "InfiniStore",
+        // Its own binding to libuv needs this one.
+        packages: Packages::PyPi(&["infinistore", "uvloop==0.21.0", "numpy"]),
+        version: "{venv}/bin/pip show infinistore | sed -n 's/^Version: //p'",
+        server: "{venv}/bin/python {scripts}/transfer_infinistore.py serve {own}",
+        client: "{venv}/bin/python {scripts}/transfer_infinistore.py store {peer}",
+        shows: "16 MB stored and read back, the same",
+        ..PLAIN
+    },
+    Client {
+        name: "ibverbs of PyPI",
+        packages: Packages::PyPi(&["ibverbs"]),
+        version: "{venv}/bin/pip show ibverbs | sed -n 's/^Version: //p'",
+        server: "{venv}/bin/python {scripts}/transfer_ibverbs.py target {own}",
+        client: "{venv}/bin/python {scripts}/transfer_ibverbs.py initiator {peer}",
+        shows: "4 MB each way, contents compared",
+        ..PLAIN
+    },
+    Client {
+        name: "DAPL",
+        packages: Packages::Debian(&["dapl2-utils", "libdapl2"]),
+        version: version_of!("dapl2-utils"),
+        build: "echo 'sv u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"eth0 0\" \"\"' > {scratch}/dat.conf",
+        server: "DAT_OVERRIDE={scratch}/dat.conf dtest -P sv",
+        client: "DAT_OVERRIDE={scratch}/dat.conf dtest -P sv -h {peer}",
         ..PLAIN
     },
 ];

@@ -93,8 +93,10 @@ impl Place {
             }
             Packages::PyPi(names) => {
                 let venv = self.venv(client.name).display().to_string();
+                let named =
+                    names.iter().map(|name| name.split('=').next().unwrap_or(name)).collect::<Vec<_>>().join(" ");
                 let names = names.join(" ");
-                if succeeds(&format!("{venv}/bin/pip show {names}")) {
+                if succeeds(&format!("{venv}/bin/pip show {named}")) {
                     return Ok(());
                 }
                 let pip = format!("python3 -m venv {venv} && {venv}/bin/pip install --quiet --no-deps {names}");
