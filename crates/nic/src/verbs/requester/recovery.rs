@@ -26,6 +26,7 @@ pub(in crate::verbs) fn go_back_n(terms: &Terms) -> GoBackNConfig {
         ack_interval: Setting::Off,
         nack: Nacks::OncePerGap,
         bdp_cap: Setting::Value(terms.init.window.max(1)),
+        ..GoBackNConfig::default()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve};
 use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
-use crate::recovery::timer::rto_low;
+use crate::recovery::timer::{RtoRestart, rto_low};
 
 /// Go-back-N, as in RoCE NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,6 +26,10 @@ pub struct GoBackNConfig {
     pub rto_low: Setting<Duration>,
     /// N: rto-low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
+    /// What restarts the retransmission timer while packets are in flight; going back always does. Default: progress.
+    pub rto_restart: RtoRestart,
+    /// How long a sender that hears a NACK takes to go back: it sends nothing meanwhile. Default: 0us. NICs do not say.
+    pub nack_processing: Duration,
     /// Which data packets are acknowledged. Default: "auto", which is coalesced, or per-packet where congestion control
     /// or bdp-cap needs that.
     pub acks: Acks,
@@ -49,6 +53,8 @@ impl Default for GoBackNConfig {
             rto: Setting::Auto,
             rto_low: Setting::Off,
             rto_low_packets: 3,
+            rto_restart: RtoRestart::Progress,
+            nack_processing: Duration::ZERO,
             acks: Acks::Auto,
             ack_every: 256,
             ack_interval: Setting::Auto,

@@ -22,6 +22,9 @@ pub struct Send {
     sent: Seq,
     timer: Timer,
     cap: u64,
+    /// Nothing is sent before.
+    ready: Instant,
+    nack_processing: Duration,
 }
 
 impl Send {
@@ -33,14 +36,17 @@ impl Send {
         let high = resolved(config.rto, "rto").unwrap_or(Duration::MAX);
         // PSN arithmetic limits a flow that waits for acknowledgements, and no other.
         let widest = if config.acknowledges() { WIDEST_WINDOW } else { u64::MAX };
+        let timer = match resolved(config.rto_low, "rto-low") {
+            Some(low) => Timer::new(low, high, config.rto_low_packets),
+            None => Timer::single(high),
+        };
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
             sent: Seq::ZERO,
-            timer: match resolved(config.rto_low, "rto-low") {
-                Some(low) => Timer::new(low, high, config.rto_low_packets),
-                None => Timer::single(high),
-            },
+            timer: timer.restarted_by(config.rto_restart),
+            ready: Instant::ZERO,
+            nack_processing: config.nack_processing,
             cap: resolved(config.bdp_cap, "bdp-cap").map_or(widest, u64::from),
         }
     }
@@ -71,9 +77,12 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn next(&self, _: Instant, supplied: Seq, window_open: bool) -> Next {
+    fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next {
         if self.next >= supplied || !window_open || self.in_flight() >= self.cap {
             return Next::Idle;
+        }
+        if self.ready > now {
+            return Next::Wait(self.ready);
         }
         Next::packet(self.next, self.next < self.sent)
     }
@@ -85,6 +94,9 @@ impl Recovery for Send {
             self.sent = self.next;
         } else {
             cx.trace(|| Trace::Retransmitted { seq });
+            if seq == self.acked {
+                self.timer.on_oldest_sent(cx.now);
+            }
         }
         self.timer.ensure_running(cx.now);
     }
@@ -115,11 +127,14 @@ impl Recovery for Send {
             } else {
                 self.timer.restart(cx.now);
             }
+        } else {
+            self.timer.on_answer(cx.now);
         }
         // A NACK for the packet that is about to be sent anyway changes nothing.
         let loss = heard.kind == AckKind::Nack && self.next > self.acked;
         if loss {
             self.go_back(cx, false);
+            self.ready = cx.now + self.nack_processing;
         }
         AckOutcome { delivered, loss }
     }

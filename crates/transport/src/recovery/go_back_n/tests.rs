@@ -6,6 +6,7 @@ use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Supply, Waits, Wake};
 use crate::dialogue::{Answer, receiver, sender, with};
 use crate::fabric::Fabric;
 use crate::on_chip::OnChip;
+use crate::recovery::timer::RtoRestart;
 use crate::recovery::{Acceptance, Scheme};
 use crate::role::Cx;
 
@@ -14,6 +15,8 @@ const LOSSY: GoBackNConfig = GoBackNConfig {
     rto: Setting::Value(Duration::from_us(320)),
     rto_low: Setting::Off,
     rto_low_packets: 3,
+    rto_restart: RtoRestart::Progress,
+    nack_processing: Duration::ZERO,
     acks: Acks::PerPacket,
     ack_every: 256,
     ack_interval: Setting::Off,
@@ -90,6 +93,38 @@ fn silence_sends_everything_again_after_the_timeout() {
         ],
     );
     assert_eq!((sender.stats().sent, sender.stats().retransmissions, sender.stats().timeouts), (5, 3, 2));
+}
+
+#[test]
+fn a_sender_takes_its_time_to_process_a_nack() {
+    let slow = GoBackNConfig { nack_processing: Duration::from_us(10), ..LOSSY };
+    sender(
+        with(slow),
+        5,
+        &[
+            (0, Sends("0 1 2 3 4")),
+            (25, Nack(1, 2)),
+            (25, Sends("")),
+            (25, Waits(35)),
+            (34, Wake),
+            (34, Sends("")),
+            (35, Wake),
+            (35, Sends("1r 2r 3r 4r")),
+        ],
+    );
+}
+
+#[test]
+fn answers_without_progress_restart_the_timer_if_asked_to() {
+    let waits = |rto_restart| {
+        let patient = GoBackNConfig { rto_restart, ..LOSSY };
+        let until = if rto_restart == RtoRestart::AnyAck { 420 } else { 344 };
+        // The second acknowledgement is a duplicate's.
+        sender(with(patient), 3, &[(0, Sends("0 1 2")), (24, Ack(1)), (100, Ack(1)), (100, Waits(until))]);
+    };
+    waits(RtoRestart::Progress);
+    waits(RtoRestart::Retransmission);
+    waits(RtoRestart::AnyAck);
 }
 
 #[test]
