@@ -197,5 +197,6 @@ fn since(before: &Stats, after: &Stats) -> Stats {
         goodput: after.goodput - before.goodput,
         reordered: after.reordered - before.reordered,
         timeouts: after.timeouts - before.timeouts,
+        contradictions: after.contradictions - before.contradictions,
     }
 }

@@ -25,6 +25,7 @@ mod flush;
 mod handshake;
 mod memory;
 mod message;
+mod msn;
 mod multicast;
 mod notification;
 mod paths;

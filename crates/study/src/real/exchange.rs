@@ -110,7 +110,8 @@ impl From<Done> for Said {
 }
 impl From<Stats> for Counted {
     /// Real runs tell nothing of pools, hence nothing of what went through reorder buffers.
-    fn from(Stats { sent, retransmissions, duplicates, goodput, timeouts, reordered: _ }: Stats) -> Self {
+    fn from(stats: Stats) -> Self {
+        let Stats { sent, retransmissions, duplicates, goodput, timeouts, reordered: _, contradictions: _ } = stats;
         Self { sent, retransmissions, duplicates, goodput, timeouts }
     }
 }

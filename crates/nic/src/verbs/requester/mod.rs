@@ -34,6 +34,7 @@ use super::arrival::Arrival;
 use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
 use super::message::{self, nak};
+use super::msn::Msn;
 use super::paths::{Attempt, PathId};
 use super::qp::Failure;
 use super::selective::asks;
@@ -67,6 +68,8 @@ pub(super) struct Requester {
     has_asked_enough: bool,
     sender: Sender,
     first_psn: Psn,
+    /// Messages that the other side has completed, as it says.
+    msn: Msn,
     peer: Peer,
     mode: Mode,
     /// A receiver was not ready: nothing is sent before this.
@@ -104,6 +107,7 @@ impl Requester {
             has_asked_enough: false,
             sender: sender(terms, go_back_n(terms).into(), terms.send_psn),
             first_psn: terms.send_psn,
+            msn: Msn::default(),
             peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
             mode: Mode::Standard(Standard::default()),
             not_ready_until: None,
@@ -217,7 +221,7 @@ impl Requester {
         if self.peer == Peer::Ours && self.begun == 0 && matches!(self.mode, Mode::Standard(_)) {
             self.first_psn = self.sender.supplied().to_psn(self.first_psn);
             self.sender = sender(terms, terms.init.recovery, self.first_psn);
-            self.mode = Mode::Selective(Selective::new(terms, self.first_psn));
+            self.mode = Mode::Selective(Selective::new(terms, self.first_psn, self.msn));
         }
     }
 
@@ -244,6 +248,9 @@ impl Requester {
                 return Err(Failure::Requester);
             }
             wqe.first = self.sender.supplied();
+            if let Mode::Selective(selective) = &mut self.mode {
+                wqe.msn = selective.msn(wqe.is_local());
+            }
             if wqe.is_local() {
                 // Done, and complete when all before it is.
                 self.begun += 1;
@@ -372,6 +379,10 @@ impl Requester {
         }
         if before.0 != self.sender.acked() {
             self.not_ready_tries = 0;
+            // A standard peer may count parts of a Read: all that matters is where it stands when we go over.
+            if let (Mode::Standard(_), Some(aeth)) = (&self.mode, headers.aeth) {
+                self.msn = Msn::new(aeth.msn);
+            }
         }
         self.complete_done(terms, shared);
         outcome.map_err(|Failed(status)| {
@@ -512,7 +523,13 @@ impl Requester {
         while self.begun > 0 {
             let wqe = &self.queue[0];
             // An answer can overtake the acknowledgement of what asked for it, which may then have to be sent again.
-            let is_acked = wqe.first + wqe.packets <= self.sender.acked();
+            let has_arrived = wqe.first + wqe.packets <= self.sender.acked();
+            // Between two of our own the MSN expires requests (IRN, section 5.3.3).
+            let is_acked = match &self.mode {
+                Mode::Standard(_) => has_arrived,
+                Mode::Selective(_) => self.msn.covers(wqe.msn),
+            };
+            debug_assert_eq!(is_acked, has_arrived, "the MSN counts what has arrived");
             let is_done = is_acked && (!wqe.is_read() || wqe.is_answered(terms));
             if !is_done {
                 break;

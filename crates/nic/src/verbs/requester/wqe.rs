@@ -7,6 +7,7 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message;
+use crate::verbs::msn::Msn;
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Data, Operation, SendRequest, Span, Status};
 
@@ -24,6 +25,8 @@ pub(super) struct Wqe {
     pub(super) answered: u64,
     /// Its recv_WQE_SN or read_WQE_SN.
     pub(super) number: u32,
+    /// Between two of our own: the MSN by which it is completed at the other side.
+    pub(super) msn: Msn,
 }
 
 /// Where a request stands that has not begun.
@@ -31,7 +34,8 @@ const NOT_BEGUN: Seq = Seq::new(u64::MAX);
 
 impl Wqe {
     pub(super) fn new(request: SendRequest) -> Self {
-        Self { length: request.length(), request, first: NOT_BEGUN, packets: 0, answered: 0, number: 0 }
+        let (length, msn) = (request.length(), Msn::default());
+        Self { request, first: NOT_BEGUN, packets: 0, length, answered: 0, number: 0, msn }
     }
     /// Whether it has an answer beside an acknowledgement.
     pub(super) fn is_read(&self) -> bool {

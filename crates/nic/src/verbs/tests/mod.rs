@@ -1,6 +1,7 @@
 mod bursts;
 mod failures;
 mod leaving;
+mod message_numbers;
 mod multicast;
 mod once;
 mod paths;

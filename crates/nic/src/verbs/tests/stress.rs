@@ -203,6 +203,7 @@ impl Case {
         let is_receive = |kind| matches!(kind, CompletionKind::Receive | CompletionKind::ReceiveWrite);
         let all = [0, 1].map(|at| self.world.hosts[at].poll());
         for at in 0..2 {
+            assert_eq!(self.world.hosts[at].rnic.stats().contradictions, 0, "{what}: MSNs say what PSNs do");
             let failed: Vec<_> = all[at].iter().filter(|done| done.status != Status::Success).collect();
             assert!(failed.is_empty(), "{what}, host {at}: {failed:?}");
             let ids = |receives: bool, of: usize| -> Vec<u64> {

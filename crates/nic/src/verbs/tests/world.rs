@@ -85,6 +85,8 @@ pub(crate) struct World {
     reads: u8,
     /// The headers of all packets that were sent, by which host.
     pub(crate) log: Vec<(usize, Headers)>,
+    /// Changes what a host says, before it is logged.
+    pub(crate) tamper: fn(usize, u64, &mut Headers),
 }
 
 struct View<'a> {
@@ -198,6 +200,13 @@ impl World {
             lost: [0; 2],
             reads: 4,
             log: Vec::new(),
+            tamper: |_, _, _| {},
+        }
+    }
+    /// Both sides know of each other that they are of one kind.
+    pub(crate) fn agree(&mut self) {
+        for host in &mut self.hosts {
+            host.rnic.agree(host.qp).expect("it is there");
         }
     }
     /// From now on packets are also lost in bursts of so many on average, so many in a thousand, in both directions.
@@ -252,6 +261,7 @@ impl World {
     fn transmit(&mut self, at: usize) {
         let (mut payload, mut transmit) = (Payload::default(), Transmit::default());
         while self.hosts[at].rnic.poll_transmit(&mut Cx::at(self.now), &mut payload, &mut transmit) {
+            (self.tamper)(at, self.log.len() as u64, &mut transmit.headers);
             self.log.push((at, transmit.headers));
             let mut bytes = payload.inline.clone();
             for span in &payload.spans {
