@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::{env, io};
 
+use selvedge_nic::verbs::QpOptions;
 use selvedge_transport::path::PathConfig;
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
@@ -21,6 +22,27 @@ pub const WIRE: &str = "SELVEDGE_WIRE";
 /// Congestion control: `path` (default), one for all that a process sends to one address; `none`: the window of each
 /// connection is all there is.
 pub const CONGESTION: &str = "SELVEDGE_CONGESTION";
+
+/// End-to-end credits: `off` (default), or `on`: Sends wait until the other side has advertised a receive request,
+/// instead of being told that it has none. Both sides need it.
+pub const CREDITS: &str = "SELVEDGE_CREDITS";
+
+/// What reliable connections do beyond what they must.
+///
+/// # Errors
+/// Says what would be right.
+pub fn options() -> Result<QpOptions, String> {
+    let credits = is_on(CREDITS, &env::var(CREDITS).unwrap_or_default())?;
+    Ok(QpOptions { credits })
+}
+
+fn is_on(variable: &str, said: &str) -> Result<bool, String> {
+    match said {
+        "" | "off" => Ok(false),
+        "on" => Ok(true),
+        other => Err(format!("{variable}={other}: on and off are known")),
+    }
+}
 
 /// Whether [`WIRE`] says so.
 ///
@@ -168,6 +190,12 @@ mod tests {
             assert_eq!(recovery.check(), Ok(()), "{name}");
         }
         assert_eq!(by_name("tcp"), None);
+    }
+
+    #[test]
+    fn what_can_be_on_or_off_is_neither_by_another_word() {
+        assert_eq!(["", "off", "on"].map(|said| is_on(CREDITS, said)), [Ok(false), Ok(false), Ok(true)]);
+        assert_eq!(is_on(CREDITS, "1"), Err("SELVEDGE_CREDITS=1: on and off are known".to_owned()));
     }
 
     #[test]

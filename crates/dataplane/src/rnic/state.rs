@@ -215,7 +215,7 @@ pub(super) mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use selvedge_nic::verbs::{
-        Access, Attached, Capacities, Data, Handshake, Operation, PdId, QpInit, Route, SendRequest, Service,
+        Access, Attached, Capacities, Data, Handshake, Operation, PdId, QpInit, QpOptions, Route, SendRequest, Service,
     };
     use selvedge_transport::CongestionConfig;
     use selvedge_units::{Bytes, Psn};
@@ -245,6 +245,7 @@ pub(super) mod tests {
             overhead: Bytes::ZERO,
             window: settings::WINDOW,
             ack_every: settings::ACK_EVERY,
+            options: QpOptions::default(),
         }
     }
 

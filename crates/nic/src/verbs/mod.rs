@@ -48,7 +48,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
+pub use attributes::{Capacities, QpChange, QpInit, QpOptions, QpState, Service};
 pub use error::VerbsError;
 pub use flush::Flush;
 pub use handshake::Handshake;

@@ -13,6 +13,7 @@
 //! A connection begins standard. If the other side turns out to be one of our own, it goes over once all that was
 //! begun is finished.
 
+mod credits;
 mod recovery;
 mod selective;
 mod standard;
@@ -26,6 +27,7 @@ use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
+use self::credits::Credits;
 pub(super) use self::recovery::{go_back_n, scheme, sender};
 use self::selective::Selective;
 use self::standard::Standard;
@@ -70,6 +72,7 @@ pub(super) struct Requester {
     first_psn: Psn,
     /// Messages that the other side has completed, as it says.
     msn: Msn,
+    credits: Credits,
     peer: Peer,
     mode: Mode,
     /// A receiver was not ready: nothing is sent before this.
@@ -108,6 +111,7 @@ impl Requester {
             sender: sender(terms, go_back_n(terms).into(), terms.send_psn),
             first_psn: terms.send_psn,
             msn: Msn::default(),
+            credits: Credits::new(terms),
             peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
             mode: Mode::Standard(Standard::default()),
             not_ready_until: None,
@@ -186,9 +190,7 @@ impl Requester {
         }
         self.not_ready_until = None;
         self.go_over(terms);
-        if admits {
-            self.begin_requests(cx, terms, shared)?;
-        }
+        self.begin_requests(cx, terms, shared, admits)?;
         let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(false) };
         if !shared.paths.admits(terms.path, terms.number) {
             return Ok(false);
@@ -225,9 +227,23 @@ impl Requester {
         }
     }
 
-    /// Gives requests their place in the sequence, as long as they may begin.
-    fn begin_requests(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) -> Result<(), Failure> {
-        while self.begun < self.queue.len() {
+    /// Gives requests their place in the sequence, as long as they may begin: new ones only where that `admits` any.
+    fn begin_requests(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        admits: bool,
+    ) -> Result<(), Failure> {
+        let mut asks_at = self.credits.take_asks_at();
+        if self.credits.owed > 0 {
+            let is_free = self.credits.allow(self.credits.begun);
+            let asks = !is_free && self.credits.may_ask(cx.now, terms, &mut asks_at);
+            let packets = if is_free { self.credits.owed } else { u64::from(asks) };
+            self.credits.owed -= packets;
+            self.supply(cx, packets);
+        }
+        while admits && self.credits.owed == 0 && self.begun < self.queue.len() {
             let waits = match (&self.mode, self.peer) {
                 (Mode::Standard(_), Peer::Ours) => true,
                 (Mode::Standard(_), Peer::Unknown) => self.begun > 0,
@@ -236,6 +252,11 @@ impl Requester {
             };
             let wqe = &mut self.queue[self.begun];
             if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
+                break;
+            }
+            let consumed = self.credits.begun + u64::from(wqe.consumes());
+            let is_free = !wqe.consumes() || self.credits.allow(consumed);
+            if !is_free && !self.credits.may_ask(cx.now, terms, &mut asks_at) {
                 break;
             }
             let outcome = wqe.allowed(terms, shared).and_then(|()| wqe.execute(terms, shared));
@@ -248,6 +269,8 @@ impl Requester {
                 return Err(Failure::Requester);
             }
             wqe.first = self.sender.supplied();
+            wqe.consumed = consumed;
+            self.credits.begun = consumed;
             if let Mode::Selective(selective) = &mut self.mode {
                 wqe.msn = selective.msn(wqe.is_local());
             }
@@ -269,14 +292,34 @@ impl Requester {
                 self.unanswered.push_back(self.completed + self.begun as u64);
                 self.has_asked_enough = self.unanswered.len() >= usize::from(terms.reads_asked.max(1));
             }
-            if self.sender.is_done() {
-                self.progress = cx.now;
-                self.failed_retries = 0;
-            }
-            self.sender.supply(wqe.packets);
+            let packets = if is_free { wqe.packets } else { 1 };
+            self.credits.owed = wqe.packets - packets;
             self.begun += 1;
+            self.supply(cx, packets);
         }
         Ok(())
+    }
+    /// Gives the next packets of the request that has begun last their place in the sequence.
+    fn supply(&mut self, cx: &mut Cx<'_>, packets: u64) {
+        if packets > 0 && self.sender.is_done() {
+            self.progress = cx.now;
+            self.failed_retries = 0;
+        }
+        self.sender.supply(packets);
+    }
+    /// An acknowledgement of everything before `to` says this of receive requests. What acknowledges less than is known
+    /// is out of date.
+    fn on_advertised(&mut self, syndrome: Syndrome, to: Seq) {
+        let is_news = self.sender.acked() <= to && to <= self.sender.supplied();
+        if self.credits.counts() && is_news && matches!(syndrome, Syndrome::Ack(_)) {
+            let consumed = self.ended_before(to).map_or(self.credits.ended, |last| last.consumed);
+            self.credits.on_advertised(consumed, syndrome.advertised());
+        }
+    }
+    /// The last request in the queue that ends before `seq`.
+    fn ended_before(&self, seq: Seq) -> Option<&Wqe> {
+        let ended = self.queue.partition_point(|wqe| wqe.first + wqe.packets <= seq);
+        ended.checked_sub(1).map(|last| &self.queue[last])
     }
 
     /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else
@@ -338,6 +381,8 @@ impl Requester {
                 place
             }
         };
+        // Whoever has no credit asks for news.
+        transmit.headers.bth.ack_request |= self.credits.owed > 0 && segment.seq + 1 == self.sender.supplied();
         if length > 0 {
             let found = wqe.request.gather(&shared.regions, terms.init.pd, offset, u64::from(length), payload);
             found.ok_or(Failed(Status::LocalProtection))?;
@@ -515,7 +560,8 @@ impl Requester {
         }
         let retry = self.sender.poll_timeout().into_iter().chain(self.asks_again(terms)).min();
         let retry = retry.map(|at| at.max(self.attempt.put_off));
-        retry.into_iter().chain(self.patience(terms)).min().unwrap_or(Instant::NEVER)
+        let asks_at = self.credits.asks_at();
+        retry.into_iter().chain(self.patience(terms)).chain(asks_at).min().unwrap_or(Instant::NEVER)
     }
 
     /// Completes what is finished, in order.
@@ -542,6 +588,7 @@ impl Requester {
     fn complete_front(&mut self, terms: &Terms, shared: &mut Shared, status: Status) {
         let Some(wqe) = self.queue.pop_front() else { return };
         self.completed += 1;
+        self.credits.ended = self.credits.ended.max(wqe.consumed);
         if wqe.request.signaled || terms.init.all_signaled || status != Status::Success {
             let length = if wqe.is_read() { wqe.length as u32 } else { 0 };
             shared.complete(terms.init.send_cq, wqe.request.completion(terms.number, status, length));

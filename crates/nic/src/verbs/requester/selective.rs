@@ -157,6 +157,13 @@ impl Requester {
             shared.stats.contradictions += 1;
             return Ok(());
         }
+        if let Some(seq) = said {
+            self.on_advertised(aeth.syndrome, seq);
+        }
+        if extension.retransmission {
+            // Nothing has caused it but receive requests.
+            return Ok(());
+        }
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
         let before = self.sender.acked();
         selective::hear(&mut self.sender, cx, terms, shared, &ack, headers);
@@ -172,8 +179,7 @@ impl Requester {
 
     /// The MSN once everything before `seq` has arrived, which is acknowledged or begun.
     fn msn_at(&self, seq: Seq) -> Msn {
-        let ended = self.queue.partition_point(|wqe| wqe.first + wqe.packets <= seq);
-        ended.checked_sub(1).map_or(self.msn, |last| self.queue[last].msn)
+        self.ended_before(seq).map_or(self.msn, |last| last.msn)
     }
     /// Whether an acknowledgement counts other messages as completed than those that end before `seq`, up to where it
     /// acknowledges. What acknowledges less than is known is out of date, and a refusal may count what it refuses.

@@ -27,6 +27,8 @@ pub(super) struct Wqe {
     pub(super) number: u32,
     /// Between two of our own: the MSN by which it is completed at the other side.
     pub(super) msn: Msn,
+    /// Requests that consume a receive request, up to this one, since the connection began.
+    pub(super) consumed: u64,
 }
 
 /// Where a request stands that has not begun.
@@ -35,7 +37,7 @@ const NOT_BEGUN: Seq = Seq::new(u64::MAX);
 impl Wqe {
     pub(super) fn new(request: SendRequest) -> Self {
         let (length, msn) = (request.length(), Msn::default());
-        Self { request, first: NOT_BEGUN, packets: 0, length, answered: 0, number: 0, msn }
+        Self { request, first: NOT_BEGUN, packets: 0, length, answered: 0, number: 0, msn, consumed: 0 }
     }
     /// Whether it has an answer beside an acknowledgement.
     pub(super) fn is_read(&self) -> bool {
@@ -47,6 +49,10 @@ impl Wqe {
                 | Operation::AtomicWrite(_)
                 | Operation::Flush(_)
         )
+    }
+    /// Whether it consumes a receive request of the other side.
+    pub(super) fn consumes(&self) -> bool {
+        matches!(self.request.operation, Operation::Send(_) | Operation::Write { immediate: Some(_), .. })
     }
     /// Whether nothing of it is sent.
     pub(super) fn is_local(&self) -> bool {

@@ -14,6 +14,7 @@ use selvedge_wire::verbs::{Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Aeth, Extension, Syndrome};
 
 use super::Refusal;
+use super::advertised::Advertised;
 use super::inbound::{self, FORBIDDEN, MALFORMED};
 use super::query::{Found, Query};
 use crate::verbs::arrival::{Arrival, Site};
@@ -22,6 +23,7 @@ use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::paths::Attempt;
 use crate::verbs::qp::Failure;
+use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
 use crate::verbs::selective::{self, Pending, PendingAck};
@@ -44,6 +46,9 @@ pub(super) struct Selective {
     /// The time stamp of the packet that came last.
     newest: Instant,
     acks: Pending,
+    advertised: Advertised,
+    /// An acknowledgement that no packet has caused, about receive requests.
+    unasked: Option<PendingAck>,
     /// What is said beside acknowledgements.
     refusals: VecDeque<(Seq, Aeth, Instant)>,
     /// Packets that were refused before their turn, and dropped.
@@ -120,6 +125,8 @@ impl Selective {
             first_psn,
             newest: Instant::ZERO,
             acks: Pending::default(),
+            advertised: Advertised::default(),
+            unasked: None,
             refusals: VecDeque::new(),
             too_early: BTreeMap::new(),
             msn,
@@ -184,10 +191,28 @@ impl Selective {
         // One packet more in order, that nobody asked about.
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
-            let ack = Ack { msn: self.msn, ..ack };
-            self.acks.push(PendingAck::by(&self.receiver, ack, extension.sent_at).after(site.shared.paths.waited));
+            let ack = PendingAck::by(&self.receiver, Ack { msn: self.msn, ..ack }, extension.sent_at);
+            self.acknowledge(terms, site, ack.after(site.shared.paths.waited));
         }
         Ok(())
+    }
+
+    fn acknowledge(&mut self, terms: &Terms, site: &Site<'_, impl Memory>, mut ack: PendingAck) {
+        if ack.is_positive() {
+            ack = ack.advertising(self.advertised.advertise(terms, site.receives, self.slots.len()));
+            self.unasked = None;
+        }
+        self.acks.push(ack);
+    }
+    /// Receive requests were added. Returns whether the other side is told.
+    pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
+        let is_due = self.advertised.is_due(terms, receives, self.slots.len());
+        if is_due && let Some(ack) = self.last_ack() {
+            let syndrome = self.advertised.advertise(terms, receives, self.slots.len());
+            self.unasked = Some(ack.advertising(syndrome).unasked());
+            return true;
+        }
+        false
     }
 
     fn refuse(
@@ -427,20 +452,24 @@ impl Selective {
     }
 
     pub(super) fn has_ack(&self) -> bool {
-        !self.acks.is_empty()
+        !self.acks.is_empty() || self.unasked.is_some()
     }
     /// What has been acknowledged, once more.
     pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
+        let ack = self.last_ack()?.advertising(Advertised::nothing_new(terms));
+        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack))
+    }
+    /// An acknowledgement of all that has arrived in order, if anything has.
+    fn last_ack(&self) -> Option<PendingAck> {
         let expected = self.receiver.expected();
         let last = Seq::new(expected.index().checked_sub(1)?);
         let [expected, sack] = [expected, last].map(|seq| seq.to_psn(self.first_psn));
         let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack, msn: self.msn };
-        let ack = PendingAck::by(&self.receiver, ack, self.newest);
-        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack))
+        Some(PendingAck::by(&self.receiver, ack, self.newest))
     }
     /// An acknowledgement, or what is said instead of one.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
-        if let Some(ack) = self.acks.pop() {
+        if let Some(ack) = self.acks.pop().or_else(|| self.unasked.take()) {
             return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack));
         }
         let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
@@ -484,7 +513,7 @@ impl Selective {
         let headers = &mut transmit.headers;
         headers.begin(bth);
         headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
-        headers.aeth = Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn });
+        headers.aeth = Some(Aeth { syndrome: Advertised::nothing_new(terms), msn: answer.msn });
         headers.extension =
             Some(Extension { sent_at: stamp, retransmission: segment.retransmission, ..Extension::default() });
         headers.placement = Some(Placement { wqe: answer.number, packet: index as u32 });

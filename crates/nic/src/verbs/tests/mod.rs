@@ -1,4 +1,5 @@
 mod bursts;
+mod credits;
 mod failures;
 mod leaving;
 mod message_numbers;

@@ -79,6 +79,8 @@ impl Case {
             timeout = 14;
         }
         let mtu = any(&mut rng, &[256, 512, 1_024]);
+        let credits = [seed & 1, seed >> 1 & 1].map(|bit| bit == 1);
+        world.choose(credits.map(|credits| QpOptions { credits }), |_| {});
         let mut case = Self { world, rng, mtu, timeout, psns: [Psn::new(0); 2], counters: [0; 2], latches: [0; 2] };
         case.begin_again();
         case

@@ -160,6 +160,7 @@ impl Host {
             overhead: Bytes::ZERO,
             window,
             ack_every: 8,
+            options: QpOptions::default(),
         };
         let qp = rnic.create_qp(init).expect("it is right");
         let memory = (0..SIZE).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ n as u8).collect();
@@ -202,6 +203,15 @@ impl World {
             log: Vec::new(),
             tamper: |_, _, _| {},
         }
+    }
+    /// Gives each host a queue pair with these options, connected and ready, in place of the one that it has.
+    pub(crate) fn choose(&mut self, options: [QpOptions; 2], adapt: impl Fn(&mut QpChange)) {
+        for (host, options) in self.hosts.iter_mut().zip(options) {
+            let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
+            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("it is right");
+        }
+        self.connect(0, &adapt);
+        self.connect(1, &adapt);
     }
     /// Both sides know of each other that they are of one kind.
     pub(crate) fn agree(&mut self) {
