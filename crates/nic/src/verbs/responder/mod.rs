@@ -7,6 +7,7 @@ mod advertised;
 mod in_order;
 mod inbound;
 mod query;
+mod reads;
 mod selective;
 mod standard;
 

@@ -17,6 +17,7 @@ use super::Refusal;
 use super::advertised::Advertised;
 use super::inbound::{self, FORBIDDEN, MALFORMED};
 use super::query::{Found, Query};
+use super::reads::{Disordered, ReadBuffer};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
@@ -60,7 +61,7 @@ pub(super) struct Selective {
     slots: VecDeque<Slot>,
     oldest_receive: u32,
     /// What has an answer and waits for what was sent before.
-    waiting: BTreeMap<Seq, Request>,
+    waiting: ReadBuffer,
     /// Of answers: rPSN.
     sender: Sender,
     answers: VecDeque<Answer>,
@@ -88,14 +89,6 @@ impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
         Self { refusal, failed: None }
     }
-}
-
-/// What has an answer.
-#[derive(Clone, Copy)]
-struct Request {
-    /// Its read_WQE_SN.
-    number: u32,
-    what: Query,
 }
 
 /// An answer that is under way.
@@ -133,7 +126,7 @@ impl Selective {
             completions: Completions::default(),
             slots: VecDeque::new(),
             oldest_receive: 0,
-            waiting: BTreeMap::new(),
+            waiting: ReadBuffer::default(),
             sender: sender(terms, terms.init.recovery, first_psn),
             answers: VecDeque::new(),
             timeouts: 0,
@@ -327,17 +320,16 @@ impl Selective {
             }
             Asked::Read | Asked::Once => {
                 Query::of(arrival, site.memory)?.check(terms, site.shared)?;
-                Ok(self.has_room(terms, seq)?)
+                Ok(self.has_room(terms, placement.wqe, seq)?)
             }
         }
     }
 
     /// Whether one more Read can be remembered.
-    fn has_room(&self, terms: &Terms, seq: Seq) -> Result<(), Refusal> {
+    fn has_room(&self, terms: &Terms, number: u32, seq: Seq) -> Result<(), Refusal> {
         // Twice what may be under way: the requester knows that an answer is complete before we know that it does.
         let most = 2 * usize::from(terms.reads_answered.max(1));
-        let is_known = self.waiting.contains_key(&seq);
-        if is_known || self.waiting.len() + self.answers.len() <= most { Ok(()) } else { Err(Refusal::NotReady) }
+        self.waiting.check(number, seq, (most + 1).saturating_sub(self.answers.len()))
     }
 
     /// The receive request that a packet is for; those before it begin with it.
@@ -367,7 +359,7 @@ impl Selective {
             Some(Asked::Write(position)) if headers.immediate.is_some() => (CompletionKind::ReceiveWrite, position),
             Some(Asked::Read | Asked::Once) => {
                 let Ok(what) = Query::of(arrival, memory) else { return };
-                self.waiting.insert(seq, Request { number: placement.wqe, what });
+                self.waiting.put(placement.wqe, seq, what);
                 return;
             }
             _ => return,
@@ -403,10 +395,14 @@ impl Selective {
     /// Begins the Reads, and does what else has an answer, that come before `until`: everything before them has
     /// arrived.
     fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, until: Seq) -> Result<(), Failure> {
-        while let Some(entry) = self.waiting.first_entry()
-            && *entry.key() < until
-        {
-            let (seq, Request { number, what }) = entry.remove_entry();
+        loop {
+            let (seq, number, what) = match self.waiting.take_before(until) {
+                Ok(Some(found)) => found,
+                Ok(None) => return Ok(()),
+                Err(Disordered(seq)) => {
+                    return self.refuse(terms, site.shared, MALFORMED.into(), seq, Instant::ZERO);
+                }
+            };
             let what = match what.execute(terms, site.shared, site.memory) {
                 Ok(found) => found,
                 Err(refusal) => return self.refuse(terms, site.shared, refusal.into(), seq, Instant::ZERO),
@@ -416,7 +412,6 @@ impl Selective {
             self.answers.push_back(Answer { first, packets, number, msn: self.msn, what });
             self.sender.supply(packets);
         }
-        Ok(())
     }
 
     /// An acknowledgement of an answer.
