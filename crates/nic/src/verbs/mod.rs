@@ -56,6 +56,7 @@ pub use memory::{Fault, Memory};
 pub use multicast::{MULTICAST, is_group};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};
+pub use requester::scheme;
 pub use rnic::{Limits, Rnic};
 pub use shared::{Event, Stats};
 pub use srq::{SrqAttributes, SrqId};

@@ -28,7 +28,8 @@ use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
 use self::credits::Credits;
-pub(super) use self::recovery::{go_back_n, scheme, sender};
+pub use self::recovery::scheme;
+pub(super) use self::recovery::{go_back_n, sender};
 use self::selective::Selective;
 use self::standard::Standard;
 use self::wqe::Wqe;
