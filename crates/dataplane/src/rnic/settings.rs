@@ -27,13 +27,18 @@ pub const CONGESTION: &str = "SELVEDGE_CONGESTION";
 /// instead of being told that it has none. Both sides need it.
 pub const CREDITS: &str = "SELVEDGE_CREDITS";
 
+/// The driver's fence (IRN, section 5.3.4): `off` (default), or `on`: a request that could overwrite memory which an
+/// older one reads or writes waits until that has completed.
+pub const FENCE: &str = "SELVEDGE_FENCE";
+
 /// What reliable connections do beyond what they must.
 ///
 /// # Errors
 /// Says what would be right.
 pub fn options() -> Result<QpOptions, String> {
     let credits = is_on(CREDITS, &env::var(CREDITS).unwrap_or_default())?;
-    Ok(QpOptions { credits })
+    let fence_overlaps = is_on(FENCE, &env::var(FENCE).unwrap_or_default())?;
+    Ok(QpOptions { credits, fence_overlaps })
 }
 
 fn is_on(variable: &str, said: &str) -> Result<bool, String> {

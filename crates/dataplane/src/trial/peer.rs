@@ -87,7 +87,7 @@ impl Peer {
             overhead: Bytes::ZERO,
             window: terms.window,
             ack_every: 1,
-            options: QpOptions { credits: terms.credits },
+            options: QpOptions { credits: terms.credits, ..QpOptions::default() },
         };
         let qp = adapter.create_qp(init, owner).map_err(refused)?;
         let (terms, clock) = (*terms, Clock::start());

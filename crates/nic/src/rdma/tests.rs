@@ -21,7 +21,7 @@ const CONNECTION: ConnectionParams = ConnectionParams {
     reads: 4,
     timeout: 14,
     retries: 7,
-    options: QpOptions { credits: false },
+    options: QpOptions { credits: false, fence_overlaps: false },
 };
 
 fn speaking() -> NicParams {

@@ -79,6 +79,11 @@ pub struct QpOptions {
     /// immediate beyond what the other side has advertised, but for one packet that asks for news. Without, it
     /// advertises nothing and sends whatever the other side can take: a receiver that is not ready says so.
     pub credits: bool,
+    /// The fence that IRN, section 5.3.4, leaves to the driver: a request that could overwrite memory waits until all
+    /// before it that read or write any of that memory, here or at the other side, have completed. Without, packets of
+    /// an older request that are sent again may be placed last. Memory at the other side counts as one if addresses
+    /// are equal, whatever the key; what a receive request names is not known.
+    pub fence_overlaps: bool,
 }
 
 /// States of a queue pair (InfiniBand architecture, volume 1, section 10.3).

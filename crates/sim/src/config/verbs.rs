@@ -74,7 +74,7 @@ impl TransportConfig {
             reads: limits.reads,
             timeout: timeout_code(&self.recovery, limits.timeout, slowest.time_for(posting.outstanding())),
             retries: limits.retries,
-            options: QpOptions { credits: limits.credits },
+            options: QpOptions { credits: limits.credits, ..QpOptions::default() },
         }
     }
 }

@@ -251,10 +251,10 @@ impl Requester {
                 (Mode::Standard(_), Peer::Standard) => false,
                 (Mode::Selective(_), _) => self.queue[self.begun].is_read() && !self.may_ask(terms),
             };
-            let wqe = &mut self.queue[self.begun];
-            if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
+            if waits || self.is_fenced(terms) {
                 break;
             }
+            let wqe = &mut self.queue[self.begun];
             let consumed = self.credits.begun + u64::from(wqe.consumes());
             let is_free = !wqe.consumes() || self.credits.allow(consumed);
             if !is_free && !self.credits.may_ask(cx.now, terms, &mut asks_at) {
@@ -299,6 +299,15 @@ impl Requester {
             self.supply(cx, packets);
         }
         Ok(())
+    }
+    /// Whether the request that begins next waits for those before it: the application has fenced it, or the driver
+    /// does.
+    fn is_fenced(&self, terms: &Terms) -> bool {
+        let wqe = &self.queue[self.begun];
+        let by_application = wqe.request.fence && !self.unanswered.is_empty();
+        by_application
+            || (terms.init.options.fence_overlaps
+                && self.queue.iter().take(self.begun).any(|older| wqe.could_overwrite(older)))
     }
     /// Gives the next packets of the request that has begun last their place in the sequence.
     fn supply(&mut self, cx: &mut Cx<'_>, packets: u64) {

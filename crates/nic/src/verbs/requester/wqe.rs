@@ -54,6 +54,33 @@ impl Wqe {
     pub(super) fn consumes(&self) -> bool {
         matches!(self.request.operation, Operation::Send(_) | Operation::Write { immediate: Some(_), .. })
     }
+    /// The memory of the other side that it reads or writes: where and how many bytes.
+    fn there(&self) -> Option<(u64, u64)> {
+        match self.request.operation {
+            Operation::Write { remote, .. } | Operation::Read(remote) => Some((remote.address, self.length)),
+            Operation::CompareSwap { remote, .. } | Operation::FetchAdd { remote, .. } => Some((remote.address, 8)),
+            Operation::AtomicWrite(remote) => Some((remote.address, 8)),
+            _ => None,
+        }
+    }
+    /// The memory of this side that it reads or writes.
+    fn here(&self) -> impl Iterator<Item = (u64, u64)> {
+        let pieces = match &self.request.data {
+            Data::Gather(pieces) => pieces.as_slice(),
+            Data::Inline(_) => &[],
+        };
+        pieces.iter().map(|piece| (piece.address, u64::from(piece.length)))
+    }
+    /// Whether it could overwrite memory that `older` reads or writes.
+    pub(super) fn could_overwrite(&self, older: &Self) -> bool {
+        let is_read = matches!(self.request.operation, Operation::Read(_));
+        let overlaps = |(a, length): (u64, u64), (b, other): (u64, u64)| {
+            a < b.saturating_add(other) && b < a.saturating_add(length)
+        };
+        let there = self.there().filter(|_| !is_read).zip(older.there());
+        there.is_some_and(|(new, old)| overlaps(new, old))
+            || (self.is_read() && self.here().any(|new| older.here().any(|old| overlaps(new, old))))
+    }
     /// Whether nothing of it is sent.
     pub(super) fn is_local(&self) -> bool {
         matches!(self.request.operation, Operation::LocalInvalidate(_) | Operation::Bind(_))

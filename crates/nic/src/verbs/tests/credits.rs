@@ -11,8 +11,8 @@ use selvedge_wire::verbs::Headers;
 use super::world::{BASE, MTU, Wire, World, go_back_n, irn, melo, request, statuses};
 use crate::verbs::*;
 
-const ON: QpOptions = QpOptions { credits: true };
-const OFF: QpOptions = QpOptions { credits: false };
+const ON: QpOptions = QpOptions { credits: true, fence_overlaps: false };
+const OFF: QpOptions = QpOptions { credits: false, fence_overlaps: false };
 /// Where messages arrive.
 const THERE: u64 = 1 << 19;
 /// Room for one.

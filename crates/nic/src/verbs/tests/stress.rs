@@ -80,7 +80,7 @@ impl Case {
         }
         let mtu = any(&mut rng, &[256, 512, 1_024]);
         let credits = [seed & 1, seed >> 1 & 1].map(|bit| bit == 1);
-        world.choose(credits.map(|credits| QpOptions { credits }), |_| {});
+        world.choose(credits.map(|credits| QpOptions { credits, ..QpOptions::default() }), |_| {});
         let mut case = Self { world, rng, mtu, timeout, psns: [Psn::new(0); 2], counters: [0; 2], latches: [0; 2] };
         case.begin_again();
         case
