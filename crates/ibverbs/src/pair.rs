@@ -97,7 +97,7 @@ impl Qp {
             overhead: Bytes::ZERO,
             recovery: settings::recovery().map_err(said)?,
             window: settings::WINDOW,
-            ack_every: settings::ACK_EVERY,
+            ack_every: settings::ack_every(),
             options: settings::options().map_err(said)?,
         };
         // SAFETY: zeros are null pointers, missing functions, numbers.
