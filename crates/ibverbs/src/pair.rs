@@ -95,12 +95,10 @@ impl Qp {
             all_signaled: wanted.sq_sig_all != 0,
             congestion: CongestionConfig::None(Default::default()),
             overhead: Bytes::ZERO,
-            recovery: settings::recovery().map_err(|problem| {
-                error::say(&problem);
-                libc::EINVAL
-            })?,
+            recovery: settings::recovery().map_err(said)?,
             window: settings::WINDOW,
-            ack_every: settings::ACK_EVERY,
+            ack_every: settings::ack_every(),
+            options: settings::options().map_err(said)?,
         };
         // SAFETY: zeros are null pointers, missing functions, numbers.
         let mut abi: ibv_qp_ex = unsafe { std::mem::zeroed() };
@@ -132,6 +130,12 @@ impl Qp {
         qp.abi.qp_base.handle = qp.number.0;
         Ok(Box::into_raw(qp).cast())
     }
+}
+
+/// Says what is wrong with a setting.
+fn said(problem: String) -> c_int {
+    error::say(&problem);
+    libc::EINVAL
 }
 
 /// Whether the NIC that this one stands for has such queue pairs.

@@ -5,7 +5,7 @@
 //! |-------|------|---------------------------------------------------------------------------|
 //! | 0     | 7    | 0                                                                         |
 //! |       | 6..5 | 00 ACK, 01 receiver-not-ready NAK, 11 NAK; 10 is reserved                 |
-//! |       | 4..0 | credit count (ACK; 31 is none), timer (RNR NAK), code (NAK)               |
+//! |       | 4..0 | credit count (ACK, [`Syndrome::credits`]; 31 is none), timer (RNR NAK), code (NAK) |
 //! | 1-3   |      | message sequence number: messages completed at the responder              |
 
 use crate::error::{ParseError, take};
@@ -22,7 +22,7 @@ pub struct Aeth {
 /// Positive or negative, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Syndrome {
-    /// Positive; carries a credit count, 0 to 31.
+    /// Positive; carries the code of a credit count, 0 to 31.
     Ack(u8),
     /// No receive work request was ready; carries a timer code, 0 to 31.
     NotReady(u8),
@@ -35,6 +35,34 @@ impl Syndrome {
     pub const NO_CREDITS: Self = Self::Ack(31);
     /// A packet is missing.
     pub const SEQUENCE_ERROR: Self = Self::Nak(0);
+
+    /// An ACK that advertises `waiting` receive requests, or the most below that the field's 5 bits can say (end-to-end
+    /// flow control, InfiniBand architecture, volume 1, section 9.7.7.2).
+    pub const fn credits(waiting: u32) -> Self {
+        let mut code = 30;
+        while count(code) > waiting {
+            code -= 1;
+        }
+        Self::Ack(code)
+    }
+    /// Receive requests that an ACK advertises; `None` if it says nothing about them, or is no ACK.
+    pub const fn advertised(self) -> Option<u32> {
+        match self {
+            Self::Ack(code @ 0..=30) => Some(count(code)),
+            _ => None,
+        }
+    }
+}
+
+/// The credit count of a code from 0 to 30: 0, 1, then each power of two and one and a half times that, up to 2^15.
+const fn count(code: u8) -> u32 {
+    match code {
+        0 | 1 => code as u32,
+        _ => {
+            let power = 1 << (code / 2);
+            if code.is_multiple_of(2) { power } else { power + power / 2 }
+        }
+    }
 }
 
 impl Aeth {
@@ -64,5 +92,33 @@ impl Aeth {
         };
         let [_, m0, m1, m2] = self.msn.to_be_bytes();
         [syndrome, m0, m1, m2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_counts_are_those_of_the_specification() {
+        let counts: [u32; 31] = core::array::from_fn(|code| Syndrome::Ack(code as u8).advertised().expect("a count"));
+        let expected = [
+            0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048, 3_072,
+            4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768,
+        ];
+        assert_eq!(counts, expected);
+        assert_eq!(Syndrome::NO_CREDITS.advertised(), None);
+        assert_eq!(Syndrome::NotReady(3).advertised(), None);
+    }
+
+    #[test]
+    fn as_many_credits_are_advertised_as_can_be_said_and_never_more() {
+        for waiting in (0..70_000).chain([u32::MAX]) {
+            let said = Syndrome::credits(waiting).advertised().expect("a count");
+            assert!(said <= waiting, "{said} of {waiting}");
+            let is_most =
+                said == 32_768 || (said + 1..=waiting).all(|more| Syndrome::credits(more).advertised() == Some(said));
+            assert!(is_most, "{said} of {waiting}");
+        }
     }
 }

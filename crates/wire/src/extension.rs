@@ -3,7 +3,8 @@
 //! | bytes | bits | field                                                                     |
 //! |-------|------|---------------------------------------------------------------------------|
 //! | 0-7   |      | time stamp: when the data packet left, in ps; acknowledgements echo it     |
-//! | 8     | 7    | the packet was sent before                                                |
+//! | 8     | 7    | the packet was sent before; of an acknowledgement: no packet caused it,   |
+//! |       |      | it is about receive requests (end-to-end credits)                         |
 //! |       | 6    | three holes follow ([`crate::Hole`]): a NACK of MELO                      |
 //! |       | 5..0 | of an acknowledgement: how long its packet waited in the receiver's host   |
 //! |       |      | ([`Waited`]); 0 on data                                                   |
@@ -19,7 +20,7 @@ use crate::error::{ParseError, take};
 pub struct Extension {
     /// When the data packet left its sender.
     pub sent_at: Instant,
-    /// The packet was sent before. For counting only.
+    /// The packet was sent before: for counting only. Of an acknowledgement: no packet caused it.
     pub retransmission: bool,
     /// Holes follow.
     pub holes: bool,

@@ -179,7 +179,7 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Lets `act` post receive requests: nothing leaves because of them.
+    /// Lets `act` post receive requests. Nothing leaves because of them but news for those who wait for credits.
     ///
     /// # Errors
     /// [`Refusal::Forked`].
@@ -188,6 +188,11 @@ impl Adapter {
         let mut state = self.lock()?;
         let outcome = act(&mut state.rnic);
         state.tell_of_requests();
+        if state.rnic.take_news() {
+            let mut cx = state.look(&self.clock);
+            state.transmit(&mut cx);
+            self.remind(&state);
+        }
         Ok(outcome)
     }
 

@@ -214,6 +214,28 @@ mod tests {
     }
 
     #[test]
+    fn who_has_heard_of_the_others_recovery_begins_with_it() {
+        for (theirs, expected) in [(Some(1), Ours::Uses(1)), (Some(2), Ours::Offers(1)), (None, Ours::Offers(1))] {
+            let mut state = state();
+            let (qp, _) = queue_pair(&mut state.rnic, Service::Reliable);
+            let mut cx = Cx::at(Instant::ZERO);
+            let mut peer = ConnectionManager::new(2, 1, 7);
+            peer.prefer(theirs);
+            state.connections.manager.listen(1).expect("nobody listens");
+            peer.connect(&mut cx, Route::NOWHERE, 1, 4_000, 3, &Offer::default());
+            carry(&mut peer, &mut state.connections.manager);
+            let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
+            let offer = Offer { qp, ..Offer::default() };
+            state.connections.manager.accept(&mut cx, id, &offer).expect("it was asked for");
+            state.tell(Instant::ZERO);
+            post(&mut state, qp);
+            let (mut payload, mut transmit) = (Payload::default(), Transmit::default());
+            assert!(state.rnic.poll_transmit(&mut cx, &mut payload, &mut transmit));
+            assert_eq!(transmit.headers.ours, expected, "they prefer {theirs:?}");
+        }
+    }
+
+    #[test]
     fn the_end_of_a_connection_comes_after_what_completed_before_it() {
         for polls in [true, false] {
             let mut state = state();

@@ -119,6 +119,10 @@ impl Network {
         })
     }
 
+    /// Whether it behaves as a NIC that is not ours.
+    pub(super) fn is_standard(&self) -> bool {
+        self.outlet.is_some()
+    }
     /// This process's slot: the high bits of its queue pairs' numbers.
     pub(super) fn slot(&self) -> u8 {
         self.ports.own.slot

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::{env, io};
 
+use selvedge_nic::verbs::QpOptions;
 use selvedge_transport::path::PathConfig;
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
@@ -11,8 +12,11 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::port;
 
-/// Which loss recovery to use between two of our own: `irn` (default), `melo` or `go-back-n`.
+/// Which loss recovery to use between two of our own: `irn` (default), `irn-paper`, `melo` or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
+/// IRN with its paper's settings: RTO_low and RTO_high, BDP-FC for its default network, an acknowledgement of each
+/// packet.
+const PAPER: &str = "irn-paper";
 
 /// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some
 /// other port, without our extensions.
@@ -21,6 +25,32 @@ pub const WIRE: &str = "SELVEDGE_WIRE";
 /// Congestion control: `path` (default), one for all that a process sends to one address; `none`: the window of each
 /// connection is all there is.
 pub const CONGESTION: &str = "SELVEDGE_CONGESTION";
+
+/// End-to-end credits: `off` (default), or `on`: Sends wait until the other side has advertised a receive request,
+/// instead of being told that it has none. Both sides need it.
+pub const CREDITS: &str = "SELVEDGE_CREDITS";
+
+/// The driver's fence (IRN, section 5.3.4): `off` (default), or `on`: a request that could overwrite memory which an
+/// older one reads or writes waits until that has completed.
+pub const FENCE: &str = "SELVEDGE_FENCE";
+
+/// What reliable connections do beyond what they must.
+///
+/// # Errors
+/// Says what would be right.
+pub fn options() -> Result<QpOptions, String> {
+    let credits = is_on(CREDITS, &env::var(CREDITS).unwrap_or_default())?;
+    let fence_overlaps = is_on(FENCE, &env::var(FENCE).unwrap_or_default())?;
+    Ok(QpOptions { credits, fence_overlaps })
+}
+
+fn is_on(variable: &str, said: &str) -> Result<bool, String> {
+    match said {
+        "" | "off" => Ok(false),
+        "on" => Ok(true),
+        other => Err(format!("{variable}={other}: on and off are known")),
+    }
+}
 
 /// Whether [`WIRE`] says so.
 ///
@@ -57,8 +87,18 @@ const SHARE: usize = 4;
 /// # Errors
 /// Says what would be right.
 pub fn recovery() -> Result<RecoveryConfig, String> {
-    let chosen = env::var(RECOVERY).unwrap_or_else(|_| "irn".to_owned());
-    by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, melo and go-back-n are known"))
+    let chosen = chosen();
+    by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, {PAPER}, melo and go-back-n are known"))
+}
+
+fn chosen() -> String {
+    env::var(RECOVERY).unwrap_or_else(|_| "irn".to_owned())
+}
+
+/// Every so many-th packet asks for an acknowledgement, with the loss recovery that was chosen: each with the paper's
+/// IRN (sections 3.1 and 5.2).
+pub fn ack_every() -> u32 {
+    if chosen() == PAPER { 1 } else { ACK_EVERY }
 }
 
 /// The timeout without a sample, and the longest: connections give up after some hundred milliseconds (InfiniBand's
@@ -102,6 +142,11 @@ fn congestion_by_name(name: &str) -> Result<Option<PathConfig>, String> {
 }
 
 fn by_name(name: &str) -> Option<RecoveryConfig> {
+    if name == PAPER {
+        let mut recovery = RecoveryConfig::Irn(IrnConfig { timeouts: Timeouts::On, ..IrnConfig::default() });
+        recovery.resolve(&Fabric::IRN_PAPER);
+        return Some(recovery);
+    }
     let mut recovery = match name {
         "irn" => RecoveryConfig::Irn(IrnConfig {
             timeouts: Timeouts::On,
@@ -163,11 +208,29 @@ mod tests {
 
     #[test]
     fn each_name_gives_settings_that_work() {
-        for name in ["irn", "melo", "go-back-n"] {
+        for name in ["irn", PAPER, "melo", "go-back-n"] {
             let recovery = by_name(name).expect("it is known");
             assert_eq!(recovery.check(), Ok(()), "{name}");
         }
         assert_eq!(by_name("tcp"), None);
+    }
+
+    #[test]
+    fn the_papers_irn_has_the_papers_numbers() {
+        let Some(RecoveryConfig::Irn(irn)) = by_name(PAPER) else { panic!("it is IRN") };
+        let us = |us| Setting::Value(Duration::from_us(us));
+        assert_eq!((irn.rto, irn.rto_low, irn.rto_high), (Rto::Static, us(100), us(320)), "section 4.1");
+        // 120 KB in frames of 1,086 bytes: "about 110 MTU-sized packets" (section 5.3).
+        assert_eq!((irn.bdp_cap, irn.rto_low_packets), (Setting::Value(111), 3));
+        let own =
+            IrnConfig { rto_low: irn.rto_low, rto_high: irn.rto_high, bdp_cap: irn.bdp_cap, ..IrnConfig::default() };
+        assert_eq!(irn, IrnConfig { timeouts: Timeouts::On, ..own }, "nothing that the paper does not have");
+    }
+
+    #[test]
+    fn what_can_be_on_or_off_is_neither_by_another_word() {
+        assert_eq!(["", "off", "on"].map(|said| is_on(CREDITS, said)), [Ok(false), Ok(false), Ok(true)]);
+        assert_eq!(is_on(CREDITS, "1"), Err("SELVEDGE_CREDITS=1: on and off are known".to_owned()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use selvedge_nic::verbs::{Completion, CqId, Payload, QpChange, QpState, Rnic, Transmit};
+use selvedge_nic::verbs::{Completion, CqId, Payload, QpChange, QpState, Rnic, Transmit, scheme};
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, Instant, QpNumber};
 
@@ -57,10 +57,14 @@ impl State {
         let paths = settings::paths().map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
         network.hears_marks = paths.is_some();
         rnic.control_paths(paths);
+        let mut connections = Connections::new(u64::from(entropy()?), network.slot(), entropy()?);
+        // Who may not choose it is told when a queue pair is made.
+        let recovery = settings::recovery().ok().filter(|_| !network.is_standard());
+        connections.manager.prefer(recovery.as_ref().and_then(scheme));
         Ok(Self {
             rnic,
             owners: Owners::default(),
-            connections: Connections::new(u64::from(entropy()?), network.slot(), entropy()?),
+            connections,
             network,
             outgoing: Transmit::default(),
             payload: Payload::default(),
@@ -186,6 +190,10 @@ impl State {
             // The application may have destroyed it.
             let _ = self.rnic.modify_qp(&mut Cx::at(now), qp, &change);
         }
+        while let Some(qp) = self.connections.manager.poll_agreed() {
+            // Likewise.
+            let _ = self.rnic.agree(qp);
+        }
         self.tell_of_requests();
         self.connections.tell(&self.rnic, now);
     }
@@ -215,7 +223,7 @@ pub(super) mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use selvedge_nic::verbs::{
-        Access, Attached, Capacities, Data, Handshake, Operation, PdId, QpInit, Route, SendRequest, Service,
+        Access, Attached, Capacities, Data, Handshake, Operation, PdId, QpInit, QpOptions, Route, SendRequest, Service,
     };
     use selvedge_transport::CongestionConfig;
     use selvedge_units::{Bytes, Psn};
@@ -245,6 +253,7 @@ pub(super) mod tests {
             overhead: Bytes::ZERO,
             window: settings::WINDOW,
             ack_every: settings::ACK_EVERY,
+            options: QpOptions::default(),
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Terms {
     pub timeout: u8,
     /// How often to try again after silence, 0 to 7.
     pub retries: u8,
+    /// Whether Sends wait for advertised receive requests (end-to-end credits).
+    pub credits: bool,
     /// The longest message in bytes.
     pub longest: u32,
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use selvedge_nic::verbs::{
-    Access, Capacities, Completion, CompletionKind, CqId, Data, Handshake, Operation, QpInit, ReceiveRequest, Region,
-    Remote, Route, SendRequest, Service, Sge, Stats, Status,
+    Access, Capacities, Completion, CompletionKind, CqId, Data, Handshake, Operation, QpInit, QpOptions,
+    ReceiveRequest, Region, Remote, Route, SendRequest, Service, Sge, Stats, Status,
 };
 use selvedge_transport::CongestionConfig;
 use selvedge_units::{Bytes, Instant, Psn, QpNumber};
@@ -87,6 +87,7 @@ impl Peer {
             overhead: Bytes::ZERO,
             window: terms.window,
             ack_every: 1,
+            options: QpOptions { credits: terms.credits, ..QpOptions::default() },
         };
         let qp = adapter.create_qp(init, owner).map_err(refused)?;
         let (terms, clock) = (*terms, Clock::start());

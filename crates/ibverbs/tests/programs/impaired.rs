@@ -81,7 +81,8 @@ fn every_byte_arrives_without_impairments() {
 
 #[test]
 fn every_byte_arrives_whatever_happens_to_packets() {
-    for (recovery, p) in [("irn", 1.0), ("irn", 5.0), ("go-back-n", 1.0), ("melo", 1.0), ("melo", 5.0)] {
+    let cases = [("irn", 1.0), ("irn", 5.0), ("irn-paper", 1.0), ("go-back-n", 1.0), ("melo", 1.0), ("melo", 5.0)];
+    for (recovery, p) in cases {
         let Some((arrived, report)) = check("all", &everything(p), recovery) else { return };
         assert!((800..1_200).contains(&arrived), "{recovery} {p}: {arrived}");
         for direction in &report.counts {

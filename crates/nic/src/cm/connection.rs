@@ -52,6 +52,8 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Our own queue pair; 0 if that is not known.
     pub(super) our_qp: QpNumber,
+    /// The loss recovery that the other side would rather use; 0 if it said nothing of that.
+    pub(super) scheme: u8,
     /// The other side is one of our own, and answers when it is asked whether it lives.
     pub(super) is_ours: bool,
     transaction: u64,
@@ -70,6 +72,7 @@ impl Connection {
             service: 0,
             state,
             our_qp: QpNumber(0),
+            scheme: 0,
             is_ours: false,
             transaction,
             said: None,

@@ -14,6 +14,9 @@
 //! still knows the connection: if not, or if eight questions in a row have no answer, the connection has ended
 //! ([`ConnectionManager::poll_lost`]).
 //!
+//! Between two of our own, REQ and REP also say which loss recovery queue pairs would rather use, so that they need not
+//! find out by a first request (IRN, section 7; [`ConnectionManager::poll_agreed`]).
+//!
 //! Pure, like every engine: messages go in and come out as 256 bytes for queue pair 1. What is not answered is said
 //! again; what comes twice is answered twice.
 
@@ -49,6 +52,10 @@ pub struct ConnectionManager {
     events: VecDeque<CmEvent>,
     /// Queue pairs of ours whose other sides were killed.
     lost: VecDeque<QpNumber>,
+    /// The loss recovery that queue pairs here would rather use, 1 to 15; 0 says nothing.
+    scheme: u8,
+    /// Queue pairs of ours whose other sides use the same.
+    agreed: VecDeque<QpNumber>,
     /// What is being handled is from one of our own.
     hears_ours: bool,
 }
@@ -70,8 +77,23 @@ impl ConnectionManager {
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
             lost: VecDeque::new(),
+            scheme: 0,
+            agreed: VecDeque::new(),
             hears_ours: false,
         }
+    }
+
+    /// From now on requests and grants say that queue pairs here would rather use this loss recovery
+    /// ([`verbs::scheme`](crate::verbs::scheme)), in bits that the standard reserves and others ignore: IRN, section 7,
+    /// negotiates it so. `None`, as at first, says nothing.
+    pub fn prefer(&mut self, scheme: Option<u8>) {
+        self.scheme = scheme.unwrap_or(0);
+    }
+    /// A queue pair of ours whose other side would rather use the same loss recovery: [`Rnic::agree`] it.
+    ///
+    /// [`Rnic::agree`]: crate::verbs::Rnic::agree
+    pub fn poll_agreed(&mut self) -> Option<QpNumber> {
+        self.agreed.pop_front()
     }
 
     /// Requests for `service` (see [`IpAddresses::TCP_SERVICES`]) are told from now on.
@@ -115,6 +137,7 @@ impl ConnectionManager {
             not_ready_retries: offer.not_ready_retries,
             mtu,
             srq: offer.srq,
+            scheme: self.scheme,
             path: PathOf {
                 local: route.local,
                 remote: route.remote,
@@ -158,7 +181,7 @@ impl ConnectionManager {
     /// # Errors
     /// If that is not how it stands.
     pub fn accept(&mut self, cx: &mut Cx<'_>, id: ConnectionId, offer: &Offer) -> Result<(), CmError> {
-        let guid = self.guid;
+        let (guid, scheme) = (self.guid, self.scheme);
         let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Requested);
         let connection = connection.ok_or(CmError::NotThus)?;
         let reply = Reply {
@@ -170,11 +193,15 @@ impl ConnectionManager {
             initiator_depth: offer.initiator_depth,
             not_ready_retries: offer.not_ready_retries,
             srq: offer.srq,
+            scheme,
             guid,
             private: event::padded(&offer.private),
         };
         connection.state = State::Granted;
         connection.our_qp = offer.qp;
+        if scheme > 0 && connection.scheme == scheme {
+            self.agreed.push_back(offer.qp);
+        }
         connection.say(cx.now, Message::Reply(reply), true, &mut self.outgoing);
         Ok(())
     }
@@ -312,6 +339,7 @@ impl ConnectionManager {
                     && let Some(connection) = self.connections.get_mut(&id)
                 {
                     connection.their_qp = request.qp;
+                    connection.scheme = request.scheme;
                 }
             }
             Message::Resolve(request) => {
@@ -410,7 +438,7 @@ impl ConnectionManager {
 
     fn on_reply(&mut self, route: &Route, reply: Reply) {
         let id = reply.ids.remote;
-        let is_ours = self.hears_ours;
+        let (is_ours, scheme) = (self.hears_ours, self.scheme);
         let Some(connection) = self.connection(route, id) else { return };
         match connection.state {
             State::Asked => {
@@ -421,6 +449,8 @@ impl ConnectionManager {
                 connection.their_qp = reply.qp;
                 // Where the answer came from is where more is heard.
                 connection.route.flow_label = route.flow_label;
+                let qp = connection.our_qp;
+                self.agreed.extend((scheme > 0 && reply.scheme == scheme).then_some(qp));
                 self.known.insert((route.remote, reply.ids.local), id);
                 self.events.push_back(CmEvent::Replied { id: ConnectionId(id), reply });
             }

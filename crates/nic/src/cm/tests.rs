@@ -30,6 +30,24 @@ fn address(n: usize) -> Ipv6Addr {
 fn route(from: usize) -> Route {
     Route { local: address(from), remote: address(1 - from), traffic_class: 0, hop_limit: 64, flow_label: 0 }
 }
+/// The queue pairs that agree with their other sides once a connection stands, where both prefer these.
+fn agreed(schemes: [Option<u8>; 2]) -> [Vec<QpNumber>; 2] {
+    let mut world = World::listening(30, 1);
+    for (manager, scheme) in world.managers.iter_mut().zip(schemes) {
+        manager.prefer(scheme);
+    }
+    world.establish();
+    world.managers.each_mut().map(|manager| core::iter::from_fn(|| manager.poll_agreed()).collect())
+}
+
+#[test]
+fn two_that_prefer_one_recovery_agree_and_all_others_find_out() {
+    assert_eq!(agreed([Some(1), Some(1)]), [vec![QpNumber(17)], vec![QpNumber(99)]]);
+    for schemes in [[None, None], [Some(1), None], [None, Some(1)], [Some(1), Some(2)]] {
+        assert_eq!(agreed(schemes), [vec![], vec![]], "{schemes:?}");
+    }
+}
+
 fn offer(n: u32) -> Offer {
     Offer { qp: QpNumber(n), psn: Psn::new(n * 10), private: vec![n as u8; 5], retries: 7, ..Offer::default() }
 }

@@ -8,7 +8,8 @@ use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use super::{Ledger, Rdma, frame};
 use crate::nic::{Nic, NicParams};
 use crate::verbs::{
-    Access, Capacities, Handshake, Payload, QpInit, ReceiveRequest, Region, Rnic, Service, Sge, Transmit, VerbsError,
+    Access, Capacities, Handshake, Payload, QpInit, QpOptions, ReceiveRequest, Region, Rnic, Service, Sge, Transmit,
+    VerbsError,
 };
 
 /// What queue pairs of applications have in common.
@@ -39,6 +40,8 @@ pub struct ConnectionParams {
     pub timeout: u8,
     /// How often to try again after silence, 0 to 7.
     pub retries: u8,
+    /// What it does that queue pairs need not do.
+    pub options: QpOptions,
 }
 
 /// Completions that may wait. They are polled at once.
@@ -79,6 +82,7 @@ impl Nic {
             overhead: params.overhead,
             window: params.window,
             ack_every: 1,
+            options: connection.options,
         })
     }
 
@@ -124,7 +128,11 @@ impl Nic {
     /// As [`Rnic::post_recv`].
     pub fn post_receive(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
         let Some(rdma) = &mut self.rdma else { return Err(VerbsError::NoSuch("queue pair")) };
-        rdma.rnic.post_recv(qp, ReceiveRequest { id: 0, scatter: Vec::from([Self::memory(0, u32::MAX)]) })
+        rdma.rnic.post_recv(qp, ReceiveRequest { id: 0, scatter: Vec::from([Self::memory(0, u32::MAX)]) })?;
+        if rdma.rnic.take_news() {
+            self.stand();
+        }
+        Ok(())
     }
 
     /// A piece of memory, at this NIC or another.

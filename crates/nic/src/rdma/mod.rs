@@ -170,7 +170,7 @@ impl Nic {
     }
 
     /// Queue pairs may have something to send: they stand in the ring, which asks them.
-    fn stand(&mut self) {
+    pub(super) fn stand(&mut self) {
         if let Some(rdma) = self.rdma.as_mut().filter(|rdma| !rdma.queued) {
             rdma.queued = true;
             self.ready.push_back(REQUESTS);
@@ -197,5 +197,6 @@ fn since(before: &Stats, after: &Stats) -> Stats {
         goodput: after.goodput - before.goodput,
         reordered: after.reordered - before.reordered,
         timeouts: after.timeouts - before.timeouts,
+        contradictions: after.contradictions - before.contradictions,
     }
 }

@@ -12,11 +12,17 @@ use selvedge_wire::{Packet, Repr};
 
 use super::{ConnectionParams, VerbsParams};
 use crate::tests::params;
-use crate::verbs::{Data, Operation, Remote, SendRequest, Status};
+use crate::verbs::{Data, Operation, QpOptions, Remote, SendRequest, Status};
 use crate::{Nic, NicParams};
 
-const CONNECTION: ConnectionParams =
-    ConnectionParams { send_requests: 8, receive_requests: 8, reads: 4, timeout: 14, retries: 7 };
+const CONNECTION: ConnectionParams = ConnectionParams {
+    send_requests: 8,
+    receive_requests: 8,
+    reads: 4,
+    timeout: 14,
+    retries: 7,
+    options: QpOptions { credits: false, fence_overlaps: false },
+};
 
 fn speaking() -> NicParams {
     let irn = IrnConfig {

@@ -67,6 +67,23 @@ pub struct QpInit {
     /// ready to be sent, and a few packets of requests may leave before one; 1 is every packet, and at once, as IRN has
     /// it. What arrives out of order, or late, is answered unasked. At least four of a full window ask in any case.
     pub ack_every: u32,
+    /// What it does that queue pairs need not do.
+    pub options: QpOptions,
+}
+
+/// What a reliable connection does beyond what it must. By default it does none of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QpOptions {
+    /// End-to-end credits (InfiniBand architecture, volume 1, section 9.7.7.2; IRN, section 5.4). As responder it
+    /// advertises how many receive requests wait in its own queue; as requester it begins no Send and no Write with an
+    /// immediate beyond what the other side has advertised, but for one packet that asks for news. Without, it
+    /// advertises nothing and sends whatever the other side can take: a receiver that is not ready says so.
+    pub credits: bool,
+    /// The fence that IRN, section 5.3.4, leaves to the driver: a request that could overwrite memory waits until all
+    /// before it that read or write any of that memory, here or at the other side, have completed. Without, packets of
+    /// an older request that are sent again may be placed last. Memory at the other side counts as one if addresses
+    /// are equal, whatever the key; what a receive request names is not known.
+    pub fence_overlaps: bool,
 }
 
 /// States of a queue pair (InfiniBand architecture, volume 1, section 10.3).

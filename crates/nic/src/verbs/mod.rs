@@ -25,6 +25,7 @@ mod flush;
 mod handshake;
 mod memory;
 mod message;
+mod msn;
 mod multicast;
 mod notification;
 mod paths;
@@ -47,7 +48,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use attributes::{Capacities, QpChange, QpInit, QpState, Service};
+pub use attributes::{Capacities, QpChange, QpInit, QpOptions, QpState, Service};
 pub use error::VerbsError;
 pub use flush::Flush;
 pub use handshake::Handshake;
@@ -55,6 +56,7 @@ pub use memory::{Fault, Memory};
 pub use multicast::{MULTICAST, is_group};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};
+pub use requester::scheme;
 pub use rnic::{Limits, Rnic};
 pub use shared::{Event, Stats};
 pub use srq::{SrqAttributes, SrqId};

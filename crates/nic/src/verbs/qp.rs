@@ -170,7 +170,8 @@ impl QueuePair {
         }
     }
 
-    pub(super) fn post_recv(&mut self, shared: &mut Shared, request: ReceiveRequest) -> Result<(), VerbsError> {
+    /// Adds a receive request; returns whether the other side is to be told.
+    pub(super) fn post_recv(&mut self, shared: &mut Shared, request: ReceiveRequest) -> Result<bool, VerbsError> {
         if self.state == QpState::Reset {
             return Err(VerbsError::Invalid("the queue pair is not initialised"));
         }
@@ -187,7 +188,9 @@ impl QueuePair {
         if self.state == QpState::Error {
             self.flush_receives(shared);
         }
-        Ok(())
+        let is_connected = matches!(self.state, QpState::ReadyToReceive | QpState::ReadyToSend | QpState::Draining);
+        let tells = self.init.options.credits && is_connected && self.init.service == Service::Reliable;
+        Ok(tells && self.responder.on_receives_added(&self.terms, &self.receives))
     }
 
     pub(super) fn handle_packet(

@@ -10,11 +10,18 @@ use super::work::ReceiveRequest;
 #[derive(Debug, Default)]
 pub(super) struct Receives {
     own: VecDeque<ReceiveRequest>,
+    /// How many were ever added.
+    added: u64,
 }
 
 impl Receives {
     pub(super) fn push(&mut self, request: ReceiveRequest) {
         self.own.push_back(request);
+        self.added += 1;
+    }
+    /// How many of its own were ever added.
+    pub(super) fn added(&self) -> u64 {
+        self.added
     }
     pub(super) fn len(&self) -> usize {
         self.own.len()

@@ -73,6 +73,8 @@ pub struct Rnic {
     /// Queue pairs that may have something to send, each at most once.
     ready: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
+    /// Other sides are to be told of receive requests.
+    has_news: bool,
 }
 
 impl Rnic {
@@ -92,6 +94,7 @@ impl Rnic {
             groups: Groups::default(),
             ready: VecDeque::new(),
             deadlines: BTreeSet::new(),
+            has_news: false,
         }
     }
 

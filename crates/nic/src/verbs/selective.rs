@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use selvedge_transport::{Cx, Receiver, RecoveryConfig, Scheme, Segment, Sender, WIDEST_WINDOW};
 use selvedge_units::{Duration, Instant, Psn, Setting};
 use selvedge_wire::verbs::{Headers, Ours};
-use selvedge_wire::{Ack, AckKind, Extension, Holes, Waited};
+use selvedge_wire::{Ack, AckKind, Extension, Holes, Syndrome, Waited};
 
 use super::attributes::Terms;
 use super::requester::scheme;
@@ -62,6 +62,10 @@ pub(super) struct PendingAck {
     first: Psn,
     /// How long that packet waited in this host.
     waited: Option<Duration>,
+    /// What a positive one says of receive requests.
+    credits: Syndrome,
+    /// No packet caused it.
+    is_unasked: bool,
 }
 
 impl PendingAck {
@@ -69,7 +73,19 @@ impl PendingAck {
     pub(super) fn by(receiver: &Receiver, ack: Ack, sent_at: Instant) -> Self {
         let is_negative = ack.kind == AckKind::Nack;
         let holes = if is_negative { receiver.holes() } else { None };
-        Self { ack, holes, sent_at, first: ack.sack, waited: None }
+        let credits = Syndrome::NO_CREDITS;
+        Self { ack, holes, sent_at, first: ack.sack, waited: None, credits, is_unasked: false }
+    }
+    pub(super) fn is_positive(&self) -> bool {
+        self.ack.kind == AckKind::Ack
+    }
+    /// The same, if it is positive, with the syndrome of one that advertises receive requests.
+    pub(super) fn advertising(self, credits: Syndrome) -> Self {
+        Self { credits, ..self }
+    }
+    /// The same, caused by no packet.
+    pub(super) fn unasked(self) -> Self {
+        Self { is_unasked: true, ..self }
     }
     /// The same, of a packet that waited so long in this host before it was handled.
     pub(super) fn after(self, waited: Option<Duration>) -> Self {
@@ -127,13 +143,18 @@ impl Pending {
 
 /// An acknowledgement as a packet.
 pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Transmit {
-    let PendingAck { ack, holes, sent_at, waited, .. } = *ack;
-    let (bth, aeth) = ack.headers();
+    let PendingAck { ack, holes, sent_at, waited, credits, is_unasked, .. } = *ack;
+    let (bth, mut aeth) = ack.headers();
+    if let Syndrome::Ack(_) = aeth.syndrome {
+        aeth.syndrome = credits;
+    }
+    let (sack, waited) = (ack.sack, Waited::of(waited));
+    let extension = Extension { sent_at, sack, waited, retransmission: is_unasked, ..Extension::default() };
     let headers = Headers {
         bth: selvedge_wire::Bth { becn: bth.becn, ..terms.bth(opcode, bth.psn) },
         ours: scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses),
         aeth: Some(aeth),
-        extension: Some(Extension { sent_at, sack: ack.sack, waited: Waited::of(waited), ..Extension::default() }),
+        extension: Some(extension),
         holes,
         ..Headers::default()
     };

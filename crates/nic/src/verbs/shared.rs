@@ -50,6 +50,9 @@ pub struct Stats {
     pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Acknowledgements of one of our own that were dropped, because they count other messages as completed (MSN) than
+    /// those whose packets they acknowledge.
+    pub contradictions: u64,
 }
 
 /// See above.

@@ -141,6 +141,7 @@ impl Victim {
                 overhead: Bytes::ZERO,
                 window: 8,
                 ack_every: 2,
+                options: QpOptions::default(),
             };
             let qp = rnic.create_qp(init).expect("it is right");
             let datagrams = service == Service::Datagram;

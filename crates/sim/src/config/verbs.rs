@@ -1,5 +1,6 @@
 //! What queue pairs of applications are made of.
 
+use selvedge_nic::verbs::QpOptions;
 use selvedge_nic::{ConnectionParams, VerbsParams};
 use selvedge_transport::{CongestionConfig, RecoveryConfig, WIDEST_WINDOW};
 use selvedge_units::{Duration, Rate, Setting};
@@ -73,6 +74,7 @@ impl TransportConfig {
             reads: limits.reads,
             timeout: timeout_code(&self.recovery, limits.timeout, slowest.time_for(posting.outstanding())),
             retries: limits.retries,
+            options: QpOptions { credits: limits.credits, ..QpOptions::default() },
         }
     }
 }

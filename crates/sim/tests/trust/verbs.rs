@@ -116,6 +116,22 @@ fn without_reordering_each_loss_of_data_is_repaired_by_one_packet() {
     }
 }
 
+/// Where packets arrive out of order, Sends find no receive request: they are dropped, and sent again.
+#[test]
+fn with_credits_no_send_finds_a_receiver_that_is_not_ready() {
+    let run = |end_to_end_credits| {
+        let limits = Verbs { queue_depth: 32, receives: Some(4), end_to_end_credits, ..fixed(3_000) };
+        let verbs = Verbs { operations: only(Verb::Send), messages: Some(2_000), ..limits };
+        let outcome = scene(Series::Irn, verbs).with(losing(Affected::Data, 10)).finish();
+        assert_eq!(outcome.record.flows_finished, 2_000);
+        (outcome.record.data_drops.total(), outcome.record.retransmissions)
+    };
+    let (lost, again) = run(true);
+    assert!(lost > 30 && again == lost, "with credits {again} packets are sent again for {lost} that are lost");
+    let (lost, again) = run(false);
+    assert!(again > lost + lost / 2, "without, {again} packets are sent again for {lost} that are lost");
+}
+
 #[test]
 fn a_write_is_repaired_as_a_plain_message_is() {
     let size = 4_000_000;

@@ -22,6 +22,7 @@ pub(super) struct Setup {
     pub(super) reads: u8,
     pub(super) timeout: u8,
     pub(super) retries: u8,
+    pub(super) credits: bool,
     pub(super) longest: u32,
     /// What it asks for, in order; nothing of the one that answers.
     pub(super) messages: Vec<(Verb, u64)>,
@@ -72,6 +73,7 @@ impl Setup {
             reads: self.reads,
             timeout: self.timeout,
             retries: self.retries,
+            credits: self.credits,
             longest: self.longest,
         }
     }
@@ -110,7 +112,8 @@ impl From<Done> for Said {
 }
 impl From<Stats> for Counted {
     /// Real runs tell nothing of pools, hence nothing of what went through reorder buffers.
-    fn from(Stats { sent, retransmissions, duplicates, goodput, timeouts, reordered: _ }: Stats) -> Self {
+    fn from(stats: Stats) -> Self {
+        let Stats { sent, retransmissions, duplicates, goodput, timeouts, reordered: _, contradictions: _ } = stats;
         Self { sent, retransmissions, duplicates, goodput, timeouts }
     }
 }

@@ -63,6 +63,7 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
             reads: params.reads,
             timeout: params.timeout,
             retries: params.retries,
+            credits: params.options.credits,
             longest: longest.max(8) as u32,
             messages: messages.iter().map(|(message, verb)| (*verb, message.size.get())).collect(),
         },

@@ -107,6 +107,9 @@ pub struct Reply {
     pub not_ready_retries: u8,
     /// It has a shared receive queue.
     pub srq: bool,
+    /// The loss recovery that it would rather use if the receiver knows it, 1 to 15, in bits that are reserved; 0 says
+    /// nothing, as others do.
+    pub scheme: u8,
     /// Its NIC.
     pub guid: u64,
     /// What its application says.
@@ -188,6 +191,7 @@ impl Mad {
                 initiator_depth: body.0[25],
                 not_ready_retries: body.0[27] >> 5,
                 srq: body.0[27] & 0x10 != 0,
+                scheme: body.0[27] & 0xf,
                 guid: body.u64(28),
                 private: body.bytes(36),
             }),
@@ -242,7 +246,7 @@ impl Mad {
                 body.put(8, &reply.qkey.to_be_bytes());
                 body.put24(12, reply.qp.0);
                 body.put24(20, reply.psn.get());
-                let flags = reply.not_ready_retries << 5 | u8::from(reply.srq) << 4;
+                let flags = reply.not_ready_retries << 5 | u8::from(reply.srq) << 4 | reply.scheme & 0xf;
                 body.put(24, &[reply.responder_resources, reply.initiator_depth, 0, flags]);
                 body.put(28, &reply.guid.to_be_bytes());
                 body.put(36, &reply.private);

@@ -3,6 +3,7 @@
 //! | bytes   | field                                                                            |
 //! |---------|----------------------------------------------------------------------------------|
 //! | 0-3     | local communication id                                                           |
+//! | 7       | reserved, 0 from others; of ours, the scheme that a queue pair would rather use (4 bits) |
 //! | 8-15    | service                                                                          |
 //! | 16-23   | local GUID                                                                       |
 //! | 28-31   | local Q_Key                                                                      |
@@ -54,6 +55,9 @@ pub struct Request {
     pub mtu: u8,
     /// It has a shared receive queue.
     pub srq: bool,
+    /// The loss recovery that it would rather use if the receiver knows it, 1 to 15
+    /// ([`Ours`](crate::verbs::Ours)); 0 says nothing.
+    pub scheme: u8,
     /// The path.
     pub path: PathOf,
     /// Addresses and ports, and what the application says.
@@ -108,6 +112,7 @@ impl Request {
             mtu: body.0[50] >> 4,
             not_ready_retries: body.0[50] & 0b111,
             srq: body.0[51] & 0b1000 != 0,
+            scheme: body.0[7] & 0b1111,
             path: PathOf {
                 local: body.bytes::<16>(PATH + 4).into(),
                 remote: body.bytes::<16>(PATH + 20).into(),
@@ -127,6 +132,7 @@ impl Request {
         /// 10 Gb/s, as the specification codes it: nobody looks.
         const RATE: u32 = 3;
         body.put(0, &self.local.to_be_bytes());
+        body.put(7, &[self.scheme & 0b1111]);
         body.put(8, &self.service.to_be_bytes());
         body.put(16, &self.guid.to_be_bytes());
         body.put(28, &self.qkey.to_be_bytes());

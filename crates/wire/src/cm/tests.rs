@@ -29,6 +29,7 @@ fn messages() -> [Message; 12] {
         not_ready_retries: 6,
         mtu: 3,
         srq: true,
+        scheme: 0xa,
         path,
         ip,
         private: [5; 56],
@@ -42,6 +43,7 @@ fn messages() -> [Message; 12] {
         initiator_depth: 1,
         not_ready_retries: 7,
         srq: true,
+        scheme: 1,
         guid: 77,
         private: [6; 196],
     };

@@ -13,6 +13,7 @@
 //! A connection begins standard. If the other side turns out to be one of our own, it goes over once all that was
 //! begun is finished.
 
+mod credits;
 mod recovery;
 mod selective;
 mod standard;
@@ -26,7 +27,9 @@ use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
-pub(super) use self::recovery::{go_back_n, scheme, sender};
+use self::credits::Credits;
+pub use self::recovery::scheme;
+pub(super) use self::recovery::{go_back_n, sender};
 use self::selective::Selective;
 use self::standard::Standard;
 use self::wqe::Wqe;
@@ -34,6 +37,7 @@ use super::arrival::Arrival;
 use super::attributes::{Terms, not_ready_wait};
 use super::memory::Memory;
 use super::message::{self, nak};
+use super::msn::Msn;
 use super::paths::{Attempt, PathId};
 use super::qp::Failure;
 use super::selective::asks;
@@ -67,6 +71,9 @@ pub(super) struct Requester {
     has_asked_enough: bool,
     sender: Sender,
     first_psn: Psn,
+    /// Messages that the other side has completed, as it says.
+    msn: Msn,
+    credits: Credits,
     peer: Peer,
     mode: Mode,
     /// A receiver was not ready: nothing is sent before this.
@@ -104,6 +111,8 @@ impl Requester {
             has_asked_enough: false,
             sender: sender(terms, go_back_n(terms).into(), terms.send_psn),
             first_psn: terms.send_psn,
+            msn: Msn::default(),
+            credits: Credits::new(terms),
             peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
             mode: Mode::Standard(Standard::default()),
             not_ready_until: None,
@@ -182,9 +191,7 @@ impl Requester {
         }
         self.not_ready_until = None;
         self.go_over(terms);
-        if admits {
-            self.begin_requests(cx, terms, shared)?;
-        }
+        self.begin_requests(cx, terms, shared, admits)?;
         let Next::Send(segment) = self.sender.next(cx.now) else { return Ok(false) };
         if !shared.paths.admits(terms.path, terms.number) {
             return Ok(false);
@@ -217,21 +224,40 @@ impl Requester {
         if self.peer == Peer::Ours && self.begun == 0 && matches!(self.mode, Mode::Standard(_)) {
             self.first_psn = self.sender.supplied().to_psn(self.first_psn);
             self.sender = sender(terms, terms.init.recovery, self.first_psn);
-            self.mode = Mode::Selective(Selective::new(terms, self.first_psn));
+            self.mode = Mode::Selective(Selective::new(terms, self.first_psn, self.msn));
         }
     }
 
-    /// Gives requests their place in the sequence, as long as they may begin.
-    fn begin_requests(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) -> Result<(), Failure> {
-        while self.begun < self.queue.len() {
+    /// Gives requests their place in the sequence, as long as they may begin: new ones only where that `admits` any.
+    fn begin_requests(
+        &mut self,
+        cx: &mut Cx<'_>,
+        terms: &Terms,
+        shared: &mut Shared,
+        admits: bool,
+    ) -> Result<(), Failure> {
+        let mut asks_at = self.credits.take_asks_at();
+        if self.credits.owed > 0 {
+            let is_free = self.credits.allow(self.credits.begun);
+            let asks = !is_free && self.credits.may_ask(cx.now, terms, &mut asks_at);
+            let packets = if is_free { self.credits.owed } else { u64::from(asks) };
+            self.credits.owed -= packets;
+            self.supply(cx, packets);
+        }
+        while admits && self.credits.owed == 0 && self.begun < self.queue.len() {
             let waits = match (&self.mode, self.peer) {
                 (Mode::Standard(_), Peer::Ours) => true,
                 (Mode::Standard(_), Peer::Unknown) => self.begun > 0,
                 (Mode::Standard(_), Peer::Standard) => false,
                 (Mode::Selective(_), _) => self.queue[self.begun].is_read() && !self.may_ask(terms),
             };
+            if waits || self.is_fenced(terms) {
+                break;
+            }
             let wqe = &mut self.queue[self.begun];
-            if waits || (wqe.request.fence && !self.unanswered.is_empty()) {
+            let consumed = self.credits.begun + u64::from(wqe.consumes());
+            let is_free = !wqe.consumes() || self.credits.allow(consumed);
+            if !is_free && !self.credits.may_ask(cx.now, terms, &mut asks_at) {
                 break;
             }
             let outcome = wqe.allowed(terms, shared).and_then(|()| wqe.execute(terms, shared));
@@ -244,6 +270,11 @@ impl Requester {
                 return Err(Failure::Requester);
             }
             wqe.first = self.sender.supplied();
+            wqe.consumed = consumed;
+            self.credits.begun = consumed;
+            if let Mode::Selective(selective) = &mut self.mode {
+                wqe.msn = selective.msn(wqe.is_local());
+            }
             if wqe.is_local() {
                 // Done, and complete when all before it is.
                 self.begun += 1;
@@ -262,14 +293,43 @@ impl Requester {
                 self.unanswered.push_back(self.completed + self.begun as u64);
                 self.has_asked_enough = self.unanswered.len() >= usize::from(terms.reads_asked.max(1));
             }
-            if self.sender.is_done() {
-                self.progress = cx.now;
-                self.failed_retries = 0;
-            }
-            self.sender.supply(wqe.packets);
+            let packets = if is_free { wqe.packets } else { 1 };
+            self.credits.owed = wqe.packets - packets;
             self.begun += 1;
+            self.supply(cx, packets);
         }
         Ok(())
+    }
+    /// Whether the request that begins next waits for those before it: the application has fenced it, or the driver
+    /// does.
+    fn is_fenced(&self, terms: &Terms) -> bool {
+        let wqe = &self.queue[self.begun];
+        let by_application = wqe.request.fence && !self.unanswered.is_empty();
+        by_application
+            || (terms.init.options.fence_overlaps
+                && self.queue.iter().take(self.begun).any(|older| wqe.could_overwrite(older)))
+    }
+    /// Gives the next packets of the request that has begun last their place in the sequence.
+    fn supply(&mut self, cx: &mut Cx<'_>, packets: u64) {
+        if packets > 0 && self.sender.is_done() {
+            self.progress = cx.now;
+            self.failed_retries = 0;
+        }
+        self.sender.supply(packets);
+    }
+    /// An acknowledgement of everything before `to` says this of receive requests. What acknowledges less than is known
+    /// is out of date.
+    fn on_advertised(&mut self, syndrome: Syndrome, to: Seq) {
+        let is_news = self.sender.acked() <= to && to <= self.sender.supplied();
+        if self.credits.counts() && is_news && matches!(syndrome, Syndrome::Ack(_)) {
+            let consumed = self.ended_before(to).map_or(self.credits.ended, |last| last.consumed);
+            self.credits.on_advertised(consumed, syndrome.advertised());
+        }
+    }
+    /// The last request in the queue that ends before `seq`.
+    fn ended_before(&self, seq: Seq) -> Option<&Wqe> {
+        let ended = self.queue.partition_point(|wqe| wqe.first + wqe.packets <= seq);
+        ended.checked_sub(1).map(|last| &self.queue[last])
     }
 
     /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else
@@ -331,6 +391,8 @@ impl Requester {
                 place
             }
         };
+        // Whoever has no credit asks for news.
+        transmit.headers.bth.ack_request |= self.credits.owed > 0 && segment.seq + 1 == self.sender.supplied();
         if length > 0 {
             let found = wqe.request.gather(&shared.regions, terms.init.pd, offset, u64::from(length), payload);
             found.ok_or(Failed(Status::LocalProtection))?;
@@ -372,6 +434,10 @@ impl Requester {
         }
         if before.0 != self.sender.acked() {
             self.not_ready_tries = 0;
+            // A standard peer may count parts of a Read: all that matters is where it stands when we go over.
+            if let (Mode::Standard(_), Some(aeth)) = (&self.mode, headers.aeth) {
+                self.msn = Msn::new(aeth.msn);
+            }
         }
         self.complete_done(terms, shared);
         outcome.map_err(|Failed(status)| {
@@ -504,7 +570,8 @@ impl Requester {
         }
         let retry = self.sender.poll_timeout().into_iter().chain(self.asks_again(terms)).min();
         let retry = retry.map(|at| at.max(self.attempt.put_off));
-        retry.into_iter().chain(self.patience(terms)).min().unwrap_or(Instant::NEVER)
+        let asks_at = self.credits.asks_at();
+        retry.into_iter().chain(self.patience(terms)).chain(asks_at).min().unwrap_or(Instant::NEVER)
     }
 
     /// Completes what is finished, in order.
@@ -512,7 +579,13 @@ impl Requester {
         while self.begun > 0 {
             let wqe = &self.queue[0];
             // An answer can overtake the acknowledgement of what asked for it, which may then have to be sent again.
-            let is_acked = wqe.first + wqe.packets <= self.sender.acked();
+            let has_arrived = wqe.first + wqe.packets <= self.sender.acked();
+            // Between two of our own the MSN expires requests (IRN, section 5.3.3).
+            let is_acked = match &self.mode {
+                Mode::Standard(_) => has_arrived,
+                Mode::Selective(_) => self.msn.covers(wqe.msn),
+            };
+            debug_assert_eq!(is_acked, has_arrived, "the MSN counts what has arrived");
             let is_done = is_acked && (!wqe.is_read() || wqe.is_answered(terms));
             if !is_done {
                 break;
@@ -525,6 +598,7 @@ impl Requester {
     fn complete_front(&mut self, terms: &Terms, shared: &mut Shared, status: Status) {
         let Some(wqe) = self.queue.pop_front() else { return };
         self.completed += 1;
+        self.credits.ended = self.credits.ended.max(wqe.consumed);
         if wqe.request.signaled || terms.init.all_signaled || status != Status::Success {
             let length = if wqe.is_read() { wqe.length as u32 } else { 0 };
             shared.complete(terms.init.send_cq, wqe.request.completion(terms.number, status, length));

@@ -6,8 +6,8 @@ use selvedge_units::{Bytes, Psn, Setting};
 
 use crate::verbs::attributes::Terms;
 
-/// The number that our own packets call a recovery by; `None` if a connection that uses it is standard.
-pub(in crate::verbs) fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
+/// The number that our own packets call a recovery by, 1 to 15; `None` if a connection that uses it is standard.
+pub fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
     match recovery {
         RecoveryConfig::GoBackN(_) => None,
         RecoveryConfig::Irn(_) => Some(1),

@@ -3,10 +3,10 @@
 //! acknowledged.
 
 use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment, Verdict};
-use selvedge_units::{Instant, Psn};
+use selvedge_units::{Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
-use selvedge_wire::{Ack, AckKind, Extension, Reth, Syndrome};
+use selvedge_wire::{Ack, AckKind, Aeth, Extension, Reth, Syndrome};
 
 use super::standard::{attach, once};
 use super::wqe::Wqe;
@@ -15,6 +15,7 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Position};
+use crate::verbs::msn::Msn;
 use crate::verbs::selective::{self, Pending, PendingAck};
 use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
@@ -33,16 +34,20 @@ pub(super) struct Selective {
     next_read: u32,
     /// The read_WQE_SN of the oldest Read that is unanswered.
     oldest_read: u32,
+    /// The MSN by which all requests that have begun are completed.
+    begun: Msn,
 }
 
 impl Selective {
-    pub(super) fn new(terms: &Terms, first_psn: Psn) -> Self {
+    /// The other side has completed as many messages as `msn` says, and expects `first_psn`.
+    pub(super) fn new(terms: &Terms, first_psn: Psn, msn: Msn) -> Self {
         Self {
             answers: Receiver::new(&ReceiverConfig { recovery: selective::widest(terms.init.recovery) }, first_psn),
             acks: Pending::default(),
             next_receive: 0,
             next_read: 0,
             oldest_read: 0,
+            begun: msn,
         }
     }
     /// The recv_WQE_SN or read_WQE_SN of a request.
@@ -59,6 +64,13 @@ impl Selective {
         let number = *counter;
         *counter = counter.wrapping_add(1);
         number
+    }
+    /// The MSN by which a request that begins is completed, if all begin in order. Nothing of a local one is sent.
+    pub(super) fn msn(&mut self, is_local: bool) -> Msn {
+        if !is_local {
+            self.begun = self.begun.next();
+        }
+        self.begun
     }
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.answers.release(&mut shared.chip);
@@ -140,12 +152,41 @@ impl Requester {
             Syndrome::Ack(_) => headers.bth.psn.next(),
             _ => headers.bth.psn,
         };
+        let said = expected.near(self.sender.acked(), self.first_psn);
+        if said.is_some_and(|seq| self.contradicts_itself(aeth, seq)) {
+            shared.stats.contradictions += 1;
+            return Ok(());
+        }
+        if let Some(seq) = said {
+            self.on_advertised(aeth.syndrome, seq);
+        }
+        if extension.retransmission {
+            // Nothing has caused it but receive requests.
+            return Ok(());
+        }
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
+        let before = self.sender.acked();
         selective::hear(&mut self.sender, cx, terms, shared, &ack, headers);
+        if before < self.sender.acked() {
+            // That it counts as many messages has just been seen.
+            self.msn = self.msn_at(self.sender.acked());
+        }
         match expected.near(self.sender.acked(), self.first_psn) {
             Some(seq) => self.on_refusal(cx, terms, shared, aeth, seq),
             None => Ok(()),
         }
+    }
+
+    /// The MSN once everything before `seq` has arrived, which is acknowledged or begun.
+    fn msn_at(&self, seq: Seq) -> Msn {
+        self.ended_before(seq).map_or(self.msn, |last| last.msn)
+    }
+    /// Whether an acknowledgement counts other messages as completed than those that end before `seq`, up to where it
+    /// acknowledges. What acknowledges less than is known is out of date, and a refusal may count what it refuses.
+    fn contradicts_itself(&self, aeth: Aeth, seq: Seq) -> bool {
+        let is_refusal = matches!(aeth.syndrome, Syndrome::Nak(_)) && aeth.syndrome != Syndrome::SEQUENCE_ERROR;
+        let is_news = self.sender.acked() <= seq && seq <= self.sender.supplied();
+        is_news && !is_refusal && Msn::new(aeth.msn) != self.msn_at(seq)
     }
 
     /// A packet of an answer, in any order.

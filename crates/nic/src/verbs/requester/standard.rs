@@ -18,9 +18,9 @@ use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Operation};
 
 /// How often in a timeout something is said again to whoever may be one of our own.
-const OFTEN: u64 = 8;
+pub(super) const OFTEN: u64 = 8;
 /// But no sooner than this: a thread that waits for the processor does so for milliseconds.
-const NO_SOONER: Duration = Duration::from_ms(4);
+pub(super) const NO_SOONER: Duration = Duration::from_ms(4);
 
 /// How often at least an acknowledgement is asked for: so often in a window, its own or that of congestion control.
 const ACKS_PER_WINDOW: u64 = 4;
@@ -265,6 +265,7 @@ impl Requester {
             Some(aeth) if headers.original.is_none() && headers.bth.opcode == super::op::ACKNOWLEDGE => {
                 match aeth.syndrome {
                     Syndrome::Ack(_) => {
+                        self.on_advertised(aeth.syndrome, seq + 1);
                         self.acknowledge(cx, terms, shared, seq + 1);
                         Ok(())
                     }
@@ -342,6 +343,10 @@ impl Requester {
         let wqe = &mut self.queue[at];
         wqe.take_answer(terms, shared, memory, arrival, wqe.answered)?;
         wqe.answered += 1;
+        if let Some(aeth) = arrival.headers.aeth {
+            self.on_advertised(aeth.syndrome, seq + 1);
+        }
+        let wqe = &self.queue[at];
         shared.count_accepted(arrival.brings());
         if wqe.is_answered(terms) {
             self.unanswered.pop_front();

@@ -7,6 +7,7 @@ use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message;
+use crate::verbs::msn::Msn;
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Data, Operation, SendRequest, Span, Status};
 
@@ -24,6 +25,10 @@ pub(super) struct Wqe {
     pub(super) answered: u64,
     /// Its recv_WQE_SN or read_WQE_SN.
     pub(super) number: u32,
+    /// Between two of our own: the MSN by which it is completed at the other side.
+    pub(super) msn: Msn,
+    /// Requests that consume a receive request, up to this one, since the connection began.
+    pub(super) consumed: u64,
 }
 
 /// Where a request stands that has not begun.
@@ -31,7 +36,8 @@ const NOT_BEGUN: Seq = Seq::new(u64::MAX);
 
 impl Wqe {
     pub(super) fn new(request: SendRequest) -> Self {
-        Self { length: request.length(), request, first: NOT_BEGUN, packets: 0, answered: 0, number: 0 }
+        let (length, msn) = (request.length(), Msn::default());
+        Self { request, first: NOT_BEGUN, packets: 0, length, answered: 0, number: 0, msn, consumed: 0 }
     }
     /// Whether it has an answer beside an acknowledgement.
     pub(super) fn is_read(&self) -> bool {
@@ -43,6 +49,37 @@ impl Wqe {
                 | Operation::AtomicWrite(_)
                 | Operation::Flush(_)
         )
+    }
+    /// Whether it consumes a receive request of the other side.
+    pub(super) fn consumes(&self) -> bool {
+        matches!(self.request.operation, Operation::Send(_) | Operation::Write { immediate: Some(_), .. })
+    }
+    /// The memory of the other side that it reads or writes: where and how many bytes.
+    fn there(&self) -> Option<(u64, u64)> {
+        match self.request.operation {
+            Operation::Write { remote, .. } | Operation::Read(remote) => Some((remote.address, self.length)),
+            Operation::CompareSwap { remote, .. } | Operation::FetchAdd { remote, .. } => Some((remote.address, 8)),
+            Operation::AtomicWrite(remote) => Some((remote.address, 8)),
+            _ => None,
+        }
+    }
+    /// The memory of this side that it reads or writes.
+    fn here(&self) -> impl Iterator<Item = (u64, u64)> {
+        let pieces = match &self.request.data {
+            Data::Gather(pieces) => pieces.as_slice(),
+            Data::Inline(_) => &[],
+        };
+        pieces.iter().map(|piece| (piece.address, u64::from(piece.length)))
+    }
+    /// Whether it could overwrite memory that `older` reads or writes.
+    pub(super) fn could_overwrite(&self, older: &Self) -> bool {
+        let is_read = matches!(self.request.operation, Operation::Read(_));
+        let overlaps = |(a, length): (u64, u64), (b, other): (u64, u64)| {
+            a < b.saturating_add(other) && b < a.saturating_add(length)
+        };
+        let there = self.there().filter(|_| !is_read).zip(older.there());
+        there.is_some_and(|(new, old)| overlaps(new, old))
+            || (self.is_read() && self.here().any(|new| older.here().any(|old| overlaps(new, old))))
     }
     /// Whether nothing of it is sent.
     pub(super) fn is_local(&self) -> bool {

@@ -30,6 +30,10 @@ impl InOrder {
     pub(in crate::verbs) fn is_idle(&self) -> bool {
         self.under_way.is_none()
     }
+    /// How many receive requests have begun and are not completed: none, or one.
+    pub(in crate::verbs) fn begun(&self) -> usize {
+        usize::from(self.kept.is_some() || matches!(self.under_way, Some(Message::Send { .. })))
+    }
     /// What is under way will not be finished.
     pub(in crate::verbs) fn abandon(&mut self) {
         if let Some(Message::Send { request, .. }) = self.under_way.take() {

@@ -3,9 +3,11 @@
 //! As the requester it begins standard ([`standard`]) and goes over to [`selective`] with the first packet of that
 //! kind, once the other side has said that it knows how.
 
+mod advertised;
 mod in_order;
 mod inbound;
 mod query;
+mod reads;
 mod selective;
 mod standard;
 
@@ -23,6 +25,7 @@ use super::arrival::{Arrival, Site};
 use super::attributes::Terms;
 use super::memory::Memory;
 use super::qp::Failure;
+use super::receives::Receives;
 use super::requester::scheme;
 use super::shared::Shared;
 use super::transmit::Transmit;
@@ -95,6 +98,14 @@ impl Responder {
             }
             // From before the other side went over.
             Mode::Selective(_) => Ok(()),
+        }
+    }
+
+    /// Receive requests were added: the other side may have to hear of them. Returns whether it has.
+    pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
+        match &mut self.mode {
+            Mode::Standard(standard) => standard.on_receives_added(terms, receives),
+            Mode::Selective(selective) => selective.on_receives_added(terms, receives),
         }
     }
 

@@ -14,14 +14,17 @@ use selvedge_wire::verbs::{Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Aeth, Extension, Syndrome};
 
 use super::Refusal;
+use super::advertised::Advertised;
 use super::inbound::{self, FORBIDDEN, MALFORMED};
 use super::query::{Found, Query};
+use super::reads::{Disordered, ReadBuffer};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::paths::Attempt;
 use crate::verbs::qp::Failure;
+use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::{scheme, sender};
 use crate::verbs::selective::{self, Pending, PendingAck};
@@ -44,6 +47,9 @@ pub(super) struct Selective {
     /// The time stamp of the packet that came last.
     newest: Instant,
     acks: Pending,
+    advertised: Advertised,
+    /// An acknowledgement that no packet has caused, about receive requests.
+    unasked: Option<PendingAck>,
     /// What is said beside acknowledgements.
     refusals: VecDeque<(Seq, Aeth, Instant)>,
     /// Packets that were refused before their turn, and dropped.
@@ -55,7 +61,7 @@ pub(super) struct Selective {
     slots: VecDeque<Slot>,
     oldest_receive: u32,
     /// What has an answer and waits for what was sent before.
-    waiting: BTreeMap<Seq, Request>,
+    waiting: ReadBuffer,
     /// Of answers: rPSN.
     sender: Sender,
     answers: VecDeque<Answer>,
@@ -85,14 +91,6 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// What has an answer.
-#[derive(Clone, Copy)]
-struct Request {
-    /// Its read_WQE_SN.
-    number: u32,
-    what: Query,
-}
-
 /// An answer that is under way.
 struct Answer {
     first: Seq,
@@ -120,13 +118,15 @@ impl Selective {
             first_psn,
             newest: Instant::ZERO,
             acks: Pending::default(),
+            advertised: Advertised::default(),
+            unasked: None,
             refusals: VecDeque::new(),
             too_early: BTreeMap::new(),
             msn,
             completions: Completions::default(),
             slots: VecDeque::new(),
             oldest_receive: 0,
-            waiting: BTreeMap::new(),
+            waiting: ReadBuffer::default(),
             sender: sender(terms, terms.init.recovery, first_psn),
             answers: VecDeque::new(),
             timeouts: 0,
@@ -184,10 +184,28 @@ impl Selective {
         // One packet more in order, that nobody asked about.
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
-            let ack = Ack { msn: self.msn, ..ack };
-            self.acks.push(PendingAck::by(&self.receiver, ack, extension.sent_at).after(site.shared.paths.waited));
+            let ack = PendingAck::by(&self.receiver, Ack { msn: self.msn, ..ack }, extension.sent_at);
+            self.acknowledge(terms, site, ack.after(site.shared.paths.waited));
         }
         Ok(())
+    }
+
+    fn acknowledge(&mut self, terms: &Terms, site: &Site<'_, impl Memory>, mut ack: PendingAck) {
+        if ack.is_positive() {
+            ack = ack.advertising(self.advertised.advertise(terms, site.receives, self.slots.len()));
+            self.unasked = None;
+        }
+        self.acks.push(ack);
+    }
+    /// Receive requests were added. Returns whether the other side is told.
+    pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
+        let is_due = self.advertised.is_due(terms, receives, self.slots.len());
+        if is_due && let Some(ack) = self.last_ack() {
+            let syndrome = self.advertised.advertise(terms, receives, self.slots.len());
+            self.unasked = Some(ack.advertising(syndrome).unasked());
+            return true;
+        }
+        false
     }
 
     fn refuse(
@@ -302,17 +320,16 @@ impl Selective {
             }
             Asked::Read | Asked::Once => {
                 Query::of(arrival, site.memory)?.check(terms, site.shared)?;
-                Ok(self.has_room(terms, seq)?)
+                Ok(self.has_room(terms, placement.wqe, seq)?)
             }
         }
     }
 
     /// Whether one more Read can be remembered.
-    fn has_room(&self, terms: &Terms, seq: Seq) -> Result<(), Refusal> {
+    fn has_room(&self, terms: &Terms, number: u32, seq: Seq) -> Result<(), Refusal> {
         // Twice what may be under way: the requester knows that an answer is complete before we know that it does.
         let most = 2 * usize::from(terms.reads_answered.max(1));
-        let is_known = self.waiting.contains_key(&seq);
-        if is_known || self.waiting.len() + self.answers.len() <= most { Ok(()) } else { Err(Refusal::NotReady) }
+        self.waiting.check(number, seq, (most + 1).saturating_sub(self.answers.len()))
     }
 
     /// The receive request that a packet is for; those before it begin with it.
@@ -342,7 +359,7 @@ impl Selective {
             Some(Asked::Write(position)) if headers.immediate.is_some() => (CompletionKind::ReceiveWrite, position),
             Some(Asked::Read | Asked::Once) => {
                 let Ok(what) = Query::of(arrival, memory) else { return };
-                self.waiting.insert(seq, Request { number: placement.wqe, what });
+                self.waiting.put(placement.wqe, seq, what);
                 return;
             }
             _ => return,
@@ -378,10 +395,14 @@ impl Selective {
     /// Begins the Reads, and does what else has an answer, that come before `until`: everything before them has
     /// arrived.
     fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, until: Seq) -> Result<(), Failure> {
-        while let Some(entry) = self.waiting.first_entry()
-            && *entry.key() < until
-        {
-            let (seq, Request { number, what }) = entry.remove_entry();
+        loop {
+            let (seq, number, what) = match self.waiting.take_before(until) {
+                Ok(Some(found)) => found,
+                Ok(None) => return Ok(()),
+                Err(Disordered(seq)) => {
+                    return self.refuse(terms, site.shared, MALFORMED.into(), seq, Instant::ZERO);
+                }
+            };
             let what = match what.execute(terms, site.shared, site.memory) {
                 Ok(found) => found,
                 Err(refusal) => return self.refuse(terms, site.shared, refusal.into(), seq, Instant::ZERO),
@@ -391,7 +412,6 @@ impl Selective {
             self.answers.push_back(Answer { first, packets, number, msn: self.msn, what });
             self.sender.supply(packets);
         }
-        Ok(())
     }
 
     /// An acknowledgement of an answer.
@@ -427,20 +447,24 @@ impl Selective {
     }
 
     pub(super) fn has_ack(&self) -> bool {
-        !self.acks.is_empty()
+        !self.acks.is_empty() || self.unasked.is_some()
     }
     /// What has been acknowledged, once more.
     pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
+        let ack = self.last_ack()?.advertising(Advertised::nothing_new(terms));
+        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack))
+    }
+    /// An acknowledgement of all that has arrived in order, if anything has.
+    fn last_ack(&self) -> Option<PendingAck> {
         let expected = self.receiver.expected();
         let last = Seq::new(expected.index().checked_sub(1)?);
         let [expected, sack] = [expected, last].map(|seq| seq.to_psn(self.first_psn));
         let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack, msn: self.msn };
-        let ack = PendingAck::by(&self.receiver, ack, self.newest);
-        Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack))
+        Some(PendingAck::by(&self.receiver, ack, self.newest))
     }
     /// An acknowledgement, or what is said instead of one.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
-        if let Some(ack) = self.acks.pop() {
+        if let Some(ack) = self.acks.pop().or_else(|| self.unasked.take()) {
             return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack));
         }
         let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
@@ -484,7 +508,7 @@ impl Selective {
         let headers = &mut transmit.headers;
         headers.begin(bth);
         headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
-        headers.aeth = Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: answer.msn });
+        headers.aeth = Some(Aeth { syndrome: Advertised::nothing_new(terms), msn: answer.msn });
         headers.extension =
             Some(Extension { sent_at: stamp, retransmission: segment.retransmission, ..Extension::default() });
         headers.placement = Some(Placement { wqe: answer.number, packet: index as u32 });

@@ -11,6 +11,7 @@ use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Aeth, Syndrome};
 
 use super::Refusal;
+use super::advertised::Advertised;
 use super::in_order::InOrder;
 use super::inbound::{self, MALFORMED};
 use super::query::{Found, Query};
@@ -19,6 +20,7 @@ use crate::verbs::attributes::Terms;
 use crate::verbs::memory::Memory;
 use crate::verbs::message::{self, Asked, Position, nak};
 use crate::verbs::qp::Failure;
+use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
 use crate::verbs::requester::go_back_n as go_back_n_of;
 use crate::verbs::selective::reach;
@@ -37,13 +39,14 @@ pub(super) struct Standard {
     done: VecDeque<(Seq, Found)>,
     /// No receive request was ready for the packet that is expected: what follows it is dropped.
     not_ready: bool,
+    advertised: Advertised,
 }
 
 /// What is to be said, in order.
 enum Reply {
     Ack { seq: Seq, aeth: Aeth },
-    Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, msn: u32, again: bool },
-    Done { seq: Seq, found: Found, msn: u32, again: bool },
+    Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, aeth: Aeth, again: bool },
+    Done { seq: Seq, found: Found, aeth: Aeth, again: bool },
 }
 
 impl Reply {
@@ -62,12 +65,16 @@ impl Reply {
     }
     /// Whether it answers any of what `answer` answers.
     fn overlaps(&self, answer: &Self, mtu: u32) -> bool {
-        let end = |of: &Self| match *of {
-            Self::Ack { seq, .. } => seq,
-            Self::Done { seq, .. } => seq + 1,
-            Self::Read { first, length, .. } => first + message::packets(length, mtu),
-        };
+        let end = |of: &Self| of.seq() + of.packets(mtu);
         self.seq() < end(answer) && answer.seq() < end(self)
+    }
+    /// Packets of an answer; an acknowledgement is none.
+    fn packets(&self, mtu: u32) -> u64 {
+        match *self {
+            Self::Ack { .. } => 0,
+            Self::Done { .. } => 1,
+            Self::Read { length, .. } => message::packets(length, mtu),
+        }
     }
 }
 
@@ -80,6 +87,7 @@ impl Standard {
             replies: VecDeque::new(),
             done: VecDeque::new(),
             not_ready: false,
+            advertised: Advertised::default(),
         }
     }
     pub(super) fn expected_psn(&self, terms: &Terms) -> Psn {
@@ -113,7 +121,7 @@ impl Standard {
         }
         if seq < self.receiver.expected() {
             site.shared.stats.duplicates += 1;
-            self.say_again(terms, site.shared, headers, seq);
+            self.say_again(terms, site, headers, seq);
             return Ok(());
         }
         if is_next {
@@ -121,8 +129,7 @@ impl Standard {
                 Ok(packets) => packets,
                 Err(Refusal::NotReady) => {
                     self.not_ready = true;
-                    let syndrome = Syndrome::NotReady(terms.not_ready_timer);
-                    self.say(seq, syndrome);
+                    self.say(seq, Syndrome::NotReady(terms.not_ready_timer));
                     return Ok(());
                 }
                 Err(Refusal::Nak(code, failure)) => {
@@ -135,7 +142,8 @@ impl Standard {
             self.take(cx, site.shared, arrival);
             self.receiver.skip(messages - 1);
             if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Once)) {
-                self.say(seq, Syndrome::NO_CREDITS);
+                let syndrome = self.positive(terms, site.receives);
+                self.say(seq, syndrome);
             }
             return Ok(());
         }
@@ -151,6 +159,21 @@ impl Standard {
         (reply.verdict == Verdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 
+    /// The syndrome of what is acknowledged now.
+    fn positive(&mut self, terms: &Terms, receives: &Receives) -> Syndrome {
+        self.advertised.advertise(terms, receives, self.messages.begun())
+    }
+    /// Receive requests were added. Returns whether the other side is told, by repeating what was acknowledged last.
+    pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
+        let Some(last) = self.receiver.expected().index().checked_sub(1) else { return false };
+        let is_due = self.advertised.is_due(terms, receives, self.messages.begun());
+        if is_due {
+            let syndrome = self.positive(terms, receives);
+            self.say(Seq::new(last), syndrome);
+        }
+        is_due
+    }
+
     fn say(&mut self, seq: Seq, syndrome: Syndrome) {
         let aeth = Aeth { syndrome, msn: self.msn };
         if let (Some(Reply::Ack { seq: last, aeth: said }), Syndrome::Ack(_)) = (self.replies.back_mut(), syndrome)
@@ -163,28 +186,30 @@ impl Standard {
     }
 
     /// A request that was executed before: its answer was lost.
-    fn say_again(&mut self, terms: &Terms, shared: &mut Shared, headers: &Headers, seq: Seq) {
+    fn say_again(&mut self, terms: &Terms, site: &Site<'_, impl Memory>, headers: &Headers, seq: Seq) {
+        let syndrome = self.positive(terms, site.receives);
+        let aeth = Aeth { syndrome, msn: self.msn };
         match (Asked::of(headers.bth.opcode), headers.reth) {
             (Some(Asked::Read), Some(reth)) => {
                 let length = u64::from(reth.length);
                 let is_within = seq + message::packets(length, terms.mtu) <= self.receiver.expected();
-                let allowed = inbound::reach(terms, shared, Intent::RemoteRead, reth.key, reth.address, length);
+                let allowed = inbound::reach(terms, site.shared, Intent::RemoteRead, reth.key, reth.address, length);
                 if is_within && allowed.is_ok() {
-                    let (key, address, msn) = (reth.key, reth.address, self.msn);
+                    let (key, address) = (reth.key, reth.address);
                     self.answer_again(
                         terms,
-                        Reply::Read { first: seq, key, address, length, sent: 0, msn, again: true },
+                        Reply::Read { first: seq, key, address, length, sent: 0, aeth, again: true },
                     );
                 }
             }
             (Some(Asked::Once), _) => {
                 if let Some(&(_, found)) = self.done.iter().find(|(done, _)| *done == seq) {
-                    self.answer_again(terms, Reply::Done { seq, found, msn: self.msn, again: true });
+                    self.answer_again(terms, Reply::Done { seq, found, aeth, again: true });
                 }
             }
             _ => {
                 let last = Seq::new(self.receiver.expected().index() - 1);
-                self.say(last, Syndrome::NO_CREDITS);
+                self.say(last, syndrome);
             }
         }
     }
@@ -221,38 +246,41 @@ impl Standard {
                 let query = Query::of(arrival, site.memory)?;
                 query.check(terms, site.shared)?;
                 let found = query.execute(terms, site.shared, site.memory)?;
+                let syndrome = self.positive(terms, site.receives);
+                let aeth = Aeth { syndrome, msn: self.msn.wrapping_add(1) };
                 if let Found::Read { key, address, length } = found {
-                    return self.read(terms, key, address, length, seq);
+                    let first = seq;
+                    return self.read(terms, Reply::Read { first, key, address, length, sent: 0, aeth, again: false });
                 }
                 if self.done.len() >= usize::from(terms.reads_answered.max(1)) {
                     self.done.pop_front();
                 }
                 self.done.push_back((seq, found));
                 self.msn = self.msn.wrapping_add(1);
-                self.replies.push_back(Reply::Done { seq, found, msn: self.msn, again: false });
+                self.replies.push_back(Reply::Done { seq, found, aeth, again: false });
             }
         }
         Ok(1)
     }
 
-    fn read(&mut self, terms: &Terms, key: u32, address: u64, length: u64, seq: Seq) -> Result<u64, Refusal> {
+    fn read(&mut self, terms: &Terms, answer: Reply) -> Result<u64, Refusal> {
         if self.reads_under_way() >= usize::from(terms.reads_answered.max(1)) {
             // No more may be asked for: so the oldest answer that was asked for again has arrived, late, the first
             // time.
             let stale = self.replies.iter().position(|reply| reply.is_read() && reply.is_again());
             self.replies.remove(stale.ok_or(MALFORMED)?);
         }
+        let packets = answer.packets(terms.mtu);
         self.msn = self.msn.wrapping_add(1);
-        let msn = self.msn;
-        self.replies.push_back(Reply::Read { first: seq, key, address, length, sent: 0, msn, again: false });
-        Ok(message::packets(length, terms.mtu))
+        self.replies.push_back(answer);
+        Ok(packets)
     }
 
     /// What has been acknowledged, once more; nothing where answers are owed, which nobody will hear of any more.
     pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
         let last = self.receiver.expected().index().checked_sub(1).filter(|_| self.replies.is_empty())?;
         let bth = terms.bth(op::ACKNOWLEDGE, Seq::new(last).to_psn(terms.receive_psn));
-        let aeth = Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn: self.msn });
+        let aeth = Some(Aeth { syndrome: Advertised::nothing_new(terms), msn: self.msn });
         Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..Headers::default() }, payload: 0 })
     }
     /// An acknowledgement, if that is what is to be said next.
@@ -272,20 +300,19 @@ impl Standard {
     ) -> Option<Transmit> {
         let psn = |seq: Seq| seq.to_psn(terms.receive_psn);
         let reply = |headers, payload| Some(Transmit { route: terms.route, headers, payload });
-        let done = |msn| Some(Aeth { syndrome: Syndrome::NO_CREDITS, msn });
         if let Some(ack) = self.poll_ack(terms) {
             return Some(ack);
         }
         match *self.replies.front_mut()? {
             Reply::Ack { .. } => None,
-            Reply::Done { seq, found, msn, again } => {
+            Reply::Done { seq, found, aeth, again } => {
                 self.replies.pop_front();
                 shared.count_sent(again);
                 let (opcode, original) = found.answer();
                 let bth = terms.bth(opcode, psn(seq));
-                reply(Headers { bth, aeth: done(msn), original, ..Headers::default() }, 0)
+                reply(Headers { bth, aeth: Some(aeth), original, ..Headers::default() }, 0)
             }
-            Reply::Read { first, key, address, length, ref mut sent, msn, again } => {
+            Reply::Read { first, key, address, length, ref mut sent, aeth, again } => {
                 let (index, packets) = (*sent, message::packets(length, terms.mtu));
                 *sent += 1;
                 let bytes = message::bytes_in(index, length, terms.mtu);
@@ -296,7 +323,7 @@ impl Standard {
                 }
                 let Ok(found) = found else {
                     // The region is gone since.
-                    let aeth = Some(Aeth { syndrome: Syndrome::Nak(nak::REMOTE_ACCESS), msn });
+                    let aeth = Some(Aeth { syndrome: Syndrome::Nak(nak::REMOTE_ACCESS), ..aeth });
                     let bth = terms.bth(op::ACKNOWLEDGE, psn(first + index));
                     return reply(Headers { bth, aeth, ..Headers::default() }, 0);
                 };
@@ -306,7 +333,7 @@ impl Standard {
                 shared.count_sent(again);
                 let position = Position::of(index, packets);
                 let bth = terms.bth(message::response_opcode(position), psn(first + index));
-                let aeth = done(msn).filter(|_| position != Position::Middle);
+                let aeth = (position != Position::Middle).then_some(aeth);
                 reply(Headers { bth, aeth, ..Headers::default() }, bytes)
             }
         }

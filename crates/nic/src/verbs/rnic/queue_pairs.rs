@@ -142,7 +142,18 @@ impl Rnic {
     /// As [`Self::post_send`].
     pub fn post_recv(&mut self, qp: QpNumber, request: ReceiveRequest) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
-        pair.post_recv(&mut self.shared, request)
+        if pair.post_recv(&mut self.shared, request)? {
+            self.has_news = true;
+            self.settle(qp.0);
+        }
+        Ok(())
+    }
+    /// Whether receive requests were added, since this was asked last, that other sides are to be told of
+    /// ([`QpOptions::credits`]): then there is something to send.
+    ///
+    /// [`QpOptions::credits`]: crate::verbs::QpOptions::credits
+    pub fn take_news(&mut self) -> bool {
+        core::mem::take(&mut self.has_news)
     }
 }
 

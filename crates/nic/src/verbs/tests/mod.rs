@@ -1,8 +1,11 @@
 mod bursts;
+mod credits;
 mod failures;
 mod leaving;
+mod message_numbers;
 mod multicast;
 mod once;
+mod overlaps;
 mod paths;
 mod refusals;
 mod resources;

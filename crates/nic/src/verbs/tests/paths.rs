@@ -145,6 +145,7 @@ impl World {
                 overhead: Bytes::ZERO,
                 window: 256,
                 ack_every: 512,
+                options: QpOptions::default(),
             };
             let qps = (0..qps).map(|_| rnic.create_qp(init).expect("all arguments are in range")).collect();
             let address = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n);

@@ -79,6 +79,8 @@ impl Case {
             timeout = 14;
         }
         let mtu = any(&mut rng, &[256, 512, 1_024]);
+        let credits = [seed & 1, seed >> 1 & 1].map(|bit| bit == 1);
+        world.choose(credits.map(|credits| QpOptions { credits, ..QpOptions::default() }), |_| {});
         let mut case = Self { world, rng, mtu, timeout, psns: [Psn::new(0); 2], counters: [0; 2], latches: [0; 2] };
         case.begin_again();
         case
@@ -203,6 +205,7 @@ impl Case {
         let is_receive = |kind| matches!(kind, CompletionKind::Receive | CompletionKind::ReceiveWrite);
         let all = [0, 1].map(|at| self.world.hosts[at].poll());
         for at in 0..2 {
+            assert_eq!(self.world.hosts[at].rnic.stats().contradictions, 0, "{what}: MSNs say what PSNs do");
             let failed: Vec<_> = all[at].iter().filter(|done| done.status != Status::Success).collect();
             assert!(failed.is_empty(), "{what}, host {at}: {failed:?}");
             let ids = |receives: bool, of: usize| -> Vec<u64> {

@@ -219,9 +219,7 @@ fn nothing_is_sent_twice_where_nothing_is_lost() {
 #[test]
 fn who_knows_the_other_side_begins_at_once_in_its_own_way() {
     let mut world = World::connected(both(irn()), Wire::default(), 1);
-    for host in &mut world.hosts {
-        host.rnic.agree(host.qp).expect("it is there");
-    }
+    world.agree();
     let (key, data) = (world.hosts[1].key, vec![world.hosts[0].sge(0, 5_000)]);
     let remote = Remote { address: BASE, key };
     world.post(0, request(1, Operation::Write { remote, immediate: None }, data));

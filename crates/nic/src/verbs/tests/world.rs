@@ -85,6 +85,8 @@ pub(crate) struct World {
     reads: u8,
     /// The headers of all packets that were sent, by which host.
     pub(crate) log: Vec<(usize, Headers)>,
+    /// Changes what a host says, before it is logged.
+    pub(crate) tamper: fn(usize, u64, &mut Headers),
 }
 
 struct View<'a> {
@@ -158,6 +160,7 @@ impl Host {
             overhead: Bytes::ZERO,
             window,
             ack_every: 8,
+            options: QpOptions::default(),
         };
         let qp = rnic.create_qp(init).expect("it is right");
         let memory = (0..SIZE).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ n as u8).collect();
@@ -198,6 +201,22 @@ impl World {
             lost: [0; 2],
             reads: 4,
             log: Vec::new(),
+            tamper: |_, _, _| {},
+        }
+    }
+    /// Gives each host a queue pair with these options, connected and ready, in place of the one that it has.
+    pub(crate) fn choose(&mut self, options: [QpOptions; 2], adapt: impl Fn(&mut QpChange)) {
+        for (host, options) in self.hosts.iter_mut().zip(options) {
+            let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
+            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("it is right");
+        }
+        self.connect(0, &adapt);
+        self.connect(1, &adapt);
+    }
+    /// Both sides know of each other that they are of one kind.
+    pub(crate) fn agree(&mut self) {
+        for host in &mut self.hosts {
+            host.rnic.agree(host.qp).expect("it is there");
         }
     }
     /// From now on packets are also lost in bursts of so many on average, so many in a thousand, in both directions.
@@ -252,6 +271,7 @@ impl World {
     fn transmit(&mut self, at: usize) {
         let (mut payload, mut transmit) = (Payload::default(), Transmit::default());
         while self.hosts[at].rnic.poll_transmit(&mut Cx::at(self.now), &mut payload, &mut transmit) {
+            (self.tamper)(at, self.log.len() as u64, &mut transmit.headers);
             self.log.push((at, transmit.headers));
             let mut bytes = payload.inline.clone();
             for span in &payload.spans {

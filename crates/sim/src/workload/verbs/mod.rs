@@ -80,6 +80,11 @@ pub struct Verbs {
     /// How often a queue pair tries again after silence before it fails, 0 to 7.
     #[serde(default = "usual_retries")]
     pub retries: u8,
+    /// End-to-end credits (InfiniBand's; IRN, section 5.4): acknowledgements advertise how many receive requests wait,
+    /// and Sends and Writes with immediates wait for one, so that no receiver is found not ready. Default: false, as
+    /// NICs for Ethernet have it: a receiver without a receive request asks to wait (an RNR NAK).
+    #[serde(default)]
+    pub end_to_end_credits: bool,
     /// How long an application waits from the end of a message to the next; not with a load.
     #[serde(default)]
     pub think: Duration,
@@ -113,6 +118,7 @@ impl Verbs {
             reads: usual_reads(),
             timeout: auto(),
             retries: usual_retries(),
+            end_to_end_credits: false,
             think: Duration::ZERO,
             start: Duration::ZERO,
             jitter: Duration::ZERO,
@@ -168,6 +174,7 @@ impl Kind for Verbs {
             reads: self.reads,
             timeout: self.timeout,
             retries: self.retries,
+            credits: self.end_to_end_credits,
             messages: self.messages,
             think: self.think,
         };

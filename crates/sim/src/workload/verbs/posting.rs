@@ -25,6 +25,8 @@ pub struct PostingLimits {
     pub timeout: Setting<Duration>,
     /// How often to try again after silence.
     pub retries: u8,
+    /// Whether Sends wait for advertised receive requests.
+    pub credits: bool,
     /// Messages of each connection.
     pub(super) messages: Option<u64>,
     pub(super) think: Duration,

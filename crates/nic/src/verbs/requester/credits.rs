@@ -1,0 +1,111 @@
+//! End-to-end credits, as the requester uses them (InfiniBand architecture, volume 1, section 9.7.7.2).
+//!
+//! Each positive acknowledgement advertises receive requests. Together with the requests that it acknowledges and that
+//! have consumed one, that is a limit: how many requests that consume one may begin in all. Receive requests are never
+//! taken back, so the highest limit counts, whatever the order in which acknowledgements arrive.
+//!
+//! At the limit, one packet asks for news: at once as long as the other side has said nothing, and whenever it has said
+//! nothing new for a while, because what it says unasked may be lost. What is asked is the next request, or the first
+//! packet of it: if no receive request is ready for it, an RNR NAK is the answer.
+
+use selvedge_units::Instant;
+
+use super::standard::{NO_SOONER, OFTEN};
+use crate::verbs::attributes::Terms;
+
+/// See above.
+#[derive(Debug, Default)]
+pub(super) struct Credits {
+    limit: Limit,
+    /// Requests that have begun and consume a receive request.
+    pub(super) begun: u64,
+    /// Such requests that have left the queue.
+    pub(super) ended: u64,
+    /// Packets of the newest request that wait for the limit.
+    pub(super) owed: u64,
+    /// When a packet asks for news.
+    asks_at: Option<Instant>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Limit {
+    /// The other side has said nothing yet.
+    #[default]
+    Unknown,
+    /// So many requests may begin that consume a receive request.
+    Known(u64),
+    /// The other side does not count.
+    Unlimited,
+}
+
+impl Credits {
+    /// With credits off, nothing is limited.
+    pub(super) fn new(terms: &Terms) -> Self {
+        let limit = if terms.init.options.credits { Limit::Unknown } else { Limit::Unlimited };
+        Self { limit, ..Self::default() }
+    }
+    /// An acknowledgement advertises so many receive requests, beside those that `consumed` requests have consumed;
+    /// `None`: it does not count.
+    pub(super) fn on_advertised(&mut self, consumed: u64, advertised: Option<u32>) {
+        let limit = match (self.limit, advertised) {
+            (Limit::Unlimited, _) | (_, None) => Limit::Unlimited,
+            (Limit::Unknown, Some(more)) => Limit::Known(consumed + u64::from(more)),
+            (Limit::Known(before), Some(more)) => Limit::Known(before.max(consumed + u64::from(more))),
+        };
+        if limit != self.limit {
+            self.limit = limit;
+            self.asks_at = None;
+        }
+    }
+    /// Whether anything is limited at all.
+    pub(super) fn counts(&self) -> bool {
+        self.limit != Limit::Unlimited
+    }
+    /// Whether `begun` requests may have begun that consume a receive request.
+    pub(super) fn allow(&self, begun: u64) -> bool {
+        match self.limit {
+            Limit::Unknown => false,
+            Limit::Known(limit) => begun <= limit,
+            Limit::Unlimited => true,
+        }
+    }
+    /// Whether a packet leaves beyond the limit, to ask for news. When the next does is noted, in place of `asks_at`.
+    pub(super) fn may_ask(&mut self, now: Instant, terms: &Terms, asks_at: &mut Option<Instant>) -> bool {
+        let interval = terms.timeout.map_or(NO_SOONER, |timeout| (timeout / OFTEN).max(NO_SOONER).min(timeout));
+        let asks = match *asks_at {
+            Some(at) => at <= now,
+            None => self.limit == Limit::Unknown,
+        };
+        if asks || asks_at.is_none() {
+            *asks_at = Some(now + interval);
+        }
+        self.asks_at = *asks_at;
+        asks
+    }
+    /// When a packet asks for news, which may have to be noted again.
+    pub(super) fn take_asks_at(&mut self) -> Option<Instant> {
+        self.asks_at.take()
+    }
+    pub(super) fn asks_at(&self) -> Option<Instant> {
+        self.asks_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_in_any_order_give_the_highest_limit() {
+        let mut credits = Credits::default();
+        assert!(!credits.allow(1));
+        credits.on_advertised(3, Some(4));
+        credits.on_advertised(1, Some(2));
+        assert!(credits.allow(7) && !credits.allow(8));
+        credits.on_advertised(7, Some(0));
+        assert!(credits.allow(7) && !credits.allow(8));
+        credits.on_advertised(0, None);
+        credits.on_advertised(7, Some(0));
+        assert!(credits.allow(u64::MAX) && !credits.counts());
+    }
+}
