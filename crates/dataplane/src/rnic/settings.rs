@@ -5,7 +5,7 @@ use std::{env, io};
 
 use selvedge_nic::verbs::QpOptions;
 use selvedge_transport::path::PathConfig;
-use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
@@ -143,7 +143,8 @@ fn congestion_by_name(name: &str) -> Result<Option<PathConfig>, String> {
 
 fn by_name(name: &str) -> Option<RecoveryConfig> {
     if name == PAPER {
-        let mut recovery = RecoveryConfig::Irn(IrnConfig { timeouts: Timeouts::On, ..IrnConfig::default() });
+        let text = IrnConfig { mode: Mode::Paper, timeouts: Timeouts::On, ..IrnConfig::default() };
+        let mut recovery = RecoveryConfig::Irn(text);
         recovery.resolve(&Fabric::IRN_PAPER);
         return Some(recovery);
     }
@@ -197,6 +198,8 @@ fn host() -> Fabric {
 
 #[cfg(test)]
 mod tests {
+    use selvedge_transport::recovery::irn::PartialAcks;
+
     use super::*;
 
     #[test]
@@ -224,7 +227,8 @@ mod tests {
         assert_eq!((irn.bdp_cap, irn.rto_low_packets), (Setting::Value(111), 3));
         let own =
             IrnConfig { rto_low: irn.rto_low, rto_high: irn.rto_high, bdp_cap: irn.bdp_cap, ..IrnConfig::default() };
-        assert_eq!(irn, IrnConfig { timeouts: Timeouts::On, ..own }, "nothing that the paper does not have");
+        let text = IrnConfig { mode: Mode::Paper, partial_acks: PartialAcks::None, timeouts: Timeouts::On, ..own };
+        assert_eq!(irn, text, "nothing that the paper does not have");
     }
 
     #[test]
