@@ -10,6 +10,8 @@ mod id;
 mod multicast;
 mod pair;
 mod port;
+#[cfg(test)] // Until the exported functions use it.
+mod rsocket;
 mod socket;
 
 pub use abi::LAYOUTS;
