@@ -86,12 +86,13 @@ impl Message {
         kind << 29 | number
     }
 
-    /// `None` for kinds that are reserved and for numbers that their kind does not have.
+    /// `None` for kinds that are reserved and for control messages of an unknown number.
     pub fn decode(immediate: u32) -> Option<Message> {
         let number = immediate & NUMBER;
         match (immediate >> 29, number) {
             (0, _) => Some(Message::Data(number)),
-            (4, _) => number.try_into().ok().map(Message::Credits),
+            // rdma-core adds to a 16-bit number without cutting the sum: bits above are carry.
+            (4, _) => Some(Message::Credits((number & 0xffff) as u16)),
             (6, _) => Some(Message::Map((number & 0xffff) as u16)),
             (7, 0) => Some(Message::Disconnect),
             (7, 1) => Some(Message::Keepalive),
@@ -136,8 +137,13 @@ mod tests {
             assert_eq!(message.encode(), immediate);
             assert_eq!(Message::decode(immediate), Some(message));
         }
-        for immediate in [1 << 29, 2 << 29, 3 << 29, 5 << 29, 0x8001_0000, 0xe000_0003] {
+        for immediate in [1 << 29, 2 << 29, 3 << 29, 5 << 29, 0xe000_0003] {
             assert_eq!(Message::decode(immediate), None, "{immediate:#x}");
         }
+    }
+
+    #[test]
+    fn credits_of_a_peer_whose_sequence_wraps_are_cut_to_16_bits() {
+        assert_eq!(Message::decode(4 << 29 | (65_500 + 384)), Some(Message::Credits(348)));
     }
 }
