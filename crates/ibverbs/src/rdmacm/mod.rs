@@ -4,14 +4,13 @@
 mod abi;
 mod address;
 mod connect;
+mod ece;
 mod endpoint;
 mod event;
 mod id;
 mod multicast;
 mod pair;
 mod port;
-#[cfg(test)] // Until the exported functions use it.
 mod rsocket;
-mod socket;
 
 pub use abi::LAYOUTS;

@@ -5,6 +5,7 @@ mod captures;
 mod impaired;
 mod multicast;
 mod rdma_core;
+mod rsockets;
 mod strangers;
 mod support;
 mod surface;

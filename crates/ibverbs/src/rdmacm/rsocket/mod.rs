@@ -1,12 +1,28 @@
-//! Sockets over RDMA, with the wire protocol of rdma-core.
+//! Sockets over RDMA, with the wire protocol of rdma-core: `rsocket`, `rconnect`, `rsend` and so on.
 //!
 //! The data's way: `rsend` copies into the send ring and posts a Write with immediate into the peer's receive buffer;
 //! the immediate consumes one of the receives that the peer posted and says how many bytes came; `rrecv` copies them
 //! out, and once half of its buffer is read, it writes the next entry of the peer's list of buffers and grants credits.
 //!
-//! Plan: `wire` (bytes, done); `stream` (pure: credits, both rings, what to post next, half close; done); `socket` (one
-//! descriptor, its `rdma_cm_id` and queue pair); `exports` (C functions); `poll` (mixed descriptors). Datagrams last.
+//! ```text
+//!   exports   C's functions            poll     waiting for sockets and other descriptors
+//!   socket    one socket: phases       service  the thread of connection events
+//!   options   what can be set          table    descriptors to sockets
+//!   stream    what to post next, what a message means: pure
+//!   wire      bytes that the ends exchange
+//!   link      identifier, queue pair   memory   buffers that peers write
+//! ```
+//!
+//! There are no datagrams (`SOCK_DGRAM`: `EOPNOTSUPP`), and no buffers that peers write directly (`riomap`).
 
-#[allow(dead_code, reason = "until the exported functions use all of it")]
+mod exports;
+mod link;
+mod memory;
+mod options;
+mod poll;
+mod service;
+mod socket;
 mod stream;
+mod table;
+mod wait;
 mod wire;
