@@ -214,6 +214,13 @@ who asked nobody: RDMA_CM_EVENT_REJECTED
 }
 
 #[test]
+fn one_queue_and_channel_for_both_directions_go_once() {
+    let Some(program) = build("shared_queue.c", &["-lrdmacm", "-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "gone: 3 times\n", "{}", support::said(&output));
+}
+
+#[test]
 fn what_cannot_be_is_refused_as_a_whole_and_changes_nothing() {
     let Some(program) = build("refused.c", &["-libverbs"]) else { return };
     let output = LOOPBACK.run(&[&program, LOOPBACK.device]);
