@@ -6,7 +6,7 @@ use selvedge_dataplane::impair::{Class, Impairment, Loss};
 use selvedge_units::Chance;
 
 use crate::impaired::{network, only_roce};
-use crate::support::{FIRST, LOOPBACK, Listens, Namespaces, Pair, fresh_port, have, said};
+use crate::support::{FIRST, LOOPBACK, Listens, Namespaces, Pair, build, fresh_port, have, said, wait_until};
 
 const HERE: Pair<'_> = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
 
@@ -20,18 +20,20 @@ fn has_preload() -> bool {
     is_there
 }
 
+/// The command of one side of a conversation of `sockets.py`.
+fn with_sockets(address: &str, kind: &str, role: &str, port: u16) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sockets.py");
+    // Behind ours, in the process that makes sockets alone.
+    let arguments = format!("{} {kind} {role} {address} {port}", script.display());
+    format!("export LD_PRELOAD=$LD_PRELOAD:{PRELOAD}; exec python3 {arguments}")
+}
+
 /// Runs both sides of a kind of conversation of `sockets.py`; a server that is `killed` fails.
 fn converse(pair: &Pair<'_>, kind: &str) {
     let port = fresh_port();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sockets.py");
-    // Behind ours, in the process that makes sockets alone.
-    let with_sockets = |role: &str| {
-        let arguments = format!("{} {kind} {role} {} {port}", script.display(), pair.address);
-        format!("export LD_PRELOAD=$LD_PRELOAD:{PRELOAD}; exec python3 {arguments}")
-    };
-    let server = with_sockets("server");
+    let [server, client] = ["server", "client"].map(|role| with_sockets(pair.address, kind, role, port));
     let server = if kind == "killed" { format!("({server}); test $? = 137") } else { server };
-    let said = pair.meet(&["sh", "-c", &server], &["sh", "-c", &with_sockets("client")], Listens::Rdma(port));
+    let said = pair.meet(&["sh", "-c", &server], &["sh", "-c", &client], Listens::Rdma(port));
     assert_eq!(said, "well\n", "{kind}");
 }
 
@@ -134,4 +136,55 @@ fn who_reads_from_a_peer_that_is_killed_hears_of_it() {
     let Some(namespaces) = Namespaces::new("rskilled") else { return };
     converse(&HERE, "killed");
     converse(&namespaces.pair(&[]), "killed");
+}
+
+#[test]
+fn iperf3_measures_both_directions_and_several_connections() {
+    if !has_preload() || !have(&["iperf3"]) {
+        return;
+    }
+    for words in ["-n 20M", "-n 20M -R", "-n 20M -P 3"] {
+        let port = fresh_port();
+        let preload = format!("export LD_PRELOAD=$LD_PRELOAD:{PRELOAD}; exec iperf3 -p {port}");
+        let (server, client) = (format!("{preload} -s -1"), format!("{preload} -c 127.0.0.1 {words}"));
+        let said = HERE.meet(&["sh", "-c", &server], &["sh", "-c", &client], Listens::Rdma(port));
+        assert!(said.contains("iperf Done"), "{words}: {said}");
+    }
+}
+
+#[test]
+fn peers_that_break_the_protocol_lose_their_connection_and_nothing_else() {
+    let Some(program) = build("rogue.c", &["-lrdmacm", "-libverbs"]) else { return };
+    if !has_preload() {
+        return;
+    }
+    let port = fresh_port();
+    let server = with_sockets("127.0.0.1", "rogues", "server", port);
+    let mut server = LOOPBACK.command(&["sh", "-c", &server], &[]).spawn().expect("timeout runs");
+    assert!(wait_until(&mut server, || LOOPBACK.has("udp", &format!(":{port:04X} "), "")));
+    let rogue = LOOPBACK.run(&[&program, "127.0.0.1", &port.to_string()]);
+    let server = server.wait_with_output().expect("it was started");
+    let told = "\
+no private data: refused
+a list without entries: refused
+more bytes than there is room for: flushed
+more bytes than were written: flushed
+a third buffer: flushed
+a message without an immediate: flushed
+a Write beyond the buffer: remote access error
+a Write into the buffer of another: remote access error
+messages of a later version: success
+";
+    assert_eq!(String::from_utf8_lossy(&rogue.stdout), told, "{}\n{}", said(&rogue), said(&server));
+    let heard = "\
+b'' EPROTO
+b'' EPROTO
+b'' EPROTO
+b'' EPROTO
+b'' ECONNRESET
+b'' ECONNRESET
+b'' ECONNRESET
+b'fine' end
+";
+    assert_eq!(String::from_utf8_lossy(&server.stdout), heard, "{}", said(&server));
 }

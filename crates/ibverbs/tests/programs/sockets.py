@@ -1,5 +1,6 @@
 """Two programs with sockets that know what the other sends: `sockets.py KIND server|client ADDRESS PORT`."""
 
+import errno
 import hashlib
 import os
 import random
@@ -152,9 +153,26 @@ def is_tcp():
     return any(f":{PORT:04X} " in line for line in lines)
 
 
+def outcome(connection):
+    """What can be read, and how it ends."""
+    parts = b""
+    try:
+        while part := connection.recv(100):
+            parts += part
+    except OSError as error:
+        return f"{parts!r} {errno.errorcode[error.errno]}"
+    return f"{parts!r} end"
+
+
 def serve():
     listener = listen()
     assert not is_tcp(), "these are sockets of the kernel"
+    if KIND == "rogues":
+        for _ in range(8):
+            connection = accepted(listener)
+            print(outcome(connection))
+            connection.close()
+        return
     if KIND == "crowd":
         threads = [threading.Thread(target=answer, args=(accepted(listener), 1, 2)) for _ in range(CROWD)]
         [thread.start() for thread in threads]
@@ -237,4 +255,5 @@ def fail_loudly(arguments):
 
 threading.excepthook = fail_loudly
 serve() if ROLE == "server" else visit()
-print("well")
+if KIND != "rogues":
+    print("well")

@@ -4,6 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +77,13 @@ impl Descriptor {
     }
     pub(super) fn number(&self) -> c_int {
         self.channel.descriptor()
+    }
+    /// The same by another number, the lowest that is free.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn duplicate(&self) -> Result<OwnedFd, c_int> {
+        self.channel.as_fd().try_clone_to_owned().map_err(|problem| error::of_io(&problem))
     }
 }
 
@@ -283,7 +291,7 @@ pub(super) enum Arrival {
     Unknown,
     /// One of ours is with the peer.
     Sent(Message),
-    /// One of ours will never be: why.
+    /// One of ours will never be, or nothing comes any more: why.
     Lost(Status),
 }
 
@@ -449,8 +457,9 @@ impl Endpoint {
 
 fn arrival(completion: &Completion) -> Option<Arrival> {
     if completion.id == RECEIVE {
+        // The queue pair is in error: the peer wrote where it may not, or we stopped it.
         if completion.status != Status::Success {
-            return None;
+            return Some(Arrival::Lost(completion.status));
         }
         let Attached::Immediate(bytes) = completion.attached else { return Some(Arrival::Unknown) };
         // A kind that is not known may come from a later version: rdma-core ignores those of control messages.

@@ -9,7 +9,8 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_short};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use selvedge_nic::verbs::Status;
@@ -59,6 +60,8 @@ struct Pipe {
 pub(super) struct Socket {
     inner: Mutex<Inner>,
     name: usize,
+    /// What the program calls a connection that it accepted.
+    alias: OnceLock<OwnedFd>,
     // Goes last: a completion queue announces there.
     descriptor: Descriptor,
 }
@@ -105,14 +108,14 @@ impl Socket {
             is_armed: false,
             has_changed: false,
         };
-        Ok(Arc::new(Self { inner: Mutex::new(inner), name: table::fresh_name(), descriptor }))
+        Ok(Arc::new(Self { inner: Mutex::new(inner), name: table::fresh_name(), alias: OnceLock::new(), descriptor }))
     }
     pub(super) fn name(&self) -> usize {
         self.name
     }
     /// What programs call it by.
     pub(super) fn number(&self) -> c_int {
-        self.descriptor.number()
+        self.alias.get().map_or_else(|| self.descriptor.number(), AsRawFd::as_raw_fd)
     }
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -260,11 +263,23 @@ impl Socket {
     /// `errno`.
     pub(super) fn accept(&self) -> Result<Arc<Self>, c_int> {
         let patience = self.lock().patience(0, |options| options.receive_timeout);
-        self.wait(patience, |inner| match &mut inner.phase {
+        let socket = self.wait(patience, |inner| match &mut inner.phase {
             Phase::Listening(waiting) => waiting.pop_front().map(Ok),
             Phase::Closed => Some(Err(libc::EBADF)),
             _ => Some(Err(libc::EINVAL)),
-        })?
+        })??;
+        let _ = table::remove(socket.number());
+        match socket.descriptor.duplicate() {
+            // Above all that the program has opened before: `select` of rdma-core 44's librspreload.so takes a number
+            // that is below that of its own placeholder for another descriptor.
+            Ok(alias) => _ = socket.alias.set(alias),
+            Err(errno) => {
+                socket.close();
+                return Err(errno);
+            }
+        }
+        table::insert(&socket, Some(socket.number()));
+        Ok(socket)
     }
 
     /// Sends bytes, one piece after the other; returns how many.
