@@ -89,6 +89,16 @@ fn connections_that_nobody_listens_for_are_refused() {
 }
 
 #[test]
+fn each_function_does_what_its_manual_says() {
+    if !have(&["python3"]) {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/rsockets.py").display().to_string();
+    let output = LOOPBACK.run(&["python3", &script, &fresh_port().to_string()]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "well\n", "{}", said(&output));
+}
+
+#[test]
 fn preloaded_programs_talk_over_rdma() {
     if has_preload() {
         for kind in ["bulk", "half", "small", "polled", "timed", "crowd", "forgetful"] {

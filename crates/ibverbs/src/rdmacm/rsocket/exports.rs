@@ -11,7 +11,7 @@ use super::super::address;
 use super::options::{Options, Value};
 use super::socket::Socket;
 use super::stream::How;
-use super::{poll, table};
+use super::{poll, repoll, table};
 use crate::error;
 
 /// -1 with `errno`, or the number.
@@ -98,6 +98,9 @@ pub extern "C" fn rshutdown(socket: c_int, how: c_int) -> c_int {
 
 #[unsafe(export_name = "selvedge_rclose")]
 pub extern "C" fn rclose(socket: c_int) -> c_int {
+    if repoll::close(socket) {
+        return 0;
+    }
     told(table::remove(socket).map(|socket| socket.close()).map(|()| 0))
 }
 
@@ -344,10 +347,29 @@ pub extern "C" fn riowrite(_: c_int, _: *const c_void, _: usize, _: libc::off_t,
     usize::MAX
 }
 
-/// What came with later versions, and is not here.
-#[unsafe(export_name = "selvedge_rsocket_unsupported")]
-pub extern "C" fn unsupported() -> c_int {
-    told(Err(libc::EOPNOTSUPP))
+#[unsafe(export_name = "selvedge_repoll_create")]
+pub extern "C" fn repoll_create(flags: c_int) -> c_int {
+    told(repoll::create(flags))
+}
+
+#[unsafe(export_name = "selvedge_repoll_ctl")]
+pub unsafe extern "C" fn repoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
+    // SAFETY: the caller's: null, or an event, which need not be aligned.
+    let wanted = (!event.is_null()).then(|| unsafe { event.read_unaligned() });
+    told(repoll::control(set, operation, fd, wanted).map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_repoll_wait")]
+pub unsafe extern "C" fn repoll_wait(set: c_int, to: *mut libc::epoll_event, most: c_int, timeout_ms: c_int) -> c_int {
+    let wait = || {
+        let found = repoll::wait(set, usize::try_from(most).unwrap_or(0), timeout_ms)?;
+        for (at, event) in found.iter().enumerate() {
+            // SAFETY: the caller's: room for as many.
+            unsafe { to.add(at).write_unaligned(*event) };
+        }
+        Ok(found.len() as c_int)
+    };
+    told(wait())
 }
 
 /// An address of the caller's.

@@ -5,7 +5,7 @@
 //! out, and once half of its buffer is read, it writes the next entry of the peer's list of buffers and grants credits.
 //!
 //! ```text
-//!   exports   C's functions            poll     waiting for sockets and other descriptors
+//!   exports   C's functions            poll     waiting for sockets and other descriptors; repoll: as epoll
 //!   socket    one socket: phases       service  the thread of connection events
 //!   options   what can be set          table    descriptors to sockets
 //!   stream    what to post next, what a message means: pure
@@ -16,10 +16,12 @@
 //! There are no datagrams (`SOCK_DGRAM`: `EOPNOTSUPP`), and no buffers that peers write directly (`riomap`).
 
 mod exports;
+mod kernel;
 mod link;
 mod memory;
 mod options;
 mod poll;
+mod repoll;
 mod service;
 mod socket;
 mod stream;

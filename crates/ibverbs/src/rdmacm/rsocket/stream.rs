@@ -2,7 +2,7 @@
 //! pair and clock are the caller's.
 //!
 //! 1. Each direction has two limits: bytes, by the buffers that the receiver announces in the sender's list, and
-//!    messages, by credits. Control messages (credits, shutdown) need neither; a few slots of the send queue are theirs.
+//!    messages, by credits. Control messages (credits, shutdown) need neither; some slots of the send queue are theirs.
 //! 2. The receive buffer has two halves. The private data announces the first; each further one is announced once its
 //!    bytes are read, in the list's next entry. So the peer never has more than one buffer and one waiting entry.
 //! 3. An immediate's completion says how long its Write was. An entry is read when a Write of an entry's length
@@ -84,7 +84,7 @@ pub struct Transfer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
     pub message: Message,
-    /// With a buffer: where its entry goes (address, remote key), and which of our buffer's halves it announces (offset).
+    /// Announces a buffer, too.
     pub entry: Option<Entry>,
 }
 

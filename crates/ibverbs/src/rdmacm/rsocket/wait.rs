@@ -66,7 +66,7 @@ impl Deadline {
         self.until.map(|until| self.clock.until(until))
     }
     /// Milliseconds left, rounded up, -1 without end.
-    fn left_ms(&self) -> c_int {
+    pub(super) fn left_ms(&self) -> c_int {
         let Some(until) = self.until else { return -1 };
         self.clock.until(until).as_nanos().div_ceil(1_000_000).try_into().unwrap_or(c_int::MAX)
     }
