@@ -11,6 +11,7 @@
 //!   stream    what to post next, what a message means: pure
 //!   wire      bytes that the ends exchange
 //!   link      identifier, queue pair   memory   buffers that peers write
+//!   wait      bells and deadlines      kernel   epoll, past those who stand before it
 //! ```
 //!
 //! There are no datagrams (`SOCK_DGRAM`: `EOPNOTSUPP`), and no buffers that peers write directly (`riomap`).

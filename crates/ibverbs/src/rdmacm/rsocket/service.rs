@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ struct Service {
 }
 
 static SERVICE: Mutex<Option<Service>> = Mutex::new(None);
+
+/// Some socket was told to send messages that keep it alive: without, nobody looks for such sockets.
+static KEEPS_ALIVE: AtomicBool = AtomicBool::new(false);
 
 fn service() -> MutexGuard<'static, Option<Service>> {
     SERVICE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,6 +85,7 @@ fn spawn(queue: EventQueue, bell: Bell) -> Result<(), c_int> {
 
 /// Which sockets send messages that keep them alive, or how often, has changed.
 pub(super) fn keep_alive() {
+    KEEPS_ALIVE.store(true, Ordering::Relaxed);
     if let Some(service) = service().as_ref() {
         service.bell.push(());
     }
@@ -109,6 +114,9 @@ struct Alive {
 impl Alive {
     /// Sends what is due; returns when something is due again.
     fn send(&mut self) -> Option<Duration> {
+        if !KEEPS_ALIVE.load(Ordering::Relaxed) {
+            return None;
+        }
         let now = self.clock.now();
         let before = std::mem::take(&mut self.due);
         for socket in table::all() {

@@ -27,7 +27,7 @@ use super::{service, table};
 const LOOKS: u32 = 20;
 /// Rounds of completions that one call takes: a peer may send without end.
 const ROUNDS: u32 = 32;
-/// Connections that wait for `raccept`; more are refused.
+/// Connections of a listener that do not stand yet, and such that wait for `raccept`; more are refused.
 const BACKLOG: usize = 1_024;
 
 /// How far a socket has come.
@@ -452,6 +452,10 @@ impl Socket {
     pub(super) fn segment(&self) -> c_int {
         self.lock().id.as_ref().map_or(2_048, Identifier::payload)
     }
+    /// Whether it was asked for by a listener of this name, and does not stand yet.
+    fn is_accepting_for(&self, listener: usize) -> bool {
+        matches!(self.lock().phase, Phase::Accepting(name) if name == listener)
+    }
     /// Whether no thread holds its lock.
     pub(super) fn is_free(&self) -> bool {
         self.inner.try_lock().is_ok()
@@ -479,10 +483,11 @@ impl Socket {
     /// # Safety
     /// `id` came with the request, and nobody else has it.
     pub(super) unsafe fn admit(&self, id: *mut rdma_cm_id, private: &[u8]) {
+        let begun = table::all().iter().filter(|socket| socket.is_accepting_for(self.name)).count();
         let options = {
             let inner = self.lock();
             match &inner.phase {
-                Phase::Listening(waiting) if waiting.len() < BACKLOG => Ok(inner.options.inherited()),
+                Phase::Listening(waiting) if waiting.len().max(begun) < BACKLOG => Ok(inner.options.inherited()),
                 _ => Err(libc::ECONNREFUSED),
             }
         };
