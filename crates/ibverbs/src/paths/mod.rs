@@ -7,6 +7,7 @@
 
 mod counters;
 mod resolve;
+mod sockets;
 mod store;
 mod tree;
 mod walkers;

@@ -1,6 +1,7 @@
 //! Addresses, routes, connections.
 
 use std::ffi::{c_int, c_void};
+use std::io;
 use std::net::SocketAddr;
 use std::slice;
 
@@ -87,23 +88,7 @@ pub unsafe extern "C" fn resolve_addr(
     {
         return fail(error::of_io(&problem));
     }
-    let wanted = given.or(inner.source);
-    let found = address::beyond_loopback(destination).and_then(|destination| {
-        inner.set_destination(destination);
-        match wanted {
-            Some(source) if !address::is_any(source)? => Ok(source),
-            _ => address::source_towards(destination),
-        }
-    });
-    let resolved = found.and_then(|mut source| {
-        // Nobody connects to who asks: any port does.
-        source.set_port(match inner.reserved {
-            Some(port) => port,
-            None => inner.claim_any(source)?,
-        });
-        inner.set_source(source);
-        inner.choose_device()
-    });
+    let resolved = resolve(inner, given, destination);
     match resolved {
         Ok(()) => inner.tell(kind::ADDR_RESOLVED, 0),
         Err(problem) => {
@@ -112,6 +97,27 @@ pub unsafe extern "C" fn resolve_addr(
         }
     }
     unsafe { inner.complete() }
+}
+
+/// Finds the way to an address, from the given one, from that which the identifier has, or from any.
+///
+/// # Errors
+/// If no device leads there, or no port is left.
+pub(super) fn resolve(inner: &mut Id, given: Option<SocketAddr>, destination: SocketAddr) -> io::Result<()> {
+    let wanted = given.or(inner.source);
+    let destination = address::beyond_loopback(destination)?;
+    inner.set_destination(destination);
+    let mut source = match wanted {
+        Some(source) if !address::is_any(source)? => source,
+        _ => address::source_towards(destination)?,
+    };
+    // Nobody connects to who asks: any port does.
+    source.set_port(match inner.reserved {
+        Some(port) => port,
+        None => inner.claim_any(source)?,
+    });
+    inner.set_source(source);
+    inner.choose_device()
 }
 
 #[unsafe(export_name = "selvedge_rdma_resolve_route")]

@@ -4,12 +4,13 @@
 mod abi;
 mod address;
 mod connect;
+mod ece;
 mod endpoint;
 mod event;
 mod id;
 mod multicast;
 mod pair;
 mod port;
-mod socket;
+mod rsocket;
 
 pub use abi::LAYOUTS;

@@ -215,17 +215,23 @@ pub unsafe extern "C" fn destroy_qp(id: *mut rdma_cm_id) {
             ibv_destroy_qp(inner.abi.qp);
             inner.abi.qp = ptr::null_mut();
         }
-        for cq in [&mut inner.abi.send_cq, &mut inner.abi.recv_cq] {
-            if let Some(found) = cq.as_ref() {
-                let channel = found.channel;
-                ibv_destroy_cq(*cq);
-                ibv_destroy_comp_channel(channel);
-                *cq = ptr::null_mut();
-            }
-        }
-        inner.abi.send_cq_channel = ptr::null_mut();
-        inner.abi.recv_cq_channel = ptr::null_mut();
+        let abi = &mut inner.abi;
+        let queues = [&mut abi.send_cq, &mut abi.recv_cq].map(taken);
+        let channels = [&mut abi.send_cq_channel, &mut abi.recv_cq_channel].map(taken);
+        each_once(queues).for_each(|cq| _ = ibv_destroy_cq(cq));
+        each_once(channels).for_each(|channel| _ = ibv_destroy_comp_channel(channel));
     }
+}
+
+/// The pointers of a pair that are there: applications may bring one queue or channel for both directions.
+fn each_once<T>([first, second]: [*mut T; 2]) -> impl Iterator<Item = *mut T> {
+    let other = if second == first { ptr::null_mut() } else { second };
+    [first, other].into_iter().filter(|pointer| !pointer.is_null())
+}
+
+/// Takes a pointer out.
+fn taken<T>(from: &mut *mut T) -> *mut T {
+    std::mem::replace(from, ptr::null_mut())
 }
 
 fn kept(id: &mut Id, srq: *mut ibv_srq) -> c_int {

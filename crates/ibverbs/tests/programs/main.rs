@@ -5,6 +5,7 @@ mod captures;
 mod impaired;
 mod multicast;
 mod rdma_core;
+mod rsockets;
 mod strangers;
 mod support;
 mod surface;
@@ -210,6 +211,13 @@ left behind: nothing
 who asked nobody: RDMA_CM_EVENT_REJECTED
 ";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{}", support::said(&output));
+}
+
+#[test]
+fn one_queue_and_channel_for_both_directions_go_once() {
+    let Some(program) = build("shared_queue.c", &["-lrdmacm", "-libverbs"]) else { return };
+    let output = LOOPBACK.run(&[&program]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "gone: 3 times\n", "{}", support::said(&output));
 }
 
 #[test]

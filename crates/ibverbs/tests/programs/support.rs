@@ -125,7 +125,8 @@ impl<'a> Pair<'a> {
         let client_output = loop {
             let output = self.client.command(client, self.environment).output().expect("timeout runs");
             // The UDP port is there from `rdma_bind_addr` on: the server may not have come to `rdma_listen`.
-            let is_early = matches!(listens, Listens::Rdma(_)) && said(&output).contains(NOBODY_LISTENS);
+            let text = said(&output);
+            let is_early = matches!(listens, Listens::Rdma(_)) && NOBODY_LISTENS.iter().any(|told| text.contains(told));
             if !is_early || running.try_wait().expect("it was started").is_some() {
                 break output;
             }
@@ -145,8 +146,10 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What programs of librdmacm say where nobody listens: 8 is that there is no such service.
-const NOBODY_LISTENS: &str = "RDMA_CM_EVENT_REJECTED, error 8";
+/// What programs of librdmacm say where nobody listens (8 is that there is no such service), and those with sockets
+/// that block and do not.
+const NOBODY_LISTENS: [&str; 3] =
+    ["RDMA_CM_EVENT_REJECTED, error 8", "Connection refused", "rpoll: Operation now in progress"];
 
 /// How to see that a server is up.
 #[derive(Clone, Copy, Debug)]

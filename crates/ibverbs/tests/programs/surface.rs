@@ -355,28 +355,3 @@ fn programs_run_within_the_limits_of_other_nics() {
     let refused = "ibv_create_srq() failed: Operation not supported";
     assert!(looked("ionic").contains(refused) && !looked("").contains(refused));
 }
-
-#[test]
-fn sockets_over_rdma_are_refused_and_preloaded_programs_get_ordinary_ones() {
-    let preload = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so";
-    if !have(&["rstream", "python3"]) || !std::path::Path::new(preload).is_file() {
-        eprintln!("skipped: no librspreload.so here");
-        return;
-    }
-    let refused = LOOPBACK.run(&["rstream", "-s", "127.0.0.1"]);
-    assert!(said(&refused).contains("Operation not supported"), "{}", said(&refused));
-    let port = fresh_port();
-    let text = port.to_string();
-    // Behind ours, in the process that makes sockets alone.
-    let with_sockets =
-        |script: &str| format!("export LD_PRELOAD=$LD_PRELOAD:{preload}; exec python3 -c '{script}' {text}");
-    let server = with_sockets(
-        "import socket, sys; s = socket.socket(); s.bind((\"127.0.0.1\", int(sys.argv[1]))); s.listen(1); \
-         c, _ = s.accept(); print(len(c.makefile(\"rb\").read()))",
-    );
-    let client = with_sockets(
-        "import socket, sys; s = socket.create_connection((\"127.0.0.1\", int(sys.argv[1]))); s.sendall(b\"x\" * 1000000)",
-    );
-    let pair = Pair { server: LOOPBACK, client: LOOPBACK, address: "127.0.0.1", environment: &[] };
-    pair.meet(&["sh", "-c", &server], &["sh", "-c", &client], Listens::Tcp(port));
-}

@@ -104,6 +104,23 @@ pub(super) const CLIENTS: &[Client] = &[
         ..PLAIN
     },
     Client {
+        name: "rstream, sockets over RDMA",
+        packages: Packages::Debian(&["rdmacm-utils"]),
+        version: version_of!("rdmacm-utils"),
+        server: "rstream -T v -S 1000000 -C 20 -I 10",
+        client: "rstream -T v -S 1000000 -C 20 -I 10 -s {peer}",
+        shows: "contents compared",
+        ..PLAIN
+    },
+    Client {
+        name: "iperf3, sockets over RDMA",
+        packages: Packages::Debian(&["iperf3", "librdmacm1"]),
+        version: version_of!("iperf3"),
+        server: "LD_PRELOAD=$LD_PRELOAD:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so iperf3 -s -1",
+        client: "LD_PRELOAD=$LD_PRELOAD:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so iperf3 -c {peer} -n 200M",
+        ..PLAIN
+    },
+    Client {
         name: "qperf",
         packages: Packages::Debian(&["qperf"]),
         version: version_of!("qperf"),

@@ -1,0 +1,86 @@
+//! What rdma-core's `librspreload.so` leaves out, which gives programs sockets over RDMA instead of TCP's.
+//!
+//! Programs know such a socket by the number of a placeholder, and `librspreload.so` stands before the calls that take
+//! it. That of rdma-core 44 has no `accept4`, and none has `ioctl`: the kernel gets the placeholder then. Python calls
+//! both, to accept and to set timeouts. So what fails for that reason is said in calls that `librspreload.so` knows.
+
+use std::ffi::{CStr, c_int, c_ulong, c_void};
+use std::mem;
+
+use libc::{sockaddr, socklen_t};
+
+use super::real;
+use crate::error;
+
+type Accept = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
+type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
+type Control = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
+type DeviceControl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
+
+/// The function of this name that programs call, if it is another than the C library's.
+fn preloaded(name: &CStr, of_c: *mut c_void) -> Option<*mut c_void> {
+    // SAFETY: a name that ends; nothing is called.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null() && found != of_c).then_some(found)
+}
+
+/// `fcntl` of a library that stands before the C library.
+fn preloaded_control() -> Option<Control> {
+    let of_c = real!(c"fcntl", Control) as *mut c_void;
+    // SAFETY: whoever stands before the function has its type.
+    preloaded(c"fcntl", of_c).map(|found| unsafe { mem::transmute::<*mut c_void, Control>(found) })
+}
+
+#[unsafe(export_name = "selvedge_path_accept4")]
+pub unsafe extern "C" fn accept4(socket: c_int, to: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int {
+    let (real4, real_control) = (real!(c"accept4", Accept4), real!(c"fcntl", Control));
+    // SAFETY: the caller's.
+    let found = unsafe { real4(socket, to, length, flags) };
+    if found >= 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOTSOCK) {
+        return found;
+    }
+    let of_c = real!(c"accept", Accept) as *mut c_void;
+    let (Some(accept), Some(control)) = (preloaded(c"accept", of_c), preloaded_control()) else {
+        error::set(libc::ENOTSOCK);
+        return -1;
+    };
+    // SAFETY: as above.
+    unsafe {
+        let found = mem::transmute::<*mut c_void, Accept>(accept)(socket, to, length);
+        if found < 0 {
+            return found;
+        }
+        if flags & libc::SOCK_NONBLOCK != 0 {
+            control(found, libc::F_SETFL, control(found, libc::F_GETFL) | libc::O_NONBLOCK);
+        }
+        if flags & libc::SOCK_CLOEXEC != 0 {
+            // Both the socket and its placeholder.
+            control(found, libc::F_SETFD, libc::FD_CLOEXEC);
+            real_control(found, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+        found
+    }
+}
+
+#[unsafe(export_name = "selvedge_path_ioctl")]
+pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    let real = real!(c"ioctl", DeviceControl);
+    // SAFETY: the caller's.
+    let done = unsafe { real(descriptor, request, argument) };
+    if request == libc::FIONBIO
+        && done == 0
+        && let Some(control) = preloaded_control()
+    {
+        // The placeholder blocks or not by now: the socket follows. For any other descriptor nothing changes.
+        // SAFETY: as above: the kernel has read the number.
+        unsafe {
+            let flags = control(descriptor, libc::F_GETFL);
+            let waits = argument.cast::<c_int>().read_unaligned() == 0;
+            let wanted = if waits { flags & !libc::O_NONBLOCK } else { flags | libc::O_NONBLOCK };
+            if flags >= 0 && flags != wanted {
+                control(descriptor, libc::F_SETFL, wanted);
+            }
+        }
+    }
+    done
+}

@@ -1,0 +1,498 @@
+//! The C functions of sockets over RDMA, with the meaning that manual page rsocket(7) gives them.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{ptr, slice};
+
+use libc::{iovec, msghdr, sockaddr, socklen_t};
+use selvedge_dataplane::rnic::Adapter;
+
+use super::super::address;
+use super::options::{Options, Value};
+use super::socket::Socket;
+use super::stream::How;
+use super::{poll, repoll, table};
+use crate::error;
+
+/// -1 with `errno`, or the number.
+fn told(outcome: Result<c_int, c_int>) -> c_int {
+    outcome.unwrap_or_else(|errno| {
+        error::set(errno);
+        -1
+    })
+}
+fn told_bytes(outcome: Result<usize, c_int>) -> isize {
+    match outcome {
+        Ok(bytes) => isize::try_from(bytes).unwrap_or(isize::MAX),
+        Err(errno) => {
+            error::set(errno);
+            -1
+        }
+    }
+}
+
+#[unsafe(export_name = "selvedge_rsocket")]
+pub extern "C" fn rsocket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    told(create(domain, kind, protocol))
+}
+
+fn create(domain: c_int, kind: c_int, protocol: c_int) -> Result<c_int, c_int> {
+    let flags = kind & (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
+    let is_stream = kind & !flags == libc::SOCK_STREAM && [0, libc::IPPROTO_TCP].contains(&protocol);
+    // Datagrams stay with the kernel: preloaded, the NIC's own UDP sockets come here, too.
+    if ![libc::AF_INET, libc::AF_INET6].contains(&domain) || !is_stream {
+        return Err(libc::EOPNOTSUPP);
+    }
+    Adapter::get().map_err(|problem| error::of_io(&problem))?;
+    let mut options = Options::new(domain);
+    if flags & libc::SOCK_NONBLOCK != 0 {
+        options.status_flags |= libc::O_NONBLOCK;
+    }
+    if flags & libc::SOCK_CLOEXEC != 0 {
+        options.descriptor_flags = libc::FD_CLOEXEC;
+    }
+    let socket = Socket::new(options)?;
+    table::insert(&socket, Some(socket.number()));
+    Ok(socket.number())
+}
+
+#[unsafe(export_name = "selvedge_rbind")]
+pub unsafe extern "C" fn rbind(socket: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    let bind = || table::find(socket)?.bind(unsafe { given(to, length) }?);
+    told(bind().map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_rlisten")]
+pub extern "C" fn rlisten(socket: c_int, _backlog: c_int) -> c_int {
+    told(table::find(socket).and_then(|socket| socket.listen()).map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_raccept")]
+pub unsafe extern "C" fn raccept(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    let accept = || {
+        let new = table::find(socket)?.accept()?;
+        if !to.is_null() && !length.is_null() {
+            unsafe { write_address(&new, new.peer(), to, length) };
+        }
+        Ok(new.number())
+    };
+    told(accept())
+}
+
+#[unsafe(export_name = "selvedge_rconnect")]
+pub unsafe extern "C" fn rconnect(socket: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    let connect = || table::find(socket)?.connect(unsafe { given(to, length) }?);
+    told(connect().map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_rshutdown")]
+pub extern "C" fn rshutdown(socket: c_int, how: c_int) -> c_int {
+    let how = match how {
+        libc::SHUT_RD => Ok(How::Read),
+        libc::SHUT_WR => Ok(How::Write),
+        libc::SHUT_RDWR => Ok(How::Both),
+        _ => Err(libc::EINVAL),
+    };
+    told(table::find(socket).and_then(|socket| socket.shutdown(how?)).map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_rclose")]
+pub extern "C" fn rclose(socket: c_int) -> c_int {
+    if repoll::close(socket) {
+        return 0;
+    }
+    told(table::remove(socket).map(|socket| socket.close()).map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_rrecv")]
+pub unsafe extern "C" fn rrecv(socket: c_int, to: *mut c_void, length: usize, flags: c_int) -> isize {
+    let recv = || table::find(socket)?.recv(&mut [unsafe { bytes_mut(to, length) }?], flags);
+    told_bytes(recv())
+}
+
+#[unsafe(export_name = "selvedge_rrecvfrom")]
+pub unsafe extern "C" fn rrecvfrom(
+    socket: c_int,
+    to: *mut c_void,
+    length: usize,
+    flags: c_int,
+    from: *mut sockaddr,
+    from_length: *mut socklen_t,
+) -> isize {
+    let recv = || {
+        let socket = table::find(socket)?;
+        let got = socket.recv(&mut [unsafe { bytes_mut(to, length) }?], flags)?;
+        if !from.is_null() && !from_length.is_null() {
+            unsafe { write_address(&socket, socket.peer(), from, from_length) };
+        }
+        Ok(got)
+    };
+    told_bytes(recv())
+}
+
+#[unsafe(export_name = "selvedge_rrecvmsg")]
+pub unsafe extern "C" fn rrecvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> isize {
+    let recv = || {
+        let message = unsafe { message.as_mut() }.ok_or(libc::EFAULT)?;
+        let mut pieces = unsafe { pieces_mut(message.msg_iov, message.msg_iovlen) }?;
+        let got = table::find(socket)?.recv(&mut pieces, flags)?;
+        // No control messages come with bytes, and no addresses.
+        (message.msg_flags, message.msg_namelen, message.msg_controllen) = (0, 0, 0);
+        Ok(got)
+    };
+    told_bytes(recv())
+}
+
+#[unsafe(export_name = "selvedge_rread")]
+pub unsafe extern "C" fn rread(socket: c_int, to: *mut c_void, length: usize) -> isize {
+    unsafe { rrecv(socket, to, length, 0) }
+}
+
+#[unsafe(export_name = "selvedge_rreadv")]
+pub unsafe extern "C" fn rreadv(socket: c_int, pieces: *const iovec, count: c_int) -> isize {
+    let recv = || {
+        let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+        table::find(socket)?.recv(&mut unsafe { pieces_mut(pieces, count) }?, 0)
+    };
+    told_bytes(recv())
+}
+
+#[unsafe(export_name = "selvedge_rsend")]
+pub unsafe extern "C" fn rsend(socket: c_int, from: *const c_void, length: usize, flags: c_int) -> isize {
+    let send = || table::find(socket)?.send(&[unsafe { bytes(from, length) }?], flags);
+    told_bytes(send())
+}
+
+#[unsafe(export_name = "selvedge_rsendto")]
+pub unsafe extern "C" fn rsendto(
+    socket: c_int,
+    from: *const c_void,
+    length: usize,
+    flags: c_int,
+    to: *const sockaddr,
+    to_length: socklen_t,
+) -> isize {
+    if !to.is_null() || to_length != 0 {
+        return told_bytes(table::find(socket).and(Err(libc::EISCONN)));
+    }
+    unsafe { rsend(socket, from, length, flags) }
+}
+
+#[unsafe(export_name = "selvedge_rsendmsg")]
+pub unsafe extern "C" fn rsendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> isize {
+    let send = || {
+        let message = unsafe { message.as_ref() }.ok_or(libc::EFAULT)?;
+        if !message.msg_control.is_null() && message.msg_controllen != 0 {
+            return Err(libc::EOPNOTSUPP);
+        }
+        let pieces = unsafe { pieces(message.msg_iov, message.msg_iovlen) }?;
+        table::find(socket)?.send(&pieces, flags)
+    };
+    told_bytes(send())
+}
+
+#[unsafe(export_name = "selvedge_rwrite")]
+pub unsafe extern "C" fn rwrite(socket: c_int, from: *const c_void, length: usize) -> isize {
+    unsafe { rsend(socket, from, length, 0) }
+}
+
+#[unsafe(export_name = "selvedge_rwritev")]
+pub unsafe extern "C" fn rwritev(socket: c_int, from: *const iovec, count: c_int) -> isize {
+    let send = || {
+        let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+        table::find(socket)?.send(&unsafe { pieces(from, count) }?, 0)
+    };
+    told_bytes(send())
+}
+
+#[unsafe(export_name = "selvedge_rpoll")]
+pub unsafe extern "C" fn rpoll(descriptors: *mut libc::pollfd, count: libc::nfds_t, timeout_ms: c_int) -> c_int {
+    if descriptors.is_null() && count > 0 {
+        return told(Err(libc::EFAULT));
+    }
+    // SAFETY: the caller's; an empty list has no place.
+    let all = if count == 0 { &mut [][..] } else { unsafe { slice::from_raw_parts_mut(descriptors, count as usize) } };
+    told(poll::poll(all, timeout_ms))
+}
+
+#[unsafe(export_name = "selvedge_rselect")]
+pub unsafe extern "C" fn rselect(
+    count: c_int,
+    reads: *mut libc::fd_set,
+    writes: *mut libc::fd_set,
+    exceptions: *mut libc::fd_set,
+    timeout: *mut libc::timeval,
+) -> c_int {
+    let timeout_ms = unsafe { timeout.as_ref() }.map_or(-1, |timeout| {
+        let ms = i128::from(timeout.tv_sec) * 1_000 + i128::from(timeout.tv_usec + 999) / 1_000;
+        ms.clamp(0, c_int::MAX.into()) as c_int
+    });
+    // SAFETY: the caller's: three sets, each of its own.
+    let sets = unsafe { [reads.as_mut(), writes.as_mut(), exceptions.as_mut()] };
+    told(poll::select(count, sets, timeout_ms))
+}
+
+#[unsafe(export_name = "selvedge_rgetpeername")]
+pub unsafe extern "C" fn rgetpeername(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    let name = || {
+        let socket = table::find(socket)?;
+        let peer = socket.peer().filter(|_| !socket.is_listening()).ok_or(libc::ENOTCONN)?;
+        unsafe { tell_address(&socket, Some(peer), to, length) }
+    };
+    told(name())
+}
+
+#[unsafe(export_name = "selvedge_rgetsockname")]
+pub unsafe extern "C" fn rgetsockname(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    let name = || {
+        let socket = table::find(socket)?;
+        unsafe { tell_address(&socket, socket.local(), to, length) }
+    };
+    told(name())
+}
+
+#[unsafe(export_name = "selvedge_rsetsockopt")]
+pub unsafe extern "C" fn rsetsockopt(
+    socket: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    length: socklen_t,
+) -> c_int {
+    let set = || table::find(socket)?.set_option(level, name, unsafe { bytes(value, length as usize) }?);
+    told(set().map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_rgetsockopt")]
+pub unsafe extern "C" fn rgetsockopt(
+    socket: c_int,
+    level: c_int,
+    name: c_int,
+    to: *mut c_void,
+    length: *mut socklen_t,
+) -> c_int {
+    let get = || {
+        let value = option(&*table::find(socket)?, level, name)?;
+        let room = unsafe { length.as_mut() }.filter(|_| !to.is_null()).ok_or(libc::EFAULT)?;
+        let copied = value.len().min(*room as usize);
+        // SAFETY: the caller's: so much room.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), to.cast::<u8>(), copied) };
+        *room = copied as socklen_t;
+        Ok(0)
+    };
+    told(get())
+}
+
+/// An option as C has it.
+fn option(socket: &Socket, level: c_int, name: c_int) -> Result<Vec<u8>, c_int> {
+    let number = |number: c_int| number.to_ne_bytes().to_vec();
+    let known = socket.lock().options.get(level, name);
+    Ok(match (known, level, name) {
+        (Value::Number(value), ..) => number(value),
+        (Value::Linger(is_on, seconds), ..) => [number(is_on.into()), number(seconds)].concat(),
+        (Value::Time(time), ..) => {
+            let time = time.unwrap_or_default();
+            let (seconds, us) = (time.as_secs().cast_signed(), i64::from(time.subsec_micros()));
+            [seconds.to_ne_bytes(), us.to_ne_bytes()].concat()
+        }
+        (_, libc::SOL_SOCKET, libc::SO_ERROR) => number(socket.take_error()),
+        (_, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => number(socket.is_listening().into()),
+        (_, libc::IPPROTO_TCP, libc::TCP_MAXSEG) => number(socket.segment()),
+        (_, libc::IPPROTO_TCP, libc::TCP_INFO) => tcp_info(socket),
+        (_, libc::IPPROTO_TCP, libc::TCP_CONGESTION) => b"rdma\0".to_vec(),
+        _ => return Err(libc::EOPNOTSUPP),
+    })
+}
+
+/// `struct tcp_info`: whether the connection stands, and zeros.
+fn tcp_info(socket: &Socket) -> Vec<u8> {
+    const LENGTH: usize = 104;
+    const ESTABLISHED: u8 = 1;
+    const CLOSE: u8 = 7;
+    let mut info = vec![0; LENGTH];
+    info[0] = if socket.is_connected() { ESTABLISHED } else { CLOSE };
+    info
+}
+
+#[unsafe(export_name = "selvedge_rfcntl")]
+pub extern "C" fn rfcntl(socket: c_int, command: c_int, argument: c_long) -> c_int {
+    let control = || {
+        let socket = table::find(socket)?;
+        let options = &mut socket.lock().options;
+        match command {
+            libc::F_GETFL => return Ok(options.status_flags),
+            libc::F_SETFL => options.status_flags = argument as c_int | libc::O_RDWR,
+            libc::F_GETFD => return Ok(options.descriptor_flags),
+            libc::F_SETFD => options.descriptor_flags = argument as c_int,
+            _ => return Err(libc::EOPNOTSUPP),
+        }
+        Ok(0)
+    };
+    told(control())
+}
+
+/// Buffers that a peer may write directly are not offered, and peers' are not used.
+#[unsafe(export_name = "selvedge_riomap")]
+pub extern "C" fn riomap(_: c_int, _: *mut c_void, _: usize, _: c_int, _: c_int, _: libc::off_t) -> libc::off_t {
+    error::set(libc::EOPNOTSUPP);
+    -1
+}
+#[unsafe(export_name = "selvedge_riounmap")]
+pub extern "C" fn riounmap(_: c_int, _: *mut c_void, _: usize) -> c_int {
+    told(Err(libc::EOPNOTSUPP))
+}
+#[unsafe(export_name = "selvedge_riowrite")]
+pub extern "C" fn riowrite(_: c_int, _: *const c_void, _: usize, _: libc::off_t, _: c_int) -> usize {
+    error::set(libc::EOPNOTSUPP);
+    usize::MAX
+}
+
+#[unsafe(export_name = "selvedge_repoll_create")]
+pub extern "C" fn repoll_create(flags: c_int) -> c_int {
+    told(repoll::create(flags))
+}
+
+#[unsafe(export_name = "selvedge_repoll_ctl")]
+pub unsafe extern "C" fn repoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
+    // SAFETY: the caller's: null, or an event, which need not be aligned.
+    let wanted = (!event.is_null()).then(|| unsafe { event.read_unaligned() });
+    told(repoll::control(set, operation, fd, wanted).map(|()| 0))
+}
+
+#[unsafe(export_name = "selvedge_repoll_wait")]
+pub unsafe extern "C" fn repoll_wait(set: c_int, to: *mut libc::epoll_event, most: c_int, timeout_ms: c_int) -> c_int {
+    let wait = || {
+        let found = repoll::wait(set, usize::try_from(most).unwrap_or(0), timeout_ms)?;
+        for (at, event) in found.iter().enumerate() {
+            // SAFETY: the caller's: room for as many.
+            unsafe { to.add(at).write_unaligned(*event) };
+        }
+        Ok(found.len() as c_int)
+    };
+    told(wait())
+}
+
+/// An address of the caller's.
+///
+/// # Safety
+/// `address` is null or as long as it says.
+unsafe fn given(address: *const sockaddr, length: socklen_t) -> Result<SocketAddr, c_int> {
+    /// An IPv6 address without the scope, as old programs have it.
+    const SHORT_V6: usize = 24;
+    let length = length as usize;
+    if address.is_null() || length < size_of::<libc::sa_family_t>() {
+        return Err(libc::EINVAL);
+    }
+    // SAFETY: the caller's; copied, because it may be shorter than what is read of it.
+    let mut whole: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    unsafe {
+        let copied = length.min(size_of_val(&whole));
+        ptr::copy_nonoverlapping(address.cast::<u8>(), (&raw mut whole).cast(), copied);
+    }
+    let least = match c_int::from(whole.ss_family) {
+        libc::AF_INET => size_of::<libc::sockaddr_in>(),
+        libc::AF_INET6 => SHORT_V6,
+        _ => return Err(libc::EAFNOSUPPORT),
+    };
+    if length < least {
+        return Err(libc::EINVAL);
+    }
+    // SAFETY: the whole of it is there.
+    unsafe { address::read((&raw const whole).cast()) }.ok_or(libc::EAFNOSUPPORT)
+}
+
+unsafe fn tell_address(
+    socket: &Socket,
+    address: Option<SocketAddr>,
+    to: *mut sockaddr,
+    length: *mut socklen_t,
+) -> Result<c_int, c_int> {
+    if length.is_null() || (to.is_null() && unsafe { *length } != 0) {
+        return Err(libc::EFAULT);
+    }
+    unsafe { write_address(socket, address, to, length) };
+    Ok(0)
+}
+
+/// Writes as much of an address as there is room for, and how long it is.
+///
+/// # Safety
+/// `to` has as much room as `length` says, or that is 0.
+unsafe fn write_address(socket: &Socket, address: Option<SocketAddr>, to: *mut sockaddr, length: *mut socklen_t) {
+    let family = socket.lock().options.family;
+    let address = match (address, family) {
+        (None, libc::AF_INET6) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+        (None, _) => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        // As IPv6 sockets call IPv4 peers.
+        (Some(SocketAddr::V4(v4)), libc::AF_INET6) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
+        (Some(address), _) => address,
+    };
+    let whole = address::written(address);
+    let own = if address.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
+    // SAFETY: the caller's.
+    unsafe {
+        ptr::copy_nonoverlapping((&raw const whole).cast::<u8>(), to.cast(), own.min(*length as usize));
+        *length = own as socklen_t;
+    }
+}
+
+/// The caller's bytes.
+///
+/// # Safety
+/// So many bytes are there, and nobody writes them meanwhile.
+unsafe fn bytes<'a>(from: *const c_void, length: usize) -> Result<&'a [u8], c_int> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if from.is_null() {
+        return Err(libc::EFAULT);
+    }
+    // SAFETY: the caller's.
+    Ok(unsafe { slice::from_raw_parts(from.cast(), length.min(isize::MAX as usize)) })
+}
+
+/// Room of the caller's.
+///
+/// # Safety
+/// There is so much, and nobody else uses it meanwhile.
+unsafe fn bytes_mut<'a>(to: *mut c_void, length: usize) -> Result<&'a mut [u8], c_int> {
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    if to.is_null() {
+        return Err(libc::EFAULT);
+    }
+    // SAFETY: the caller's.
+    Ok(unsafe { slice::from_raw_parts_mut(to.cast(), length.min(isize::MAX as usize)) })
+}
+
+/// The caller's list.
+///
+/// # Safety
+/// As long as it says.
+unsafe fn vectors<'a>(list: *const iovec, count: usize) -> Result<&'a [iovec], c_int> {
+    const MOST: usize = libc::UIO_MAXIOV as usize;
+    match count {
+        0 => Ok(&[]),
+        _ if count > MOST => Err(libc::EINVAL),
+        _ if list.is_null() => Err(libc::EFAULT),
+        // SAFETY: the caller's.
+        _ => Ok(unsafe { slice::from_raw_parts(list, count) }),
+    }
+}
+
+/// # Safety
+/// As [`bytes`], for each.
+unsafe fn pieces<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a [u8]>, c_int> {
+    // SAFETY: the caller's.
+    let all = unsafe { vectors(list, count) }?.iter();
+    all.map(|vector| unsafe { bytes(vector.iov_base, vector.iov_len) }).collect()
+}
+
+/// # Safety
+/// As [`bytes_mut`], for each.
+unsafe fn pieces_mut<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a mut [u8]>, c_int> {
+    // SAFETY: the caller's.
+    let all = unsafe { vectors(list, count) }?.iter();
+    all.map(|vector| unsafe { bytes_mut(vector.iov_base, vector.iov_len) }).collect()
+}

@@ -1,0 +1,25 @@
+//! `epoll` of the kernel, for this library alone. Later versions of rdma-core's `librspreload.so` stand before the C
+//! library's and make sets of [`super::repoll`], which are made of the kernel's here: without this, for ever.
+//!
+//! The library exports none of these names, so that what it calls by them is what stands here.
+
+use std::ffi::c_int;
+
+#[unsafe(no_mangle)]
+extern "C" fn epoll_create1(flags: c_int) -> c_int {
+    // SAFETY: the kernel refuses flags that it does not know.
+    unsafe { libc::syscall(libc::SYS_epoll_create1, flags) as c_int }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { libc::syscall(libc::SYS_epoll_ctl, set, operation, fd, event) as c_int }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn epoll_wait(set: c_int, to: *mut libc::epoll_event, most: c_int, timeout_ms: c_int) -> c_int {
+    let no_mask = std::ptr::null::<libc::sigset_t>();
+    // SAFETY: the caller's; of these two calls every architecture has the second.
+    unsafe { libc::syscall(libc::SYS_epoll_pwait, set, to, most, timeout_ms, no_mask, 8_usize) as c_int }
+}

@@ -1,0 +1,472 @@
+//! What a socket has below: an identifier of the connection manager, and once its device is known, a queue pair with
+//! its buffers. The unsafe half of a socket: everything here is used under the socket's lock, and what touches
+//! identifiers under [`MANAGER`], too.
+
+use std::ffi::{c_int, c_void};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge_dataplane::rnic::{Adapter, Channel};
+use selvedge_nic::verbs::{
+    Attached, Completion, CqId, Data, Limits, Operation, ReceiveRequest, Remote, SendRequest, Sge, Status,
+};
+use selvedge_units::QpNumber;
+
+use super::super::abi::{rdma_cm_id, rdma_conn_param, rdma_event_channel};
+use super::super::connect::{accept, bind_addr, connect, disconnect, listen, reject, resolve};
+use super::super::id::{Id, RELIABLE, TCP, create_id, destroy_id, set_option};
+use super::super::{address, pair};
+use super::memory::Memory;
+use super::stream::{CONTROL_SLOTS, Control, ENTRIES, ENTRY, Entry, Sizes, Transfer};
+use super::wire::{HELLO, Message, Region};
+use crate::abi::{ibv_comp_channel, ibv_cq, ibv_pd, ibv_qp_init_attr};
+use crate::channel::{CompletionChannel, ibv_create_comp_channel, ibv_destroy_comp_channel};
+use crate::completion::{Cq, ibv_create_cq, ibv_destroy_cq};
+use crate::context::Context;
+use crate::error;
+use crate::limits::least;
+use crate::memory::{ibv_alloc_pd, ibv_dealloc_pd};
+
+/// Receives beyond those that the peer has credits for: its control messages need none.
+const SPARE: u16 = 2 * CONTROL_SLOTS;
+/// Names a receive among completions; the name of a send is the message that it carries.
+const RECEIVE: u64 = 1 << 63;
+
+/// Held while identifiers are used: the thread of [`super::service`] takes events about them.
+static MANAGER: Mutex<()> = Mutex::new(());
+
+pub(super) fn manager() -> MutexGuard<'static, ()> {
+    MANAGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn last_error() -> c_int {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// 0 or -1 with `errno`, as C says it.
+fn checked(code: c_int) -> Result<(), c_int> {
+    if code == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+/// The descriptor that programs call a socket by: readable when a completion was asked for and came.
+#[derive(Debug)]
+pub(super) struct Descriptor {
+    abi: NonNull<ibv_comp_channel>,
+    /// The queue behind it.
+    pub(super) channel: Arc<Channel<u64>>,
+}
+
+// SAFETY: nothing of it belongs to a thread, and what it points to does not change.
+unsafe impl Send for Descriptor {}
+// SAFETY: as above.
+unsafe impl Sync for Descriptor {}
+
+impl Descriptor {
+    /// # Errors
+    /// `errno` if the process may not have more descriptors.
+    pub(super) fn new() -> Result<Self, c_int> {
+        // SAFETY: the context is only handed back to whoever asks.
+        let abi = NonNull::new(unsafe { ibv_create_comp_channel(ptr::null_mut()) }).ok_or_else(last_error)?;
+        // SAFETY: it was made above.
+        let announced = unsafe { CompletionChannel::of(abi.as_ptr()) }.ok_or(libc::EIO)?;
+        let channel = announced.join();
+        announced.leave();
+        Ok(Self { abi, channel })
+    }
+    pub(super) fn number(&self) -> c_int {
+        self.channel.descriptor()
+    }
+    /// The same by another number, the lowest that is free.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn duplicate(&self) -> Result<OwnedFd, c_int> {
+        self.channel.as_fd().try_clone_to_owned().map_err(|problem| error::of_io(&problem))
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and completion queues that announce there are gone before: a socket drops its descriptor
+        // last.
+        unsafe { ibv_destroy_comp_channel(self.abi.as_ptr()) };
+    }
+}
+
+/// An identifier of ours.
+#[derive(Debug)]
+pub(super) struct Identifier(NonNull<rdma_cm_id>);
+
+// SAFETY: identifiers belong to no thread; the module's documentation says who uses one when.
+unsafe impl Send for Identifier {}
+
+impl Identifier {
+    /// A new one, whose events come through `channel` with the name `socket`.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn new(channel: EventQueue, socket: usize) -> Result<Self, c_int> {
+        let mut id: *mut rdma_cm_id = ptr::null_mut();
+        let name = ptr::without_provenance_mut::<c_void>(socket);
+        // SAFETY: the channel lives as long as the process.
+        checked(unsafe { create_id(channel.0.as_ptr(), &raw mut id, name, TCP) })?;
+        NonNull::new(id).map(Self).ok_or(libc::ENOMEM)
+    }
+    /// That of a request, which goes over to us; from now on its events have the name `socket`.
+    ///
+    /// # Safety
+    /// `id` came with a request, and nobody else has it.
+    pub(super) unsafe fn of_request(id: *mut rdma_cm_id, socket: usize) -> Option<Self> {
+        let id = NonNull::new(id)?;
+        // SAFETY: the caller's.
+        unsafe { (*id.as_ptr()).context = ptr::without_provenance_mut(socket) };
+        Some(Self(id))
+    }
+    fn id(&self) -> *mut rdma_cm_id {
+        self.0.as_ptr()
+    }
+    fn inner(&self) -> &Id {
+        // SAFETY: it is ours until `drop`.
+        unsafe { Id::of(self.id()) }
+    }
+
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        self.inner().source
+    }
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
+        self.inner().destination
+    }
+    /// Bytes of a packet's payload on its path.
+    pub(super) fn payload(&self) -> c_int {
+        128 << self.inner().mtu.clamp(1, 5)
+    }
+    /// Whether a device was chosen by its address.
+    fn has_device(&self) -> bool {
+        !self.inner().abi.verbs.is_null()
+    }
+
+    /// Lets it share its port, or sets the type of service.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn set(&self, option: c_int, value: &[u8]) -> Result<(), c_int> {
+        const OF_IDENTIFIER: c_int = 0;
+        // SAFETY: it is read only.
+        let value = (value.as_ptr().cast_mut().cast(), value.len());
+        checked(unsafe { set_option(self.id(), OF_IDENTIFIER, option, value.0, value.1) })
+    }
+    /// # Errors
+    /// `errno`.
+    pub(super) fn bind(&self, to: SocketAddr) -> Result<(), c_int> {
+        let mut to = address::written(to);
+        // SAFETY: an address of ours.
+        checked(unsafe { bind_addr(self.id(), (&raw mut to).cast()) })
+    }
+    /// # Errors
+    /// `errno`.
+    pub(super) fn listen(&self) -> Result<(), c_int> {
+        // SAFETY: it is ours.
+        checked(unsafe { listen(self.id(), 0) })
+    }
+    /// Finds the way to an address.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn resolve(&self, to: SocketAddr) -> Result<(), c_int> {
+        // SAFETY: it is ours.
+        let inner = unsafe { Id::of(self.id()) };
+        resolve(inner, None, to).map_err(|problem| error::of_io(&problem))?;
+        if self.has_device() { Ok(()) } else { Err(libc::ENETUNREACH) }
+    }
+    /// Asks the other side for a connection, or grants what it asked for.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn greet(&self, hello: &[u8; HELLO], is_answer: bool) -> Result<(), c_int> {
+        const RETRIES: u8 = 7;
+        let mut parameters = rdma_conn_param {
+            private_data: hello.as_ptr().cast(),
+            private_data_len: HELLO as u8,
+            responder_resources: 0,
+            initiator_depth: 0,
+            flow_control: 1,
+            retry_count: RETRIES,
+            rnr_retry_count: RETRIES,
+            srq: 0,
+            qp_num: 0,
+        };
+        let (id, parameters) = (self.id(), &raw mut parameters);
+        // SAFETY: it is ours.
+        checked(unsafe { if is_answer { accept(id, parameters) } else { connect(id, parameters) } })
+    }
+    pub(super) fn refuse(&self) {
+        // SAFETY: it is ours. A connection that is gone needs no refusal.
+        unsafe { reject(self.id(), ptr::null(), 0) };
+    }
+    /// Ends the connection; its queue pair does nothing more.
+    pub(super) fn end(&self) {
+        // SAFETY: it is ours.
+        unsafe { disconnect(self.id()) };
+    }
+    /// Ends the queue pair alone: what was posted is flushed.
+    pub(super) fn stop(&self) {
+        // SAFETY: it is ours.
+        unsafe { pair::fail_all(self.inner()) };
+    }
+}
+
+impl Drop for Identifier {
+    fn drop(&mut self) {
+        // SAFETY: it is ours. Its events were taken and acknowledged under the lock that is held here.
+        unsafe { destroy_id(self.id()) };
+    }
+}
+
+/// The event channel of all sockets, which lives as long as the process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventQueue(pub(super) NonNull<rdma_event_channel>);
+
+// SAFETY: it does not change.
+unsafe impl Send for EventQueue {}
+// SAFETY: as above.
+unsafe impl Sync for EventQueue {}
+
+/// A protection domain of one connection: with a key that it guesses a peer reaches nothing of another's.
+#[derive(Debug)]
+struct Domain(NonNull<ibv_pd>);
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and what was made in it is gone.
+        unsafe { ibv_dealloc_pd(self.0.as_ptr()) };
+    }
+}
+
+#[derive(Debug)]
+struct Queue(NonNull<ibv_cq>);
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and its queue pair is gone.
+        unsafe { ibv_destroy_cq(self.0.as_ptr()) };
+    }
+}
+
+/// A queue pair of an identifier.
+#[derive(Debug)]
+struct Pair(NonNull<rdma_cm_id>);
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // SAFETY: the identifier outlives its queue pair; the completion queue is another's.
+        unsafe { pair::destroy_qp(self.0.as_ptr()) };
+    }
+}
+
+/// The queue pair and the buffers of a connection. It goes before its identifier, under [`MANAGER`].
+pub(super) struct Endpoint {
+    // In the order in which they go.
+    _pair: Pair,
+    _queue: Queue,
+    ring: Memory,
+    buffer: Memory,
+    list: Memory,
+    _domain: Domain,
+    adapter: &'static Adapter,
+    cq: CqId,
+    number: QpNumber,
+}
+
+// SAFETY: what it points to belongs to no thread; the socket's lock is held where it is used.
+unsafe impl Send for Endpoint {}
+
+/// What came, in the order in which it came.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    /// A message, the length of its Write in bytes.
+    Message(Message, u32),
+    /// A message that no peer may send.
+    Unknown,
+    /// One of ours is with the peer.
+    Sent(Message),
+    /// One of ours will never be, or nothing comes any more: why.
+    Lost(Status),
+}
+
+impl Endpoint {
+    /// The queue sizes that the device of an identifier has.
+    ///
+    /// # Errors
+    /// `ENODEV` without a device.
+    pub(super) fn fit(id: &Identifier, wanted: Sizes) -> Result<Sizes, c_int> {
+        if !id.has_device() {
+            return Err(libc::ENODEV);
+        }
+        // SAFETY: the device was chosen when the address was resolved, or came with the request.
+        let context = unsafe { Context::of(id.inner().abi.verbs) };
+        let most = least(Limits::HERE.requests, context.profile.max_qp_wr);
+        let most = u16::try_from(most).unwrap_or(u16::MAX - 1).max(Sizes::LEAST_QUEUE + SPARE) - SPARE;
+        let fit = |queue: u16| queue.clamp(Sizes::LEAST_QUEUE, most);
+        Ok(Sizes { send_queue: fit(wanted.send_queue), receive_queue: fit(wanted.receive_queue), ..wanted })
+    }
+
+    /// Makes everything that a connection needs, receives posted.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn new(id: &Identifier, descriptor: &Descriptor, sizes: Sizes) -> Result<Self, c_int> {
+        let inner = id.inner();
+        let (context, adapter) = (inner.abi.verbs, inner.adapter);
+        // SAFETY: the device is open as long as the process lives.
+        let domain = Domain(NonNull::new(unsafe { ibv_alloc_pd(context) }).ok_or_else(last_error)?);
+        let pd = domain.0.as_ptr();
+        // SAFETY: the domain goes after the memory, by the order of fields and of these variables.
+        let (ring, buffer, list) = unsafe {
+            (
+                Memory::new(pd, sizes.send_buffer as usize, false)?,
+                Memory::new(pd, sizes.receive_buffer as usize, true)?,
+                Memory::new(pd, (ENTRIES * ENTRY) as usize, true)?,
+            )
+        };
+        let receives = u32::from(sizes.receive_queue) + u32::from(SPARE);
+        let depth = (u32::from(sizes.send_queue) + receives) as c_int;
+        // SAFETY: the channel is ours, and goes after the queue.
+        let cq = unsafe { ibv_create_cq(context, depth, ptr::null_mut(), descriptor.abi.as_ptr(), 0) };
+        let queue = Queue(NonNull::new(cq).ok_or_else(last_error)?);
+        // SAFETY: zeros are null pointers and numbers.
+        let mut wanted: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        (wanted.send_cq, wanted.recv_cq) = (cq, cq);
+        (wanted.qp_type, wanted.sq_sig_all) = (RELIABLE, 1);
+        wanted.cap.max_send_wr = sizes.send_queue.into();
+        wanted.cap.max_recv_wr = receives;
+        (wanted.cap.max_send_sge, wanted.cap.max_recv_sge) = (2, 1);
+        wanted.cap.max_inline_data = ENTRY;
+        // SAFETY: all of it was made above.
+        checked(unsafe { pair::create_qp(id.id(), pd, &raw mut wanted) })?;
+        let pair = Pair(id.0);
+        // SAFETY: both were made above.
+        let (cq, number) = unsafe { (Cq::of(cq).id, QpNumber((*id.inner().abi.qp).qp_num)) };
+        let endpoint = Self { _pair: pair, _queue: queue, ring, buffer, list, _domain: domain, adapter, cq, number };
+        endpoint.post_receives(receives)?;
+        Ok(endpoint)
+    }
+
+    fn post_receives(&self, count: u32) -> Result<(), c_int> {
+        if count == 0 {
+            return Ok(());
+        }
+        let posted = self.adapter.post_recv(|rnic| {
+            (0..count)
+                .try_for_each(|_| rnic.post_recv(self.number, ReceiveRequest { id: RECEIVE, scatter: Vec::new() }))
+        });
+        posted.map_err(error::of)?.map_err(error::of_verbs)
+    }
+
+    /// Where the list and the buffer are, and their remote keys.
+    pub(super) fn places(&self) -> [(u64, u32); 2] {
+        [&self.list, &self.buffer].map(|memory| (memory.address(), memory.key()))
+    }
+
+    /// Reads an entry of the list, which a Write has just filled.
+    pub(super) fn entry(&self, index: u32) -> Region {
+        let mut bytes = [0; ENTRY as usize];
+        self.list.read((index * ENTRY) as usize, &mut bytes);
+        Entry::decode(&bytes)
+    }
+
+    /// Copies received bytes out.
+    pub(super) fn copy_out(&self, at: u32, to: &mut [u8]) {
+        self.buffer.read(at as usize, to);
+    }
+    /// Copies bytes to be sent into the ring.
+    pub(super) fn copy_in(&mut self, at: u32, from: &[u8]) {
+        self.ring.write(at as usize, from);
+    }
+
+    /// Posts a Write of what stands in the ring.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn send(&self, transfer: &Transfer, ring: u32) -> Result<(), c_int> {
+        let first = transfer.length.min(ring - transfer.at);
+        let (start, key) = (self.ring.address(), self.ring.key());
+        let mut pieces = vec![Sge { address: start + u64::from(transfer.at), length: first, key }];
+        if first < transfer.length {
+            pieces.push(Sge { address: start, length: transfer.length - first, key });
+        }
+        let to = Remote { address: transfer.address, key: transfer.key };
+        self.post(Message::Data(transfer.length), to, Data::Gather(pieces))
+    }
+
+    /// Posts a control message.
+    ///
+    /// # Errors
+    /// `errno`.
+    pub(super) fn control(&self, control: &Control) -> Result<(), c_int> {
+        let Some(entry) = &control.entry else {
+            return self.post(control.message, Remote::default(), Data::Gather(Vec::new()));
+        };
+        let bytes = entry.encode(self.buffer.address(), self.buffer.key());
+        let to = Remote { address: entry.address, key: entry.key };
+        self.post(control.message, to, Data::Inline(bytes.to_vec()))
+    }
+
+    fn post(&self, message: Message, remote: Remote, data: Data) -> Result<(), c_int> {
+        let value = message.encode();
+        let request = SendRequest {
+            id: value.into(),
+            operation: Operation::Write { remote, immediate: Some(value.to_be_bytes()) },
+            data,
+            signaled: true,
+            solicited: false,
+            fence: false,
+            destination: None,
+        };
+        let posted = self.adapter.post_send(self.number, |rnic, cx| rnic.post_send(cx, self.number, request));
+        posted.map_err(error::of)?.map_err(error::of_verbs)
+    }
+
+    /// Asks for an event at the next completion.
+    pub(super) fn arm(&self) {
+        // Of a child that was forked: nothing will come, and nothing can be done about it.
+        let _ = self.adapter.arm_cq(self.cq, false);
+    }
+
+    /// Takes what completed, and posts receives instead of those that were used; returns how many completed.
+    pub(super) fn poll(&self, to: &mut Vec<Arrival>) -> usize {
+        const AT_ONCE: usize = 64;
+        let (mut used, mut failed) = (0, None);
+        let found = self.adapter.poll_cq(self.cq, AT_ONCE, |completion| {
+            let arrival = arrival(completion);
+            used += u32::from(completion.id == RECEIVE && completion.status == Status::Success);
+            if completion.status == Status::RetriesExceeded {
+                failed = Some(*completion);
+            }
+            to.extend(arrival);
+        });
+        if let Some(completion) = failed {
+            crate::completion::explain(self.adapter, &crate::completion::translate(&completion));
+        }
+        // A queue pair that was stopped meanwhile takes none.
+        let _ = self.post_receives(used);
+        found.unwrap_or(0)
+    }
+}
+
+fn arrival(completion: &Completion) -> Option<Arrival> {
+    if completion.id == RECEIVE {
+        // The queue pair is in error: the peer wrote where it may not, or we stopped it.
+        if completion.status != Status::Success {
+            return Some(Arrival::Lost(completion.status));
+        }
+        let Attached::Immediate(bytes) = completion.attached else { return Some(Arrival::Unknown) };
+        // A kind that is not known may come from a later version: rdma-core ignores those of control messages.
+        return Message::decode(u32::from_be_bytes(bytes)).map(|message| Arrival::Message(message, completion.length));
+    }
+    if completion.status != Status::Success {
+        return Some(Arrival::Lost(completion.status));
+    }
+    Message::decode(completion.id as u32).map(Arrival::Sent)
+}

@@ -1,0 +1,92 @@
+//! Memory that a NIC reads or a peer writes: buffers of a connection. Nobody holds a reference to it; bytes are copied
+//! in and out.
+
+use std::ffi::c_int;
+use std::ptr::{self, NonNull};
+
+use crate::abi::{ibv_mr, ibv_pd};
+use crate::memory::{ibv_dereg_mr, ibv_reg_mr};
+
+/// `enum ibv_access_flags`.
+const LOCAL_WRITE: c_int = 1;
+const REMOTE_WRITE: c_int = 1 << 1;
+
+/// Registered memory of one connection, zeros at first.
+#[derive(Debug)]
+pub(super) struct Memory {
+    start: NonNull<u8>,
+    length: usize,
+    region: NonNull<ibv_mr>,
+}
+
+// SAFETY: nothing of it belongs to a thread. It is reached through `&mut` and by the NIC, which has a lock.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Takes memory and registers it; a peer may write it if `is_remote`.
+    ///
+    /// # Errors
+    /// `errno` if the system or the NIC has none left.
+    ///
+    /// # Safety
+    /// `pd` is a protection domain of ours, and outlives this.
+    pub(super) unsafe fn new(pd: *mut ibv_pd, length: usize, is_remote: bool) -> Result<Self, c_int> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping touches nothing that is there.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, kind, -1, 0) };
+        let found = NonNull::new(start).filter(|_| start != libc::MAP_FAILED);
+        let start = found.ok_or(libc::ENOMEM)?.cast::<u8>();
+        let access = if is_remote { LOCAL_WRITE | REMOTE_WRITE } else { LOCAL_WRITE };
+        // SAFETY: the mapping is ours, and stays until the region is gone.
+        match NonNull::new(unsafe { ibv_reg_mr(pd, start.as_ptr().cast(), length, access) }) {
+            Some(region) => Ok(Self { start, length, region }),
+            None => {
+                let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENOMEM);
+                // SAFETY: it was mapped above, and nobody knows of it.
+                unsafe { libc::munmap(start.as_ptr().cast(), length) };
+                Err(errno)
+            }
+        }
+    }
+
+    /// Where it begins, for the NIC and the peer.
+    pub(super) fn address(&self) -> u64 {
+        self.start.as_ptr().expose_provenance() as u64
+    }
+    /// The local and remote key.
+    pub(super) fn key(&self) -> u32 {
+        // SAFETY: the region is ours until `drop`.
+        unsafe { self.region.as_ref() }.rkey
+    }
+
+    /// Copies bytes in.
+    ///
+    /// # Panics
+    /// If they do not fit.
+    pub(super) fn write(&mut self, at: usize, from: &[u8]) {
+        assert!(at.checked_add(from.len()).is_some_and(|end| end <= self.length), "within the buffer");
+        // SAFETY: within the mapping, by the assertion; the application's memory is another.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr().add(at), from.len()) }
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub(super) fn read(&self, at: usize, to: &mut [u8]) {
+        assert!(at.checked_add(to.len()).is_some_and(|end| end <= self.length), "within the buffer");
+        // SAFETY: as in `write`. A peer that writes what was not granted to it changes bytes, not their place.
+        unsafe { ptr::copy_nonoverlapping(self.start.as_ptr().add(at), to.as_mut_ptr(), to.len()) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: both are ours; behind the deregistration the NIC leaves the memory alone.
+        unsafe {
+            ibv_dereg_mr(self.region.as_ptr());
+            libc::munmap(self.start.as_ptr().cast(), self.length);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The thread that handles events of the connection manager for all sockets, so that connections are made, accepted and
+//! ended while programs do something else; and sends the messages that keep connections alive.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use selvedge_dataplane::Clock;
+use selvedge_dataplane::rnic::Channel;
+use selvedge_units as units;
+
+use super::super::abi::{rdma_cm_event, rdma_cm_id};
+use super::super::event::{EventChannel, ack_cm_event, get_cm_event, kind};
+use super::link::{EventQueue, Identifier, manager};
+use super::socket::Socket;
+use super::wait::{self, Bell, Deadline, readable};
+use super::{stream, table};
+use crate::error;
+
+/// How long the end of the process waits for bytes that are not with their peers.
+const LAST_FLUSH: Duration = Duration::from_secs(5);
+
+struct Service {
+    process: u32,
+    queue: EventQueue,
+    bell: Bell,
+}
+
+static SERVICE: Mutex<Option<Service>> = Mutex::new(None);
+
+/// Some socket was told to send messages that keep it alive: without, nobody looks for such sockets.
+static KEEPS_ALIVE: AtomicBool = AtomicBool::new(false);
+
+fn service() -> MutexGuard<'static, Option<Service>> {
+    SERVICE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The channel of all sockets' events, with its thread; made if this process has none yet.
+///
+/// # Errors
+/// `errno` if the system has no descriptors or threads left.
+pub(super) fn start() -> Result<EventQueue, c_int> {
+    let mut service = service();
+    let process = std::process::id();
+    if let Some(found) = service.as_ref().filter(|service| service.process == process) {
+        return Ok(found.queue);
+    }
+    let channel = EventChannel::create().map_err(|problem| error::of_io(&problem))?;
+    let queue = EventQueue(NonNull::new(channel).ok_or(libc::ENOMEM)?);
+    let bell: Bell = Arc::new(Channel::new().map_err(|problem| error::of_io(&problem))?);
+    let descriptor = queue.descriptor();
+    // SAFETY: a descriptor of ours.
+    unsafe { libc::fcntl(descriptor, libc::F_SETFL, libc::O_NONBLOCK) };
+    spawn(queue, Arc::clone(&bell))?;
+    let is_first = service.is_none();
+    // A parent's stays: whatever of it the child touches is the parent's, too.
+    std::mem::forget(service.replace(Service { process, queue, bell }));
+    if is_first {
+        // SAFETY: the function takes nothing and returns.
+        unsafe { libc::atexit(finish) };
+    }
+    Ok(queue)
+}
+
+/// Signals are for the program's threads.
+fn spawn(queue: EventQueue, bell: Bell) -> Result<(), c_int> {
+    // SAFETY: sets of signals, filled before they are used.
+    unsafe {
+        let (mut blocked, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut blocked);
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
+            libc::sigdelset(&raw mut blocked, fault);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, &raw mut before);
+        let builder = std::thread::Builder::new().name("selvedge-rsocket".to_owned());
+        let spawned = builder.spawn(move || run(queue, &bell));
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+        spawned.map(drop).map_err(|problem| error::of_io(&problem))
+    }
+}
+
+/// Which sockets send messages that keep them alive, or how often, has changed.
+pub(super) fn keep_alive() {
+    KEEPS_ALIVE.store(true, Ordering::Relaxed);
+    if let Some(service) = service().as_ref() {
+        service.bell.push(());
+    }
+}
+
+fn run(queue: EventQueue, bell: &Bell) {
+    let mut alive = Alive { clock: Clock::start(), due: BTreeMap::new() };
+    loop {
+        let next = alive.send();
+        let mut descriptors = [readable(queue.descriptor()), readable(bell.descriptor())];
+        // It is not interrupted: signals are blocked here.
+        let _ = wait::sleep(&mut descriptors, &Deadline::after(next));
+        wait::reset(bell);
+        while let Some(event) = take(queue) {
+            event.deliver();
+        }
+    }
+}
+
+/// When to send the next message that keeps a connection alive, by the names of sockets.
+struct Alive {
+    clock: Clock,
+    due: BTreeMap<usize, units::Instant>,
+}
+
+impl Alive {
+    /// Sends what is due; returns when something is due again.
+    fn send(&mut self) -> Option<Duration> {
+        if !KEEPS_ALIVE.load(Ordering::Relaxed) {
+            return None;
+        }
+        let now = self.clock.now();
+        let before = std::mem::take(&mut self.due);
+        for socket in table::all() {
+            let interval = socket.lock().options.keepalive();
+            let Some(interval) = interval.filter(|_| socket.is_connected()) else { continue };
+            let again = now + units::Duration::from_ns(interval.as_nanos().try_into().unwrap_or(u64::MAX / 1_000_000));
+            let mut due = before.get(&socket.name()).map_or(again, |&due| due.min(again));
+            if due <= now {
+                socket.keep_alive();
+                due = again;
+            }
+            self.due.insert(socket.name(), due);
+        }
+        self.due.values().min().map(|&due| self.clock.until(due))
+    }
+}
+
+/// What happened to the socket of this name.
+struct Event {
+    name: usize,
+    kind: c_int,
+    status: c_int,
+    id: *mut rdma_cm_id,
+    private: Vec<u8>,
+}
+
+/// The next event, acknowledged: nothing of it is used any more but an identifier that came with a request.
+fn take(queue: EventQueue) -> Option<Event> {
+    let _manager = manager();
+    let mut event: *mut rdma_cm_event = ptr::null_mut();
+    // SAFETY: the channel lives as long as the process. Identifiers are destroyed under the same lock, and withdraw
+    // their events: what is taken is about one that is there.
+    unsafe {
+        if get_cm_event(queue.0.as_ptr(), &raw mut event) != 0 {
+            return None;
+        }
+        let found = &*event;
+        let has_private = matches!(found.event, kind::CONNECT_REQUEST | kind::ESTABLISHED);
+        // All events with private data of sockets are about connections.
+        let given = found.param.conn;
+        let private = if has_private && !given.private_data.is_null() {
+            slice::from_raw_parts(given.private_data.cast::<u8>(), given.private_data_len.into()).to_vec()
+        } else {
+            Vec::new()
+        };
+        let name = (*found.id).context.addr();
+        let taken = Event { name, kind: found.event, status: found.status, id: found.id, private };
+        ack_cm_event(event);
+        Some(taken)
+    }
+}
+
+impl Event {
+    fn deliver(self) {
+        let socket = table::named(self.name);
+        if self.kind == kind::CONNECT_REQUEST {
+            // SAFETY: the identifier is new, and came with this event alone.
+            return match socket {
+                Some(listener) => unsafe { listener.admit(self.id, &self.private) },
+                None => unsafe { refuse(self.id) },
+            };
+        }
+        let Some(socket) = socket else { return };
+        let is_unseen = match self.kind {
+            kind::ESTABLISHED => {
+                let Some(listener) = socket.established(&self.private) else { return };
+                match table::named(listener) {
+                    Some(listener) => !listener.offer(Arc::clone(&socket)),
+                    None => true,
+                }
+            }
+            kind::REJECTED => socket.refused(libc::ECONNREFUSED),
+            kind::UNREACHABLE => socket.refused(libc::ETIMEDOUT),
+            kind::CONNECT_ERROR => socket.refused(if self.status < 0 { -self.status } else { libc::ECONNABORTED }),
+            kind::DISCONNECTED => socket.disconnected(),
+            _ => false,
+        };
+        if is_unseen {
+            abandon(&socket);
+        }
+    }
+}
+
+/// Nobody listens any more.
+///
+/// # Safety
+/// `id` came with a request, and nobody else has it.
+unsafe fn refuse(id: *mut rdma_cm_id) {
+    // SAFETY: the caller's.
+    let id = unsafe { Identifier::of_request(id, 0) };
+    let _manager = manager();
+    if let Some(id) = id {
+        id.refuse();
+    }
+}
+
+/// Ends a connection that the program has never seen.
+fn abandon(socket: &Arc<Socket>) {
+    let _ = table::remove(socket.number());
+    socket.lock().options.linger_s = Some(0);
+    socket.close();
+}
+
+/// The process ends: what was sent and is not with the peers yet gets there, as an operating system has it.
+extern "C" fn finish() {
+    let process = std::process::id();
+    // Whoever calls `exit` in a signal handler may have the lock itself.
+    let is_ours = SERVICE.try_lock().is_ok_and(|service| service.as_ref().is_some_and(|it| it.process == process));
+    if !is_ours {
+        return;
+    }
+    let sockets: Vec<_> = table::all().into_iter().filter(|socket| socket.is_free()).collect();
+    for socket in &sockets {
+        let _ = socket.shutdown(stream::How::Both);
+    }
+    let deadline = Deadline::after(Some(LAST_FLUSH));
+    for socket in sockets.iter().filter(|socket| socket.is_free()) {
+        socket.flush(deadline.left());
+    }
+    // They go with the process, and not before: its NIC may be gone already.
+    std::mem::forget(sockets);
+}
+
+impl EventQueue {
+    fn descriptor(self) -> c_int {
+        // SAFETY: the channel lives as long as the process.
+        unsafe { EventChannel::of(self.0.as_ptr()) }.queue.descriptor()
+    }
+}
