@@ -2,7 +2,7 @@
 #![cfg(feature = "config")]
 
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
-use selvedge_transport::recovery::irn::{IrnConfig, Mode};
+use selvedge_transport::recovery::irn::{IrnConfig, Mode, RtoRestart};
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Setting};
 use serde_json::{Value, from_value, json, to_value};
@@ -30,13 +30,15 @@ fn every_key_is_read() {
     assert_eq!((irn.bdp_cap, irn.extra_header), (Setting::Off, Bytes::new(16)));
     let go_back_n = json!({ "go-back-n": {
         "rto": "off", "rto-low": "off", "rto-low-packets": 3, "acks": "none",
-        "ack-every": 16, "ack-interval": "8us", "nack": { "interval": "4us" },
+        "rto-restart": "any-ack", "nack-processing": "2us", "ack-every": 16, "ack-interval": "8us", "nack": { "interval": "4us" },
         "bdp-cap": "off",
     }});
     let expected = GoBackNConfig {
         rto: Setting::Off,
         rto_low: Setting::Off,
         rto_low_packets: 3,
+        rto_restart: RtoRestart::AnyAck,
+        nack_processing: Duration::from_us(2),
         acks: Acks::None,
         ack_every: 16,
         ack_interval: Setting::Value(Duration::from_us(8)),
