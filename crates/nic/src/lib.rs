@@ -34,6 +34,6 @@ pub mod verbs;
 
 pub use nic::{Handled, Incoming, Nic, NicParams, Train};
 pub use qp::{Completion, NicStats, Outgoing, Report};
-pub use rdma::{ConnectionParams, Ledger, VerbsParams};
+pub use rdma::{ConnectionParams, Ledger, VerbsParams, WireFormat};
 pub use slot::REQUESTS;
 pub use standing::{Received, Standing};

@@ -61,10 +61,14 @@ impl Bed {
 /// Runs the program that checks contents; returns how many of its thousand datagrams arrived, and what was done to
 /// packets.
 fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
+    check_in(name, impairment, &[("SELVEDGE_RECOVERY", recovery)])
+}
+/// As [`check`], in this environment.
+fn check_in(name: &str, impairment: &Impairment, environment: &[(&str, &str)]) -> Option<(u64, Report)> {
     let program = build("integrity.c", &["-lrdmacm", "-libverbs"])?;
     let bed = network(name, impairment)?;
-    eprintln!("{recovery}: {impairment:?}");
-    let said = bed.pair(&[("SELVEDGE_RECOVERY", recovery)]).connect(&[&program], &[&program, FIRST], 7_777);
+    eprintln!("{environment:?}: {impairment:?}");
+    let said = bed.pair(environment).connect(&[&program], &[&program, FIRST], 7_777);
     let expected = "writes and reads: same\nadditions: each once\nsends: 0 wrong\ndatagrams: 0 wrong\narrived: ";
     let arrived = said.strip_prefix(expected).unwrap_or_else(|| panic!("{said}"));
     Some((arrived.trim().parse().expect("a number"), bed.close()))
@@ -90,6 +94,15 @@ fn every_byte_arrives_whatever_happens_to_packets() {
             let each = [data.lost, data.duplicated, data.corrupted, data.corrupted_payload, data.reordered];
             assert!(each.iter().all(|&count| count > 0), "{recovery} {p}: {data:?}");
         }
+    }
+}
+
+#[test]
+fn every_byte_arrives_with_credits_and_with_the_drivers_fence() {
+    for recovery in ["irn", "go-back-n"] {
+        let environment = [("SELVEDGE_RECOVERY", recovery), ("SELVEDGE_CREDITS", "on"), ("SELVEDGE_FENCE", "on")];
+        let Some((arrived, _)) = check_in("options", &everything(1.0), &environment) else { return };
+        assert!((800..1_200).contains(&arrived), "{recovery}: {arrived}");
     }
 }
 

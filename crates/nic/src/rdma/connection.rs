@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
+use selvedge_wire::verbs::Headers;
+
 use super::{Ledger, Rdma, frame};
 use crate::nic::{Nic, NicParams};
 use crate::verbs::{
@@ -25,6 +27,30 @@ pub struct VerbsParams {
     pub window: u32,
     /// Traffic class of requests and answers.
     pub class: u8,
+    /// How long their headers are.
+    pub format: WireFormat,
+}
+
+/// How long the headers of packets between two of our own are. What they say is the same in each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WireFormat {
+    /// As the software RNIC sends them.
+    #[default]
+    Selvedge,
+    /// As the paper of IRN has them ([`Headers::irn_length`]).
+    Irn,
+    /// RoCE's alone.
+    Roce,
+}
+
+impl WireFormat {
+    pub(super) fn length(self, headers: &Headers) -> usize {
+        match self {
+            Self::Selvedge => headers.length(),
+            Self::Irn => headers.irn_length(),
+            Self::Roce => headers.standard_length(),
+        }
+    }
 }
 
 /// How one end of a connection is made.

@@ -5,9 +5,9 @@ use core::net::Ipv6Addr;
 use selvedge_units::{HostId, Instant};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
-use selvedge_wire::{Ack, AckKind, Bth, Data, Ecn, Header, Opcode, Packet, Repr, Syndrome};
+use selvedge_wire::{Ack, AckKind, Aeth, Bth, Data, Ecn, Header, Opcode, Packet, Repr, Syndrome};
 
-use super::since;
+use super::{WireFormat, since};
 use crate::nic::NicParams;
 use crate::qp::NicStats;
 use crate::slot::REQUESTS;
@@ -47,8 +47,15 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
     let repr = repr(headers, *payload);
     let (frame, class) = match repr {
         Repr::Cnp => (params.cnp_frame, params.cnp_class),
-        Repr::Ack(_) => (frame_of(params, headers, 0), params.ack_class),
-        _ => (frame_of(params, headers, *payload), route.traffic_class),
+        Repr::Ack(_) => {
+            let around = usize::from(params.ack_frame).saturating_sub(Bth::LENGTH + Aeth::LENGTH);
+            (frame_of(params, around, headers, 0), params.ack_class)
+        }
+        _ => {
+            // What surrounds the headers, and pads the payload.
+            let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
+            (frame_of(params, around, headers, *payload), route.traffic_class)
+        }
     };
     Packet {
         sent_at: now,
@@ -64,10 +71,9 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
     }
 }
 
-fn frame_of(params: &NicParams, headers: &Headers, payload: u32) -> u16 {
-    // What surrounds the headers, and pads the payload.
-    let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
-    let length = around + headers.length() + (payload as usize).next_multiple_of(4);
+fn frame_of(params: &NicParams, around: usize, headers: &Headers, payload: u32) -> u16 {
+    let format = params.verbs.as_ref().map_or_else(WireFormat::default, |verbs| verbs.format);
+    let length = around + format.length(headers) + (payload as usize).next_multiple_of(4);
     length.max(Header::MINIMUM_FRAME.get() as usize) as u16
 }
 

@@ -31,7 +31,7 @@ use crate::nic::{Due, Handled, Nic, NicParams};
 use crate::slot::{ACKS, REQUESTS};
 use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, Transmit, VerbsError};
 
-pub use connection::{ConnectionParams, VerbsParams};
+pub use connection::{ConnectionParams, VerbsParams, WireFormat};
 use frame::{packet, route_of};
 pub use ledger::Ledger;
 

@@ -10,7 +10,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
-use super::{ConnectionParams, VerbsParams};
+use super::{ConnectionParams, VerbsParams, WireFormat};
 use crate::tests::params;
 use crate::verbs::{Data, Operation, QpOptions, Remote, SendRequest, Status};
 use crate::{Nic, NicParams};
@@ -32,8 +32,14 @@ fn speaking() -> NicParams {
         ..IrnConfig::default()
     };
     let congestion = CongestionConfig::None(Default::default());
-    let verbs =
-        VerbsParams { recovery: RecoveryConfig::from(irn), congestion, overhead: Bytes::new(90), window: 16, class: 0 };
+    let verbs = VerbsParams {
+        recovery: RecoveryConfig::from(irn),
+        congestion,
+        overhead: Bytes::new(90),
+        window: 16,
+        class: 0,
+        format: WireFormat::Selvedge,
+    };
     NicParams { verbs: Some(verbs), ..params(1) }
 }
 
@@ -122,6 +128,38 @@ fn each_operation_completes_whatever_is_lost() {
         let is_data = |packet: &&Packet| matches!(packet.repr, Repr::Data(_));
         assert_eq!(seen.iter().filter(is_data).count() as u64, stats[0].data_sent + stats[1].data_sent);
         assert_eq!(stats[0].retransmissions > 0, nth != u64::MAX);
+    }
+}
+
+/// Bytes of the frames of a message of three packets, each with a payload of 1,024 bytes, and of the first
+/// acknowledgement.
+fn frames(format: WireFormat, operation: Operation) -> (Vec<u16>, u16) {
+    let mut params = speaking();
+    params.verbs.as_mut().expect("it is there").format = format;
+    let (mut nics, qps) = pair(&params);
+    nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(0, operation, 3 * 1_024)).expect("there is room");
+    let seen = run(&params, &mut nics, u64::MAX);
+    let is_full = |packet: &&Packet| matches!(packet.repr, Repr::Data(data) if data.payload == 1_024);
+    let full = seen.iter().filter(is_full).map(|packet| packet.frame).collect();
+    let ack = seen.iter().find(|packet| matches!(packet.repr, Repr::Ack(_))).expect("all is acknowledged");
+    (full, ack.frame)
+}
+
+#[test]
+fn headers_cost_what_their_format_says() {
+    use WireFormat::{Irn, Roce, Selvedge};
+    let remote = Remote { address: 0, key: Nic::memory(0, 0).key };
+    let write = Operation::Write { remote, immediate: None };
+    let (read, send) = (Operation::Read(remote), Operation::Send(Default::default()));
+    for (operation, roce, irn, selvedge) in [
+        (write, [16, 0, 0], [16, 16, 16], [36, 36, 36]),
+        (send, [0, 0, 0], [6, 6, 6], [20, 20, 20]),
+        (read, [4, 0, 4], [4, 0, 4], [24, 24, 24]),
+    ] {
+        for (format, beside, ack) in [(Roce, roce, 66), (Irn, irn, 66), (Selvedge, selvedge, 78)] {
+            let full = beside.map(|more| 62 + 1_024 + more).to_vec();
+            assert_eq!(frames(format, operation), (full, ack), "{format:?}, {operation:?}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! NICs, and how packets look on the wire.
 
 use schemars::JsonSchema;
+use selvedge_nic::WireFormat;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Setting, Skew};
@@ -27,6 +28,12 @@ pub struct NicConfig {
     pub ack_frame: Bytes,
     /// Whole frame of a congestion notification.
     pub cnp_frame: Bytes,
+    /// Headers that packets of `[workload.verbs]` have beside those of RoCE, where both sides use "irn" or "melo".
+    /// "selvedge": as the software RNIC sends them. "irn": the costs of the IRN paper's section 6.3, which are 6 bytes
+    /// in each packet of a Send, a RETH of 16 bytes in each of a Write (in RoCE the first alone has it), none in
+    /// answers to Reads; and 3 bytes where section 5.3.2 has a sequence number besides (requests with an answer, the
+    /// last packet of a Write with an immediate). "roce": none, as if IRN needed none. Default: selvedge.
+    pub verbs_headers: VerbsHeaders,
     /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
     pub gap: Bytes,
     /// How far the clock of each NIC may lie from its nominal rate: each one's is drawn from the seed, uniformly
@@ -53,6 +60,29 @@ pub struct NicConfig {
     pub cnp_class: u8,
 }
 
+/// How long the headers of packets of applications are, between two of our own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerbsHeaders {
+    /// As the software RNIC sends them.
+    #[default]
+    Selvedge,
+    /// As the paper of IRN has them (sections 5.3 and 6.3).
+    Irn,
+    /// RoCE's alone.
+    Roce,
+}
+
+impl From<VerbsHeaders> for WireFormat {
+    fn from(headers: VerbsHeaders) -> Self {
+        match headers {
+            VerbsHeaders::Selvedge => Self::Selvedge,
+            VerbsHeaders::Irn => Self::Irn,
+            VerbsHeaders::Roce => Self::Roce,
+        }
+    }
+}
+
 impl Default for NicConfig {
     fn default() -> Self {
         Self {
@@ -61,6 +91,7 @@ impl Default for NicConfig {
             header: Bytes::new(62),
             ack_frame: Bytes::new(66),
             cnp_frame: Header::CNP,
+            verbs_headers: VerbsHeaders::Selvedge,
             gap: Bytes::new(20),
             clock_skew: Skew::ZERO,
             jitter: Duration::ZERO,

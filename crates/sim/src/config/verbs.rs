@@ -46,7 +46,8 @@ impl TransportConfig {
             RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => 1,
         };
         let overhead = nic.framing(self).overhead;
-        Ok(VerbsParams { recovery: self.recovery, congestion: self.congestion, overhead, window, class })
+        let format = nic.verbs_headers.into();
+        Ok(VerbsParams { recovery: self.recovery, congestion: self.congestion, overhead, window, class, format })
     }
 }
 

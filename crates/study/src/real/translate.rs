@@ -1,6 +1,7 @@
 //! From a run of the simulator to a trial.
 
 use selvedge_dataplane::impair::{Class, Impairment, Loss};
+use selvedge_sim::config::VerbsHeaders;
 use selvedge_sim::fault::{Affected, LossConfig, LossModel};
 use selvedge_sim::topology::{Path, Paths};
 use selvedge_sim::workload::{BuildEnv, FlowSpec, Posting, Verb, WorkloadConfig};
@@ -85,6 +86,7 @@ fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
         ("failures", !config.failures.is_empty()),
         ("stop.time", config.stop.time.is_some()),
         ("beside", config.beside.is_some()),
+        ("nic.verbs-headers", config.nic.verbs_headers != VerbsHeaders::Selvedge),
         ("transport.congestion", !matches!(config.transport.congestion, CongestionConfig::None(_))),
     ] {
         if is_wanted {

@@ -133,6 +133,54 @@ impl Headers {
             + of(self.holes.is_some(), Hole::THREE)
     }
 
+    /// Bytes of the headers that a standard packet with this opcode has: without what only our own carry.
+    pub fn standard_length(&self) -> usize {
+        let layout = opcode::layout(self.bth.opcode).unwrap_or_default();
+        let of = |there: bool, length: usize| if there { length } else { 0 };
+        let ours = of(self.extension.is_some(), Extension::LENGTH)
+            + of(self.placement.is_some(), Placement::LENGTH)
+            + of(self.holes.is_some(), Hole::THREE)
+            + of(layout.write && self.reth.is_some(), Reth::LENGTH)
+            + of(layout.middle && self.aeth.is_some(), Aeth::LENGTH);
+        self.length() - ours
+    }
+    /// Bytes of the headers that a packet of a queue pair which uses a scheme of ours has in the format of IRN's paper,
+    /// sections 5.3 and 6.3:
+    ///
+    /// | packet | on top of RoCE's headers |
+    /// |---|---|
+    /// | each of a Send | 6 bytes: recv_WQE_SN and the packet's place in the message |
+    /// | each of a Write | a RETH, 16 bytes, which in RoCE the first packet alone has |
+    /// | the last of a Write with an immediate | 3 bytes more: recv_WQE_SN |
+    /// | a request that has an answer | 3 bytes: read_WQE_SN |
+    /// | answers, acknowledgements | nothing |
+    ///
+    /// A standard packet is as long as it is.
+    pub fn irn_length(&self) -> usize {
+        use opcode::operation as op;
+        /// Bytes of a sequence number.
+        const NUMBER: usize = 3;
+        let standard = self.standard_length();
+        if !matches!(self.ours, Ours::Uses(_)) {
+            return standard;
+        }
+        let more = match self.bth.opcode {
+            op::SEND_FIRST..=op::SEND_ONLY_IMMEDIATE | op::SEND_LAST_INVALIDATE | op::SEND_ONLY_INVALIDATE => {
+                2 * NUMBER
+            }
+            op::WRITE_MIDDLE | op::WRITE_LAST => Reth::LENGTH,
+            op::WRITE_LAST_IMMEDIATE => Reth::LENGTH + NUMBER,
+            op::WRITE_ONLY_IMMEDIATE
+            | op::READ_REQUEST
+            | op::COMPARE_SWAP
+            | op::FETCH_ADD
+            | op::ATOMIC_WRITE
+            | op::FLUSH => NUMBER,
+            _ => 0,
+        };
+        standard + more
+    }
+
     /// Reads the headers of a packet without its ICRC; returns the payload without padding.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {

@@ -92,3 +92,38 @@ fn a_flush_names_placement_selectivity_and_range() {
     let expected = [0, 0, 0, 2, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 1, 2, 3, 4, 0, 0, 0, 0x40];
     assert_eq!(buffer[Bth::LENGTH..length], expected);
 }
+
+#[test]
+fn the_papers_format_costs_what_section_6_3_says() {
+    use super::opcode::operation as op;
+    let (reth, aeth) = (Reth { address: 1, key: 2, length: 3 }, Aeth { syndrome: Syndrome::NO_CREDITS, msn: 4 });
+    let ours = Headers {
+        ours: Ours::Uses(1),
+        extension: Some(Extension::default()),
+        placement: Some(Placement::default()),
+        ..Headers::default()
+    };
+    let of = |opcode, headers: Headers| Headers { bth: Bth { opcode, ..Bth::default() }, ..headers };
+    let writes = Headers { reth: Some(reth), ..ours };
+    let answers = Headers { aeth: Some(aeth), ..ours };
+    let bth = Bth::LENGTH;
+    for (headers, standard, irn) in [
+        (of(op::SEND_FIRST, ours), bth, 6),
+        (of(op::SEND_MIDDLE, ours), bth, 6),
+        (of(op::SEND_ONLY_IMMEDIATE, Headers { immediate: Some([0; 4]), ..ours }), bth + 4, 6),
+        (of(op::WRITE_FIRST, writes), bth + 16, 0),
+        (of(op::WRITE_MIDDLE, writes), bth, 16),
+        (of(op::WRITE_LAST, writes), bth, 16),
+        (of(op::WRITE_LAST_IMMEDIATE, Headers { immediate: Some([0; 4]), ..writes }), bth + 4, 19),
+        (of(op::READ_REQUEST, writes), bth + 16, 3),
+        (of(op::READ_RESPONSE_FIRST, answers), bth + 4, 0),
+        (of(op::READ_RESPONSE_MIDDLE, answers), bth, 0),
+        (of(op::ACKNOWLEDGE, Headers { placement: None, ..answers }), bth + 4, 0),
+    ] {
+        let opcode = headers.bth.opcode;
+        assert_eq!((headers.standard_length(), headers.irn_length()), (standard, standard + irn), "{opcode:#x}");
+        assert!(headers.length() >= headers.irn_length(), "{opcode:#x}: ours are no shorter");
+    }
+    let standard = of(op::SEND_ONLY, Headers::default());
+    assert_eq!((standard.length(), standard.irn_length()), (bth, bth));
+}
