@@ -273,9 +273,11 @@ fn the_highest_load_can_be_run() {
 #[test]
 fn the_state_of_schemes_is_counted() {
     let scratch = Scratch::new("footprint").with("ok.toml", SMALL);
-    // IRN section 6.1: 160 bits of variables, five bitmaps of 128; three bytes per WQE, ten in all.
+    // IRN section 6.1: 160 bits of variables, five bitmaps of 128; three bytes per WQE, ten in all. By default one more
+    // sequence number at both ends.
     let (out, _) = scratch.expect(0, &["footprint"]);
-    assert!(out.contains("irn                    800       24       80         260010      6.5 %"), "{out}");
+    assert!(out.contains("irn                    848       24       80         272010      6.8 %"), "{out}");
+    assert!(out.contains("irn+hls                800       24       80         260010      6.5 %"), "{out}");
     assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
     // All of it is on one screen; one scheme is taken apart.
     assert!(out.lines().count() <= 24 && out.lines().all(|line| line.chars().count() <= 80), "{out}");
@@ -290,8 +292,8 @@ fn the_state_of_schemes_is_counted() {
     let scheme = &facts["schemes"][0];
     assert_eq!((&facts["bdp_bytes"], &facts["cache_bytes"]), (&240_000.into(), &8_000_000.into()));
     // 222 packets, in pieces of 32.
-    assert_eq!((&scheme["name"], &scheme["queue_pair_bits"]), (&"irn+pfc".into(), &(160 + 5 * 224).into()));
-    assert_eq!((&scheme["total_bytes"], &scheme["published"]["shared_bits"]), (&170.into(), &80.into()));
+    assert_eq!((&scheme["name"], &scheme["queue_pair_bits"]), (&"irn+pfc".into(), &(160 + 48 + 5 * 224).into()));
+    assert_eq!((&scheme["total_bytes"], &scheme["published"]["shared_bits"]), (&176.into(), &80.into()));
 }
 
 #[test]
