@@ -5,7 +5,7 @@ use std::{env, io};
 
 use selvedge_nic::verbs::QpOptions;
 use selvedge_transport::path::PathConfig;
-use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, RtoRestart, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
@@ -143,8 +143,11 @@ fn congestion_by_name(name: &str) -> Result<Option<PathConfig>, String> {
 
 fn by_name(name: &str) -> Option<RecoveryConfig> {
     if name == PAPER {
-        let text = IrnConfig { mode: Mode::Paper, timeouts: Timeouts::On, ..IrnConfig::default() };
-        let mut recovery = RecoveryConfig::Irn(text);
+        // Partial acknowledgements as in the authors' hardware code: by the text alone, every retransmission that is
+        // lost again waits for a timeout, and a thread that waits for its turn has had too many before long.
+        let irn = IrnConfig { mode: Mode::Paper, partial_acks: PartialAcks::Latest, ..IrnConfig::default() };
+        let irn = IrnConfig { timeouts: Timeouts::On, rto_restart: RtoRestart::Progress, ..irn };
+        let mut recovery = RecoveryConfig::Irn(irn);
         recovery.resolve(&Fabric::IRN_PAPER);
         return Some(recovery);
     }
@@ -159,6 +162,7 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
                 min: Duration::from_us(4_000),
                 max: PATIENCE,
             }),
+            rto_restart: RtoRestart::Progress,
             time_stamps: true,
             holes: true,
             probes: PROBES,
@@ -198,8 +202,6 @@ fn host() -> Fabric {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_transport::recovery::irn::PartialAcks;
-
     use super::*;
 
     #[test]
@@ -227,8 +229,9 @@ mod tests {
         assert_eq!((irn.bdp_cap, irn.rto_low_packets), (Setting::Value(111), 3));
         let own =
             IrnConfig { rto_low: irn.rto_low, rto_high: irn.rto_high, bdp_cap: irn.bdp_cap, ..IrnConfig::default() };
-        let text = IrnConfig { mode: Mode::Paper, partial_acks: PartialAcks::None, timeouts: Timeouts::On, ..own };
-        assert_eq!(irn, text, "nothing that the paper does not have");
+        let own = IrnConfig { mode: Mode::Paper, partial_acks: PartialAcks::Latest, timeouts: Timeouts::On, ..own };
+        let own = IrnConfig { rto_restart: RtoRestart::Progress, ..own };
+        assert_eq!(irn, own, "nothing that the paper and its authors' hardware code do not have");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use selvedge_sim::config::{Arbitration, BufferConfig, EcnConfig, InputQueued, Sh
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::Start;
 use selvedge_telemetry::DropReason;
+use selvedge_transport::recovery::irn::{PartialAcks, RtoRestart};
 use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Rate, Rng, Setting, Toggle};
 
 use crate::support::{Scene, Series, drops, link, star};
@@ -129,7 +130,11 @@ fn one_congested_port_gets_its_share_of_a_shared_buffer() {
     for alpha in [0.5, 1.0, 2.0, 8.0] {
         let total = 200_000;
         let shared = SharedBuffer { total: Bytes::new(total), egress_alpha: alpha, ..SharedBuffer::default() };
-        let scene = Scene::new(star(&[link(40, 1_000); 6]), Series::Irn).irn(|irn| irn.bdp_cap = Setting::Value(1_000));
+        // Senders that take more for lost than is, and so never pause.
+        let scene = Scene::new(star(&[link(40, 1_000); 6]), Series::Irn).irn(|irn| {
+            (irn.bdp_cap, irn.partial_acks) = (Setting::Value(1_000), PartialAcks::Latest);
+            irn.rto_restart = RtoRestart::Progress;
+        });
         let scene = (0..5).fold(scene, |scene, host| scene.flow(host, 5, 10_000_000, Duration::ZERO));
         let scene = scene.with(|config| {
             config.switch.buffer = BufferConfig::SharedBuffer(shared);

@@ -4,6 +4,7 @@ use selvedge_sim::Beside;
 use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_sim::record::{Chosen, Event, Focus, What};
 use selvedge_telemetry::DropReason;
+use selvedge_transport::recovery::irn::{PartialAcks, RtoRestart};
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Chance, Duration, PortId, Setting};
 use selvedge_wire::{Header, Packet};
@@ -92,6 +93,8 @@ fn a_packet_may_be_longer_than_the_queue() {
             config.switch.buffer = BufferConfig::Trimming(trimming);
             (config.nic.mtu, config.nic.ack_frame) = (Bytes::new(64), Bytes::new(300));
         });
+        // Those that send more in vain fill queues more.
+        let scene = scene.irn(|irn| (irn.partial_acks, irn.rto_restart) = (PartialAcks::Latest, RtoRestart::Progress));
         let scene = scene.with(|config| config.seed = seed);
         pairs.clone().fold(scene, |scene, (src, dst)| scene.flow(src, dst, 20_000, Duration::ZERO)).finish()
     };
