@@ -34,9 +34,13 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
         WIDEST_WINDOW => format!("{bitmap} bits: no BDP-FC bounds them but the PSNs"),
         _ => format!("{bitmap} bits for {cap} packets (BDP cap)"),
     };
+    let (recovery, recovery_is) = match config.told_by_partial_acks() {
+        PartialAcks::First => (2 * PSN_BITS, "recovery sequence, latest and first (not the paper's), at both"),
+        _ => (PSN_BITS, "recovery sequence, at both"),
+    };
     let mut footprint = Footprint { published: Some(PUBLISHED), ..Footprint::default() }
         .with("retransmit", Scope::QueuePair, BOTH * PSN_BITS, "packet to send again, at requester and responder")
-        .with("recovery", Scope::QueuePair, BOTH * PSN_BITS, "recovery sequence, at both")
+        .with("recovery", Scope::QueuePair, BOTH * recovery, recovery_is)
         .with("flags", Scope::QueuePair, BOTH * FLAGS, "four flags, at both")
         .with("reads", Scope::QueuePair, READS, "timer and progress of Reads, at the responder")
         .with(
@@ -56,14 +60,6 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
     if config.nack_threshold > 1 {
         let counter = bits_of(u64::from(config.nack_threshold));
         footprint = footprint.with("nacks", Scope::QueuePair, BOTH * counter, "count of NACKs (section 7), at both");
-    }
-    if config.told_by_partial_acks() == PartialAcks::First {
-        footprint = footprint.with(
-            "first-recovery",
-            Scope::QueuePair,
-            BOTH * PSN_BITS,
-            "recovery sequence at first (not the paper's), at both",
-        );
     }
     if config.holes {
         footprint =
