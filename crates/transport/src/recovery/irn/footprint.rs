@@ -35,7 +35,7 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
         _ => format!("{bitmap} bits for {cap} packets (BDP cap)"),
     };
     let (recovery, recovery_is) = match config.told_by_partial_acks() {
-        PartialAcks::First => (2 * PSN_BITS, "recovery sequence, latest and first (not the paper's), at both"),
+        PartialAcks::First => (2 * PSN_BITS, "latest and first recovery sequence (paper: one), at both"),
         _ => (PSN_BITS, "recovery sequence, at both"),
     };
     let mut footprint = Footprint { published: Some(PUBLISHED), ..Footprint::default() }
