@@ -34,7 +34,7 @@ pub const CREDITS: &str = "SELVEDGE_CREDITS";
 /// older one reads or writes waits until that has completed.
 pub const FENCE: &str = "SELVEDGE_FENCE";
 
-/// What reliable connections do beyond what they must.
+/// Optional mechanisms of reliable connections, as [`CREDITS`] and [`FENCE`] choose them.
 ///
 /// # Errors
 /// Says what would be right.

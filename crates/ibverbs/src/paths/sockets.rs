@@ -1,4 +1,5 @@
-//! What rdma-core's `librspreload.so` leaves out, which gives programs sockets over RDMA instead of TCP's.
+//! Calls for sockets that rdma-core's `librspreload.so` leaves out, which gives programs sockets over RDMA in the place
+//! of TCP's.
 //!
 //! Programs know such a socket by the number of a placeholder, and `librspreload.so` stands before the calls that take
 //! it. That of rdma-core 44 has no `accept4`, and none has `ioctl`: the kernel gets the placeholder then. Python calls

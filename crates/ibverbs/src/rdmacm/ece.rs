@@ -1,4 +1,4 @@
-//! What must be there and is not supported: enhanced connections.
+//! Functions of enhanced connection establishment, which programs link with and which is not supported.
 
 use std::ffi::{c_int, c_void};
 

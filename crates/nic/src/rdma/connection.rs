@@ -66,7 +66,7 @@ pub struct ConnectionParams {
     pub timeout: u8,
     /// How often to try again after silence, 0 to 7.
     pub retries: u8,
-    /// What it does that queue pairs need not do.
+    /// Optional mechanisms of reliable connections.
     pub options: QpOptions,
 }
 

@@ -67,11 +67,11 @@ pub struct QpInit {
     /// ready to be sent, and a few packets of requests may leave before one; 1 is every packet, and at once, as IRN has
     /// it. What arrives out of order, or late, is answered unasked. At least four of a full window ask in any case.
     pub ack_every: u32,
-    /// What it does that queue pairs need not do.
+    /// Optional mechanisms of reliable connections.
     pub options: QpOptions,
 }
 
-/// What a reliable connection does beyond what it must. By default it does none of it.
+/// Optional mechanisms of a reliable connection. Default: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QpOptions {
     /// End-to-end credits (InfiniBand architecture, volume 1, section 9.7.7.2; IRN, section 5.4). As responder it

@@ -62,7 +62,7 @@ pub(super) struct PendingAck {
     first: Psn,
     /// How long that packet waited in this host.
     waited: Option<Duration>,
-    /// What a positive one says of receive requests.
+    /// Syndrome of a positive acknowledgement: receive requests that it advertises.
     credits: Syndrome,
     /// No packet caused it.
     is_unasked: bool,
@@ -79,11 +79,11 @@ impl PendingAck {
     pub(super) fn is_positive(&self) -> bool {
         self.ack.kind == AckKind::Ack
     }
-    /// The same, if it is positive, with the syndrome of one that advertises receive requests.
+    /// Returns the acknowledgement with this syndrome, if it is positive: receive requests that it advertises.
     pub(super) fn advertising(self, credits: Syndrome) -> Self {
         Self { credits, ..self }
     }
-    /// The same, caused by no packet.
+    /// Returns the acknowledgement marked as one that no packet caused.
     pub(super) fn unasked(self) -> Self {
         Self { is_unasked: true, ..self }
     }

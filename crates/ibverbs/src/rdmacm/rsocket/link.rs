@@ -1,5 +1,5 @@
-//! What a socket has below: an identifier of the connection manager, and once its device is known, a queue pair with
-//! its buffers. The unsafe half of a socket: everything here is used under the socket's lock, and what touches
+//! The connection below a socket: an identifier of the connection manager, and once its device is known, a queue pair
+//! with its buffers. The unsafe half of a socket: everything here is used under the socket's lock, and what touches
 //! identifiers under [`MANAGER`], too.
 
 use std::ffi::{c_int, c_void};
@@ -78,7 +78,7 @@ impl Descriptor {
     pub(super) fn number(&self) -> c_int {
         self.channel.descriptor()
     }
-    /// The same by another number, the lowest that is free.
+    /// Duplicates the descriptor: the number is the lowest that is free.
     ///
     /// # Errors
     /// `EMFILE`.
@@ -282,7 +282,7 @@ pub(super) struct Endpoint {
 // SAFETY: what it points to belongs to no thread; the socket's lock is held where it is used.
 unsafe impl Send for Endpoint {}
 
-/// What came, in the order in which it came.
+/// Event of a connection, as its completion queues report them in order.
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// A message, the length of its Write in bytes.

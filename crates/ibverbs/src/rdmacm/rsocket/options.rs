@@ -45,7 +45,7 @@ pub(super) struct Options {
     only_v6: bool,
 }
 
-/// What setting an option asks of the socket besides.
+/// Action that the socket takes once an option is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     Nothing,
@@ -57,7 +57,7 @@ pub(super) enum Effect {
     KeepAlive,
 }
 
-/// What an option is.
+/// Value of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     Number(c_int),
@@ -97,7 +97,7 @@ impl Options {
         Self { status_flags, descriptor_flags: 0, ..self.clone() }
     }
 
-    /// What a new identifier must be told.
+    /// Returns the actions for an identifier that was just made.
     pub(super) fn effects(&self) -> [Effect; 2] {
         [Effect::Reuse(self.reuses_address), Effect::Service((self.service & 0xff) as u8)]
     }
@@ -181,7 +181,7 @@ impl Options {
         Ok(Effect::Nothing)
     }
 
-    /// What an option is.
+    /// Returns the value of an option.
     pub(super) fn get(&self, level: c_int, name: c_int) -> Value {
         let flag = |is_set: bool| Value::Number(is_set.into());
         match (level, name) {

@@ -15,12 +15,12 @@ use crate::error;
 const EVENTS: u32 = (libc::POLLIN | libc::POLLPRI | libc::POLLOUT | libc::POLLRDHUP) as u32;
 const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
 
-/// What is waited for of a descriptor.
+/// Events of a descriptor that a set waits for.
 #[derive(Clone, Copy, Debug)]
 struct Interest {
     events: u32,
     data: u64,
-    /// It was told of, and asked for once alone.
+    /// Whether the one event that `EPOLLONESHOT` asks for was reported.
     is_spent: bool,
 }
 

@@ -134,7 +134,7 @@ impl Alive {
     }
 }
 
-/// What happened to the socket of this name.
+/// Event of the connection manager for the socket of this name.
 struct Event {
     name: usize,
     kind: c_int,

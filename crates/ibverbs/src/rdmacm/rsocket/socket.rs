@@ -32,16 +32,16 @@ const BACKLOG: usize = 1_024;
 
 /// How far a socket has come.
 enum Phase {
-    /// It has no connection, and maybe an address.
+    /// No connection yet; an address perhaps.
     Fresh,
-    /// It listens; connections that stand and were not accepted yet.
+    /// Listening, with established connections that were not accepted yet.
     Listening(VecDeque<Arc<Socket>>),
     Connecting,
     /// The other side asked the listener of this name, and does not say yet that it stands.
     Accepting(usize),
-    /// It stands, or stood.
+    /// The connection is or was established.
     Connected,
-    /// It could not be made: `errno`.
+    /// The connection could not be established: `errno`.
     Failed(c_int),
     /// The program closed it.
     Closed,
@@ -60,13 +60,13 @@ struct Pipe {
 pub(super) struct Socket {
     inner: Mutex<Inner>,
     name: usize,
-    /// What the program calls a connection that it accepted.
+    /// Descriptor by which the program knows a connection that it accepted.
     alias: OnceLock<OwnedFd>,
     // Goes last: a completion queue announces there.
     descriptor: Descriptor,
 }
 
-/// What a socket's lock is for.
+/// State of a socket, behind its lock.
 pub(super) struct Inner {
     phase: Phase,
     pub(super) options: Options,
@@ -75,7 +75,7 @@ pub(super) struct Inner {
     id: Option<Identifier>,
     local: Option<SocketAddr>,
     peer: Option<SocketAddr>,
-    /// What `SO_ERROR` tells once.
+    /// `errno` that `SO_ERROR` reports once; 0: none.
     error: c_int,
     bells: Vec<Bell>,
     /// An event was asked for, and the descriptor may be readable because of it.
@@ -113,7 +113,7 @@ impl Socket {
     pub(super) fn name(&self) -> usize {
         self.name
     }
-    /// What programs call it by.
+    /// Returns the number of the descriptor by which programs know the socket.
     pub(super) fn number(&self) -> c_int {
         self.alias.get().map_or_else(|| self.descriptor.number(), AsRawFd::as_raw_fd)
     }
@@ -184,7 +184,7 @@ impl Socket {
     pub(super) fn unhang(&self, bell: &Bell) {
         self.lock().bells.retain(|other| !Arc::ptr_eq(other, bell));
     }
-    /// What is ready now.
+    /// Returns which of these `events` of `poll` are ready now.
     pub(super) fn ready(&self, events: c_short) -> c_short {
         self.look(false, &mut |inner| Some(inner.ready(events))).unwrap_or(0)
     }
@@ -444,7 +444,7 @@ impl Socket {
         Ok(())
     }
 
-    /// What `SO_ERROR` tells, once.
+    /// Takes the `errno` that `SO_ERROR` reports once; 0: none.
     pub(super) fn take_error(&self) -> c_int {
         self.look(false, &mut |inner| Some(std::mem::take(&mut inner.error))).unwrap_or(0)
     }
@@ -476,7 +476,7 @@ impl Socket {
     }
 }
 
-/// What happens to a socket, from the thread of [`super::service`].
+/// Handlers of connection events, called by the thread of [`super::service`].
 impl Socket {
     /// Somebody asks this listener for a connection, with this private data.
     ///
@@ -786,7 +786,7 @@ impl Pipe {
         let endpoint = Endpoint::new(id, descriptor, sizes)?;
         Ok(Self { endpoint, stream: Stream::new(sizes), ring: sizes.send_buffer, arrivals: Vec::new() })
     }
-    /// What the other side must know.
+    /// Returns the private data for the peer.
     fn hello(&self) -> Hello {
         let [list, buffer] = self.endpoint.places();
         self.stream.hello(list, buffer)
@@ -868,8 +868,8 @@ impl Pipe {
         found as usize
     }
 
-    /// What is ready. Whoever `reads` hears of the end behind the last byte: programs, `rstream` for one, take the end
-    /// for an error, and leave bytes unread.
+    /// Returns the events of `poll` that are ready. A caller that `reads` hears of the end behind the last byte:
+    /// programs, `rstream` for one, take the end for an error, and leave bytes unread.
     fn ready(&mut self, incoming: c_short, outgoing: c_short, reads: bool) -> c_short {
         let stream = &mut self.stream;
         let mut found = 0;

@@ -46,14 +46,14 @@ impl Sizes {
     pub const BUFFERS: std::ops::RangeInclusive<u32> = 4_096..=1 << 28;
 }
 
-/// What the peer did that the protocol does not allow.
+/// Violation of the protocol by the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Its list of buffers has fewer than two entries.
+    /// The peer's list of buffers has fewer than two entries.
     List,
-    /// It sent more bytes than it had buffers for, or another number than it wrote.
+    /// More bytes came than buffers were announced for, or another number than was written.
     Bytes,
-    /// It announced a third buffer.
+    /// A third buffer was announced while two are in use.
     Buffers,
 }
 
@@ -155,7 +155,7 @@ pub struct Stream {
     incoming: Incoming,
 }
 
-/// What goes to the peer.
+/// State of the direction to the peer.
 #[derive(Debug)]
 struct Outgoing {
     /// Data requests that may be posted.
@@ -169,7 +169,7 @@ struct Outgoing {
     /// Sequence number of the next data message, and the one that must not be sent yet.
     next: u16,
     limit: u16,
-    /// What is left of the peer's buffer.
+    /// Rest of the peer's buffer that is written to now.
     target: Region,
     /// Buffers that follow it.
     waiting: VecDeque<Region>,
@@ -180,7 +180,7 @@ struct Outgoing {
     keepalive: bool,
 }
 
-/// What comes from the peer.
+/// State of the direction from the peer.
 #[derive(Debug)]
 struct Incoming {
     /// Where the next byte is read.

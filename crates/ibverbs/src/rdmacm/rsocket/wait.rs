@@ -15,7 +15,7 @@ use selvedge_units as units;
 
 use crate::error;
 
-/// What wakes a thread.
+/// Descriptor by which a thread that waits is woken.
 pub(super) type Bell = Arc<Channel<()>>;
 
 /// This thread's.

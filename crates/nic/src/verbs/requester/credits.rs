@@ -13,7 +13,7 @@ use selvedge_units::Instant;
 use super::standard::{NO_SOONER, OFTEN};
 use crate::verbs::attributes::Terms;
 
-/// See above.
+/// End-to-end credits of one connection, at the requester.
 #[derive(Debug, Default)]
 pub(super) struct Credits {
     limit: Limit,

@@ -183,11 +183,7 @@ fn writes_with_immediates_consume_credits_too() {
 fn a_shared_receive_queue_advertises_nothing_and_limits_nobody() {
     for recovery in [go_back_n(), irn()] {
         let mut world = World::connected([recovery; 2], Wire::default(), 1);
-        let host = &mut world.hosts[1];
-        let attributes = SrqAttributes { requests: 10, pieces: 1, limit: 0 };
-        let srq = host.rnic.create_srq(host.pd, attributes).expect("it is right");
-        let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
-        host.qp = host.rnic.create_qp(QpInit { srq: Some(srq), ..init }).expect("it is right");
+        let srq = world.share_receives(1);
         world.choose([ON, ON], |_| {});
         for id in 0..4 {
             let host = &mut world.hosts[1];

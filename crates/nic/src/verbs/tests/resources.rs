@@ -225,11 +225,8 @@ fn datagrams_carry_who_sent_them_and_are_dropped_without_the_right_key() {
 fn shared_receive_queues_serve_whoever_comes_first_and_tell_when_they_run_low() {
     for recovery in [go_back_n(), irn()] {
         let mut world = World::connected([recovery; 2], Wire::default(), 1);
+        let srq = world.share_receives(1);
         let host = &mut world.hosts[1];
-        let attributes = SrqAttributes { requests: 10, pieces: 1, limit: 0 };
-        let srq = host.rnic.create_srq(host.pd, attributes).expect("it is right");
-        let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
-        host.qp = host.rnic.create_qp(QpInit { srq: Some(srq), ..init }).expect("it is right");
         for id in 0..4 {
             let scatter = vec![host.sge(id * 1_000, 1_000)];
             host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("there is room");

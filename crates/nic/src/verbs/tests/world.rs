@@ -208,12 +208,22 @@ impl World {
     pub(crate) fn choose(&mut self, options: [QpOptions; 2], adapt: impl Fn(&mut QpChange)) {
         for (host, options) in self.hosts.iter_mut().zip(options) {
             let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
-            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("it is right");
+            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("these options are for it");
         }
         self.connect(0, &adapt);
         self.connect(1, &adapt);
     }
-    /// Both sides know of each other that they are of one kind.
+    /// Gives host `at` a shared receive queue with room for ten requests, and a queue pair that receives from it, not
+    /// connected yet, in place of the one that it has.
+    pub(crate) fn share_receives(&mut self, at: usize) -> SrqId {
+        let host = &mut self.hosts[at];
+        let attributes = SrqAttributes { requests: 10, pieces: 1, limit: 0 };
+        let srq = host.rnic.create_srq(host.pd, attributes).expect("ten requests are within limits");
+        let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
+        host.qp = host.rnic.create_qp(QpInit { srq: Some(srq), ..init }).expect("the queue is in its domain");
+        srq
+    }
+    /// Tells both hosts that the other one has our extensions.
     pub(crate) fn agree(&mut self) {
         for host in &mut self.hosts {
             host.rnic.agree(host.qp).expect("it is there");

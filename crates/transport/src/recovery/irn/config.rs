@@ -98,7 +98,7 @@ pub enum Mode {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum PartialAcks {
-    /// What the mode says: first where it is refined, none with the paper's text, latest with the hardware code.
+    /// As the mode says: first where it is refined, none with the paper's text, latest with the hardware code.
     #[default]
     Auto,
     /// The latest, as in the authors' hardware code: an acknowledgement that an earlier one has
@@ -188,7 +188,7 @@ impl IrnConfig {
         self.rto_low.resolve(|| None).unwrap_or(high)
     }
 
-    /// What partial acknowledgements tell, where "auto" is asked for, too.
+    /// Returns what partial acknowledgements tell: never "auto".
     pub(super) fn told_by_partial_acks(&self) -> PartialAcks {
         match (self.partial_acks, self.mode) {
             (PartialAcks::Auto, _) if !self.sack || self.time_stamps => PartialAcks::Latest,
