@@ -5,7 +5,7 @@ use std::{env, io};
 
 use selvedge_nic::verbs::QpOptions;
 use selvedge_transport::path::PathConfig;
-use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, RtoRestart, Timeouts};
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, RtoRestart, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
@@ -14,8 +14,8 @@ use super::port;
 
 /// Which loss recovery to use between two of our own: `irn` (default), `irn-paper`, `melo` or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
-/// IRN with its paper's settings: RTO_low and RTO_high, BDP-FC for its default network, an acknowledgement of each
-/// packet.
+/// IRN with its paper's text and settings: RTO_low and RTO_high, BDP-FC for its default network, an acknowledgement of
+/// each packet.
 const PAPER: &str = "irn-paper";
 
 /// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some
@@ -143,10 +143,7 @@ fn congestion_by_name(name: &str) -> Result<Option<PathConfig>, String> {
 
 fn by_name(name: &str) -> Option<RecoveryConfig> {
     if name == PAPER {
-        // Partial acknowledgements as in the authors' hardware code: by the text alone, every retransmission that is
-        // lost again waits for a timeout, and a thread that waits for its turn has had too many before long.
-        let irn = IrnConfig { mode: Mode::Paper, partial_acks: PartialAcks::Latest, ..IrnConfig::default() };
-        let irn = IrnConfig { timeouts: Timeouts::On, rto_restart: RtoRestart::Progress, ..irn };
+        let irn = IrnConfig { mode: Mode::Paper, timeouts: Timeouts::On, ..IrnConfig::default() };
         let mut recovery = RecoveryConfig::Irn(irn);
         recovery.resolve(&Fabric::IRN_PAPER);
         return Some(recovery);
@@ -162,6 +159,7 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
                 min: Duration::from_us(4_000),
                 max: PATIENCE,
             }),
+            // Losses here are random, not a queue's: with any answer flows take longer (figure irn/sensitivity-losses).
             rto_restart: RtoRestart::Progress,
             time_stamps: true,
             holes: true,

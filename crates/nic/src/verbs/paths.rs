@@ -71,6 +71,13 @@ pub(super) struct Attempt {
     counted: Instant,
 }
 
+impl Attempt {
+    /// A timeout counts as a failed retry at `now`: the sender has something to send again.
+    pub(super) fn on_failed_retry(&mut self, now: Instant) {
+        (self.newest, self.counted) = (None, now);
+    }
+}
+
 /// All paths of a NIC.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
@@ -263,18 +270,16 @@ impl Paths {
         }
     }
 
-    /// Returns whether a timeout of a sender counts as a failed retry: its newest packet is no longer in the network,
-    /// or no acknowledgement on the path arrived in time. If not, the sender's timeout is postponed.
-    pub(super) fn is_failed_retry(&self, id: PathId, now: Instant, attempt: &mut Attempt) -> bool {
+    /// Returns whether a timeout of a sender may be handled: its newest packet is no longer in the network, nothing of
+    /// the path is, or no acknowledgement on the path arrived in time. If not, the sender's timeout is postponed.
+    pub(super) fn admits_timeout(&self, id: PathId, now: Instant, attempt: &mut Attempt) -> bool {
         let Some(Entry { path, .. }) = self.entries.get(id.0 as usize).and_then(Option::as_ref) else { return true };
         let is_silent = path.deadline() <= now || path.silent().is_some_and(|at| at > attempt.counted);
-        let is_failed_retry = is_silent || attempt.newest.is_some_and(|newest| newest <= path.echoed());
-        if is_failed_retry {
-            (attempt.newest, attempt.counted) = (None, now);
-        } else {
+        let has_left = path.in_flight() == 0 || attempt.newest.is_some_and(|newest| newest <= path.echoed());
+        if !is_silent && !has_left {
             attempt.put_off = now + AGAIN;
         }
-        is_failed_retry
+        is_silent || has_left
     }
     /// Returns whether a packet of the remote host has arrived after `since`.
     pub(super) fn is_alive(&self, id: PathId, since: Instant) -> bool {

@@ -512,7 +512,7 @@ impl Requester {
         }
         let (sends_at, asks_at) = (self.sender.poll_timeout(), self.asks_again(terms));
         let is_due = sends_at.into_iter().chain(asks_at).any(|at| at <= cx.now) && self.attempt.put_off <= cx.now;
-        if is_due && shared.paths.is_failed_retry(terms.path, cx.now, &mut self.attempt) {
+        if is_due && shared.paths.admits_timeout(terms.path, cx.now, &mut self.attempt) {
             let before = self.sender.stats().timeouts;
             self.sender.handle_timeout(cx, &mut shared.chip);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
@@ -523,7 +523,11 @@ impl Requester {
                 self.asked = cx.now;
                 self.start_over(cx, shared);
             }
-            self.failed_retries = self.failed_retries.saturating_add(u8::from(timed_out || asks_again));
+            // IRN's RTO_low may only have become RTO_high, and no retry failed.
+            if timed_out || asks_again {
+                self.attempt.on_failed_retry(cx.now);
+                self.failed_retries = self.failed_retries.saturating_add(1);
+            }
             self.timeouts = self.timeouts.saturating_add(u8::from(timed_out && self.not_ready_until.is_none()));
         }
         let given_up = match self.patience(terms) {

@@ -535,9 +535,13 @@ impl Selective {
 
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         let before = self.sender.stats().timeouts;
-        if self.deadline() <= cx.now && shared.paths.is_failed_retry(terms.path, cx.now, &mut self.attempt) {
+        if self.deadline() <= cx.now && shared.paths.admits_timeout(terms.path, cx.now, &mut self.attempt) {
             self.sender.handle_timeout(cx, &mut shared.chip);
-            shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
+            let timed_out = self.sender.stats().timeouts - before;
+            shared.stats.timeouts += u64::from(timed_out);
+            if timed_out > 0 {
+                self.attempt.on_failed_retry(cx.now);
+            }
         }
     }
     pub(super) fn deadline(&self) -> Instant {

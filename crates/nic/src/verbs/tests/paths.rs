@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
 use selvedge_transport::path::PathConfig;
-use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Rto, Timeouts};
+use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, RtoRestart, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_transport::{CongestionConfig, Cx, Fabric, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting};
 use selvedge_wire::Bth;
 use selvedge_wire::verbs::Headers;
@@ -345,6 +345,27 @@ fn random_losses_leave_most_of_the_link() {
             assert_eq!(world.failed, [], "{recovery:?}");
             let least = if matches!(recovery, RecoveryConfig::Melo(_)) { 0.1 } else { least };
             assert!(share > least, "{recovery:?}, {loss} in 1,000: {share}");
+        }
+    }
+}
+
+/// IRN's own timeouts: the short one of few packets in flight becomes the long one of many without any retransmission,
+/// and after it the long one has to be handled.
+#[test]
+fn no_lost_packet_waits_for_ever_with_the_timeouts_of_the_paper() {
+    for rto_restart in [RtoRestart::Progress, RtoRestart::AnyAck] {
+        let mut paper = IrnConfig { mode: Mode::Paper, timeouts: Timeouts::On, rto_restart, ..IrnConfig::default() };
+        paper.partial_acks = PartialAcks::default();
+        let mut recovery = RecoveryConfig::Irn(paper);
+        recovery.resolve(&Fabric::IRN_PAPER);
+        for what in [write, read] {
+            let mut world = controlled(recovery, 1);
+            (world.mbps, world.limit, world.loss) = (1_000, 1_000, 50);
+            world.begin(1, what);
+            for _ in 0..20 {
+                let share = world.share(500);
+                assert!(share > 0.01, "{rto_restart:?}: {share}, failed: {:?}", world.failed);
+            }
         }
     }
 }
