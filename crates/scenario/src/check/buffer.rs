@@ -1,6 +1,6 @@
 //! Buffers of switches.
 
-use selvedge_sim::config::{BufferConfig, FairQueued, InputQueued, Trimming};
+use selvedge_sim::config::{Arbitration, BufferConfig, FairQueued, InputQueued, Trimming};
 use selvedge_sim::topology::Link;
 use selvedge_units::{Bytes, Duration, Setting};
 
@@ -12,10 +12,13 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Result<(), Findin
     let nic = &scenario.nic;
     let frame = nic.payload(&scenario.transport) + nic.data_header(&scenario.transport);
     let room = match &scenario.switch.buffer {
-        BufferConfig::InputQueued(buffer) => match least_room(buffer, network) {
-            Some(room) => ("switch.buffer.input-queued.per-port", room),
-            None => return Ok(()),
-        },
+        BufferConfig::InputQueued(buffer) => {
+            check_crossbar(scenario, buffer)?;
+            match least_room(buffer, network) {
+                Some(room) => ("switch.buffer.input-queued.per-port", room),
+                None => return Ok(()),
+            }
+        }
         BufferConfig::SharedBuffer(buffer) => {
             for (key, alpha) in [
                 ("switch.buffer.shared-buffer.egress-alpha", buffer.egress_alpha),
@@ -80,6 +83,24 @@ fn check_fair(scenario: &Scenario, fair: &FairQueued) -> Result<(), Finding> {
         let message =
             "fair queues (switch.buffer.fair-queued) do not pause; set false, or give switches another buffer";
         return Err(Finding::new("switch.pfc.enabled", message));
+    }
+    Ok(())
+}
+
+/// A crossbar needs queues by input, and inputs that wait for outputs alone.
+fn check_crossbar(scenario: &Scenario, buffer: &InputQueued) -> Result<(), Finding> {
+    let Setting::Value(speed_up) = buffer.crossbar_speed_up else { return Ok(()) };
+    let refused = |message: &str| Err(Finding::new("switch.buffer.input-queued.crossbar-speed-up", message));
+    if !(1.0..=64.0).contains(&speed_up) {
+        return refused(&format!("{speed_up} is out of range: 1 to 64 times the rate of an input's link, or \"off\""));
+    }
+    if buffer.arbitration != Arbitration::RoundRobin {
+        return refused(
+            "a crossbar needs queues by input: set switch.buffer.input-queued.arbitration to \"round-robin\"",
+        );
+    }
+    if scenario.switch.netrt.enabled {
+        return refused("ToRs of NetRT have no crossbar; give \"off\", or set switch.netrt.enabled to false");
     }
     Ok(())
 }

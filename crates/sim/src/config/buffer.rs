@@ -32,7 +32,7 @@ impl Default for BufferConfig {
 }
 
 /// Parameters of [`BufferConfig::InputQueued`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
     /// Buffer of each input port: of each lossless priority there that is in use, and of all lossy ones together.
@@ -45,9 +45,24 @@ pub struct InputQueued {
     pub per_port: Setting<Bytes>,
     /// Which input an output serves next. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,
+    /// A crossbar between inputs and outputs: each input feeds one output at a time, so many times as fast as its link,
+    /// 1 to 64. Needs round-robin arbitration, and no NetRT. Default: "off", every input may feed all outputs at once
+    /// (the IRN paper does not say).
+    pub crossbar_speed_up: Setting<f64>,
+}
+
+impl Default for InputQueued {
+    fn default() -> Self {
+        Self { per_port: Setting::Auto, arbitration: Arbitration::default(), crossbar_speed_up: Setting::Off }
+    }
 }
 
 impl InputQueued {
+    /// Speed-up of the crossbar, in hundredths; `None`: there is none.
+    pub fn crossbar(&self) -> Option<u64> {
+        self.crossbar_speed_up.resolve(|| None).map(|speed_up| (speed_up * 100.0).round() as u64)
+    }
+
     /// Buffer of the port of `node` on `link`; `None`: without limit.
     pub fn room(&self, link: &Link, node: Node) -> Option<Bytes> {
         self.per_port.resolve(|| link.buffer_at(node))

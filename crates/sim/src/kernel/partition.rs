@@ -32,6 +32,7 @@ use super::window::Stretch;
 use super::{CACHE, LINE, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
+use crate::net::crossbar::Crossbar;
 use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
@@ -89,6 +90,8 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
+    /// By port; none where every input may feed all outputs at once.
+    pub(crate) crossbar: Crossbar,
     /// By switch; none where hashes choose the ways.
     pub(crate) balancers: Table<Balancer>,
     /// By switch: what makes a ToR of NetRT of it; none where nothing does.
@@ -171,6 +174,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),
+            crossbar: Crossbar::new(0, 100),
             balancers: Table::new(),
             tors: Table::new(),
             hosts: Table::new(),

@@ -18,7 +18,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     pub(super) fn may_be_calm(&self, site: &Site, limit: u64) -> bool {
         let state = &self.switches[site.switch];
-        let is_plain = !RECORDED && !site.slow_path && self.balancers.is_empty() && self.tors.is_empty();
+        let is_plain =
+            !RECORDED && !site.slow_path && !site.has_crossbar && self.balancers.is_empty() && self.tors.is_empty();
         let is_calm = |at| self.ingress[at].is_calm() && !self.egress[at].pause_due();
         is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
     }

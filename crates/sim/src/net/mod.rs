@@ -4,6 +4,7 @@ pub(crate) mod balancing;
 pub(crate) mod buffer;
 mod calm;
 pub(crate) mod clock;
+pub(crate) mod crossbar;
 pub(crate) mod descriptor;
 pub(crate) mod fair;
 pub(crate) mod flows;

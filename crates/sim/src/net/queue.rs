@@ -252,6 +252,11 @@ impl Line {
         Next { queue: self.first, place: queues[self.first].head }
     }
 
+    /// Passes over the queue whose turn it is. The line must not be empty.
+    pub(super) fn turn(&mut self, queues: &Table<Queue>) {
+        (self.first, self.last) = (queues[self.first].next, self.first);
+    }
+
     /// Removes the packet that is [next](Self::next): read it before.
     #[inline(always)]
     pub(super) fn remove_next(&mut self, Next { queue, place }: Next, queues: &mut Table<Queue>, store: &mut Store) {

@@ -62,6 +62,8 @@ pub(crate) struct Site {
     ///
     /// [`Ingress::slow_path`]: super::port::Ingress::slow_path
     pub(crate) slow_path: bool,
+    /// Whether its inputs feed one output at a time: a [`Crossbar`](super::crossbar::Crossbar).
+    pub(crate) has_crossbar: bool,
     /// See [`Partition::has_lasting_pauses`].
     pub(crate) has_lasting_pauses: bool,
 }
@@ -305,7 +307,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let out = site.first_port + out;
         let port = &self.egress[out];
         // Nothing waits and nothing is in the way: straight through.
-        if port.busy_until <= self.now && port.is_clear() {
+        let is_clear = port.busy_until <= self.now && port.is_clear();
+        if is_clear && (!site.has_crossbar || self.passes_crossbar(at, out, packet.frame)) {
             self.transmit(out, packet);
         } else {
             self.line_up(site, at, out, packet);
@@ -377,6 +380,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let port = &mut self.egress[out];
         port.waiting |= 1 << class;
+        if site.has_crossbar {
+            return self.wait_for_crossbar(site, out);
+        }
         if port.free_pending {
             return;
         }
@@ -398,6 +404,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn on_port_free(&mut self, site: &Site, at: u32) {
         let port = &self.egress[at];
+        if site.has_crossbar && !(port.pause_due() && port.busy_until <= self.now) {
+            return self.look_through_crossbar(site, at);
+        }
         if port.pause_due() {
             self.events += 1;
             self.send_pause(at);
@@ -447,6 +456,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (switch, before) = (port.owner, port.frames);
         port.free_pending = true;
         let site = self.switches[switch].site;
+        if site.has_crossbar {
+            self.switches[switch].pending.put_in_order();
+            return self.look_through_crossbar(&site, at);
+        }
         self.serve_switch(&site, at);
         let port = &mut self.egress[at];
         port.free_pending = false;

@@ -15,7 +15,7 @@ use crate::kernel::partition::Partition;
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Whether there may be [turns](Self::take_turns) at a switch: where nothing is recorded or counted by class.
     pub(super) fn may_take_turns(&self, site: &Site) -> bool {
-        !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.slow_path
+        !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.slow_path && !site.has_crossbar
     }
 
     /// Handles what happens at a switch before `stop`, where `read` packets of its mail have been read, up to the first

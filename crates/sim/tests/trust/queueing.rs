@@ -68,12 +68,50 @@ fn done_with(arbitration: Arbitration) -> f64 {
     graph.connect(far.into(), near.into(), link(400, 1_000));
     let packets = 600;
     let scene = Scene::new(graph, Series::RocePfc).with(|config| {
-        config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port: Setting::Off, arbitration });
+        config.switch.buffer =
+            BufferConfig::InputQueued(InputQueued { per_port: Setting::Off, arbitration, ..InputQueued::default() });
     });
     let scene = (0..3).fold(scene, |scene, host| scene.flow(host, 3, packets * 1_024, Duration::ZERO));
     let service = scene.data_time(1_024, Rate::from_gbps(40));
     let done = scene.finish().finish(2);
     done.since(Instant::ZERO).as_us_f64() / service.as_us_f64() / packets as f64
+}
+
+/// When all of a flow has left through an output, which two other inputs fill at first, in times of its packets. Once
+/// these are done, another flow comes through its input, for another output.
+fn done_behind_a_crossbar(crossbar_speed_up: Setting<f64>) -> f64 {
+    let mut graph = Graph::default();
+    let (near, far) = (graph.add_switch("near".into(), 0, 0), graph.add_switch("far".into(), 0, 0));
+    for (name, switch) in [("a", far), ("b", far), ("c", near), ("d", near), ("to", near), ("other", near)] {
+        let host = graph.add_host(name.into(), 0);
+        graph.connect(host.into(), switch.into(), link(40, 1_000));
+    }
+    graph.connect(far.into(), near.into(), link(40, 1_000));
+    let scene = Scene::new(graph, Series::RocePfc).with(|config| {
+        config.switch.buffer = BufferConfig::InputQueued(InputQueued {
+            per_port: Setting::Off,
+            crossbar_speed_up,
+            ..InputQueued::default()
+        });
+    });
+    let service = scene.data_time(1_024, Rate::from_gbps(40));
+    let flows = [(0, 4, 600, 0), (1, 5, 300, 900), (2, 4, 300, 0), (3, 4, 300, 0)];
+    let scene = flows
+        .into_iter()
+        .fold(scene, |scene, (from, to, packets, start)| scene.flow(from, to, packets * 1_024, service * start));
+    scene.finish().finish(0).since(Instant::ZERO).as_us_f64() / service.as_us_f64()
+}
+
+#[test]
+fn an_input_feeds_one_output_at_a_time_through_a_crossbar() {
+    // After 900 packets the other inputs are done. 300 of the flow wait then, and 300 of the other flow begin to come:
+    // the input feeds both outputs at once, or one after the other.
+    for (speed_up, expected) in
+        [(Setting::Off, 1_200.0), (Setting::Value(2.0), 1_200.0), (Setting::Value(1.0), 1_500.0)]
+    {
+        let found = done_behind_a_crossbar(speed_up);
+        assert!((found / expected - 1.0).abs() < 0.02, "{speed_up:?}: {found}");
+    }
 }
 
 #[test]

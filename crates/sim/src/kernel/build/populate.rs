@@ -16,6 +16,7 @@ use crate::kernel::table::Table;
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, InputLimits, Queueing};
 use crate::net::clock::NicClock;
+use crate::net::crossbar::Crossbar;
 use crate::net::fair::FairLine;
 use crate::net::host::Host;
 use crate::net::marking::Red;
@@ -46,7 +47,20 @@ pub(super) fn populate<const RECORDED: bool>(
         let ports = blueprint.add_switch(&mut partitions[partition as usize], switch);
         places.extend(ports.map(|port| (partition, port)));
     }
+    if let Some(speed_up) = crossbar(config) {
+        for partition in partitions {
+            partition.crossbar = Crossbar::new(partition.egress.len(), speed_up);
+        }
+    }
     places
+}
+
+/// Speed-up of the switches' crossbars, in hundredths, if they have any.
+fn crossbar(config: &SimConfig) -> Option<u64> {
+    match &config.switch.buffer {
+        BufferConfig::InputQueued(own) => own.crossbar(),
+        BufferConfig::SharedBuffer(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => None,
+    }
 }
 
 /// Makes room for what every port has.
@@ -208,6 +222,7 @@ impl<'a> Blueprint<'a> {
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(self.config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             slow_path: false,
+            has_crossbar: !is_tor && crossbar(self.config).is_some(),
             has_lasting_pauses: ports.clone().all(|at| partition.has_lasting_pauses(at)),
         }
     }
