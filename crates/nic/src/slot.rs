@@ -23,12 +23,14 @@ pub(crate) const TUNNELS: Kind = Kind { first: 1 << 29, end: CARRIERS.first };
 /// Tunnels that begin here, and carry packets of stacks.
 pub(crate) const CARRIERS: Kind = Kind { first: (1 << 29) + (1 << 28), end: CARRIED.first };
 /// Such tunnels that end here.
-pub(crate) const CARRIED: Kind = Kind { first: (1 << 30) - (1 << 27), end: ACKS };
+pub(crate) const CARRIED: Kind = Kind { first: (1 << 30) - (1 << 27), end: POLL };
 /// Of TCP: flows, at either end. One bit more is taken by deadlines.
 pub(crate) const TCP: Kind = Kind { first: 1 << 30, end: 1 << 31 };
 
 /// NDP's pacer.
 pub(crate) const NDP_PACER: u32 = (1 << 29) - 1;
+/// The next queue pair that asks for the link, in deadlines.
+pub(crate) const POLL: u32 = TCP.first - 6;
 /// Acknowledgements of applications' queue pairs, in the ready ring.
 pub(crate) const ACKS: u32 = TCP.first - 5;
 /// Requests and answers of applications' queue pairs, in the ready ring; deadlines, too. Packets of those have it as
@@ -75,6 +77,8 @@ pub(crate) enum Owner {
     Carrier(u32),
     /// A tunnel of stacks that ends here, at this place.
     Carried(u32),
+    /// See [`POLL`].
+    Poll,
     /// See [`ACKS`].
     Acks,
     /// See [`REQUESTS`].
@@ -93,6 +97,7 @@ impl Owner {
     /// The owner of `slot`.
     pub(crate) const fn of(slot: u32) -> Self {
         match slot {
+            POLL => Self::Poll,
             ACKS => Self::Acks,
             REQUESTS => Self::Requests,
             ENGINE => Self::Engine,
@@ -115,7 +120,7 @@ mod tests {
     #[test]
     fn everybody_has_slots_of_their_own() {
         let kinds = [NDP, TUNNELS, CARRIERS, CARRIED, TCP];
-        let parts = [NDP_PACER, ACKS, REQUESTS, ENGINE, EDGE, PACER];
+        let parts = [NDP_PACER, POLL, ACKS, REQUESTS, ENGINE, EDGE, PACER];
         for kind in kinds {
             assert!(kind.end - kind.first > 1 << 20, "there is room for as many as a NIC can have");
             for slot in [kind.slot(0), kind.slot(kind.end - kind.first - 1)] {

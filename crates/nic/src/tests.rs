@@ -6,7 +6,7 @@ use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, RecoveryConfig, SenderConfig};
-use selvedge_units::{Bytes, HostId, Instant, Psn, Setting};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, Setting};
 use selvedge_wire::{Ack, AckKind, Packet, Repr};
 
 use crate::{Handled, Nic, NicParams, Outgoing};
@@ -22,6 +22,8 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
         cnp_frame: 78,
         gap: 20,
         qp_burst,
+        mac_poll: Duration::ZERO,
+        polls_at_random: false,
         data_classes: 1,
         ack_class: 0,
         cnp_class: 0,
@@ -59,6 +61,58 @@ fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
 fn queue_pairs_take_turns_packet_by_packet() {
     assert_eq!(served(1, &[3, 3, 3]), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     assert_eq!(served(1, &[1, 4, 2]), [0, 1, 2, 1, 2, 1, 1]);
+}
+
+/// The queue pair and the time of each packet that four of them send, 100 each, which poll every 50 ns.
+fn polled(polls_at_random: bool) -> Vec<(u32, Instant)> {
+    let params = NicParams { mac_poll: POLL, polls_at_random, ..params(1) };
+    let mut nic = Nic::new(HostId(0), &params);
+    let mut now = Instant::ZERO;
+    for context in 0..4 {
+        let size = Bytes::new(1_024) * 100;
+        let flow = Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context, is_tcp: false };
+        nic.open_sender(&Cx::at(now), &params, &flow);
+    }
+    let (mut packet, mut sent) = (Packet::BLANK, Vec::new());
+    while sent.len() < 400 {
+        if nic.poll_transmit(&mut Cx::at(now), &params, 0, &mut packet) {
+            sent.push((packet.qp.0, now));
+            now += SERIALISATION;
+        } else {
+            let next = nic.poll_timeout().expect("packets wait");
+            assert!(next > now && next.since(now) <= POLL);
+            now = next;
+            nic.handle_timeout(&mut Cx::at(now), &params);
+        }
+    }
+    sent
+}
+
+const POLL: Duration = Duration::from_ns(50);
+const SERIALISATION: Duration = Duration::from_ps(221_200);
+
+#[test]
+fn queue_pairs_that_poll_send_when_they_ask_and_the_link_waits_for_them() {
+    let sent = polled(false);
+    for qp in 0..4 {
+        let asked: Vec<_> = sent.iter().filter(|(from, _)| *from == qp).map(|(_, at)| at.as_ps()).collect();
+        assert_eq!(asked.len(), 100);
+        assert!(asked.windows(2).all(|two| (two[1] - two[0]).is_multiple_of(POLL.as_ps())), "each at its own times");
+    }
+    let pauses = sent.windows(2).map(|two| two[1].1.since(two[0].1).saturating_sub(SERIALISATION));
+    assert!(pauses.max().is_some_and(|longest| !longest.is_zero()), "a free link waits");
+}
+
+#[test]
+fn fixed_phases_starve_queue_pairs_and_random_ones_do_not() {
+    // Packets until each has sent 20.
+    let longest = |random| {
+        let sent = polled(random);
+        let twentieth = |qp| sent.iter().enumerate().filter(|(_, (from, _))| *from == qp).nth(19).map(|(at, _)| at);
+        (0..4).filter_map(twentieth).max()
+    };
+    assert!(longest(false) > Some(200), "{:?}", longest(false));
+    assert!(longest(true) < Some(120), "{:?}", longest(true));
 }
 
 #[test]

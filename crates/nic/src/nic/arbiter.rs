@@ -34,6 +34,9 @@ impl Nic {
     /// Sends a packet of the queue pair whose turn it is, if one wants to send.
     #[inline(always)]
     fn send_next(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        if !params.mac_poll.is_zero() {
+            return self.send_polled(cx, params, paused, packet);
+        }
         loop {
             let Some(slot) = self.next_ready(params, paused) else { return false };
             if self.send_data(cx, params, slot, packet) {
@@ -136,7 +139,7 @@ impl Nic {
     pub fn train(&self, params: &NicParams, paused: u8) -> Option<Train> {
         let &slot = self.ready.front().filter(|_| self.ready.len() == 1 && self.answers.is_empty())?;
         let state = self.senders.get(slot as usize).and_then(Option::as_ref)?;
-        if params.qp_burst != 1 || paused & (1 << state.class) != 0 {
+        if params.qp_burst != 1 || !params.mac_poll.is_zero() || paused & (1 << state.class) != 0 {
             return None;
         }
         let packets = state.sender.train();
@@ -195,7 +198,7 @@ impl Nic {
             Owner::Ndp => self.serve_ndp(cx, params, slot),
             Owner::Tcp => self.serve_tcp(cx, slot),
             // They stand there as one, or not at all.
-            Owner::Carrier(_) | Owner::Carried(_) | Owner::Engine | Owner::Pacer => return false,
+            Owner::Carrier(_) | Owner::Carried(_) | Owner::Poll | Owner::Engine | Owner::Pacer => return false,
         };
         let Some(segment) = segment else { return false };
         *packet = segment;

@@ -1,12 +1,13 @@
 //! The NIC: queue pairs, and what they share.
 //!
-//! What arrives is handled in `arriving.rs`, who sends next is decided in `arbiter.rs`, who is woken when in
-//! `deadlines.rs`.
+//! What arrives is handled in `arriving.rs`, who sends next is decided in `arbiter.rs` (or `polling.rs`), who is woken
+//! when in `deadlines.rs`.
 
 mod answers;
 mod arbiter;
 mod arriving;
 mod deadlines;
+mod polling;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -21,7 +22,7 @@ use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, Hold, Limits, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
 };
-use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Seq};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
 
 use answers::Answers;
@@ -56,6 +57,11 @@ pub struct NicParams {
     pub gap: u16,
     /// Packets that a queue pair sends before the next one's turn.
     pub qp_burst: u32,
+    /// How often a queue pair of the NIC's own that wants to send asks whether the link is free; zero if they take turns
+    /// instead.
+    pub mac_poll: Duration,
+    /// Whether the times at which queue pairs ask are drawn anew for each packet that the NIC sends.
+    pub polls_at_random: bool,
     /// Bit per traffic class: data may have it.
     pub data_classes: u8,
     /// Traffic class of acknowledgements.
@@ -141,6 +147,8 @@ pub struct Nic {
     pub(crate) rdma: Option<Box<Rdma>>,
     pub(crate) tcp: Flows,
     pub(crate) ndp: ndp::Flows,
+    /// When the NIC is woken for a queue pair that asks for the link, if that is to come.
+    polls_at: Instant,
 }
 
 /// What did not fit on a chip, and how much of it was used.
@@ -186,6 +194,7 @@ impl Nic {
             eqifs: params.eqif.as_ref().map(|eqif| Box::new(Eqifs::new(eqif))),
             ndp: ndp::Flows::default(),
             rdma: None,
+            polls_at: Instant::ZERO,
         }
     }
 

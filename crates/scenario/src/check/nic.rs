@@ -39,6 +39,7 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     if nic.qp_burst == 0 {
         return Err(Finding::new("nic.qp-burst", "a queue pair's turn is at least one packet; give 1 or more"));
     }
+    check_polling(scenario)?;
     if nic.ack_frame.is_zero() {
         return Err(Finding::new("nic.ack-frame", "an acknowledgement takes some bytes; 66B with RoCE's headers"));
     }
@@ -58,6 +59,30 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
+/// Queue pairs that poll: where there are no others that send, and no turns.
+fn check_polling(scenario: &Scenario) -> Result<(), Finding> {
+    let (nic, transport) = (&scenario.nic, &scenario.transport);
+    if nic.mac_poll.is_zero() {
+        return Ok(());
+    }
+    let refuse = |message: String| Err(Finding::new("nic.mac-poll", message));
+    if nic.mac_poll > LARGEST_POLL {
+        return refuse(format!("{} is out of range: at most {LARGEST_POLL}; 0ps for turns instead", nic.mac_poll));
+    }
+    if nic.qp_burst != 1 {
+        return refuse("queue pairs that poll have no turns: give 0ps, or leave nic.qp-burst out".into());
+    }
+    let is_plain = transport.is_rdma() && transport.eqds.is_none();
+    if !is_plain || scenario.beside.is_some() || !scenario.workload.verbs.is_empty() {
+        return refuse(
+            "queue pairs with a flow each poll, not TCP, NDP, EQDS or those of [workload.verbs]: give 0ps, or leave \
+             these out"
+                .into(),
+        );
+    }
+    Ok(())
+}
+
 const SMALLEST_MTU: Bytes = Bytes::new(64);
 
 const LARGEST_MTU: Bytes = Bytes::new(9_000);
@@ -68,3 +93,5 @@ const LARGEST_SKEW: Skew = Skew::from_ppm(10_000);
 const USUAL_SKEW: Skew = Skew::from_ppm(100);
 
 const LARGEST_JITTER: Duration = Duration::from_ms(1);
+
+const LARGEST_POLL: Duration = Duration::from_ms(1);

@@ -15,7 +15,7 @@ use selvedge_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
-pub use nic::{NicConfig, VerbsHeaders};
+pub use nic::{NicConfig, PollPhases, VerbsHeaders};
 pub use switch::{EcnConfig, LinkHeadroom, PfcConfig, SwitchConfig};
 pub use transport::TransportConfig;
 

@@ -50,6 +50,15 @@ pub struct NicConfig {
     /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default. Where they send through
     /// EQDS's tunnels, it is about their turns at the RDMA engine.
     pub qp_burst: u32,
+    /// How often a queue pair that wants to send asks whether the link is free: the IRN paper's queue pairs poll the MAC
+    /// layer "periodically" (section 4.1). A free link serves whoever asks first and is idle until then. 0ps to 1ms;
+    /// 0ps: they take turns instead. For queue pairs with a flow each: not beside TCP, NDP, EQDS or `[workload.verbs]`,
+    /// and not with qp-burst. Default: 0ps.
+    pub mac_poll: Duration,
+    /// When in each `mac-poll` a queue pair asks. "fixed": at a phase of its own, so that one which asks just after
+    /// another can find the link busy again and again. "random": drawn anew for each packet that the NIC sends.
+    /// Default: random.
+    pub mac_poll_phases: PollPhases,
     /// Traffic class of data: its 802.1Q priority, 0 to 7. Flow lists may give other ones to their flows.
     pub data_class: u8,
     /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
@@ -83,6 +92,17 @@ impl From<VerbsHeaders> for WireFormat {
     }
 }
 
+/// When in each period a queue pair asks for the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PollPhases {
+    /// At a phase of its own.
+    Fixed,
+    /// At a phase that is drawn anew for each packet.
+    #[default]
+    Random,
+}
+
 impl Default for NicConfig {
     fn default() -> Self {
         Self {
@@ -96,6 +116,8 @@ impl Default for NicConfig {
             clock_skew: Skew::ZERO,
             jitter: Duration::ZERO,
             qp_burst: 1,
+            mac_poll: Duration::ZERO,
+            mac_poll_phases: PollPhases::Random,
             data_class: 3,
             ack_class: 3,
             cnp_class: 3,

@@ -12,7 +12,7 @@ use super::classes::Classes;
 use super::cut::Cut;
 use super::frames::tcp_framing;
 use super::tempo::Tempo;
-use crate::config::{Arbitration, BufferConfig, SimConfig, TransportConfig};
+use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig};
 use crate::error::ConfigError;
 use crate::kernel::fabric::{Attachment, FabricParams};
 use crate::net::buffer::{Accounting, Queueing};
@@ -77,6 +77,8 @@ fn nic(
         cnp_frame: nic.cnp_frame.get() as u16,
         gap: nic.gap.get() as u16,
         qp_burst: nic.qp_burst,
+        mac_poll: nic.mac_poll,
+        polls_at_random: nic.mac_poll_phases == PollPhases::Random,
         data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
         ack_class: classes.ack,
         cnp_class: classes.cnp,

@@ -1,0 +1,76 @@
+//! Queue pairs that poll the MAC layer, as in the IRN paper's simulator (section 4.1), instead of taking turns.
+//!
+//! Each queue pair asks whether the link is free once in each [`NicParams::mac_poll`]. A free link serves whoever asks
+//! first, and waits for that. With a phase of its own, which its number and its host give, a queue pair that asks just
+//! after another has the link can find it busy again and again; phases that are drawn anew for each packet starve nobody.
+
+use selvedge_transport::Cx;
+use selvedge_units::{Duration, Instant, QpNumber, mix64};
+use selvedge_wire::Packet;
+
+use super::deadlines::Due;
+use super::{Nic, NicParams};
+use crate::slot::POLL;
+
+impl Nic {
+    /// Sends a packet of the queue pair that asks now, if one does and wants to send. If not, the NIC is woken when the
+    /// next one asks; bit `i` of `paused` forbids class `i`.
+    #[cold]
+    pub(super) fn send_polled(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
+        while let Some((asks_at, place)) = self.next_to_ask(cx.now, params, paused) {
+            if asks_at > cx.now {
+                if asks_at < self.polls_at || self.polls_at <= cx.now {
+                    self.polls_at = asks_at;
+                    self.deadlines.push(asks_at, Due::timer(POLL), QpNumber(0));
+                }
+                return false;
+            }
+            let Some(slot) = self.ready.remove(place) else { return false };
+            self.ready.push_front(slot);
+            if self.send_data(cx, params, slot, packet) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The queue pair in the ready ring that asks first, from `now` on: when, and its place. Those whose class is paused
+    /// do not ask.
+    fn next_to_ask(&self, now: Instant, params: &NicParams, paused: u8) -> Option<(Instant, usize)> {
+        let period = params.mac_poll;
+        let asks_at = |(place, &slot): (usize, &u32)| {
+            let state = self.senders.get(slot as usize)?.as_ref();
+            // A place that nobody has any more is cleared at once.
+            let at = state.map_or(now, |state| next_poll(now, period, self.phase(state.qp, params)));
+            let may_go = state.is_none_or(|state| paused & (1 << state.class) == 0);
+            may_go.then_some((at, place))
+        };
+        self.ready.iter().enumerate().filter_map(asks_at).min()
+    }
+
+    fn phase(&self, qp: QpNumber, params: &NicParams) -> u64 {
+        let own = mix64(u64::from(self.id.0) << 32 | u64::from(qp.0));
+        let drawn = if params.polls_at_random { mix64(own ^ self.stats.data_sent) } else { own };
+        drawn % params.mac_poll.as_ps()
+    }
+}
+
+/// The first time from `now` on that is `phase` picoseconds, and any number of periods.
+fn next_poll(now: Instant, period: Duration, phase: u64) -> Instant {
+    let period = period.as_ps();
+    let since = (now.as_ps() + period - phase) % period;
+    if since == 0 { now } else { now + Duration::from_ps(period - since) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_are_a_period_apart() {
+        let (period, at) = (Duration::from_ps(100), Instant::from_ps);
+        for (now, expected) in [(0, 30), (29, 30), (30, 30), (31, 130), (130, 130), (1_131, 1_230)] {
+            assert_eq!(next_poll(at(now), period, 30), at(expected), "{now}");
+        }
+    }
+}
