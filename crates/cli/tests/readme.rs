@@ -1,4 +1,4 @@
-//! Every command of README.md runs as it is written there, in a folder like a fresh clone.
+//! Every command of README.md and docs/tour.md runs as it is written there, in a folder like a fresh clone.
 #![cfg(unix)]
 
 use std::fs;
@@ -63,6 +63,11 @@ fn run(command: &str, folder: &Path) -> Output {
     Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("there is a shell")
 }
 
+/// The text of a document.
+fn read(document: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join(document)).expect("the document is part of the repository")
+}
+
 /// Runs a command, which must succeed, or say why it cannot work here.
 fn must_run(command: &str, folder: &Path) {
     let output = run(command, folder);
@@ -73,22 +78,23 @@ fn must_run(command: &str, folder: &Path) {
     let lacks =
         ["no permission to make network namespaces", "ip netns", "ping: not found", "No such file", "not permitted"];
     if IN_NAMESPACES.iter().any(|begin| command.starts_with(begin)) && lacks.iter().any(|lack| said.contains(lack)) {
-        eprintln!("skipped: `{command}` of README.md: {}", said.trim());
+        eprintln!("skipped: `{command}`: {}", said.trim());
         return;
     }
-    panic!("`{command}` of README.md ends with {}:\n{said}", output.status);
+    panic!("`{command}` ends with {}:\n{said}", output.status);
 }
 
 #[test]
-fn every_command_of_the_readme_runs_as_written() {
-    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).expect("readable");
-    let commands = commands(&readme);
-    assert!(commands.len() > 25, "README.md has commands: {commands:?}");
+fn every_command_of_the_documents_runs_as_written() {
+    let documents = [commands(&read("README.md")), commands(&read("docs/tour.md"))];
+    assert!(documents[0].len() > 10 && documents[1].len() > 25, "both documents have commands: {documents:?}");
+    // The tour goes through the commands of README.md, too.
+    let [mut all, tour] = documents;
+    all.extend(tour);
+    let commands: Vec<String> =
+        all.iter().enumerate().filter(|(at, one)| !all[..*at].contains(one)).map(|(_, one)| one.clone()).collect();
     for (command, ..) in NOT_RUN {
-        assert!(
-            commands.iter().any(|one| one == command),
-            "README.md has `{command}` no more: strike it from the list"
-        );
+        assert!(commands.iter().any(|one| one == command), "no document has `{command}`: strike it from the list");
     }
     let clone = Scratch::new("readme");
     for folder in ["examples", "figures"] {
@@ -108,7 +114,6 @@ fn every_command_of_the_readme_runs_as_written() {
 
 #[test]
 fn the_readme_shows_the_example_as_it_is() {
-    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).expect("readable");
-    let example = fs::read_to_string(Path::new(ROOT).join("examples/our-pod.toml")).expect("readable");
-    assert!(readme.contains(&format!("```toml\n{example}```")), "README.md shows another examples/our-pod.toml");
+    let example = read("examples/our-pod.toml");
+    assert!(read("README.md").contains(&format!("```toml\n{example}```")), "README.md shows another example");
 }

@@ -7,6 +7,7 @@ mod command;
 mod dist;
 mod figures;
 mod fingerprints;
+mod instructions;
 mod kernel_tcp;
 mod page;
 mod product;
@@ -44,6 +45,8 @@ enum Task {
     Schema(schema::Options),
     /// Run the committed scenarios in debug and release and compare their fingerprints
     Fingerprints(fingerprints::Options),
+    /// Count the simulator's instructions per packet-hop and compare them with the committed numbers (valgrind)
+    Instructions(instructions::Options),
     /// Run the figures and check what their papers claim
     Figures(figures::Options),
     /// Make what people install: libraries and the command line, in one folder
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(),
         Task::Schema(options) => schema::schema(&options),
         Task::Fingerprints(options) => fingerprints::fingerprints(&options),
+        Task::Instructions(options) => instructions::instructions(&options),
         Task::Figures(options) => figures::figures(&options),
         Task::Dist(options) => dist::dist(&options),
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),

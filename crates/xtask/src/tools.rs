@@ -56,6 +56,18 @@ const TSHARK: Tool = Tool {
              are skipped",
 };
 
+const VALGRIND: Tool = Tool {
+    name: "valgrind",
+    purpose: "cargo xtask instructions",
+    probe: &["valgrind", "--version"],
+    install: &[
+        &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "valgrind"],
+        &["sh", "-c", "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes valgrind"],
+        &["dnf", "install", "--assumeyes", "valgrind"],
+    ],
+    advice: "install it, e.g. `sudo apt install valgrind`",
+};
+
 const RDMA: Tool = Tool {
     name: "RDMA programs, and nft, which loses their packets",
     purpose: "the tests of libibverbs and librdmacm",
@@ -129,6 +141,14 @@ pub(crate) fn require_c_compiler() -> Result<()> {
 /// Says how to get it.
 pub(crate) fn require_virtual_machine() -> Result<()> {
     VIRTUAL_MACHINE.require()
+}
+
+/// Makes sure that valgrind is there.
+///
+/// # Errors
+/// Says how to get it.
+pub(crate) fn require_valgrind() -> Result<()> {
+    VALGRIND.require()
 }
 
 impl Tool {

@@ -19,13 +19,32 @@ const EXPECTED: &[&str] = &[
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "LICENSE",
+    "docs/design/simulator.md",
+    "docs/glossary.md",
+    "docs/notebook/README.md",
     "docs/papers.md",
+    "docs/tour.md",
     "schema/scenario.schema.json",
     "schema/summary.schema.json",
 ];
 
+/// Words that README.md may have.
+const README_WORDS: usize = 900;
+
+/// Bytes that ARCHITECTURE.md may have.
+const ARCHITECTURE_BYTES: usize = 12_000;
+
 pub(super) fn check() -> Result<Vec<Complaint>> {
     let mut complaints = Vec::new();
+    let (words, bytes) = (read("README.md")?.split_whitespace().count(), read("ARCHITECTURE.md")?.len());
+    if words > README_WORDS {
+        let message = format!("has {words} words, {README_WORDS} at most: examples belong in docs/tour.md");
+        complaints.push(Complaint::new("README.md", message));
+    }
+    if bytes > ARCHITECTURE_BYTES {
+        let message = format!("has {bytes} bytes, {ARCHITECTURE_BYTES} at most: designs belong in docs/design");
+        complaints.push(Complaint::new("ARCHITECTURE.md", message));
+    }
     for file in EXPECTED.iter().filter(|file| !root().join(file).is_file()) {
         complaints.push(Complaint::new(file, "is missing"));
     }
@@ -42,7 +61,7 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
     }
     // Commands are handed to the program with `--help` at their end: they are parsed, not obeyed.
     let product = selvedge(Profile::Dev)?;
-    for document in ["README.md", "CONTRIBUTING.md"] {
+    for document in ["README.md", "docs/tour.md", "CONTRIBUTING.md"] {
         for (line, command) in commands(&read(document)?) {
             if let Err(message) = check_command(product.get_program(), &command) {
                 complaints.push(Complaint::new(format!("{document}:{line}"), message));
