@@ -249,13 +249,12 @@ impl LaneLoss {
     }
 }
 
-/// Least probability that the next packet passes, below which the end of a burst is not waited for: one in a thousand
-/// million.
+/// Least probability that the next packet passes for which the end of a burst is waited for: 1e-9.
 const HOPE: f64 = 1e-9;
 
 impl LossClass {
-    /// Returns the class of packets of `kind`. All short answers to data share a class; messages between switches
-    /// belong to it as well.
+    /// Returns the class of packets of `kind`; acknowledgements, congestion notifications and messages between switches
+    /// share one.
     const fn of(kind: PacketKind) -> Self {
         match kind {
             PacketKind::Data => Self::Data,

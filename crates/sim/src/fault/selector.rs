@@ -158,7 +158,7 @@ impl LinkSelector {
         match names.into_iter().flatten().find(|name| graph.find(name).is_none()) {
             None => Ok(()),
             Some(name) => {
-                // If one name of a pair exists, the other does not.
+                // Where one node of "a:b" exists, the other is missing.
                 let name = match (self, name.split_once(':')) {
                     (Self::Of(_), Some((x, y))) if graph.find(x).is_some() => y,
                     (Self::Of(_), Some((x, y))) if graph.find(y).is_some() => x,

@@ -207,9 +207,9 @@ struct Use {
 struct Fan {
     offset: u32,
     len: u32,
-    /// Number of switches of the fan whose traffic towards the current leaf is not yet known, and the bits per second
-    /// of the others per member.
+    /// Number of switches whose traffic into the fan towards the current leaf is not yet known.
     waiting_for: u32,
+    /// Bits per second that each member gets from the switches whose traffic is known.
     each: f64,
 }
 
