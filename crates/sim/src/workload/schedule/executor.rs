@@ -361,7 +361,7 @@ impl Executor {
         }
     }
 
-    /// Tells the given steps of a rank that one step they wait for has begun or ended.
+    /// Removes one dependency of each of these steps of a rank, and lets those begin that have none left.
     fn release(&mut self, steps: impl Iterator<Item = u32>, rank: u32, turns: &mut VecDeque<Turn>) {
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         for step in steps {

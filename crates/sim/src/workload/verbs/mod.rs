@@ -99,6 +99,7 @@ pub struct Verbs {
 impl Verbs {
     /// Largest number of requests in a queue, a limit of `nic::verbs`.
     const MOST_REQUESTS: u32 = 1 << 15;
+    /// Largest number of queue pairs of a NIC, a limit of `nic::verbs`.
     const MOST_QUEUE_PAIRS: usize = 1 << 14;
     const MOST_READS: u8 = 128;
     const MOST_RETRIES: u8 = 7;
