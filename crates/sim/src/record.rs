@@ -48,7 +48,7 @@ pub enum What {
         /// Queue pair at the other end, for a message between applications.
         peer: Option<(HostId, QpNumber)>,
     },
-    /// This host receives the last byte of a flow.
+    /// The last byte of a flow arrives at this host.
     FlowFinished {
         /// The flow.
         flow: FlowRow,

@@ -83,16 +83,16 @@ pub struct SimConfig {
     pub stop: Stop,
     /// Interval at which ports are sampled; `None`: never.
     pub sample: Option<Duration>,
-    /// How often flows under way are examined, to tell where completion time goes.
+    /// Frequency at which flows under way are examined, to tell where completion time goes.
     pub looks: Looks,
 }
 
-/// How often flows under way are examined. The run's results do not depend on it.
+/// Frequency at which flows under way are examined. The run's results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Looks {
     /// Never: the run's [`time`](selvedge_telemetry::RunRecord::time) stays empty.
     Never,
-    /// As often as takes half a per cent of the run's instructions, some hundred times at most.
+    /// Often enough to take half a per cent of the run's instructions, some hundred times at most.
     #[default]
     Cheaply,
     /// About once per this interval, at all flows.

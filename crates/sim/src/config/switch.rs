@@ -130,7 +130,7 @@ impl PfcConfig {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EcnConfig {
-    /// Whether switches mark packets of ECN-capable transports. "auto": where congestion control heeds marks.
+    /// Whether switches mark packets of ECN-capable transports. "auto": where congestion control reacts to marks.
     pub enabled: Toggle,
     /// Queue length up to which no packet is marked. "auto": that of the congestion control's paper, for the hosts'
     /// line rate; DCQCN's where the paper gives none (5 KB at 40 Gb/s).
@@ -141,7 +141,7 @@ pub struct EcnConfig {
     /// 0.01).
     pub p_max: Setting<Chance>,
     /// Rate of the links that `k-min` and `k-max` are meant for; others scale them in proportion. "auto": the hosts'
-    /// line rate; "off": no scaling, equal values on all links.
+    /// line rate; "off": equal on all links.
     pub at_rate: Setting<Rate>,
 }
 

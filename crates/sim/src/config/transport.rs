@@ -193,7 +193,7 @@ impl TransportConfig {
         self.recovery.resolve(&Fabric { acks: needs.acks, ..*fabric });
         needs
     }
-    /// Returns whether the transport heeds the marks of switches; every "auto" is resolved.
+    /// Returns whether the transport reacts to the marks of switches; every "auto" is resolved.
     pub fn hears_marks(&self) -> bool {
         let of_rdma = self.is_rdma() && self.congestion.needs().marking.is_some();
         !self.is_carried() && self.tcp.as_ref().map_or(of_rdma, |tcp| tcp.ecn == Ecn::On)

@@ -1,9 +1,9 @@
 //! The cost of a run, computed before it begins: packets and memory.
 //!
 //! 1. *Flows.* Every workload is asked for its flows, as in a run, up to [`traffic::MOST`] flows for each way in which
-//!   flows begin; the rest is scaled.
+//!    flows begin; the rest is scaled.
 //! 2. *Packets.* A flow has as many data packets as its size needs; each crosses the links of its path, and the answers
-//!   that its scheme sends cross as many on the way back ([`stack::Stack`]).
+//!    that its scheme sends cross as many on the way back ([`stack::Stack`]).
 //! 3. *A stop time* cuts off the traffic that the links of senders and receivers cannot carry until then.
 //! 4. *Memory* is the bytes of tables per host, switch, port and open flow, and of packets in flight ([`memory`]).
 //!

@@ -1,4 +1,4 @@
-//! How a workload's payload becomes packets, and the answers to these packets.
+//! Packets that carry a workload's payload, and the answers to these packets.
 
 use selvedge_transport::Scheme;
 use selvedge_transport::tcp::TcpConfig;
@@ -26,7 +26,7 @@ pub(super) struct Stack {
 /// Returns the stack of each workload, indexed by its number.
 ///
 /// # Errors
-/// The workloads beside the transport name none.
+/// A name of the workloads beside the transport belongs to no workload.
 pub(super) fn of_workloads(config: &SimConfig, workload: &Workload) -> Result<Vec<Stack>, ConfigError> {
     let own = Stack::own(config);
     let Some(beside) = &config.beside else { return Ok(vec![own; workload.summaries.len()]) };

@@ -2,11 +2,11 @@
 //!
 //! Design notes.
 //! 1. *By leaves.* The path of a pair consists of the links of both hosts and the paths between their switches. Equal
-//!   links share a number, and so do equal sets of paths, so that a pair's class takes two look-ups and a search among
-//!   few: 8,192 hosts of a fat-tree have three classes, in 262,144 entries for pairs of switches.
+//!    links share a number, and so do equal sets of paths, so that a pair's class takes two look-ups and a search among
+//!    few: 8,192 hosts of a fat-tree have three classes, in 262,144 entries for pairs of switches.
 //! 2. *Bounded.* Where delays are all different there could be as many classes as pairs. Delays are then rounded up, to
-//!   fewer and fewer significant bits, until there are [`MOST`] classes at most; so a class may promise a longer path
-//!   than a pair has, and never a shorter one.
+//!    fewer and fewer significant bits, until there are [`MOST`] classes at most; so a class may promise a longer path
+//!    than a pair has, and never a shorter one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -45,9 +45,9 @@ pub struct Switch {
 /// A full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// One end.
+    /// One end of the link.
     pub a: Node,
-    /// The other end.
+    /// The other end of the link.
     pub b: Node,
     /// Rate of each direction.
     pub rate: Rate,

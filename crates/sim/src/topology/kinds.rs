@@ -146,7 +146,7 @@ impl Search<'_> {
     }
 }
 
-/// Keeps, of paths with the same bottleneck, the longest, and the slowest for a packet of common size.
+/// Thins out paths: of those with the same bottleneck, keeps the longest, and the slowest for a packet of common size.
 fn thinned_out(kinds: Vec<Kind>) -> Vec<Kind> {
     let mut worst: BTreeMap<Rate, [Kind; 2]> = BTreeMap::new();
     for kind in kinds {

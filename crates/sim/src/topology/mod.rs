@@ -1,9 +1,8 @@
 //! Networks: hosts, switches and the links between them.
 //!
-//! Each builder turns its few parameters into a [`Graph`]; everything after that works on graphs:
-//! [`Ports`] numbers the ends of links, [`Routes`] says which ports lead closer to a host, [`Paths`]
-//! what the way between two hosts is like when nobody else uses it, [`LinkLoads`] how much of each
-//! link an offered load takes.
+//! Each builder turns its few parameters into a [`Graph`]; everything after that works on graphs: [`Ports`] numbers the
+//! ends of links, [`Routes`] gives the ports that lead closer to a host, [`Paths`] the properties of the path between
+//! two hosts in an empty network, [`LinkLoads`] the load of each link under an offered traffic.
 //!
 //! ```
 //! use selvedge_sim::topology::{FatTree, LinkConfig, Paths};

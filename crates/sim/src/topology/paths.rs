@@ -423,7 +423,7 @@ impl<'a> Rests<'a> {
             }
             let port = self.paths.port_towards(self.paths.slowest(), at, self.leaf);
             self.passed.push((at, self.paths.graph.links[port.link as usize].delay));
-            at = port.peer.switch().expect("a way to a leaf leads over switches");
+            at = port.peer.switch().expect("a path to a leaf leads over switches");
         };
         while let Some((switch, delay)) = self.passed.pop() {
             rest = (rest.0 + delay, rest.1 + 1);

@@ -1,11 +1,11 @@
 //! Shortest paths.
 //!
 //! 1. Next hops are kept per switch and *leaf* (switch with hosts), not per host: a fat-tree of 8,192 hosts has 1,280
-//!   switches and 512 leaves, hence 655,360 entries of 4 bytes.
+//!    switches and 512 leaves, hence 655,360 entries of 4 bytes.
 //! 2. An entry is the index of a group of ports. Groups are shared: all edges of a fat-tree use the group of all
-//!   uplinks for all destinations elsewhere.
+//!    uplinks for all destinations elsewhere.
 //! 3. One breadth-first search over switches per leaf: O(leaves x links). Leaves with the same neighbours are *twins*,
-//!   with the same paths but for the last link: one search serves all edges of a pod.
+//!    with the same paths but for the last link: one search serves all edges of a pod.
 
 use std::collections::BTreeMap;
 

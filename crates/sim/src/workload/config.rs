@@ -19,16 +19,16 @@ pub struct WorkloadConfig {
     /// Random arrivals at a load.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub poisson: Many<Poisson>,
-    /// Incasts: many hosts send to one.
+    /// Many to one.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub incast: Many<Incast>,
-    /// Permutations: each host sends to one other.
+    /// Each host to one other.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub permutation: Many<Permutation>,
-    /// All-to-all: each host sends to all others.
+    /// Each host to all others.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub all_to_all: Many<AllToAll>,
-    /// Closed loops: a number of flows outstanding per client.
+    /// A number of flows outstanding per client.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub closed_loop: Many<ClosedLoopConfig>,
     /// Collective operations.

@@ -26,7 +26,7 @@ use crate::topology::Graph;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Incast {
-    /// Bytes of a repetition, striped evenly over all connections; at least a byte for each.
+    /// All data of a repetition, striped evenly over all connections; at least a byte for each.
     pub size: Bytes,
     /// Senders: a number of hosts, drawn anew for each repetition, or a list of hosts.
     pub senders: Senders,

@@ -10,8 +10,7 @@ use super::flow::stream;
 use super::{ClosedLoop, Hosts, SizeDistribution};
 use crate::ConfigError;
 
-/// Permutation traffic: each host sends to one other host and receives from one: a random derangement, drawn from the
-/// seed.
+/// Permutation: each host sends to one other host and receives from one, by a random derangement, drawn from the seed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Permutation {

@@ -25,7 +25,7 @@ pub struct Poisson {
     /// Hosts that take part. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// Choice of each flow's receiver.
+    /// Pairs of senders and receivers.
     #[serde(default)]
     pub pairs: Pairs,
     /// Number of flows, at least 1. Absent: without limit.
@@ -39,15 +39,14 @@ pub struct Poisson {
     pub until: Option<Duration>,
 }
 
-/// Choice of each flow's receiver.
+/// Pairs of senders and receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pairs {
-    /// Any other host, chosen anew for each flow.
+    /// Every host to any other, chosen anew for each flow.
     #[default]
     Uniform,
-    /// A host of the second half, for senders in the first half of the hosts (MELO section 4), chosen anew for each
-    /// flow.
+    /// The first half of the hosts to the second half (MELO section 4), chosen anew for each flow.
     OtherHalf,
 }
 

@@ -80,7 +80,7 @@ fn limits_hold() {
     }
 }
 
-/// Marking depends on a flow's own queue: flows that heed marks lose no throughput to flows that do not.
+/// Marking depends on a flow's own queue: flows that react to marks lose no throughput to flows that do not.
 #[test]
 fn who_heeds_marks_has_as_much_as_who_does_not() {
     for congestion in [CongestionConfig::from(DctcpConfig::default()), DcqcnConfig::default().into()] {

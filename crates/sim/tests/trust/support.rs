@@ -150,7 +150,8 @@ impl Scene {
             config.workload.flows = Many::from(FlowFile::new("list"));
         }
         let paths = Arc::clone(&config.paths);
-        let (rate, propagation) = (paths.fastest_host(), paths.longest().expect("the network has two hosts").propagation);
+        let (rate, propagation) =
+            (paths.fastest_host(), paths.longest().expect("the network has two hosts").propagation);
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
             BufferConfig::InputQueued(own) => {

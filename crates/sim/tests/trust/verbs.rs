@@ -116,7 +116,7 @@ fn without_reordering_each_loss_of_data_is_repaired_by_one_packet() {
     }
 }
 
-/// Where packets arrive out of order, Sends find no receive request: they are dropped, and retransmitted.
+/// Sends that arrive out of order and find no receive request are dropped, and retransmitted.
 #[test]
 fn with_credits_no_send_finds_a_receiver_that_is_not_ready() {
     let run = |end_to_end_credits| {
@@ -265,7 +265,7 @@ fn sends_wait_for_receive_requests() {
     }
 }
 
-/// Where paths reorder, a Send that is early and finds no receive request is dropped: with PFC, no timeout repairs
+/// A Send that is early because paths reorder, and finds no receive request, is dropped: with PFC, no timeout repairs
 /// that.
 #[test]
 fn sends_wait_for_receive_requests_where_paths_reorder_and_timeouts_are_off() {

@@ -53,14 +53,14 @@ pub struct Verbs {
     /// Queue pairs of each pair of hosts, at least 1.
     #[serde(default = "one")]
     pub queue_pairs: u32,
-    /// Number of requests that each queue pair may have outstanding, 1 to 32768; without a load it always has as many.
+    /// Requests that each queue pair may have outstanding, 1 to 32768; without a load it always has as many.
     #[serde(default = "usual_depth")]
     pub queue_depth: u32,
     /// Number of receive requests that wait at each queue pair, 1 to 32768: with fewer than the depth, Sends may find
     /// none and are asked to wait. Absent: as many as the depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives: Option<u32>,
-    /// Payload that each requester moves, either way, as a fraction of its link's rate: then messages come at
+    /// Payload that each requester moves, in either direction, as a fraction of its link's rate: then messages come at
     /// exponentially distributed intervals, and wait where a queue is full. Absent: each message follows one that is
     /// done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,18 +249,18 @@ fn check_hosts(connections: &[Connection], env: &BuildEnv<'_>) -> Result<(), Con
 fn one() -> u32 {
     1
 }
-/// Default queue depth, like perftest's.
+/// Returns the default queue depth, like perftest's.
 fn usual_depth() -> u32 {
     128
 }
 fn auto() -> Setting<Duration> {
     Setting::Auto
 }
-/// Default number of outstanding Reads and Atomics, as in NICs.
+/// Returns the default number of outstanding Reads and Atomics, as in NICs.
 fn usual_reads() -> u8 {
     16
 }
-/// Default number of retries, like perftest's; the largest that there is.
+/// Returns the default number of retries, like perftest's; the largest that there is.
 fn usual_retries() -> u8 {
     Verbs::MOST_RETRIES
 }
