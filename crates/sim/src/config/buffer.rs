@@ -167,7 +167,7 @@ impl Trimming {
     /// queues.
     ///
     /// The first number is for data, with one full queue for each of `classes`: full frames, and the headers between
-    /// them, at most as many as the header queue holds. The second is for headers, where that takes longer: a full
+    /// them, at most as many as the header queue holds. The second is for headers, and no less than the first: a full
     /// header queue, and the data between. A header queue without limit holds `all` headers.
     pub fn longest_waits(&self, frame: Bytes, gap: Bytes, classes: u64, all: u64) -> [Bytes; 2] {
         let (full, cut) = ((frame + gap).get(), (Self::HEADER + gap).get());

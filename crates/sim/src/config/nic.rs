@@ -16,8 +16,8 @@ use crate::topology::Framing;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NicConfig {
-    /// Preset of a commercial NIC, such as "connectx-7": what is public of it replaces defaults here and in transport,
-    /// where a scheme has it. Nothing of it is calibrated. `selvedge presets` lists all.
+    /// Preset of a commercial NIC, such as "connectx-7": its published properties replace defaults here and in
+    /// transport, where a scheme has them. None of them is calibrated. `selvedge presets` lists all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Payload of a full packet, 64 B to 9000 B.

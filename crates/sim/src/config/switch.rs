@@ -18,8 +18,8 @@ use crate::workload::WorkloadSummary;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SwitchConfig {
-    /// Preset of a commercial switch, such as "tomahawk-4-z9664f": what is public of its buffer, headroom and marking
-    /// replaces defaults here. Nothing of it is calibrated. `selvedge presets` lists all.
+    /// Preset of a commercial switch, such as "tomahawk-4-z9664f": published properties of its buffer, headroom and
+    /// marking replace defaults here. None of them is calibrated. `selvedge presets` lists all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Kind of the buffer: where packets wait, and how it is shared.
@@ -92,7 +92,7 @@ impl Default for PfcConfig {
 impl PfcConfig {
     /// Returns the headroom of an input whose link has this rate and delay: the configured one, or that of "auto".
     ///
-    /// The frame that crosses the threshold may lie beyond it but for a byte. The pause frame may then wait for one
+    /// The frame that crosses the threshold may exceed it by all but one byte. The pause frame may then wait for one
     /// frame that is being sent, and takes its own time and the link's delay. The peer may have just begun a frame, and
     /// the frames that fill the link still arrive. All of that comes faster if the peer's clock is fast.
     pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {

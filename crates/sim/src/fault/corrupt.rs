@@ -14,7 +14,7 @@ pub struct BitErrors {
     pub bit_error_rate: Chance,
 }
 
-/// Process that decides frame by frame whether bit errors damage it.
+/// Process that decides frame by frame whether bit errors damage the frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitErrorProcess {
     rate: Chance,

@@ -217,8 +217,9 @@ struct Fan {
 struct At {
     /// Index in `uses` of the switch; `None`: the leaf itself, or no path.
     using: Option<u32>,
-    /// Number of fans whose traffic is not yet known.
+    /// Number of fans into the switch whose traffic is not yet known.
     waiting_for: u32,
+    /// Bits per second that pass through the switch.
     through: f64,
 }
 
@@ -339,7 +340,7 @@ mod tests {
     use crate::NoFiles;
     use crate::topology::{Routes, Topology};
 
-    /// Splitting traffic per link takes half a minute in `selvedge topology` for k = 64.
+    /// Splitting traffic once per link would be too slow for k = 64.
     #[test]
     fn what_many_switches_of_a_fat_tree_share_among_the_same_is_shared_once() {
         let text = "fat-tree = { k = 16, link = { rate = \"40Gbps\", delay = \"2us\" } }";
