@@ -1,4 +1,4 @@
-//! Traffic that shares a network with that of the transport.
+//! Traffic that shares a network with that of the configured transport.
 
 use schemars::JsonSchema;
 use selvedge_transport::tcp::TcpConfig;
@@ -11,22 +11,23 @@ use crate::config::NicConfig;
 use crate::topology::Framing;
 use crate::workload::WorkloadSummary;
 
-/// Workloads whose flows speak TCP, whatever the others do: a network that RDMA shares.
+/// Workloads whose flows use TCP beside the configured transport, so that both share the network.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Beside {
-    /// Which, by their keys in `[workload]`: "incast", or "poisson\[1\]" where there are several.
+    /// Workloads that use TCP, by their keys in `[workload]`: "incast", or "poisson\[1\]" where there are several.
     pub workloads: Vec<String>,
-    /// Priority of their packets, 0 to 7; of all TCP's, where the transport is TCP itself. Absent: as all others have.
+    /// Priority of these workloads' packets, 0 to 7; of all TCP packets where the transport is TCP itself. Absent: the
+    /// priority of all other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// How they speak it. Where the transport is TCP itself, `transport.tcp` counts instead.
+    /// TCP of these workloads. Where the transport is TCP itself, `transport.tcp` counts instead.
     #[serde(default)]
     pub tcp: TcpConfig,
 }
 
 impl Beside {
-    /// How their payload becomes what a link carries.
+    /// Returns how the payload of these flows becomes what a link carries.
     pub fn framing(&self, nic: &NicConfig) -> Framing {
         let header = Header::ETHERNET_IPV4 + Bytes::new(self.tcp.header());
         Framing {
@@ -36,10 +37,10 @@ impl Beside {
         }
     }
 
-    /// Which workloads, by number.
+    /// Returns for each of `all` workloads whether it uses TCP beside the transport.
     ///
     /// # Errors
-    /// There is none of a name; the key is "workloads".
+    /// No workload has one of the names; the key is "workloads".
     pub fn which(&self, all: &[WorkloadSummary]) -> Result<Vec<bool>, ConfigError> {
         let mut which = vec![false; all.len()];
         for name in &self.workloads {

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, and where files come from.
+//! Errors of configurations, and the source of files.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use crate::topology::Graph;
 use crate::workload::schedule::Schedule;
 use crate::workload::{Cdf, FlowList, StartUnit};
 
-/// A configuration that cannot be built; names the key and says what would be right.
+/// A configuration that cannot be built: the key, and what would be right.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConfigError {
-    /// The key within the part that was built, as "k" or "link.rate". Empty: the part as a whole.
+    /// Key within the part that was built, such as "k" or "link.rate". Empty: the part as a whole.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// Message: what is wrong and what would be right.
     pub message: String,
-    /// Where loads are too high together, that of the fullest link, above 1: of several configurations, what suits the
-    /// one with the highest suits all.
+    /// Load of the fullest link, above 1, where loads are too high together: of several configurations, the remedy of
+    /// the one with the highest load suits all.
     pub overload: Option<f64>,
 }
 
 impl ConfigError {
-    /// An error about `key`.
+    /// Creates an error about `key`.
     pub fn new(key: &str, message: impl Into<String>) -> Self {
         Self { key: key.to_owned(), message: message.into(), overload: None }
     }
-    /// The same error, seen from outside the table `prefix`.
+    /// Returns the error with its key prefixed by the table `prefix`.
     #[must_use]
     pub fn within(mut self, prefix: &str) -> Self {
         self.key = if self.key.is_empty() { prefix.to_owned() } else { format!("{prefix}.{}", self.key) };
@@ -38,33 +38,47 @@ impl fmt::Display for ConfigError {
 }
 impl std::error::Error for ConfigError {}
 
-/// Where named distributions and files come from. The simulator opens no files itself. A library has none
-/// but what it says.
+/// Source of named distributions and files: the simulator opens no files itself. A library holds nothing beyond what it
+/// implements.
 pub trait Library {
-    /// The flow-size distribution with this name or path ("cdf:web-search", "file:sizes.txt").
+    /// Returns the flow-size distribution with this name or path ("cdf:web-search", "file:sizes.txt").
+    ///
+    /// # Errors
+    /// There is none, or it is invalid.
     fn cdf(&self, reference: &str) -> Result<Cdf, ConfigError> {
         Err(nothing("distribution", reference))
     }
-    /// The flows in this file, whose starts have this unit if the file does not say it. The key of an error is empty or
-    /// "start-unit".
+    /// Returns the flows in this file, whose starts have this unit unless the file gives one.
+    ///
+    /// # Errors
+    /// There is no such file, or it is invalid; the key is empty or "start-unit".
     fn flows(&self, path: &str, _: StartUnit) -> Result<FlowList, ConfigError> {
         Err(nothing("file", path))
     }
-    /// The schedule in this file.
+    /// Returns the schedule in this file.
+    ///
+    /// # Errors
+    /// There is no such file, or it is invalid.
     fn schedule(&self, path: &str) -> Result<Schedule, ConfigError> {
         Err(nothing("file", path))
     }
-    /// The network in this file.
+    /// Returns the network in this file.
+    ///
+    /// # Errors
+    /// There is no such file, or it is invalid.
     fn topology(&self, path: &str) -> Result<Graph, ConfigError> {
         Err(nothing("file", path))
     }
-    /// The numbers of lost packets in this file.
+    /// Returns the numbers of lost packets in this file.
+    ///
+    /// # Errors
+    /// There is no such file, or it is invalid.
     fn drops(&self, path: &str) -> Result<Vec<u64>, ConfigError> {
         Err(nothing("file", path))
     }
 }
 
-/// A library without anything in it.
+/// An empty library.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 

@@ -1,7 +1,7 @@
-//! The packet-level fabric simulator.
+//! Packet-level fabric simulator.
 //!
-//! A [`topology::Graph`], flows from [`workload`]s and [`fault`]s become a run of the fabric, whose
-//! hosts each own a `selvedge_nic::Nic`. Knows no files and prints nothing.
+//! A [`topology::Graph`], flows from [`workload`]s and [`fault`]s become a run of the fabric, whose hosts each own a
+//! `selvedge_nic::Nic`. The crate opens no files and prints nothing.
 
 pub mod config;
 pub mod fault;

@@ -1,8 +1,8 @@
-//! What happened in the fabric, packet by packet, for whoever asks why.
+//! Recording of a run, packet by packet.
 //!
-//! [`crate::run`] tells what came of a run; [`crate::run_recorded`] runs the same again and tells a
-//! [`Recorder`] everything that happened to what it has its [`Focus`] on. The run does not change by
-//! being watched, and one that is not watched pays nothing: it is compiled apart.
+//! [`crate::run`] returns the results of a run; [`crate::run_recorded`] executes the same run and reports to a
+//! [`Recorder`] every event of its [`Focus`]. Recording does not change the run, and a run without it pays nothing: the
+//! recorded run is compiled separately.
 //!
 //! The life of a packet on its way through a switch:
 //!
@@ -23,188 +23,188 @@ use selvedge_wire::verbs::Headers;
 
 use crate::topology::Node;
 
-/// One thing that happened.
+/// Event of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// Where.
+    /// Node of the event.
     pub node: Node,
-    /// What.
+    /// Kind of the event.
     pub what: What,
 }
 
-/// What can happen.
+/// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum What {
-    /// The application handed a flow to the NIC of this host.
+    /// The application hands a flow to the NIC of this host.
     FlowStarted {
-        /// The flow; unfinished.
+        /// The flow, unfinished.
         flow: FlowRow,
-        /// The queue pair that carries it: with this host, what its packets are known by.
+        /// Queue pair that carries the flow: with this host, the identifier of its packets.
         qp: QpNumber,
-        /// How many carry it: this one, and those whose numbers follow (MPTCP's subflows).
+        /// Number of queue pairs that carry the flow, with consecutive numbers from `qp` (MPTCP's subflows).
         queue_pairs: u32,
-        /// The queue pair at the other end, of a message between applications.
+        /// Queue pair at the other end, for a message between applications.
         peer: Option<(HostId, QpNumber)>,
     },
-    /// This host has the last byte of a flow.
+    /// The last byte of a flow arrives at this host.
     FlowFinished {
         /// The flow.
         flow: FlowRow,
     },
     /// The first bit of a packet leaves.
     Sent {
-        /// The port through which it leaves.
+        /// Port through which the packet leaves.
         port: PortId,
         /// The packet.
         packet: Packet,
-        /// Its headers, if it is of an application's queue pair.
+        /// Headers of the packet, if it is of an application's queue pair.
         headers: Option<Headers>,
-        /// How long it takes on the wire, gap included; the port is free after that.
+        /// Time of the packet on the wire, gap included; the port is free after that.
         serialisation: Duration,
-        /// When its last bit will be at the other end.
+        /// Time at which the packet's last bit reaches the other end.
         arrives: Instant,
-        /// How long the port has been transmitting since the run began.
+        /// Total time for which the port has been transmitting since the run began.
         busy: Duration,
-        /// Bytes of its class that still wait for the port.
+        /// Bytes of the packet's class that still wait for the port.
         waiting: Bytes,
     },
-    /// The last bit of a packet is here.
+    /// The last bit of a packet arrives.
     Arrived {
-        /// The port through which it entered.
+        /// Port through which the packet entered.
         port: PortId,
         /// The packet.
         packet: Packet,
-        /// Its headers, if it is of an application's queue pair.
+        /// Headers of the packet, if it is of an application's queue pair.
         headers: Option<Headers>,
     },
     /// A packet has to wait for its port.
     Queued {
-        /// The port through which it will leave.
+        /// Port through which the packet will leave.
         port: PortId,
         /// The packet, marked if it was marked here.
         packet: Packet,
-        /// The port through which it entered.
+        /// Port through which the packet entered.
         ingress: PortId,
-        /// Bytes of its class that wait for that port already.
+        /// Bytes of its class that already wait for that port.
         ahead: Bytes,
-        /// How long the port has been transmitting since the run began.
+        /// Total time for which the port has been transmitting since the run began.
         busy: Duration,
     },
-    /// A packet is cut to its headers: its queue was full when it came, or when another did that is queued in its
-    /// stead. It is queued with the headers next, or dropped.
+    /// A packet is cut to its headers: its queue was full on arrival, or when another packet arrived that is queued
+    /// instead. Next, it is queued with the headers, or dropped.
     Trimmed {
-        /// The port through which it shall leave.
+        /// Port through which the packet shall leave.
         port: PortId,
-        /// What is left of it.
+        /// The packet, cut to its headers.
         packet: Packet,
-        /// The port through which it entered.
+        /// Port through which the packet entered.
         ingress: PortId,
-        /// Its class until now.
+        /// Class of the packet before the cut.
         class: u8,
         /// Bytes of that class that wait for the port now.
         waiting: Bytes,
     },
-    /// A packet is gone.
+    /// A packet is dropped.
     Dropped {
-        /// The port through which it entered.
+        /// Port through which the packet entered.
         port: PortId,
         /// The packet.
         packet: Packet,
-        /// Why.
+        /// Reason of the drop.
         reason: DropReason,
     },
-    /// The peer of a port has paused it or let it go on.
+    /// The peer of a port pauses or resumes classes.
     Paused {
         /// The port.
         port: PortId,
-        /// Bit per class: may not leave now. Zero: all may.
+        /// Classes that may not leave now, one bit each. Zero: all may leave.
         classes: u8,
     },
-    /// An input has filled up, and asks its peer for a pause as soon as its port can send. One event
-    /// for each output that packets from this input wait for.
+    /// An input fills up and asks its peer for a pause as soon as its port can send. One event for each output that
+    /// packets from this input wait for.
     Filled {
-        /// The port whose input it is.
+        /// Port whose input fills up.
         port: PortId,
         /// The output.
         output: PortId,
         /// Bytes from this input that wait for the output.
         held: Bytes,
-        /// Bytes from all inputs that do.
+        /// Bytes from all inputs that wait for the output.
         waiting: Bytes,
-        /// From how many inputs these are.
+        /// Number of inputs whose bytes wait for the output.
         inputs: u32,
     },
-    /// The link at a port went down or came back.
+    /// The link at a port goes down or comes back.
     Link {
         /// The port.
         port: PortId,
-        /// Whether it works from now on.
+        /// Whether the link works from now on.
         up: bool,
     },
-    /// An engine says what it did.
+    /// An engine reports an action.
     Engine {
-        /// The host that sends the data, which may be the one at the other end.
+        /// Host that sends the data, possibly the one at the other end.
         sender: HostId,
-        /// Its queue pair.
+        /// Queue pair of the engine.
         qp: QpNumber,
-        /// What it did.
+        /// Action of the engine.
         trace: Trace,
     },
-    /// What keeps a sender from sending, after it did or heard something.
+    /// A sender, after it acted or received something, is held from sending for a reason.
     Held {
         /// The queue pair.
         qp: QpNumber,
-        /// What it waits for.
+        /// Reason for which the queue pair does not send.
         hold: Hold,
-        /// How long the host's port has been transmitting since the run began.
+        /// Total time for which the host's port has been transmitting since the run began.
         busy: Duration,
-        /// What limits it, where the engine says so.
+        /// Limits of the queue pair, where the engine reports them.
         limits: Option<Limits>,
     },
 }
 
-/// Who is told. Events arrive in the order of time, then of nodes (hosts first, by number), then as
-/// they happened there; whatever the threads and partitions.
+/// Receiver of recorded events. Events arrive in the order of time, then of nodes (hosts first, by number), then of
+/// their occurrence there, whatever the number of threads and partitions.
 pub trait Recorder {
-    /// What happened since the last call.
+    /// Handles the events since the last call.
     fn on_events(&mut self, events: &[Event]);
 }
 
-/// A wish to be told of a run.
+/// Request to record a run.
 pub struct Recording<'a> {
-    /// About what.
+    /// Events to record.
     pub focus: &'a Focus,
-    /// Who.
+    /// Receiver of the events.
     pub recorder: &'a mut dyn Recorder,
 }
 
-/// What to record.
+/// Events to record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Focus {
-    /// Flows to follow: their packets and acknowledgements on every hop, their engines and what
-    /// holds these up.
+    /// Flows to follow: their packets and acknowledgements on every hop, their engines and the reasons for which these
+    /// do not send.
     pub flows: Chosen<FlowKey>,
-    /// Ports to watch: every packet that enters or leaves through them, pause frames too, and that a
-    /// flow begins anywhere, so that packets can be told apart.
+    /// Ports to watch: every packet that enters or leaves through them, pause frames included, and the start of any
+    /// flow, so that packets can be told apart.
     pub ports: Chosen<PortId>,
-    /// Hosts whose senders' engines to hear ([`What::Engine`]), whatever flows they send.
+    /// Hosts whose senders' engines are recorded ([`What::Engine`]), whatever flows they send.
     pub engines: Chosen<HostId>,
     /// Whether to record all pauses ([`What::Paused`], [`What::Filled`], [`What::Link`]).
     pub pauses: bool,
-    /// Nothing before this.
+    /// Time before which no event is recorded.
     pub from: Instant,
-    /// Nothing from here on; `None`: to the end.
+    /// Time from which no event is recorded; `None`: to the end.
     pub until: Option<Instant>,
 }
 
 /// A flow among all workloads of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
-    /// Which workload of the scenario, from 0.
+    /// Number of the workload in the scenario, from 0.
     pub workload: u16,
-    /// The flow's number in it.
+    /// Number of the flow in its workload.
     pub id: u64,
 }
 
@@ -214,12 +214,12 @@ impl From<&FlowRow> for FlowKey {
     }
 }
 
-/// Some of many things.
+/// Selection of elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Chosen<T> {
-    /// All of them.
+    /// All elements.
     All,
-    /// These.
+    /// The listed elements.
     These(BTreeSet<T>),
 }
 
@@ -230,7 +230,7 @@ impl<T> Default for Chosen<T> {
 }
 
 impl<T> Chosen<T> {
-    /// Whether anything is among them.
+    /// Returns whether any element is selected.
     #[inline]
     pub fn has_any(&self) -> bool {
         match self {
@@ -241,7 +241,7 @@ impl<T> Chosen<T> {
 }
 
 impl<T: Ord> Chosen<T> {
-    /// Whether `one` is among them.
+    /// Returns whether `one` is selected.
     pub fn contains(&self, one: &T) -> bool {
         match self {
             Self::All => true,
@@ -251,7 +251,7 @@ impl<T: Ord> Chosen<T> {
 }
 
 impl Focus {
-    /// Whether `at` lies in the recorded time.
+    /// Returns whether `at` lies in the recorded time.
     pub fn covers(&self, at: Instant) -> bool {
         at >= self.from && self.until.is_none_or(|until| at < until)
     }

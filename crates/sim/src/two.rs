@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
-/// Two values from a list. Serde's own arrays leave a third one unread, and TOML does not mind.
+/// Two values from a list. Serde's own arrays ignore a third one, and TOML does not report it.
 pub(crate) struct Two<T>(pub(crate) [T; 2]);
 
-/// The two values of a list, for fields that are arrays.
+/// Deserializes the two values of a list, for fields that are arrays.
 pub(crate) fn two<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<[T; 2], D::Error> {
     Two::deserialize(from).map(|Two(values)| values)
 }

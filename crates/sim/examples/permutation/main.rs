@@ -1,11 +1,11 @@
-//! Runs one permutation and says how long its flows took.
+//! Runs one permutation and prints the completion times of its flows.
 //!
 //! ```text
 //! cargo run --release -p selvedge-sim --example permutation -- 8 2MB roce+pfc [threads] [partitions]
 //! ```
 //!
-//! Good for profilers too: `valgrind --tool=callgrind target/release/examples/permutation 16 2MB irn`
-//! and the packet-hops printed here give instructions per packet-hop.
+//! Also suits profilers: `valgrind --tool=callgrind target/release/examples/permutation 16 2MB irn` and the printed
+//! packet-hops give instructions per packet-hop.
 
 mod scene;
 
@@ -17,7 +17,7 @@ use selvedge_units::Duration;
 
 use scene::permutation;
 
-/// Adds up completion times.
+/// Observer that adds up completion times.
 #[derive(Default)]
 struct Times {
     flows: u64,

@@ -1,4 +1,4 @@
-//! Every host of a fat-tree sends to one other: the yardstick of packet-level simulators.
+//! Permutation traffic on a fat-tree, the usual benchmark of packet-level simulators: every host sends to one other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
-/// Which transport, over which fabric.
+/// Transport, and the fabric's switches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Series {
-    /// Go-back-N with an acknowledgement per packet, over PFC; what htsim calls RoCE.
+    /// Go-back-N with an acknowledgement per packet, over PFC, which htsim calls RoCE.
     RocePfc,
     /// IRN without PFC.
     Irn,
@@ -49,13 +49,13 @@ impl fmt::Display for Series {
     }
 }
 
-/// A permutation of flows of `size` on a fat-tree of `k`-port switches: 100 Gb/s, 1 us per link, 4096
-/// bytes per packet.
+/// Returns a permutation of flows of `size` on a fat-tree of `k`-port switches: 100 Gb/s, 1 us per link, 4096 bytes per
+/// packet.
 pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConfig, ConfigError> {
     let (rate, delay) = (Rate::from_gbps(100), Duration::from_us(1));
     let mut nic = NicConfig { mtu: Bytes::new(4096), ..NicConfig::default() };
     let frame = nic.mtu + nic.header;
-    // Six links there and back; buffers of twice that (IRN section 4.1).
+    // The longest path has six links there and back; buffers hold twice its bandwidth-delay product (IRN section 4.1).
     let round_trip = delay * 12;
     let bdp = rate.amount_in(round_trip);
     let room = bdp * 2;

@@ -1,4 +1,4 @@
-//! Where packets wait in a switch, and how the buffer is shared.
+//! Configuration of switch buffers: where packets wait, and how the buffer is shared.
 
 use schemars::JsonSchema;
 use selvedge_units::{Bytes, Chance, Setting};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::{Link, Node};
 
-/// Where packets wait, and how the buffer is shared.
+/// Kind of a switch's buffer: where packets wait, and how the buffer is shared.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferConfig {
-    /// Virtual output queues at each input, outputs served round-robin over inputs (IRN section
-    /// 4.1). Each input port has a buffer of its own.
+    /// Virtual output queues at each input, outputs served round-robin over inputs (IRN section 4.1). Each input port
+    /// has a buffer of its own.
     InputQueued(InputQueued),
     /// Output queues in one buffer that all ports share by dynamic thresholds (Choudhury and Hahne),
     /// as in common switch chips.
@@ -20,8 +20,7 @@ pub enum BufferConfig {
     /// Short output queues that cut packets to their headers instead of dropping them, and send headers
     /// first (Handley et al., NDP, SIGCOMM 2017).
     Trimming(Trimming),
-    /// A queue for each flow at each output, served in turn: deficit round robin (Shreedhar and Varghese, SIGCOMM
-    /// 1995).
+    /// One queue per flow at each output, served by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
     FairQueued(FairQueued),
 }
 
@@ -35,19 +34,19 @@ impl Default for BufferConfig {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct InputQueued {
-    /// Buffer of each input port: of each lossless priority there that is in use, and of all lossy ones together.
-    /// "auto": twice the largest bandwidth-delay product of any path (IRN section 4.1: 240 KB), or what PFC needs where
-    /// that is more (twice the headroom of any link, and its X-ON gap: where links are short, or faster or longer than
-    /// those of hosts), or what the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without
-    /// limit, for which timeouts count 64 MB in each switch. Where links differ, what the fastest host or the longest
-    /// and fastest link needs is what every port gets, and slow links take long to empty it: RTO_high, which waits for
-    /// that, is as long. Then give a size.
+    /// Buffer of each input port: of each lossless priority in use there, and of all lossy ones together. "auto": twice
+    /// the largest bandwidth-delay product of any path (IRN section 4.1: 240 KB), or what PFC needs where that is more
+    /// (twice the headroom of any link, and its X-ON gap: where links are short, or faster or longer than those of
+    /// hosts), or what the topology file gives each port (htsim's `Queue_Up` and `Queue_Down`); "off": without limit,
+    /// for which timeouts count 64 MB in each switch. Where links differ, every port gets what the fastest host or the
+    /// longest and fastest link needs. Slow links then take long to empty the buffer, and RTO_high, which waits for
+    /// that, is as long: give a size there.
     pub per_port: Setting<Bytes>,
-    /// Which input an output serves next. Default: round-robin (IRN section 4.1).
+    /// Order in which an output serves inputs. Default: round-robin (IRN section 4.1).
     pub arbitration: Arbitration,
-    /// A crossbar between inputs and outputs: each input feeds one output at a time, so many times as fast as its link,
-    /// 1 to 64. Needs round-robin arbitration, and no NetRT. Default: "off", every input may feed all outputs at once
-    /// (the IRN paper does not say).
+    /// Speed-up of a crossbar between inputs and outputs, relative to the input's link, 1 to 64: each input feeds one
+    /// output at a time. Needs round-robin arbitration, and no NetRT. Default: "off", every input may feed all outputs
+    /// at once (the IRN paper does not say).
     pub crossbar_speed_up: Setting<f64>,
 }
 
@@ -58,25 +57,25 @@ impl Default for InputQueued {
 }
 
 impl InputQueued {
-    /// Speed-up of the crossbar, in hundredths; `None`: there is none.
+    /// Returns the speed-up of the crossbar in hundredths; `None`: there is no crossbar.
     pub fn crossbar(&self) -> Option<u64> {
         self.crossbar_speed_up.resolve(|| None).map(|speed_up| (speed_up * 100.0).round() as u64)
     }
 
-    /// Buffer of the port of `node` on `link`; `None`: without limit.
+    /// Returns the buffer of the port of `node` on `link`; `None`: without limit.
     pub fn room(&self, link: &Link, node: Node) -> Option<Bytes> {
         self.per_port.resolve(|| link.buffer_at(node))
     }
 }
 
-/// Which input an output serves next.
+/// Order in which an output serves inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
-    /// The one after the last, packet by packet.
+    /// Round-robin, packet by packet.
     #[default]
     RoundRobin,
-    /// The one whose packet has waited longest: an input gets as much as it brings.
+    /// The input whose packet has waited longest first: an input's share follows its arrivals.
     OldestFirst,
 }
 
@@ -86,29 +85,28 @@ pub enum Arbitration {
 pub struct SharedBuffer {
     /// Buffer of the whole switch, headroom included.
     pub total: Bytes,
-    /// A lossy output queue may hold this many times the free shared buffer; above zero.
+    /// Multiple of the free shared buffer that a lossy output queue may hold; above zero.
     pub egress_alpha: f64,
-    /// With PFC, an input may hold this many times the free shared buffer before it pauses its peer;
-    /// above zero.
+    /// Multiple of the free shared buffer that an input may hold, with PFC, before it pauses its peer; above zero.
     pub ingress_alpha: f64,
-    /// Bytes of the total that inputs and queues share: less than headroom leaves, where the rest is set aside for
-    /// other uses. "auto" and "off": all that headroom leaves.
+    /// Bytes of the total that inputs and queues share: less than the headroom leaves, where the rest is set aside for
+    /// other uses. "auto" and "off": all that the headroom leaves.
     pub shared: Setting<Bytes>,
     /// Bytes of the total that serve as headroom of all inputs together, each of which takes up to its own headroom
-    /// (SAI: XOFF_SIZE above 0). Less than the sum of all headroom is usual, and may be too little: then packets are
-    /// dropped in spite of PFC. "auto" and "off": each lossless class of each input has its headroom for itself.
+    /// (SAI: XOFF_SIZE above 0). Usually less than the sum of all headroom, and possibly too little: then packets are
+    /// dropped in spite of PFC. "auto" and "off": each lossless class of each input has its own headroom.
     pub headroom_pool: Setting<Bytes>,
 }
 
 impl SharedBuffer {
-    /// Bytes that inputs and queues share where all inputs together have this much headroom.
+    /// Returns the bytes that inputs and queues share when all inputs together have `headroom`.
     pub fn shared_beside(&self, headroom: Bytes) -> Bytes {
         let left = self.total.saturating_sub(self.reserved(headroom));
         self.shared.resolve(|| None).map_or(left, |shared| shared.min(left))
     }
-    /// Bytes of the total that are set aside for headroom where all inputs together have this much.
+    /// Returns the bytes of the total that are set aside when all inputs together have `headroom`.
     pub fn reserved(&self, headroom: Bytes) -> Bytes {
-        // Without lossless classes nobody needs a pool.
+        // Without lossless classes no pool is needed.
         let pool = self.headroom_pool.resolve(|| None).filter(|_| !headroom.is_zero());
         pool.unwrap_or(headroom)
     }
@@ -128,49 +126,49 @@ impl Default for SharedBuffer {
 
 /// Parameters of [`BufferConfig::Trimming`].
 ///
-/// Each output has a queue for each class of data and one for headers. Data that finds its queue full is
-/// cut to its headers (64 bytes), which go to the header queue with the class `header-class`; so do
-/// whole packets that are no longer than that. Transports whose control packets shall travel with the
-/// headers send them in that class, too (`nic.ack-class`).
+/// Each output has a queue for each class of data and one for headers. Data that finds its queue full is cut to its
+/// headers (64 bytes), which go to the header queue with the class `header-class`, as do whole packets of at most that
+/// size. Transports whose control packets shall travel with the headers send them in that class, too (`nic.ack-class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Trimming {
-    /// Full frames that a data queue holds, at least 1. Default: 8 (NDP section 3.1). EQDS's simulator has
-    /// 35.
+    /// Full frames that a data queue holds, at least 1. Default: 8 (NDP section 3.1). EQDS's simulator: 35.
     pub packets: u32,
-    /// Bytes that the header queue holds; what finds it full is dropped. "auto": twice as much as a data
-    /// queue, as in htsim, and at least 64 KiB, which are 1,024 headers (about as many as there and in NDP's switches,
+    /// Bytes that the header queue holds; packets that find it full are dropped. "auto": twice as much as a data queue,
+    /// as in htsim, and at least 64 KiB, which are 1,024 headers (about as many as in htsim and in NDP's switches,
     /// whose packets are larger); "off": without limit.
     pub headers: Setting<Bytes>,
-    /// Traffic class of headers, 0 to 7: above that of data.
+    /// Traffic class of headers, 0 to 7; above that of data.
     pub header_class: u8,
-    /// Headers that go before a waiting data packet has its turn, at least 1. "auto": 10 (NDP section 3.1);
-    /// htsim has 100,000. "off": headers always go first.
+    /// Headers that are sent before a waiting data packet is, at least 1. "auto": 10 (NDP section 3.1); htsim: 100,000.
+    /// "off": headers always go first.
     pub headers_per_data: Setting<u32>,
-    /// How often it is the last packet of the queue that is cut, and not the one that finds it full.
-    /// Default: every other time (NDP section 3.1).
+    /// Probability that the last packet of a full queue is cut, and not the arriving one. Default: one half (NDP
+    /// section 3.1).
     pub trim_last: Chance,
 }
 
 impl Trimming {
-    /// What is left of a packet that is cut.
+    /// Size of a packet that has been cut to its headers.
     pub const HEADER: Bytes = Header::MINIMUM_FRAME;
-    /// NDP section 3.1.
+    /// Default of `headers-per-data` (NDP section 3.1).
     pub const HEADERS_PER_DATA: u32 = 10;
-    /// Of the header queue, where nothing else is said and data queues are small.
+    /// Smallest automatic size of the header queue.
     const LEAST_HEADERS: Bytes = Bytes::new(1 << 16);
-    /// Bytes that a data queue holds, of full frames of `frame` bytes.
+    /// Returns the bytes that a data queue holds, for full frames of `frame` bytes.
     pub fn data_room(&self, frame: Bytes) -> Bytes {
         frame * u64::from(self.packets)
     }
-    /// Bytes that the header queue holds; `None`: without limit.
+    /// Returns the bytes that the header queue holds, for full frames of `frame` bytes; `None`: without limit.
     pub fn header_room(&self, frame: Bytes) -> Option<Bytes> {
         self.headers.resolve(|| Some((self.data_room(frame) * 2).max(Self::LEAST_HEADERS)))
     }
-    /// Bytes that an output sends, with a `gap` after each frame, before what comes last to full queues of data, one
-    /// for each of `classes`: full frames, and the headers that go between, at most as many as their queue holds; and
-    /// before what comes last to a full queue of headers, if that takes longer: these, and the data that goes between.
-    /// One without limit holds `all` headers.
+    /// Returns the most bytes that an output sends, with a `gap` after each frame, before the last packet of its full
+    /// queues.
+    ///
+    /// The first number is for data, with one full queue for each of `classes`: full frames, and the headers between
+    /// them, at most as many as the header queue holds. The second is for headers, and no less than the first: a full
+    /// header queue, and the data between. A header queue without limit holds `all` headers.
     pub fn longest_waits(&self, frame: Bytes, gap: Bytes, classes: u64, all: u64) -> [Bytes; 2] {
         let (full, cut) = ((frame + gap).get(), (Self::HEADER + gap).get());
         let headers = self.header_room(frame).map_or(all, |room| room.get().div_ceil(Self::HEADER.get()));
@@ -201,14 +199,14 @@ impl Default for Trimming {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FairQueued {
     /// Bytes of each class that may wait for one output. Beyond, the first packet of the longest queue is dropped.
-    /// "auto": twice the largest bandwidth-delay product of any path; "off": without limit, for which timeouts count
-    /// 64 MB.
+    /// "auto": twice the largest bandwidth-delay product of any path; "off": without limit, for which timeouts count 64
+    /// MB.
     pub per_port: Setting<Bytes>,
-    /// Bytes of one queue that may wait for one output; what comes beyond is dropped. Default: off, the flow that
-    /// takes most gives way.
+    /// Bytes of one queue that may wait for one output; packets beyond are dropped. Default: off, only the longest
+    /// queue loses packets.
     pub per_flow: Setting<Bytes>,
     /// Queues per output and class, 1 to 65,536; flows with the same hash share one. Default: 1024 (McKenney, INFOCOM
-    /// 1990: several times as many as flows).
+    /// 1990: several times the number of flows).
     pub queues: u32,
     /// Bytes that a queue may send in its turn, at least 64. "auto": a full frame, which makes the work per packet
     /// constant.

@@ -1,4 +1,4 @@
-//! NICs, and how packets look on the wire.
+//! Configuration of NICs, and of packets on the wire.
 
 use schemars::JsonSchema;
 use selvedge_nic::WireFormat;
@@ -12,73 +12,70 @@ use super::TransportConfig;
 use crate::beside::Beside;
 use crate::topology::Framing;
 
-/// Every host's NIC, and how packets look on the wire.
+/// NICs of all hosts, and how packets look on the wire.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct NicConfig {
-    /// A NIC that one can buy, as "connectx-7": what is public of it takes the place of defaults here and in transport,
-    /// where a scheme has it. Nothing of it is calibrated. `selvedge presets` lists all.
+    /// Preset of a commercial NIC, such as "connectx-7": its published properties replace defaults here and in
+    /// transport, where a scheme has them. None of them is calibrated. `selvedge presets` lists all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Payload of a full packet, 64 B to 9000 B.
     pub mtu: Bytes,
     /// Headers and trailers of a data frame: Ethernet, IPv4, UDP, BTH, ICRC, FCS.
     pub header: Bytes,
-    /// Whole frame of an acknowledgement.
+    /// Bytes of the whole frame of an acknowledgement.
     pub ack_frame: Bytes,
-    /// Whole frame of a congestion notification.
+    /// Bytes of the whole frame of a congestion notification.
     pub cnp_frame: Bytes,
-    /// Headers that packets of `[workload.verbs]` have beside those of RoCE, where both sides use "irn" or "melo".
-    /// "selvedge": as the software RNIC sends them. "irn": the costs of the IRN paper's section 6.3, which are 6 bytes
-    /// in each packet of a Send, a RETH of 16 bytes in each of a Write (in RoCE the first alone has it), none in
-    /// answers to Reads; and 3 bytes where section 5.3.2 has a sequence number besides (requests with an answer, the
-    /// last packet of a Write with an immediate). "roce": none, as if IRN needed none. Default: selvedge.
+    /// Headers of packets of `[workload.verbs]` beyond those of RoCE, where both sides use "irn" or "melo". "selvedge":
+    /// those of the software RNIC. "irn": the costs of the IRN paper's section 6.3, which are 6 bytes in each packet of
+    /// a Send, a RETH of 16 bytes in each of a Write (in RoCE the first alone has it), none in answers to Reads; and 3
+    /// bytes where section 5.3.2 adds a sequence number (requests with an answer, the last packet of a Write with an
+    /// immediate). "roce": none, as if IRN needed none. Default: selvedge.
     pub verbs_headers: VerbsHeaders,
-    /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
+    /// Bytes that every frame takes on the wire beyond itself: preamble and inter-packet gap.
     pub gap: Bytes,
-    /// How far the clock of each NIC may lie from its nominal rate: each one's is drawn from the seed, uniformly
-    /// between this much too slow and this much too fast, and so are the times that its frames take on the link. 0ppb
-    /// to
-    /// 10000ppm; IEEE 802.3 allows 100ppm. Default: 0ppb, which keeps equal NICs in step for ever. Switches keep the
-    /// nominal time.
+    /// Largest deviation of each NIC's clock from its nominal rate. Each is drawn from the seed, uniformly between this
+    /// much too slow and this much too fast, and scales the times of its frames on the link. 0ppb to 10000ppm; IEEE
+    /// 802.3 allows 100ppm. Default: 0ppb, which keeps equal NICs in step for ever. Switches keep the nominal time.
     pub clock_skew: Skew,
-    /// A NIC whose link was idle begins to send up to this much later, drawn uniformly from the seed for each such
-    /// packet: the time that it takes to fetch a packet is not always the same. Packets that follow each other without
-    /// a pause are not delayed. 0ps to 1ms. Default: 0ps.
+    /// Largest delay of a NIC whose link was idle, drawn uniformly from the seed for each packet with which it begins
+    /// to send: the time to fetch a packet varies. Packets that follow each other without a pause are not delayed. 0ps
+    /// to 1ms. Default: 0ps.
     pub jitter: Duration,
-    /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue
-    /// pairs poll the MAC layer "periodically": round-robin, packet by packet, by default. Where they send through
-    /// EQDS's tunnels, it is about their turns at the RDMA engine.
+    /// Packets that a queue pair sends before the next one's turn, at least 1. The IRN paper has queue pairs poll the
+    /// MAC layer "periodically": round-robin, packet by packet, by default. With EQDS's tunnels, these are turns at the
+    /// RDMA engine.
     pub qp_burst: u32,
-    /// How often a queue pair that wants to send asks whether the link is free: the IRN paper's queue pairs poll the MAC
-    /// layer "periodically" (section 4.1). A free link serves whoever asks first and is idle until then. 0ps to 1ms;
-    /// 0ps: they take turns instead. For queue pairs with a flow each: not beside TCP, NDP, EQDS or `[workload.verbs]`,
-    /// and not with qp-burst. Default: 0ps.
+    /// Interval at which a queue pair that wants to send asks whether the link is free: the IRN paper's queue pairs
+    /// poll the MAC layer "periodically" (section 4.1). A free link serves the first to ask and is idle until then. 0ps
+    /// to 1ms; 0ps: queue pairs take turns instead. For queue pairs with a flow each: not beside TCP, NDP, EQDS or
+    /// `[workload.verbs]`, and not with qp-burst. Default: 0ps.
     pub mac_poll: Duration,
-    /// When in each `mac-poll` a queue pair asks. "fixed": at a phase of its own, so that one which asks just after
+    /// Phase at which a queue pair asks in each `mac-poll`. "fixed": always the same, so that one which asks just after
     /// another can find the link busy again and again. "random": drawn anew for each packet that the NIC sends.
     /// Default: random.
     pub mac_poll_phases: PollPhases,
-    /// Traffic class of data: its 802.1Q priority, 0 to 7. Flow lists may give other ones to their flows.
+    /// Traffic class of data: its 802.1Q priority, 0 to 7. Flow lists may give flows other ones.
     pub data_class: u8,
-    /// Traffic class of acknowledgements; higher classes go first. The IRN paper leaves open
-    /// whether they are prioritised: same class by default.
+    /// Traffic class of acknowledgements; higher classes go first. The IRN paper does not say whether they are
+    /// prioritised. Default: the class of data.
     pub ack_class: u8,
-    /// Traffic class of congestion notifications. The same class by default; RoCE deployments give them a
-    /// higher one.
+    /// Traffic class of congestion notifications; RoCE deployments use a higher one. Default: the class of data.
     pub cnp_class: u8,
 }
 
-/// How long the headers of packets of applications are, between two of our own.
+/// Headers of packets of applications beyond those of RoCE, where both sides use IRN or MELO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerbsHeaders {
-    /// As the software RNIC sends them.
+    /// Headers of the software RNIC.
     #[default]
     Selvedge,
-    /// As the paper of IRN has them (sections 5.3 and 6.3).
+    /// Headers of the IRN paper (sections 5.3 and 6.3).
     Irn,
-    /// RoCE's alone.
+    /// Headers of RoCE alone.
     Roce,
 }
 
@@ -92,13 +89,13 @@ impl From<VerbsHeaders> for WireFormat {
     }
 }
 
-/// When in each period a queue pair asks for the link.
+/// Phase at which a queue pair asks for the link in each polling period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PollPhases {
-    /// At a phase of its own.
+    /// A fixed phase per queue pair.
     Fixed,
-    /// At a phase that is drawn anew for each packet.
+    /// A phase drawn anew for each packet.
     #[default]
     Random,
 }
@@ -126,7 +123,7 @@ impl Default for NicConfig {
 }
 
 impl NicConfig {
-    /// Bytes of headers and trailers on each data frame, with those that the transport adds. A TCP
+    /// Returns the bytes of headers and trailers on each data frame, those that the transport adds included. A TCP
     /// segment has its own: Ethernet, IPv4, TCP with its time stamps, FCS.
     pub fn data_header(&self, transport: &TransportConfig) -> Bytes {
         if let Some(eqds) = transport.native() {
@@ -137,21 +134,21 @@ impl NicConfig {
             Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
         }
     }
-    /// The same with the longest header that data has: what [`PfcConfig::headroom_on`](super::PfcConfig::headroom_on)
-    /// counts.
+    /// Returns the configuration with the longest header that data has, which
+    /// [`PfcConfig::headroom_on`](super::PfcConfig::headroom_on) counts.
     #[must_use]
     pub fn with_longest_header(&self, transport: &TransportConfig, beside: Option<&Beside>) -> Self {
         let guest = beside.map_or(Bytes::ZERO, |beside| beside.framing(self).overhead - self.gap);
         Self { header: self.data_header(transport).max(guest), ..self.clone() }
     }
-    /// Payload of a full packet.
+    /// Returns the payload of a full packet.
     pub fn payload(&self, transport: &TransportConfig) -> Bytes {
         match transport.tcp {
             Some(TcpConfig { mss: Setting::Value(mss), .. }) => mss,
             _ => self.mtu,
         }
     }
-    /// Bytes of the frame of an acknowledgement; TCP's are longer by their SACK blocks.
+    /// Returns the bytes of an acknowledgement's frame; TCP's are longer by their SACK blocks.
     pub fn ack_frame(&self, transport: &TransportConfig) -> Bytes {
         if let Some(eqds) = transport.native() {
             return eqds.answer_frame();
@@ -161,9 +158,9 @@ impl NicConfig {
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
         }
     }
-    /// How payload becomes what a link carries.
+    /// Returns how payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
-        // Only TCP's segments are padded.
+        // Only TCP segments are padded.
         let least = if transport.tcp.is_some() { Header::MINIMUM_FRAME + self.gap } else { Bytes::ZERO };
         Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap, least }
     }

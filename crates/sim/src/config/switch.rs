@@ -1,4 +1,4 @@
-//! Switches: buffers, flow control, marking.
+//! Configuration of switches: buffers, flow control, marking.
 
 use std::collections::BTreeSet;
 
@@ -14,64 +14,64 @@ use crate::beside::Beside;
 use crate::net::balancing::BalancingConfig;
 use crate::workload::WorkloadSummary;
 
-/// Every switch of the fabric.
+/// Switches of the fabric.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SwitchConfig {
-    /// A switch that one can buy, as "tomahawk-4-z9664f": what is public of its buffer, headroom and marking takes the
-    /// place of defaults here. Nothing of it is calibrated. `selvedge presets` lists all.
+    /// Preset of a commercial switch, such as "tomahawk-4-z9664f": published properties of its buffer, headroom and
+    /// marking replace defaults here. None of them is calibrated. `selvedge presets` lists all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Where packets wait, and how the buffer is shared.
+    /// Kind of the buffer: where packets wait, and how it is shared.
     pub buffer: BufferConfig,
     /// Priority flow control.
     pub pfc: PfcConfig,
     /// ECN marking.
     pub ecn: EcnConfig,
-    /// Which of several equally short ways packets take.
+    /// Choice among several equally short paths of a packet.
     pub balancing: BalancingConfig,
     /// Loss recovery between top-of-rack switches (NetRT).
     pub netrt: NetRtConfig,
 }
 
-/// What a link carries in a quantum.
+/// Bytes that a link carries in a quantum (512 bit times).
 const QUANTUM_BYTES: u64 = 64;
 
 /// Priority flow control (802.1Qbb).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PfcConfig {
-    /// Whether switches pause their peers instead of dropping.
+    /// Whether switches pause their peers instead of dropping packets.
     pub enabled: bool,
-    /// Room kept free per input for what arrives after X-OFF. "auto": the link's bandwidth-delay
-    /// product plus what else may come before the pause takes effect (three frames, the pause frame);
-    /// the IRN paper counts the product alone. "off": none, which is refused while PFC is enabled.
+    /// Buffer kept free per input for packets that arrive after X-OFF. "auto": the link's bandwidth-delay product plus
+    /// what else may come before the pause takes effect (three frames, the pause frame); the IRN paper counts the
+    /// product alone. "off": none, which is refused while PFC is enabled.
     pub headroom: Setting<Bytes>,
-    /// What "auto" means for headroom on links of some rates, by their delays: a table as operators of switches have
-    /// it. Links without a row have what "auto" means otherwise.
+    /// Headroom of "auto" on links of some rates, by their delays: a table like those of switch operators. Links
+    /// without a row have the usual "auto".
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headroom_by_link: Vec<LinkHeadroom>,
-    /// X-ON is sent when an input has fallen this far below its X-OFF threshold. The IRN paper
-    /// gives no hysteresis; one frame avoids a pause frame per packet. "auto": two frames.
+    /// Distance below its X-OFF threshold at which an input sends X-ON. The IRN paper gives no hysteresis; one frame
+    /// avoids a pause frame per packet. "auto": two frames.
     pub xon_gap: Setting<Bytes>,
-    /// X-ON is also sent when an input holds no more than this, however low its X-OFF threshold has become.
+    /// Bytes at or below which an input also sends X-ON, however low its X-OFF threshold has become.
     pub xon: Bytes,
-    /// Pause time in each X-OFF, in quanta of 512 bit times; refreshed at half of it while the
-    /// input stays full. At least 3, so that ports that pause can send something else, too.
+    /// Pause time in each X-OFF, in quanta of 512 bit times; refreshed at half of it while the input stays full. At
+    /// least 3, so that ports that pause can also send other frames.
     pub quanta: u16,
-    /// Classes that are lossless. Classes without PFC drop when the buffer is full.
+    /// Lossless classes. Classes without PFC drop packets when the buffer is full.
     pub classes: Vec<u8>,
 }
 
-/// The headroom of some links.
+/// Headroom of some links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkHeadroom {
-    /// Links of this rate.
+    /// Rate of the links.
     pub rate: Rate,
-    /// And of no more than this propagation delay. Of several rows that fit, the one with the shortest holds.
+    /// Largest propagation delay of the links. Of several rows that fit, the one with the shortest holds.
     pub delay: Duration,
-    /// Room kept free for each lossless class of an input on such a link.
+    /// Buffer kept free for each lossless class of an input on such a link.
     pub headroom: Bytes,
 }
 
@@ -90,11 +90,11 @@ impl Default for PfcConfig {
 }
 
 impl PfcConfig {
-    /// Headroom of an input whose link has this rate and delay: what is set, or what "auto" means.
+    /// Returns the headroom of an input whose link has this rate and delay: the configured one, or that of "auto".
     ///
-    /// The frame that crosses the threshold lies beyond it but for a byte. Then the pause frame may wait
-    /// for one frame that is being sent, takes its own time and the link's delay; its peer may have
-    /// just begun a frame; and what fills the link then still arrives. All of that comes faster if its clock is fast.
+    /// The frame that crosses the threshold may exceed it by all but one byte. The pause frame may then wait for one
+    /// frame that is being sent, and takes its own time and the link's delay. The peer may have just begun a frame, and
+    /// the frames that fill the link still arrive. All of that comes faster if the peer's clock is fast.
     pub fn headroom_on(&self, rate: Rate, delay: Duration, nic: &NicConfig) -> Bytes {
         let auto = || {
             if let Some(row) = self.headroom_row(rate, delay) {
@@ -106,7 +106,7 @@ impl PfcConfig {
         };
         self.headroom.resolve(auto).unwrap_or(Bytes::ZERO)
     }
-    /// The row of the table that is about links of this rate and delay.
+    /// Returns the table's row for links of this rate and delay.
     pub fn headroom_row(&self, rate: Rate, delay: Duration) -> Option<&LinkHeadroom> {
         let fitting = self.headroom_by_link.iter().filter(|row| row.rate == rate && row.delay >= delay);
         fitting.min_by_key(|row| row.delay)
@@ -114,12 +114,12 @@ impl PfcConfig {
 }
 
 impl PfcConfig {
-    /// A pause frame.
+    /// Size of a pause frame.
     pub const FRAME: Bytes = Header::MINIMUM_FRAME;
-    /// The fewest quanta of which the half is longer than the transmission of so much.
+    /// Returns the fewest quanta half of which are longer than the transmission of `frame`.
     ///
-    /// At half of its time a pause is refreshed. Where that takes as long as a pause frame with its gap, a port that
-    /// pauses sends nothing else for ever, and both ends of a link may do so; where it takes as long as a data frame,
+    /// A pause is refreshed at half of its time. Where that takes as long as a pause frame with its gap, a port that
+    /// pauses sends nothing else for ever, and both ends of a link may do so. Where it takes as long as a data frame,
     /// which may be on the wire just then, the pause ends before it is refreshed.
     pub fn quanta_beyond(frame: Bytes) -> u64 {
         frame.get() / (QUANTUM_BYTES / 2) + 1
@@ -130,24 +130,23 @@ impl PfcConfig {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct EcnConfig {
-    /// Whether switches mark. Packets of ECN-capable transports only. "auto": where congestion control
-    /// hears marks.
+    /// Whether switches mark packets of ECN-capable transports. "auto": where congestion control reacts to marks.
     pub enabled: Toggle,
-    /// No mark up to this queue length. "auto": as the congestion control's paper has it, for the hosts'
-    /// line rate; DCQCN's where it has nothing to say (5 KB at 40 Gb/s).
+    /// Queue length up to which no packet is marked. "auto": that of the congestion control's paper, for the hosts'
+    /// line rate; DCQCN's where the paper gives none (5 KB at 40 Gb/s).
     pub k_min: Setting<Bytes>,
-    /// Every packet marked above this queue length. "auto": as for `k-min` (DCQCN: 200 KB at 40 Gb/s).
+    /// Queue length above which every packet is marked. "auto": like `k-min` (DCQCN: 200 KB at 40 Gb/s).
     pub k_max: Setting<Bytes>,
-    /// Probability of a mark just below `k-max`; rises linearly from zero at `k-min`. "auto": as for
-    /// `k-min` (DCQCN: 0.01).
+    /// Probability of a mark just below `k-max`; rises linearly from zero at `k-min`. "auto": like `k-min` (DCQCN:
+    /// 0.01).
     pub p_max: Setting<Chance>,
-    /// `k-min` and `k-max` are meant for links of this rate; others scale them in proportion. "auto": the
-    /// hosts' line rate; "off": the same for all links.
+    /// Rate of the links that `k-min` and `k-max` are meant for; others scale them in proportion. "auto": the hosts'
+    /// line rate; "off": equal on all links.
     pub at_rate: Setting<Rate>,
 }
 
 impl EcnConfig {
-    /// The curve on links of this rate, where switches mark.
+    /// Returns the marking curve on links of this rate; `None` where switches do not mark.
     pub(crate) fn curve_on(&self, rate: Rate) -> Option<Marking> {
         let auto = Marking::DCQCN;
         let given = Marking {
@@ -161,7 +160,7 @@ impl EcnConfig {
 }
 
 impl SwitchConfig {
-    /// Priorities that data has, lowest first.
+    /// Returns the priorities of data, lowest first.
     pub fn data_priorities(
         &self,
         nic: &NicConfig,
@@ -171,8 +170,8 @@ impl SwitchConfig {
         let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
         asked.chain([nic.data_class]).chain(beside.and_then(|beside| beside.class)).collect()
     }
-    /// Priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry their
-    /// positions here as classes.
+    /// Returns the priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry
+    /// positions in this list as classes.
     pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[WorkloadSummary]) -> Vec<u8> {
         let answers = [nic.ack_class, nic.cnp_class];
         let headers = match self.buffer {

@@ -1,4 +1,4 @@
-//! [`TransportConfig`] as it is written: one of several tables.
+//! [`TransportConfig`] in its written form: one of several tables.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TransportConfig;
 
-/// The table that is written for it.
+/// Written form of a [`TransportConfig`].
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct TransportTable {
@@ -60,7 +60,7 @@ impl TryFrom<TransportTable> for TransportConfig {
 }
 
 impl TransportConfig {
-    /// EQDS, with a stack that sends through its tunnels or without.
+    /// Returns EQDS, with or without a stack that sends through its tunnels.
     fn with_tunnels(
         tunnels: &EqdsConfig,
         recovery: Option<RecoveryConfig>,
@@ -103,7 +103,7 @@ impl From<TransportConfig> for TransportTable {
     }
 }
 
-/// The kinds of tables, for the schema.
+/// Schema of the kinds of tables.
 impl JsonSchema for TransportConfig {
     fn schema_name() -> Cow<'static, str> {
         "TransportConfig".into()

@@ -1,4 +1,4 @@
-//! The engines at both ends of every flow.
+//! Configuration of the engines at both ends of every flow.
 
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::NicConfig;
 use super::table::TransportTable;
 
-/// The engines at both ends of every flow: RDMA's, TCP, EQDS or NDP.
+/// Engines at both ends of every flow: RDMA, TCP, EQDS or NDP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "TransportTable", into = "TransportTable")]
 pub struct TransportConfig {
@@ -24,17 +24,18 @@ pub struct TransportConfig {
     pub recovery: RecoveryConfig,
     /// Congestion control.
     pub congestion: CongestionConfig,
-    /// TCP instead of both.
+    /// TCP, instead of recovery and congestion control of RDMA.
     pub tcp: Option<TcpConfig>,
-    /// EQDS tunnels: for messages of their own instead, or for what a stack sends.
+    /// EQDS tunnels: for native messages instead of a stack, or for what a stack sends.
     pub eqds: Option<EqdsConfig>,
-    /// Beside `eqds`, `recovery` and `congestion` stand as well: queue pairs are no native messages.
+    /// Whether queue pairs with `recovery` and `congestion` send through the tunnels of `eqds`: their flows are no
+    /// native messages.
     pub has_rdma_stack: bool,
-    /// NDP instead of both.
+    /// NDP, instead of recovery and congestion control of RDMA.
     pub ndp: Option<NdpConfig>,
 }
 
-/// IRN without congestion control.
+/// Default: IRN without congestion control.
 impl Default for TransportConfig {
     fn default() -> Self {
         Self {
@@ -49,20 +50,20 @@ impl Default for TransportConfig {
 }
 
 impl TransportConfig {
-    /// EQDS, where flows are its native messages.
+    /// Returns EQDS if flows are its native messages.
     pub fn native(&self) -> Option<&EqdsConfig> {
         self.eqds.as_ref().filter(|_| self.tcp.is_none() && !self.has_rdma_stack)
     }
-    /// Whether flows are queue pairs with `recovery` and `congestion`.
+    /// Returns whether flows are queue pairs with `recovery` and `congestion`.
     pub fn is_rdma(&self) -> bool {
         self.tcp.is_none() && self.ndp.is_none() && self.native().is_none()
     }
-    /// Whether what flows send goes through tunnels that carry packets.
+    /// Returns whether flows go through tunnels that carry packets.
     pub fn is_carried(&self) -> bool {
         let eqif = self.eqds.map(|eqds| eqds.eqif).unwrap_or_default();
         if self.tcp.is_some() { eqif.tcp.is_some() } else { self.is_rdma() && eqif.rdma.is_some() }
     }
-    /// The largest frame that tunnels send, where there are any.
+    /// Returns the size of the largest frame that tunnels send; `None`: there are no tunnels.
     pub fn tunnel_frame(&self, nic: &NicConfig) -> Option<Bytes> {
         let eqds = self.eqds.as_ref()?;
         let native = self.native().map(|eqds| eqds.data_header());
@@ -72,7 +73,7 @@ impl TransportConfig {
         let rdma = eqds.eqif.rdma.map(|_| rdma);
         [native, tcp, rdma].into_iter().flatten().max().map(|around| nic.mtu + around)
     }
-    /// The scheme's name: of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".
+    /// Returns the scheme's name: that of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".
     pub fn recovery_name(&self) -> &'static str {
         match self {
             _ if self.native().is_some() => "eqds",
@@ -82,12 +83,12 @@ impl TransportConfig {
             _ => self.recovery.name(),
         }
     }
-    /// The congestion control's name.
+    /// Returns the congestion control's name.
     pub fn congestion_name(&self) -> &'static str {
         self.tcp.as_ref().map_or(self.congestion.name(), |tcp| tcp.congestion.name())
     }
-    /// Replaces every "auto" by what `fabric` and the NIC make of it; returns what the transport needs from
-    /// switches and receivers. `trims` says whether switches cut packets to their headers.
+    /// Replaces every "auto" by what it means with `fabric` and the NIC; returns what the transport needs from switches
+    /// and receivers. `trims` says whether switches cut packets to their headers.
     pub fn resolve(&mut self, fabric: &Fabric, nic: &NicConfig, trims: bool) -> Needs {
         if let Some(frame) = self.tunnel_frame(nic) {
             let hears_cnps = self.congestion.hears_cnps();
@@ -104,8 +105,8 @@ impl TransportConfig {
         // Queues, and hence marks, are in EQIFs.
         Needs { marking: needs.marking.filter(|_| !is_carried), ..needs }
     }
-    /// The same before it is resolved for other hosts, with what both ends have to agree upon from `resolved`: a
-    /// tunnel's credit.
+    /// Returns this unresolved transport with the settings of `resolved` that both ends have to agree upon: a tunnel's
+    /// credit.
     #[must_use]
     pub fn agreeing_with(mut self, resolved: &Self) -> Self {
         if let (Some(eqds), Some(resolved)) = (&mut self.eqds, &resolved.eqds) {
@@ -113,8 +114,8 @@ impl TransportConfig {
         }
         self
     }
-    /// The same before it is resolved for flows on some paths, with what is not theirs alone from `nic`, the resolved
-    /// transport of their sender's NIC: tunnels, and the threshold at which switches mark.
+    /// Returns this unresolved transport for flows on some paths, with the settings of `nic` that are not theirs alone:
+    /// tunnels, and the threshold at which switches mark. `nic` is the resolved transport of their sender's NIC.
     #[must_use]
     pub fn of_paths(mut self, nic: &Self) -> Self {
         self.eqds = nic.eqds;
@@ -125,10 +126,10 @@ impl TransportConfig {
         }
         self
     }
-    /// What is wrong with the resolved settings of its engines, if anything is: the key, within `transport`.
+    /// Checks the resolved settings of the engines.
     ///
     /// # Errors
-    /// The first setting that cannot work.
+    /// The first setting that cannot work, with its key within `transport`.
     pub fn check_engines(&self) -> Result<(), (String, SettingError)> {
         if let Some(tcp) = &self.tcp {
             return tcp.check().map_err(|error| ("tcp".to_owned(), error));
@@ -143,10 +144,11 @@ impl TransportConfig {
         self.recovery.check().map_err(|error| (of("recovery", self.recovery.name()), error))?;
         self.congestion.check().map_err(|error| (of("congestion", self.congestion.name()), error))
     }
-    /// The fabric as a stack sees it: RDMA whose packets go through tunnels, where they may wait for long, has no other
-    /// notion of that than its timeout. "auto" then is the usual one of RoCE's drivers, 4.096 us times 2^14. Even when
-    /// nothing else is under way its round trip may be three of the network's, where data and acknowledgements each
-    /// wait one for credit.
+    /// Returns the fabric as a stack sees it.
+    ///
+    /// RDMA packets that go through tunnels may wait there for long, which RDMA notices by its timeout alone. "auto" is
+    /// then the usual timeout of RoCE's drivers, 4.096 us times 2^14. Even when nothing else is under way, the stack's
+    /// round trip may take three of the network's: data and acknowledgements may each wait one for credit.
     fn around_stack(&self, fabric: &Fabric) -> Fabric {
         if self.tcp.is_some() {
             return self.around_tcp(fabric);
@@ -158,10 +160,11 @@ impl TransportConfig {
         let [base_rtt, fill_time] = [fabric.base_rtt, fabric.fill_time].map(|time| time.saturating_mul(3));
         Fabric { bdp: fabric.bdp * 3, base_rtt, fill_time, congested_rtt: fabric.congested_rtt.max(usual), ..*fabric }
     }
-    /// The fabric as TCP sees it, whose packets may go through tunnels: what waits in its EQIF, and what its tunnel may
-    /// have under way, is under way for TCP. Half of what "auto" is then for a receive buffer is for that. The longest
-    /// queue of the network is in EQIFs, too: as where inputs of a switch wait for one output, as many full ones may
-    /// share a receiver's link.
+    /// Returns the fabric as TCP sees it, whose packets may go through tunnels.
+    ///
+    /// Packets that wait in TCP's EQIF, and those that its tunnel may have in flight, are in flight for TCP. Half of an
+    /// automatic receive buffer is for these. The longest queue of the network is in EQIFs, too: as inputs of a switch
+    /// wait for one output, so may equally many full EQIFs share a receiver's link.
     pub fn around_tcp(&self, fabric: &Fabric) -> Fabric {
         let eqds = self.eqds.as_ref();
         let Some((eqds, eqif)) = eqds.and_then(|eqds| Some((eqds, eqds.eqif.tcp?))) else { return *fabric };
@@ -170,7 +173,7 @@ impl TransportConfig {
         let waits = fabric.line_rate.time_for(full * u64::from(fabric.inputs));
         Fabric {
             bdp: fabric.bdp.max(Bytes::new(held.get() / 4)),
-            // Who does not burst asks for credit first, and so does who acknowledges.
+            // A sender that does not burst asks for credit first, and so does a receiver that acknowledges.
             base_rtt: if eqds.bursts() { fabric.base_rtt } else { fabric.base_rtt.saturating_mul(3) },
             congested_rtt: fabric.congested_rtt.saturating_add(waits),
             ..*fabric
@@ -190,28 +193,28 @@ impl TransportConfig {
         self.recovery.resolve(&Fabric { acks: needs.acks, ..*fabric });
         needs
     }
-    /// Whether it heeds the marks of switches; every "auto" is resolved.
+    /// Returns whether the transport reacts to the marks of switches; every "auto" is resolved.
     pub fn hears_marks(&self) -> bool {
         let of_rdma = self.is_rdma() && self.congestion.needs().marking.is_some();
         !self.is_carried() && self.tcp.as_ref().map_or(of_rdma, |tcp| tcp.ecn == Ecn::On)
     }
-    /// Whether switches write on packets what their outputs are like.
+    /// Returns whether switches write the state of their outputs on packets.
     pub(crate) fn needs_telemetry(&self) -> bool {
         self.is_rdma() && self.congestion.needs().telemetry
     }
-    /// Whether its receivers want the headers of packets that switches have trimmed
+    /// Returns whether receivers want the headers of packets that switches have trimmed
     /// ([`BufferConfig::Trimming`](super::BufferConfig::Trimming)). If so, such packets reach
     /// [`selvedge_nic::Nic::handle_packet`] with [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not,
     /// the host drops and counts them ([`DropReason::Trimmed`](selvedge_telemetry::DropReason::Trimmed)), and its
-    /// receivers find out as about any loss.
+    /// receivers detect the loss like any other.
     pub fn hears_trims(&self) -> bool {
         self.eqds.is_some() || self.ndp.is_some()
     }
-    /// Whether a sender hears that its data has arrived.
+    /// Returns whether a sender learns that its data has arrived.
     pub(crate) fn acknowledges(&self) -> bool {
         !self.is_rdma() || self.recovery.acknowledges()
     }
-    /// What tunnels are built from, and EQIFs.
+    /// Returns the parameters of tunnels and of EQIFs.
     pub(crate) fn tunnels(&self, nic: &NicConfig) -> (Option<EqdsParams>, Option<EqifParams>) {
         let (Some(eqds), Some(frame)) = (&self.eqds, self.tunnel_frame(nic)) else { return (None, None) };
         let own = eqds.params(frame, nic.gap);
@@ -221,8 +224,8 @@ impl TransportConfig {
         let framing = nic.framing(self);
         SenderConfig { recovery: self.recovery, congestion: self.congestion, frame: framing.mtu + framing.overhead }
     }
-    /// The receiver's half. It takes what the sender's own cap lets that send, which may have a faster link, and so a
-    /// larger one: what is beyond a receiver's reach is dropped unanswered.
+    /// Returns the configuration of the receiver, without a BDP cap: the sender may have a faster link, and so a larger
+    /// cap, and packets beyond a receiver's reach are dropped unanswered.
     pub(crate) fn receiver(&self) -> ReceiverConfig {
         let recovery = match self.recovery {
             RecoveryConfig::Irn(irn) => RecoveryConfig::Irn(IrnConfig { bdp_cap: Setting::Off, ..irn }),

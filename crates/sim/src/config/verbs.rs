@@ -1,4 +1,4 @@
-//! What queue pairs of applications are made of.
+//! Parameters of applications' queue pairs.
 
 use selvedge_nic::verbs::QpOptions;
 use selvedge_nic::{ConnectionParams, VerbsParams};
@@ -9,16 +9,16 @@ use super::{NicConfig, TransportConfig};
 use crate::ConfigError;
 use crate::workload::Posting;
 
-/// The usual timeout of a queue pair, 4.096 us times 2^14: perftest's. It says how long one of ours is patient; what it
-/// does about losses, its recovery decides.
+/// Usual timeout code of a queue pair, 4.096 us times 2^14, as in perftest. It says how long a queue pair waits before
+/// it gives up; its reaction to losses is its recovery's.
 const USUAL_TIMEOUT: u8 = 14;
 
 impl TransportConfig {
-    /// How queue pairs of applications are made, of packets of class `class`; every "auto" is resolved.
+    /// Returns the parameters of applications' queue pairs, for packets of class `class`; every "auto" is resolved.
     ///
     /// # Errors
-    /// A transport without queue pairs, with a congestion control that they cannot have, or an MTU that InfiniBand does
-    /// not know. The key is that of a scenario.
+    /// A transport without queue pairs, with a congestion control that queue pairs of applications cannot have, or an
+    /// MTU that InfiniBand does not define. The key is that of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
         if !self.is_rdma() || self.is_carried() {
             let why = if self.is_carried() {
@@ -51,7 +51,10 @@ impl TransportConfig {
     }
 }
 
-/// Whether queue pairs of applications can have this congestion control.
+/// Checks that queue pairs of applications can have this congestion control.
+///
+/// # Errors
+/// The congestion control cannot be used; the message says why.
 fn controls(recovery: &RecoveryConfig, congestion: &CongestionConfig) -> Result<(), &'static str> {
     use CongestionConfig::{Aimd, Dcqcn, Dctcp, Fixed, Hpcc, None, Swift, Timely};
     let is_standard = matches!(recovery, RecoveryConfig::GoBackN(_));
@@ -65,8 +68,8 @@ fn controls(recovery: &RecoveryConfig, congestion: &CongestionConfig) -> Result<
 }
 
 impl TransportConfig {
-    /// How ends of `posting`'s connections are made, where the slowest host has a link of this rate; every "auto" is
-    /// resolved.
+    /// Returns the parameters of the ends of `posting`'s connections, where the slowest host's link has rate `slowest`;
+    /// every "auto" is resolved.
     pub fn connection_params(&self, posting: &Posting, slowest: Rate) -> ConnectionParams {
         let limits = posting.limits();
         ConnectionParams {
@@ -80,8 +83,9 @@ impl TransportConfig {
     }
 }
 
-/// The code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): 4.096 us times 2 to this
-/// power; 0 is for ever. `outstanding` is how long its link takes for all that it may have asked for.
+/// Returns the code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): the exponent of two
+/// that multiplies 4.096 us; 0 is no timeout. `outstanding` is the time that the link takes for everything the queue
+/// pair may have outstanding.
 fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
     let rto = match recovery {
         RecoveryConfig::GoBackN(config) => config.rto.resolve(|| None).map(|rto| rto.saturating_add(outstanding)),
@@ -90,7 +94,7 @@ fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstandin
     wanted.resolve(|| rto).map_or(0, code)
 }
 
-/// The code of the shortest timeout that is no shorter.
+/// Returns the code of the shortest timeout that is at least `timeout`.
 fn code(timeout: Duration) -> u8 {
     (1..31).find(|&code| Duration::from_ns(4_096 << code) >= timeout).unwrap_or(31)
 }

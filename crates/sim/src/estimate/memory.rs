@@ -1,4 +1,4 @@
-//! Memory of a run.
+//! Estimate of the memory of a run.
 
 use super::traffic::Traffic;
 use crate::config::{BufferConfig, SimConfig};
@@ -9,24 +9,24 @@ use crate::workload::Workload;
 /// Memory of a run, in bytes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct MemoryEstimate {
-    /// Hosts, switches, ports, routes.
+    /// Bytes of hosts, switches, ports and routes.
     pub fabric: f64,
-    /// Flow lists and schedules, once for each part that the fabric is cut into.
+    /// Bytes of flow lists and schedules, once for each partition of the fabric.
     pub workload: f64,
-    /// Flows that are open together.
+    /// Bytes of flows that are open together.
     pub flows: f64,
-    /// Packets in flight: those on links, and a part of those that buffers hold.
+    /// Bytes of packets in flight: those on links, and a part of those that buffers hold.
     pub packets: f64,
-    /// Packets in flight where all buffers are full, or all windows.
+    /// Bytes of packets in flight where all buffers, or all windows, are full.
     pub packets_at_most: f64,
 }
 
 impl MemoryEstimate {
-    /// All of it, with packets as expected.
+    /// Returns the total, with packets as expected.
     pub fn total(&self) -> f64 {
         self.fabric + self.workload + self.flows + self.packets
     }
-    /// All of it, with as many packets as there can be.
+    /// Returns the total, with the most packets that there can be.
     pub fn at_most(&self) -> f64 {
         self.fabric + self.workload + self.flows + self.packets_at_most
     }
@@ -41,7 +41,8 @@ pub(super) fn estimate(
     let graph = config.paths.graph();
     let routes = config.paths.routes();
     let (hosts, switches, ports) = (graph.hosts.len(), graph.switches.len(), 2 * graph.links.len());
-    // Forwarding has two numbers of four bytes and one of eight for each switch and leaf, routes and networks one each.
+    // Forwarding has two numbers of four bytes and one of eight for each switch and leaf, in routes and in networks
+    // alike.
     let table = switches * routes.leaves().len() * 16;
     let fabric = hosts * bytes_per_host() + switches * bytes_per_switch() + ports * bytes_per_port() + table;
     let copies = partitions as f64;
@@ -57,7 +58,7 @@ pub(super) fn estimate(
     }
 }
 
-/// Packets in flight: as expected, and at most.
+/// Returns the packets in flight: as expected, and at most.
 fn packets_in_flight(config: &SimConfig, traffic: &Traffic) -> (f64, f64) {
     let graph = config.paths.graph();
     let frame = config.largest_frame().get() as f64;
@@ -78,7 +79,7 @@ fn packets_in_flight(config: &SimConfig, traffic: &Traffic) -> (f64, f64) {
             trimming.data_room(config.largest_frame()).get() as f64 * 2.0 * graph.links.len() as f64
         }
     };
-    // What is sent is in flight once.
+    // Every packet sent is in flight once.
     let sent = traffic.total.packets;
     let window = traffic.window.unwrap_or(f64::INFINITY);
     let most = (on_links + of_switches / frame).min(window).min(sent);
@@ -86,11 +87,11 @@ fn packets_in_flight(config: &SimConfig, traffic: &Traffic) -> (f64, f64) {
     (expected, most)
 }
 
-/// Bytes of a packet in flight: its place in the pool, and its descriptor where it waits or is under way.
+/// Bytes of a packet in flight: its entry in the pool, and its descriptor where it waits or is under way.
 const PACKET: f64 = 112.0;
-/// The part of buffers that is taken to be full.
+/// Part of the buffers that is assumed to be full.
 const FILL: f64 = 0.1;
-/// Bytes that an input without limit is taken to hold.
+/// Bytes that an input without limit is assumed to hold.
 const ENDLESS: f64 = 1e6;
 /// Bytes of a run without a network: buffers of its files.
 const BASE: f64 = 2e6;

@@ -1,12 +1,11 @@
 //! The cost of a run, computed before it begins: packets and memory.
 //!
-//! 1. *Flows.* Every workload is asked for its flows, as a run asks it, up to [`traffic::MOST`] flows of each way in
-//!    which flows begin; the rest is scaled.
-//! 2. *Packets.* A flow has as many data packets as its size needs; each crosses the links of its path, and the
-//!    answers that its scheme sends cross as many on the way back ([`stack::Stack`]).
-//! 3. *A stop time* cuts what the links of senders and receivers cannot carry until then.
-//! 4. *Memory* is what tables take for each host, switch, port and open flow, and what packets in flight take
-//!    ([`memory`]).
+//! 1. *Flows.* Every workload is asked for its flows, as in a run, up to [`traffic::MOST`] flows for each way in which
+//!    flows begin; the rest is scaled.
+//! 2. *Packets.* A flow has as many data packets as its size needs; each crosses the links of its path, and the answers
+//!    that its scheme sends cross as many on the way back ([`stack::Stack`]).
+//! 3. *A stop time* cuts off the traffic that the links of senders and receivers cannot carry until then.
+//! 4. *Memory* is the bytes of tables per host, switch, port and open flow, and of packets in flight ([`memory`]).
 //!
 //! Retransmissions, pause frames and congestion notifications are not counted: they depend on what happens.
 
@@ -22,7 +21,7 @@ use crate::workload::BuildEnv;
 
 pub use memory::MemoryEstimate;
 
-/// The cost of one run.
+/// Cost of one run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// Flows that begin.
@@ -33,25 +32,25 @@ pub struct Estimate {
     pub data_packets: f64,
     /// Packets times links crossed, answers included, retransmissions not.
     pub packet_hops: f64,
-    /// On which side of the estimate the true numbers lie.
+    /// Side of the estimate on which the true numbers lie.
     pub bound: Bound,
     /// Memory of the run, in bytes.
     pub memory: MemoryEstimate,
 }
 
-/// On which side of an estimate the true number lies.
+/// Side of an estimate on which the true number lies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Bound {
-    /// Either.
+    /// Either side.
     About,
-    /// Above: packets may be lost and sent again.
+    /// At least the estimate: packets may be lost and sent again.
     AtLeast,
-    /// Below: a stop time ends flows whose speed is not known beforehand.
+    /// At most the estimate: a stop time ends flows whose speed is not known beforehand.
     AtMost,
 }
 
 impl Bound {
-    /// Its words before a number.
+    /// Returns the words before a number.
     pub const fn words(self) -> &'static str {
         match self {
             Self::About => "about",
@@ -61,7 +60,7 @@ impl Bound {
     }
 }
 
-/// Estimates the cost of a run of `config` that is cut into `partitions` parts.
+/// Estimates the cost of a run of `config` in `partitions` partitions.
 ///
 /// # Errors
 /// The workload cannot be built.
@@ -94,12 +93,12 @@ pub fn estimate(config: &SimConfig, library: &dyn Library, partitions: usize) ->
     })
 }
 
-/// Whether packets may be lost.
+/// Returns whether packets may be lost.
 fn may_resend(config: &SimConfig) -> bool {
     !config.loss.is_empty() || !config.failures.is_empty() || !config.switch.pfc.enabled
 }
 
-/// The time at which a run is stopped, in seconds.
+/// Returns the time at which a run is stopped, in seconds.
 fn stop_s(config: &SimConfig) -> Option<f64> {
     config.stop.time.map(seconds)
 }

@@ -1,4 +1,4 @@
-//! How a workload's payload becomes packets, and which answers these get.
+//! Packets that carry a workload's payload, and the answers to these packets.
 
 use selvedge_transport::Scheme;
 use selvedge_transport::tcp::TcpConfig;
@@ -9,21 +9,24 @@ use crate::error::ConfigError;
 use crate::topology::Framing;
 use crate::workload::Workload;
 
-/// The packets of a workload's flows.
+/// Packets of a workload's flows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub(super) framing: Framing,
     /// Packets that come back for each data packet.
     pub(super) answers: f64,
-    /// Packets that a flow takes beside, there and back together.
+    /// Further packets of a flow, there and back together.
     pub(super) per_flow: f64,
-    /// Bytes of memory that an open flow takes, at both ends together.
+    /// Bytes of memory of an open flow, at both ends together.
     pub(super) memory: u64,
     /// Packets that a flow may have in flight, where that is limited.
     pub(super) window: Option<f64>,
 }
 
-/// The stack of each workload, by its number.
+/// Returns the stack of each workload, indexed by its number.
+///
+/// # Errors
+/// A name of the workloads beside the transport belongs to no workload.
 pub(super) fn of_workloads(config: &SimConfig, workload: &Workload) -> Result<Vec<Stack>, ConfigError> {
     let own = Stack::own(config);
     let Some(beside) = &config.beside else { return Ok(vec![own; workload.summaries.len()]) };
@@ -33,7 +36,7 @@ pub(super) fn of_workloads(config: &SimConfig, workload: &Workload) -> Result<Ve
 }
 
 impl Stack {
-    /// That of the transport.
+    /// Returns the stack of the transport.
     fn own(config: &SimConfig) -> Self {
         let transport = &config.transport;
         let framing = config.nic.framing(transport);
@@ -41,7 +44,7 @@ impl Stack {
             return Self { framing, answers: EQDS_ANSWERS, per_flow: 1.0, memory: EQDS_FLOW, window: None };
         }
         if transport.ndp.is_some() {
-            // An acknowledgement and a pull.
+            // The answers are an acknowledgement and a pull.
             return Self { framing, answers: 2.0, per_flow: 0.0, memory: RDMA_FLOW, window: None };
         }
         let stack = match &transport.tcp {
@@ -62,7 +65,7 @@ impl Stack {
                 Self { framing, answers, per_flow, memory: RDMA_FLOW, window }
             }
         };
-        // A tunnel carries answers as data, and answers that.
+        // A tunnel carries answers as data, and acknowledges these as well.
         if transport.is_carried() { Self { answers: stack.answers + TUNNEL_ANSWERS, ..stack } } else { stack }
     }
 
@@ -76,12 +79,12 @@ impl Stack {
 
 /// Answers of EQDS for each data packet of native messages: an acknowledgement, and credit.
 const EQDS_ANSWERS: f64 = 2.0;
-/// What a tunnel adds to a stack's packets, for each of its data packets.
+/// Packets that a tunnel adds for each data packet of a stack.
 const TUNNEL_ANSWERS: f64 = 1.0;
 
 /// Bytes of an open queue pair at both ends: sender, receiver, tables of numbers, bitmaps, its flow.
 const RDMA_FLOW: u64 = 1_000;
-/// The same of a TCP connection.
+/// Bytes of an open TCP connection at both ends.
 const TCP_FLOW: u64 = 2_000;
-/// The same of a native message of EQDS, with its tunnel.
+/// Bytes of an open native message of EQDS, with its tunnel.
 const EQDS_FLOW: u64 = 2_000;

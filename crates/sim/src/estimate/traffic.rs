@@ -1,4 +1,4 @@
-//! What workloads will send.
+//! Estimate of what workloads will send.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,24 +11,24 @@ use crate::config::SimConfig;
 use crate::topology::Paths;
 use crate::workload::{Extent, FlowSpec, Generator, Verb, Workload};
 
-/// Flows that are looked at one by one, of each way in which they begin.
+/// Most flows that are examined one by one, for each way in which flows begin.
 pub(super) const MOST: u64 = 300_000;
-/// Flows of a client or connection that are looked at: the next ones are like them.
+/// Most flows of a client or connection that are examined: later ones resemble them.
 const MOST_OF_ONE: u64 = 1_024;
 
-/// What is sent, all together.
+/// Sum of what is sent.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Total {
     pub(super) flows: f64,
-    /// Bytes.
+    /// Payload, in bytes.
     pub(super) payload: f64,
     /// Data packets.
     pub(super) packets: f64,
-    /// Packets times links, answers included.
+    /// Packets times links crossed, answers included.
     pub(super) hops: f64,
 }
 
-/// What the link of a host carries, in one direction.
+/// Traffic of a host's link in one direction.
 #[derive(Clone, Copy, Default, Debug)]
 struct Share {
     total: Total,
@@ -36,25 +36,25 @@ struct Share {
     wire: f64,
 }
 
-/// What hosts send and receive, by host.
+/// Traffic that hosts send and receive, indexed by host.
 #[derive(Clone)]
 struct Sums {
     sent: Vec<Share>,
     received: Vec<Share>,
 }
 
-/// What a run will send.
+/// Traffic of a run.
 pub(super) struct Traffic {
     pub(super) total: Total,
-    /// Bytes that flows take which are open together, at most.
+    /// Most bytes of memory of flows that are open together.
     pub(super) open_bytes: f64,
     /// Packets that open flows may have in flight, where all are limited.
     pub(super) window: Option<f64>,
-    /// Whether a stop time ends what has not been carried.
+    /// Whether a stop time ends flows that have not been carried.
     pub(super) is_cut: bool,
 }
 
-/// Collects them.
+/// Sums of the traffic of a run, while they are collected.
 struct Counting<'a> {
     config: &'a SimConfig,
     paths: &'a Paths,
@@ -88,7 +88,7 @@ impl Traffic {
 }
 
 impl Counting<'_> {
-    /// Flows that begin at a time of their own.
+    /// Adds flows that begin at a time of their own.
     fn add_streams(&mut self, workload: &Workload) {
         let mut stream = workload.stream.clone();
         let extent = stream.extent();
@@ -124,7 +124,7 @@ impl Counting<'_> {
         self.sums.add(&sums);
     }
 
-    /// Flows that wait for others.
+    /// Adds flows that wait for others.
     fn add_triggered(&mut self, workload: &Workload) {
         let mut sums = self.nothing();
         for (flow, weight) in workload.triggers.sampled(MOST) {
@@ -137,7 +137,7 @@ impl Counting<'_> {
         }
     }
 
-    /// Messages of schedules.
+    /// Adds messages of schedules.
     fn add_schedules(&mut self, workload: &Workload) {
         for executor in &workload.executors {
             let all = executor.flows();
@@ -154,7 +154,7 @@ impl Counting<'_> {
         }
     }
 
-    /// Clients whose flows follow each other.
+    /// Adds clients whose flows follow each other.
     fn add_loops(&mut self, workload: &Workload) {
         let clients: usize = workload.loops.iter().map(|closed| closed.clients().len()).sum();
         for closed in &workload.loops {
@@ -181,7 +181,7 @@ impl Counting<'_> {
         }
     }
 
-    /// Work requests on queue pairs, of those that follow each other.
+    /// Adds work requests of queue pairs whose requests follow each other.
     fn add_postings(&mut self, workload: &Workload) {
         let all: usize = workload.postings.iter().map(|posting| posting.connections().len()).sum();
         for posting in &workload.postings {
@@ -211,14 +211,16 @@ impl Counting<'_> {
         }
     }
 
-    /// How many flows one of `own` clients has, if that is limited: by itself, or by what all `clients` may have.
+    /// Returns how many flows one of `own` clients has, if that is limited: by the workload, or by the number that all
+    /// `clients` may have together.
     fn limit_of_one(&self, extent: Extent, own: usize, clients: usize, at_once: u64) -> Option<u64> {
         let of_its_own = extent.known().map(|all| all / own.max(1) as u64);
         let of_all = self.config.stop.flows.map(|flows| flows.div_ceil(clients.max(1) as u64).max(at_once));
         of_its_own.into_iter().chain(of_all).min()
     }
 
-    /// Flows of one client, as many at once, each `think` after one before; the first of up to `limit`.
+    /// Adds the `flows` of one client, of up to `limit`: `at_once` outstanding, each `think` after an earlier one, the
+    /// first at `first`.
     fn add_chain(
         &mut self,
         sums: &mut Sums,
@@ -247,7 +249,7 @@ impl Counting<'_> {
         flows.iter().for_each(|(flow, verb)| self.add(sums, flow, *verb, number / count));
     }
 
-    /// A flow, `weight` times.
+    /// Adds a flow, `weight` times.
     fn add(&self, sums: &mut Sums, flow: &FlowSpec, verb: Option<Verb>, weight: f64) {
         let Stack { framing, answers, per_flow, .. } = self.stack(flow);
         let Some(links) = self.paths.links(flow.src, flow.dst).map(Iterator::count) else { return };
@@ -266,7 +268,7 @@ impl Counting<'_> {
         sums.received[to.index()].add(total, wire);
     }
 
-    /// How long a flow takes in an empty network.
+    /// Returns how long a flow takes in an empty network.
     fn alone(&self, flow: &FlowSpec) -> Duration {
         let framing = self.stack(flow).framing;
         self.paths.ideal_fct(flow.src, flow.dst, flow.size, framing).unwrap_or(Duration::ZERO)
@@ -285,7 +287,7 @@ impl Counting<'_> {
         Sums::new(self.sums.sent.len())
     }
 
-    /// All of it, cut at the stop time.
+    /// Returns the collected traffic, cut at the stop time.
     fn finish(mut self) -> Traffic {
         let all = self.sums.total();
         if let Some(most) = self.config.stop.flows
@@ -313,7 +315,7 @@ impl Counting<'_> {
     }
 }
 
-/// How many flows are open, while they begin in the order of time.
+/// Number of open flows, counted while flows begin in the order of time.
 #[derive(Default)]
 struct Open {
     ends: BinaryHeap<Reverse<(Instant, u64, u64)>>,
@@ -375,7 +377,7 @@ impl Share {
 }
 
 impl Total {
-    /// Adds `factor` times `other`; nothing where that is nothing.
+    /// Adds `factor` times `other`, or nothing where `other` has no flows.
     fn add(&mut self, other: Self, factor: f64) {
         if other.flows > 0.0 {
             self.flows += other.flows * factor;
@@ -386,7 +388,7 @@ impl Total {
     }
 }
 
-/// A flow without anything.
+/// Flow with all fields zero or absent.
 const NO_FLOW: FlowSpec = FlowSpec {
     id: 0,
     workload: 0,
@@ -401,9 +403,9 @@ const NO_FLOW: FlowSpec = FlowSpec {
     on_received: None,
 };
 
-/// How much longer than alone flows are taken to be open.
+/// Assumed slowdown of open flows, relative to an empty network.
 const SLOWDOWN: u64 = 4;
-/// Bytes of a connected queue pair of applications at both ends together.
+/// Bytes of a connected queue pair of an application at both ends together.
 const QUEUE_PAIR: u64 = 4_000;
-/// Bytes of a work request, until it is done.
+/// Bytes of a work request, until it completes.
 const WORK_REQUEST: u64 = 200;

@@ -4,35 +4,36 @@ use schemars::JsonSchema;
 use selvedge_units::{Chance, Rng};
 use serde::{Deserialize, Serialize};
 
-/// Parameters of [`LossModel::Corrupt`](super::LossModel::Corrupt): each bit of a frame fails
-/// independently, so that longer packets fare worse.
+/// Parameters of [`LossModel::Corrupt`](super::LossModel::Corrupt): each bit of a frame fails independently, so that
+/// longer packets are lost more often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BitErrors {
-    /// How likely a bit is received wrong; 1e-12 is what Ethernet allows at the most without forward
-    /// error correction (IEEE 802.3).
+    /// Probability that a bit is received wrong; Ethernet allows at most 1e-12 without forward error correction (IEEE
+    /// 802.3).
     pub bit_error_rate: Chance,
 }
 
-/// Decides frame by frame.
+/// Process that decides frame by frame whether bit errors damage the frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BitErrorProcess {
     rate: Chance,
     rng: Rng,
-    /// How likely a frame is damaged that is as long as the latest: most are alike.
+    /// Length of the latest frame in bytes, and the probability that such a frame is damaged: most frames are equally
+    /// long.
     latest: (u64, Chance),
 }
 
 impl BitErrorProcess {
-    /// A process that draws from `rng`, once per frame whatever its length.
+    /// Creates a process that draws from `rng` once per frame, whatever the frame's length.
     pub const fn new(errors: BitErrors, rng: Rng) -> Self {
         Self { rate: errors.bit_error_rate, rng, latest: (0, Chance::NEVER) }
     }
-    /// How likely, from 0 to 1, a frame as long as the latest is not damaged.
+    /// Returns the probability that a frame as long as the latest one is not damaged.
     pub fn chance_to_pass(&self) -> f64 {
         self.latest.1.of_not()
     }
-    /// Whether the next frame, of `bytes`, is damaged.
+    /// Returns whether the next frame, of `bytes`, is damaged.
     pub fn damages(&mut self, bytes: u64) -> bool {
         if self.latest.0 != bytes {
             self.latest = (bytes, self.rate.of_any(bytes * 8));

@@ -8,37 +8,36 @@ use super::LinkSelector;
 use crate::ConfigError;
 use crate::topology::Graph;
 
-/// Links that fail at a time, in both directions.
+/// Links that fail at one time, in both directions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkFailure {
-    /// Which links.
+    /// Links that fail.
     pub link: LinkSelector,
-    /// When they fail, from the beginning of the run.
+    /// Time at which the links fail, from the beginning of the run.
     pub at: Duration,
-    /// When they work again. Absent: never. Only what arrives while they are down is lost of what is on the wire: a
-    /// failure that is shorter than a link's delay spares some of it.
+    /// Time at which the links work again. Absent: never. Of the packets on the wire, only those that arrive while the
+    /// link is down are lost: a failure shorter than a link's delay spares some of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
 }
 
-/// A link that changes.
+/// Change of a link's state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LinkEvent {
-    /// When.
+    /// Time of the change.
     pub at: Instant,
     /// Index of the link.
     pub link: u32,
-    /// Whether it works from then on.
+    /// Whether the link works from then on.
     pub up: bool,
 }
 
-/// What happens to the links of `graph`, by ascending time, then link. A link is down while any of
-/// `failures` holds, and each event changes its state.
+/// Returns the changes of the links of `graph`, by ascending time, then link. A link is down while any of `failures`
+/// holds, and each event changes its state.
 ///
 /// # Errors
-/// A selector that selects nothing, or an end that is not after the beginning; keys are as
-/// "\[1\].until".
+/// A selector that selects nothing, or an end that is not after the beginning; keys are like "\[1\].until".
 pub fn link_events(graph: &Graph, failures: &[LinkFailure]) -> Result<Vec<LinkEvent>, ConfigError> {
     let mut spans: Vec<(u32, Duration, Duration)> = Vec::new();
     for (n, failure) in failures.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Loss by configuration.
+//! Configured loss on links.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,58 +12,58 @@ use super::{BitErrors, Direction, Lane, LinkSelector, LossProcess};
 use crate::topology::Graph;
 use crate::{ConfigError, Library};
 
-/// Packets that some links lose.
+/// Rule by which some links lose packets.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LossConfig {
-    /// Which links.
+    /// Links that lose packets.
     pub link: LinkSelector,
-    /// Which of their directions.
+    /// Directions of the links.
     #[serde(default)]
     pub direction: Direction,
-    /// Which packets.
+    /// Kinds of packets that are lost.
     #[serde(default)]
     pub packets: Affected,
-    /// How it is decided. Each direction of each link decides on its own, and for each kind of packet
-    /// separately, so that the n-th data packet of a direction fares alike in every series, however
-    /// many acknowledgements pass.
+    /// Model that decides which packets are lost. Each direction of each link decides on its own, and for each kind of
+    /// packet separately, so that the n-th data packet of a direction has the same fate in every series, however many
+    /// acknowledgements pass.
     pub model: LossModel,
 }
 
-/// Which packets a [`LossConfig`] concerns.
+/// Kinds of packets that a [`LossConfig`] concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Affected {
     /// Packets with payload.
     Data,
-    /// Acknowledgements, negative ones and congestion notifications.
+    /// Acknowledgements, negative acknowledgements and congestion notifications.
     Ack,
     /// PFC frames.
     Pause,
-    /// All of these.
+    /// All packets.
     #[default]
     All,
 }
 
-/// How losses are decided.
+/// Model that decides which packets are lost.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossModel {
-    /// Each packet independently.
+    /// Independent loss of each packet.
     Random(RandomLoss),
-    /// In bursts of a mean length.
+    /// Loss in bursts of a mean length.
     Bursty(Bursty),
-    /// In two states with a loss rate each.
+    /// Loss in two states with a rate each.
     GilbertElliott(GilbertElliott),
     /// Bit errors, which damage long packets more often than short ones. Damaged packets are discarded
     /// when they arrive, with the reason "corrupt".
     Corrupt(BitErrors),
-    /// The packets with given numbers.
+    /// Loss of the packets with given numbers.
     Trace(DropList),
 }
 
 impl LossModel {
-    /// How likely a frame of so many bytes is lost, in the long run, as far as chance decides.
+    /// Returns the long-run probability that a frame of `frame` bytes is lost by chance; zero for listed drops.
     pub(crate) fn usual(&self, frame: Bytes) -> f64 {
         match self {
             Self::Random(random) => random.rate.as_f64(),
@@ -78,7 +78,7 @@ impl LossModel {
         }
     }
 
-    /// How likely a frame is lost if the one before it was, as far as chance decides.
+    /// Returns the probability that a frame is lost by chance if the one before it was; zero for listed drops.
     pub(crate) fn again(&self, frame: Bytes) -> f64 {
         match self {
             Self::Bursty(bursty) => (1.0 - 1.0 / bursty.mean_burst).max(bursty.rate.as_f64()),
@@ -91,7 +91,7 @@ impl LossModel {
         }
     }
 
-    /// How many frames may be lost in a row because they are listed.
+    /// Returns how many frames may be lost in a row because they are listed.
     pub(crate) fn listed(&self) -> u64 {
         match self {
             Self::Trace(DropList::Drops(drops)) => drops.len() as u64,
@@ -105,7 +105,7 @@ impl LossModel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RandomLoss {
-    /// How likely a packet is lost.
+    /// Probability that a packet is lost.
     pub rate: Chance,
 }
 
@@ -116,7 +116,7 @@ pub struct RandomLoss {
 pub struct Bursty {
     /// Mean number of packets that are lost in a row, at least 1.
     pub mean_burst: f64,
-    /// How likely a packet is lost, in the long run; at most `mean-burst / (mean-burst + 1)`.
+    /// Long-run probability that a packet is lost; at most `mean-burst / (mean-burst + 1)`.
     pub rate: Chance,
 }
 
@@ -124,14 +124,14 @@ pub struct Bursty {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GilbertElliott {
-    /// How likely the channel turns bad after a packet in the good state.
+    /// Probability that the channel turns bad after a packet in the good state.
     pub good_to_bad: Chance,
-    /// How likely the channel turns good after a packet in the bad state.
+    /// Probability that the channel turns good after a packet in the bad state.
     pub bad_to_good: Chance,
-    /// How likely a packet is lost in the good state.
+    /// Probability that a packet is lost in the good state.
     #[serde(default)]
     pub loss_in_good: Chance,
-    /// How likely a packet is lost in the bad state.
+    /// Probability that a packet is lost in the bad state.
     #[serde(default = "always")]
     pub loss_in_bad: Chance,
 }
@@ -142,34 +142,34 @@ pub struct GilbertElliott {
 pub enum DropList {
     /// Numbers of the lost packets, in any order: 0 is the first of its kind on a direction of a link.
     Drops(Vec<u64>),
-    /// A file with such numbers.
+    /// File with the numbers of the lost packets.
     Path(String),
 }
 
-/// What every link loses.
+/// Loss on all links.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LossPlan {
     lanes: BTreeMap<Lane, LaneLoss>,
 }
 
-/// What one direction of one link loses.
+/// Loss on one direction of one link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaneLoss {
-    /// By [`LossClass`]; several rules may apply.
+    /// Loss processes, indexed by [`LossClass`]; several rules may apply.
     processes: [Vec<LossProcess>; 3],
-    /// By [`LossClass`].
+    /// Packets lost in a row up to the latest one, indexed by [`LossClass`].
     rows: [Row; 3],
 }
 
-/// Packets that were lost one after the other, up to the latest one.
+/// Packets that were lost in a row, up to the latest one.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Row {
     losses: u64,
-    /// When the latest was lost.
+    /// Time at which the latest packet was lost.
     latest: Instant,
 }
 
-/// Packets that are lost by the same processes.
+/// Class of packets that share loss processes.
 #[derive(Clone, Copy)]
 enum LossClass {
     Data = 0,
@@ -178,10 +178,10 @@ enum LossClass {
 }
 
 impl LossPlan {
-    /// The loss that `rules` and the links of `graph` themselves ([`Link::loss`]) ask for.
+    /// Creates the loss that `rules` and the links of `graph` themselves ([`Link::loss`]) ask for.
     ///
     /// # Errors
-    /// A selector that selects nothing, or a model that cannot be; keys are as "\[1\].model.bursty.rate".
+    /// A selector that selects nothing, or an impossible model; keys are like "\[1\].model.bursty.rate".
     ///
     /// [`Link::loss`]: crate::topology::Link::loss
     pub fn new(graph: &Graph, rules: &[LossConfig], seed: u64, library: &dyn Library) -> Result<Self, ConfigError> {
@@ -200,15 +200,15 @@ impl LossPlan {
         }
         Ok(plan)
     }
-    /// Whether nothing is ever lost.
+    /// Returns whether no link loses packets.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
-    /// What `lane` loses; `None`: nothing.
+    /// Returns the loss of `lane`; `None`: no loss.
     pub fn lane(&self, lane: Lane) -> Option<&LaneLoss> {
         self.lanes.get(&lane)
     }
-    /// All lanes that lose something.
+    /// Returns all lanes with loss.
     pub fn lanes(&self) -> impl Iterator<Item = (Lane, &LaneLoss)> {
         self.lanes.iter().map(|(lane, loss)| (*lane, loss))
     }
@@ -226,19 +226,19 @@ impl LossPlan {
 }
 
 impl LaneLoss {
-    /// Why the next packet of this kind, which comes `now`, is lost, if it is; it is `bytes` long. To be asked once per
-    /// packet.
+    /// Returns why the next packet of this kind is lost, if it is; the packet arrives at `now` and has `bytes` bytes.
+    /// Must be called exactly once per packet.
     pub fn lost(&mut self, now: Instant, kind: PacketKind, bytes: u64) -> Option<DropReason> {
         let class = LossClass::of(kind) as usize;
-        // All rules count every packet, whatever the others say.
+        // All rules count every packet, whatever other rules decide.
         let reason = self.processes[class].iter_mut().fold(None, |reason, process| reason.or(process.lost(bytes)));
         self.rows[class] =
             if reason.is_some() { Row { losses: self.rows[class].losses + 1, latest: now } } else { Row::default() };
         reason
     }
 
-    /// Whether data, or what answers it, is being lost here: `least` packets or more in a row, the latest of them at
-    /// `since` or later, by processes that let others pass again.
+    /// Returns whether data, or answers to data, are being lost here: `least` packets or more in a row, the latest of
+    /// them at `since` or later, by processes that will let packets pass again.
     pub(crate) fn is_in_burst(&self, least: u64, since: Instant) -> bool {
         [LossClass::Data, LossClass::Ack].into_iter().any(|class| {
             let (row, processes) = (self.rows[class as usize], &self.processes[class as usize]);
@@ -249,11 +249,12 @@ impl LaneLoss {
     }
 }
 
-/// What loses packets for longer than this reciprocal tells, in packets, is not waited for: one in a thousand million.
+/// Least probability that the next packet passes for which the end of a burst is waited for: 1e-9.
 const HOPE: f64 = 1e-9;
 
 impl LossClass {
-    /// What is short and answers data is lost alike, and so are messages between switches.
+    /// Returns the class of packets of `kind`; acknowledgements, congestion notifications and messages between switches
+    /// share one.
     const fn of(kind: PacketKind) -> Self {
         match kind {
             PacketKind::Data => Self::Data,
@@ -274,7 +275,7 @@ impl Affected {
     }
 }
 
-/// Makes a process from its random stream.
+/// Function that makes a process from its random stream.
 type Process = dyn Fn(Rng) -> LossProcess;
 
 impl LossModel {

@@ -1,8 +1,8 @@
 //! Loss and failure of links.
 //!
-//! Configurations ([`LossConfig`], [`LinkFailure`]) name links by a [`LinkSelector`]; [`LossPlan`] and
-//! [`link_events`] apply them to a network. What is lost is decided by pure state machines
-//! ([`LaneLoss`], [`LossProcess`], [`BitErrorProcess`]), which the kernel asks packet by packet.
+//! Configurations ([`LossConfig`], [`LinkFailure`]) name links by a [`LinkSelector`]; [`LossPlan`] and [`link_events`]
+//! apply them to a network. Pure state machines ([`LaneLoss`], [`LossProcess`], [`BitErrorProcess`]) decide packet by
+//! packet, when the kernel asks, which packets are lost.
 
 mod corrupt;
 mod failure;

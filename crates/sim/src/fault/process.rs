@@ -1,4 +1,4 @@
-//! Which packets of a sequence are lost.
+//! State machines that decide which packets of a sequence are lost.
 
 use std::sync::Arc;
 
@@ -7,50 +7,50 @@ use selvedge_units::{Chance, Channel, Rng, TwoStates};
 
 use super::{BitErrorProcess, BitErrors};
 
-/// Decides packet by packet. The n-th packet of a sequence has the same fate in every run with the
-/// same seed.
+/// Process that decides packet by packet. The n-th packet of a sequence has the same fate in every run with the same
+/// seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LossProcess {
-    /// Each packet alike, independently.
+    /// Independent loss of each packet with one probability.
     Random {
-        /// How likely a packet is lost.
+        /// Probability that a packet is lost.
         rate: Chance,
-        /// Draws.
+        /// Random stream that decides.
         rng: Rng,
     },
-    /// In one of two states.
+    /// Loss of a two-state channel.
     TwoStates(Channel),
-    /// Each bit alike, independently.
+    /// Independent errors of each bit.
     BitErrors(BitErrorProcess),
-    /// Those with these numbers.
+    /// Loss of the packets with these numbers.
     Listed {
         /// Numbers of the lost packets, ascending, from 0.
         drops: Arc<[u64]>,
-        /// How many of them have passed.
+        /// Number of listed packets that have passed.
         passed: usize,
-        /// The next packet's number.
+        /// Number of the next packet.
         packet: u64,
     },
 }
 
 impl LossProcess {
-    /// Each packet lost with probability `rate`.
+    /// Returns a process that loses each packet with probability `rate`.
     pub const fn random(rate: Chance, rng: Rng) -> Self {
         Self::Random { rate, rng }
     }
-    /// A two-state channel.
+    /// Returns a two-state channel.
     pub fn two_states(states: TwoStates, rng: Rng) -> Self {
         Self::TwoStates(Channel::new(states, rng))
     }
-    /// Bit errors.
+    /// Returns a process of bit errors.
     pub const fn bit_errors(errors: BitErrors, rng: Rng) -> Self {
         Self::BitErrors(BitErrorProcess::new(errors, rng))
     }
-    /// The packets with these numbers (ascending, from 0) lost.
+    /// Returns a process that loses the packets with these numbers (ascending, from 0).
     pub fn listed(drops: Arc<[u64]>) -> Self {
         Self::Listed { drops, passed: 0, packet: 0 }
     }
-    /// Why the next packet, `bytes` long, is lost, if it is. To be asked once per packet.
+    /// Returns why the next packet, `bytes` long, is lost, if it is. Must be called exactly once per packet.
     pub fn lost(&mut self, bytes: u64) -> Option<DropReason> {
         let (lost, reason) = match self {
             Self::BitErrors(process) => (process.damages(bytes), DropReason::Corrupt),
@@ -59,7 +59,7 @@ impl LossProcess {
         lost.then_some(reason)
     }
 
-    /// How likely, from 0 to 1, one of the next packets passes. What lists the lost packets comes to its end.
+    /// Returns the probability that one of the next packets passes; 1 for a list of lost packets, which ends.
     pub(super) fn chance_to_pass(&self) -> f64 {
         match self {
             Self::Random { rate, .. } => rate.of_not(),
@@ -69,7 +69,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next packet is lost by a process that does not care how long it is.
+    /// Returns whether the next packet is lost by a process that does not depend on its length.
     fn loses(&mut self) -> bool {
         match self {
             Self::BitErrors(_) => false,

@@ -1,4 +1,4 @@
-//! Which links, and which of their directions.
+//! Selection of links, and of their directions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,39 +13,39 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::topology::{Graph, Link, Node};
 
-/// Some links of a network.
+/// Selection of some links of a network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkSelector {
     /// "all": all links.
     All,
     /// "host-links": the links of hosts.
     HostLinks,
-    /// "tier0-tier1": the links between switches of these tiers (0: switches with hosts).
+    /// "tier0-tier1": the links between switches of two tiers (0: switches with hosts).
     Tiers(u8, u8),
-    /// "pod0-edge1 - pod0-agg0": the link between these nodes; all of them if they are parallel.
+    /// "pod0-edge1 - pod0-agg0": the link between two nodes; all of them if they are parallel.
     Between(String, String),
-    /// "core3": all links of this node. "pod0-edge1:pod0-agg0", as ports are called in traces, is the link
-    /// between these nodes, unless a node has this name.
+    /// "core3": all links of a node. "pod0-edge1:pod0-agg0", like the names of ports in traces, is the link between
+    /// these nodes, unless a node has this name.
     Of(String),
-    /// 17: the link with this index, from 0.
+    /// 17: the link with an index, from 0.
     Index(u32),
 }
 
-/// Which directions of a link.
+/// Directions of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Both.
+    /// Both directions.
     #[default]
     Both,
     /// Away from the hosts.
     Up,
     /// Towards the hosts.
     Down,
-    /// From the node named first in the selector to the one named second ("A - B"); from the node of
-    /// a selector "A"; else from the end that the topology names first.
+    /// Direction from the node named first in the selector to the one named second ("A - B"); from the node of a
+    /// selector "A"; else from the end that the topology names first.
     AToB,
-    /// The reverse of `a-to-b`.
+    /// Opposite direction of `a-to-b`.
     BToA,
 }
 
@@ -54,23 +54,23 @@ pub enum Direction {
 pub struct Lane {
     /// Index of the link.
     pub link: u32,
-    /// Whether it leads from [`Link::a`] to [`Link::b`].
+    /// Whether the direction leads from [`Link::a`] to [`Link::b`].
     pub from_a: bool,
 }
 
 impl Lane {
-    /// A number that no other lane has: twice the link's index, plus one for the direction to `a`.
+    /// Returns a number that no other lane has: twice the link's index, plus one for the direction to `a`.
     pub const fn index(self) -> usize {
         self.link as usize * 2 + !self.from_a as usize
     }
 }
 
 impl LinkSelector {
-    /// The selected links of `graph`, by ascending index.
+    /// Returns the selected links of `graph`, by ascending index.
     ///
     /// # Errors
-    /// No link is selected: nodes that do not exist or are not neighbours, tiers without links, an
-    /// index beyond the last. The key is empty.
+    /// No link is selected: nodes that do not exist or are not neighbours, tiers without links, an index beyond the
+    /// last. The key is empty.
     pub fn links(&self, graph: &Graph) -> Result<Vec<u32>, ConfigError> {
         let meant = self.among(graph);
         if let Self::Between(..) | Self::Of(_) = &*meant {
@@ -80,11 +80,11 @@ impl LinkSelector {
         let links: Vec<u32> = selected.map(|(n, _)| n).collect();
         if links.is_empty() { Err(meant.nothing(graph)) } else { Ok(links) }
     }
-    /// The selected links of `graph` in `direction`, by ascending index.
+    /// Returns the selected links of `graph` in `direction`, by ascending index.
     ///
     /// # Errors
-    /// As [`LinkSelector::links`]; and "up" or "down" on a link between nodes of the same tier. The
-    /// key is "link" or "direction".
+    /// Those of [`LinkSelector::links`]; and "up" or "down" on a link between nodes of the same tier. The key is "link"
+    /// or "direction".
     pub fn lanes(&self, graph: &Graph, direction: Direction) -> Result<Vec<Lane>, ConfigError> {
         let mut lanes = Vec::new();
         let meant = self.among(graph);
@@ -111,7 +111,7 @@ impl LinkSelector {
         Ok(lanes)
     }
 
-    /// What this means in `graph`: "a:b" is a node's name, or that of two.
+    /// Returns the selector with its meaning in `graph`: "a:b" is the name of one node, or a link between two.
     fn among(&self, graph: &Graph) -> Cow<'_, Self> {
         if let Self::Of(name) = self
             && graph.find(name).is_none()
@@ -141,14 +141,14 @@ impl LinkSelector {
             Self::Index(n) => *n == index,
         }
     }
-    /// The end of a selected link that the selector names first.
+    /// Returns the end of a selected link that the selector names first.
     fn first_end(&self, graph: &Graph, link: &Link) -> Node {
         match self {
             Self::Between(first, _) | Self::Of(first) if graph.name(link.b) == first => link.b,
             _ => link.a,
         }
     }
-    /// Whether the nodes that are named exist.
+    /// Checks that the named nodes exist.
     fn nodes(&self, graph: &Graph) -> Result<(), ConfigError> {
         let names = match self {
             Self::Between(x, y) => [Some(x), Some(y)],
@@ -158,7 +158,7 @@ impl LinkSelector {
         match names.into_iter().flatten().find(|name| graph.find(name).is_none()) {
             None => Ok(()),
             Some(name) => {
-                // Of a pair of which one exists, it is the other.
+                // Where one node of "a:b" exists, the other is missing.
                 let name = match (self, name.split_once(':')) {
                     (Self::Of(_), Some((x, y))) if graph.find(x).is_some() => y,
                     (Self::Of(_), Some((x, y))) if graph.find(y).is_some() => x,

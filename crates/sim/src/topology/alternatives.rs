@@ -1,8 +1,8 @@
-//! Paths of equal length that are not alike: which of them is best depends on how long a flow is.
+//! Unlike paths of equal length: which of them is best depends on the size of a flow.
 //!
-//! A short flow waits for propagation, a long one for the slowest link. Of two paths one is at least as good for every
-//! flow if each of its links is as fast as the other's in that place, and its delay is no longer; only paths of which
-//! none is better than another in this sense are kept.
+//! A short flow waits for propagation, a long one for the slowest link. A path is at least as good as another for every
+//! flow if each of its links is as fast as the other's in that position, and its delay is no longer. Only paths that no
+//! other path beats in this sense are kept.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,19 +11,19 @@ use selvedge_units::{Duration, Rate, SwitchId};
 
 use super::{Graph, Routes};
 
-/// The links between switches of such paths, per pair of leaves that has several.
+/// Links between switches of alternative paths, per pair of leaves that has several.
 pub(super) type Alternatives = BTreeMap<(usize, usize), Vec<Vec<u32>>>;
 
-/// A path from a switch to a leaf.
+/// Path from a switch to a leaf.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
-    /// Its links, the last one first, with their rates.
+    /// Links of the path with their rates, the last one first.
     links: Vec<(Rate, u32)>,
     delay: Duration,
 }
 
 impl Way {
-    /// Whether no flow is faster on `other`; both have the same number of links.
+    /// Returns whether no flow is faster on `other`; both paths have the same number of links.
     fn is_as_good_as(&self, other: &Self) -> bool {
         let rates = self.links.iter().zip(&other.links);
         self.delay <= other.delay && rates.into_iter().all(|((own, _), (others, _))| own >= others)
@@ -63,7 +63,7 @@ pub(super) fn add(found: &mut Alternatives, graph: &Graph, routes: &Routes, leaf
     }
 }
 
-/// Keeps a path unless another is as good, and no other that it is as good as.
+/// Keeps a path unless another is as good, and drops those that it is as good as.
 fn keep(best: &mut Vec<Way>, way: Way) {
     if !best.iter().any(|other| other.is_as_good_as(&way)) {
         best.retain(|other| !way.is_as_good_as(other));
@@ -77,6 +77,6 @@ fn thin_out(best: &mut Vec<Way>) {
     best.dedup_by_key(|way| way.bottleneck());
 }
 
-/// Of so many paths those with equal bottlenecks differ by the serialisation of one packet, and in hardly any real
-/// network are there as many.
+/// Number of alternatives above which they are thinned out: paths with equal bottlenecks then differ by the
+/// serialisation of one packet. Hardly any real network has as many.
 const MOST: usize = 64;

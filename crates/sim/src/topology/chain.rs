@@ -9,7 +9,7 @@ use super::link::at_least;
 use super::{Graph, LinkConfig};
 use crate::ConfigError;
 
-/// A row of switches; hosts on the first and the last, or on each ("parking lot").
+/// Row of switches, with hosts on the first and the last, or on each ("parking lot").
 ///
 /// Hosts are numbered along the row: `h0`, `h1` and so on; so are switches: `s0`, `s1`. Each switch is a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The network: switches "s0", "s1", ...
+    /// Returns the network: switches "s0", "s1", ...
     ///
     /// # Errors
     /// No switches, no hosts at the ends, too many hosts, a link of rate or delay zero.

@@ -1,4 +1,4 @@
-//! Paths of equal length between switches that are not alike: the best and the slowest of them.
+//! Best and slowest of the unlike paths of equal length between switches.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,26 +8,28 @@ use selvedge_units::{Bytes, Duration, Rate, SwitchId};
 use super::alternatives::{self, Alternatives};
 use super::{Graph, Routes};
 
-/// What takes longest is told by a packet of this size, where it has to be told once for all.
+/// Packet size by which the slowest path is found, where it has to be found for all packets.
 pub(super) const COMMON_PACKET: Bytes = Bytes::new(1086);
 
-/// Of the paths of equal length between two switches, some.
+/// Selected paths among those of equal length between two switches.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    /// Per switch and leaf: the port of the best path.
+    /// Port of the best path, per switch and leaf.
     pub(super) best: Vec<u16>,
-    /// The same of the path with the longest delay.
+    /// Port of the path with the longest delay, per switch and leaf.
     pub(super) slowest: Vec<u16>,
-    /// Paths that are better than the best for some flows.
+    /// Paths that are better than the best one for some flows.
     pub(super) alternatives: Alternatives,
 }
 
 impl Choice {
-    /// What there is to choose; `None` where all links between switches are alike.
+    /// Returns the selected paths; `None` where all links between switches are alike.
     pub(super) fn new(graph: &Graph, routes: &Routes) -> Option<Self> {
         (!fabric_is_uniform(graph)).then(|| Self::search(graph, routes))
     }
 
+    /// Finds the best and the slowest paths.
+    ///
     /// Best: the path with the fastest bottleneck, then the least delay (propagation, and serialisation of a packet of
     /// common size), then the lowest ports. Slowest: the path with the longest propagation, then the longest
     /// serialisation of such a packet, then the lowest ports.
@@ -55,40 +57,40 @@ impl Choice {
     }
 }
 
-/// The search for the best paths to one leaf.
+/// Search for the best paths to one leaf.
 struct Search {
-    /// By switch, once known.
+    /// Cost of each switch, once known.
     cost: Vec<Option<Cost>>,
-    /// The switches whose costs are known, each behind all its next hops.
+    /// Switches whose costs are known, each behind all its next hops.
     order: Vec<SwitchId>,
-    /// By a link's rate and delay, and the kind of the rest.
+    /// Number of each kind of path, by the next link's rate and delay and the kind of the rest.
     kinds: BTreeMap<(Rate, Duration, u32), u32>,
     next_kind: u32,
-    /// Whether all paths from any switch are.
+    /// Whether all paths from any switch are alike.
     are_alike: bool,
 }
 
-/// From a switch to a leaf.
+/// Cost from a switch to a leaf.
 #[derive(Clone, Copy)]
 struct Cost {
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     rate: Rate,
     delay: Duration,
     /// Propagation and serialisation on the slowest path.
     slowest: (Duration, Duration),
-    /// Paths of the same kind have the same rates and delays, link by link.
+    /// Kind of the paths: those of the same kind have the same rates and delays, link by link.
     kind: u32,
 }
 
 impl Cost {
-    /// From a leaf to itself.
+    /// Cost from a leaf to itself.
     const NONE: Self =
         Self { rate: Rate::MAX, delay: Duration::ZERO, slowest: (Duration::ZERO, Duration::ZERO), kind: 0 };
 }
 
 impl Search {
-    /// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the
-    /// search is the length of the path.
+    /// Finds the cost from `switch` to the leaf, after those of all its next hops. The depth of the search is the
+    /// length of the path.
     fn settle(&mut self, graph: &Graph, routes: &Routes, leaf: usize, switch: SwitchId, choice: &mut Choice) {
         let mut stack = vec![switch];
         while let Some(&switch) = stack.last() {
@@ -134,7 +136,7 @@ impl Search {
         }
     }
 
-    /// The kind of all paths from a switch, if they are of one, or else one of their own.
+    /// Returns the kind of all paths from a switch, if they share one, or else a new kind.
     fn kind_of(&mut self, only: Option<(Rate, Duration, u32)>) -> u32 {
         let next = self.next_kind;
         let kind = match only {
@@ -149,7 +151,7 @@ impl Search {
     }
 }
 
-/// Whether all links between switches are alike, so that paths of equal length are.
+/// Returns whether all links between switches are alike, and hence all paths of equal length.
 fn fabric_is_uniform(graph: &Graph) -> bool {
     let mut fabric = graph.links.iter().filter(|link| link.a.host().is_none() && link.b.host().is_none());
     let first = fabric.next();

@@ -1,9 +1,9 @@
 //! Pairs of hosts whose paths are alike.
 //!
 //! Design notes.
-//! 1. *By leaves.* The path of a pair consists of the links of both hosts and the ways between their switches. Both are
-//!    numbered by what they are like, so that a pair's class is two look-ups and a search among few: 8,192 hosts of a
-//!    fat-tree have three classes, in 262,144 entries for pairs of switches.
+//! 1. *By leaves.* The path of a pair consists of the links of both hosts and the paths between their switches. Equal
+//!    links share a number, and so do equal sets of paths, so that a pair's class takes two look-ups and a search among
+//!    few: 8,192 hosts of a fat-tree have three classes, in 262,144 entries for pairs of switches.
 //! 2. *Bounded.* Where delays are all different there could be as many classes as pairs. Delays are then rounded up, to
 //!    fewer and fewer significant bits, until there are [`MOST`] classes at most; so a class may promise a longer path
 //!    than a pair has, and never a shorter one.
@@ -15,71 +15,71 @@ use selvedge_units::{Bytes, Duration, HostId, Rate};
 use super::kinds::{Kind, Kinds};
 use super::{Graph, Routes};
 
-/// Most classes of a network, unless rates alone make more.
+/// Largest number of classes of a network, unless rates alone make more.
 const MOST: usize = 2_048;
-/// Significant bits of delays; the first does not round.
+/// Significant bits of delays, tried in order; the first does not round.
 const PRECISIONS: [u32; 9] = [64, 8, 7, 6, 5, 4, 3, 2, 1];
 
-/// Pairs of hosts between which paths are alike: the rates and delays of both hosts' links, and the ways between their
-/// switches there and back.
+/// Classes of pairs of hosts between which paths are alike: the rates and delays of both hosts' links, and the paths
+/// between their switches there and back.
 #[derive(Clone, Debug)]
 pub struct PathClasses {
-    /// By host: what its link is like.
+    /// Number of the kind of a host's link, indexed by host.
     links: Vec<u32>,
-    /// `between[from * leaves + to]`: what the ways between two leaves are like; [`NO_WAY`] where there is none.
+    /// Number of the relation of two leaves: `between[from * leaves + to]`; [`NO_WAY`] where there is no path.
     between: Vec<u32>,
     leaves: usize,
-    /// By the ways between leaves, and the links of sender and receiver.
+    /// Number of each class, by the relation of the leaves and the links of sender and receiver.
     numbers: BTreeMap<(u32, u32, u32), u32>,
     classes: Vec<PathClass>,
 }
 
-/// What the paths of a class are like.
+/// Properties of the paths of a class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathClass {
-    /// One of its pairs: sender and receiver.
+    /// Sender and receiver of one of the class's pairs.
     pub example: (HostId, HostId),
-    /// Ordered pairs of hosts that belong to it.
+    /// Number of ordered pairs of hosts in the class.
     pub pairs: u64,
     /// Rate of the sender's link.
     pub sender: Rate,
     /// Rate of the receiver's link.
     pub receiver: Rate,
-    /// Ways from the sender to the receiver, by what their links are like. Not empty.
+    /// Paths from the sender to the receiver, by the rates of their links. Not empty.
     pub forth: Vec<Kind>,
-    /// Ways back. Not empty.
+    /// Paths back, by the rates of their links. Not empty.
     pub back: Vec<Kind>,
-    /// Whether a switch chooses between several ways for a packet to the receiver.
+    /// Whether a switch chooses among several paths for a packet to the receiver.
     pub spreads: bool,
 }
 
 const NO_WAY: u32 = u32::MAX;
 
-/// Ways between two leaves: their kinds there and back, and whether there are several to choose from.
+/// Paths between two leaves: their kinds there and back, and whether there are several to choose from.
 type Relation = (Vec<Kind>, Vec<Kind>, bool);
 
 impl PathClass {
-    /// Links of the longest way there.
+    /// Returns the number of links of the longest path there.
     pub fn links(&self) -> u32 {
         self.forth.iter().map(|kind| kind.rates.len() as u32).max().unwrap_or_default()
     }
-    /// Propagation there and back, on the longest ways.
+    /// Returns the propagation delay there and back, on the longest paths.
     pub fn propagation(&self) -> Duration {
         let longest = |kinds: &[Kind]| kinds.iter().map(|kind| kind.propagation).max().unwrap_or_default();
         longest(&self.forth).saturating_add(longest(&self.back))
     }
-    /// How long a packet that takes `forth` on each link and an answer that takes `back` are under way at most when
-    /// nothing else is.
+    /// Returns the longest round trip in an empty network of a packet that takes `forth` on each link and an answer
+    /// that takes `back`.
     pub fn base_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
         let longest = |kinds: &[Kind], size| kinds.iter().map(|kind| kind.time_for(size)).max().unwrap_or_default();
         longest(&self.forth, forth).saturating_add(longest(&self.back, back))
     }
-    /// Rate of the slowest link of any of the ways there.
+    /// Returns the rate of the slowest link of any of the paths there.
     pub fn bottleneck(&self) -> Rate {
         self.forth.iter().map(Kind::bottleneck).min().unwrap_or_default()
     }
-    /// What sender and receiver can exchange on ways of this kind: where packets may spread over several, as much as
-    /// both their links take, unless there are too few of this kind for that.
+    /// Returns the rate at which sender and receiver can exchange data on paths of this kind: where packets may spread
+    /// over several paths, as much as both hosts' links take, unless there are too few of this kind for that.
     pub fn rate_on(&self, kind: &Kind) -> Rate {
         let all_alike = self.forth.windows(2).all(|two| two[0].bottleneck() == two[1].bottleneck());
         let most = self.sender.min(self.receiver);
@@ -92,7 +92,8 @@ impl PathClass {
 }
 
 impl PathClasses {
-    /// The classes of a network. `kinds` tells the ways between leaves where links between switches are unlike.
+    /// Creates the classes of a network. `kinds` gives the paths between leaves where links between switches are
+    /// unlike.
     pub(super) fn new(graph: &Graph, routes: &Routes, kinds: Option<&Kinds>) -> Self {
         let mut classes = None;
         for bits in PRECISIONS {
@@ -102,10 +103,10 @@ impl PathClasses {
             }
             classes = Some(found);
         }
-        classes.expect("one was tried")
+        classes.expect("at least one precision was tried")
     }
 
-    /// The class of a pair of hosts' NICs; `None` where no way leads from one to the other.
+    /// Returns the class of a pair of hosts' NICs; `None` where no path leads from one to the other.
     #[inline]
     pub fn of(&self, routes: &Routes, src: HostId, dst: HostId) -> Option<usize> {
         let between = match (routes.leaf_of(src), routes.leaf_of(dst)) {
@@ -116,7 +117,7 @@ impl PathClasses {
         let key = (between, self.links[src.index()], self.links[dst.index()]);
         self.numbers.get(&key).map(|&number| number as usize)
     }
-    /// All classes.
+    /// Returns all classes.
     pub fn all(&self) -> &[PathClass] {
         &self.classes
     }
@@ -143,9 +144,9 @@ impl PathClasses {
         classes
     }
 
-    /// Numbers the classes that there are pairs of.
+    /// Numbers the classes that have pairs.
     fn number_pairs(&mut self, graph: &Graph, routes: &Routes, links: &[(Rate, Duration)], relations: &[Relation]) {
-        // Per leaf and kind of link: the first two hosts, and how many.
+        // First two hosts and the number of hosts, per leaf and kind of link.
         let mut hosts: Vec<BTreeMap<u32, (Vec<HostId>, u64)>> = vec![BTreeMap::new(); self.leaves.max(1)];
         for host in (0..graph.hosts.len() as u32).map(HostId) {
             let (first, count) = hosts[routes.leaf_of(host).unwrap_or(0)].entry(self.links[host.index()]).or_default();
@@ -181,7 +182,8 @@ impl PathClasses {
 }
 
 impl PathClass {
-    /// Between hosts with these links; without a relation they stand back to back, and share one.
+    /// Creates the class between hosts with these links; without a relation the hosts stand back to back, and share one
+    /// link.
     fn new(
         relation: Option<&Relation>,
         first: (Rate, Duration),
@@ -200,17 +202,17 @@ impl PathClass {
     }
 }
 
-/// The ways between leaves, each kind numbered once.
+/// Paths between leaves, with each kind numbered once.
 struct Relations<'a> {
     graph: &'a Graph,
     routes: &'a Routes,
     kinds: Option<&'a Kinds>,
     bits: u32,
-    /// Where links between switches are alike: how many lie between a switch and the leaf `towards`.
+    /// Number of links between each switch and the leaf `towards`, where links between switches are alike.
     lengths: Vec<Option<u32>>,
     towards: usize,
     numbers: BTreeMap<(Vec<Kind>, Vec<Kind>, bool), u32>,
-    /// By what tells them apart before delays are rounded: sets of kinds there and back, or a length.
+    /// Number of each relation by its unrounded description: sets of kinds there and back, or a length.
     short_cuts: BTreeMap<(u32, u32, bool), u32>,
     list: Vec<Relation>,
 }
@@ -230,12 +232,12 @@ impl<'a> Relations<'a> {
         }
     }
 
-    /// The number of what leads from one leaf to another.
+    /// Returns the number of the paths from one leaf to another.
     fn number(&mut self, from: usize, to: usize) -> u32 {
         let spreads = from != to && self.routes.next_hops(self.routes.leaves()[from], to).len() > 1;
         let ids = match self.kinds {
             Some(kinds) => Some((kinds.id(from, to), kinds.id(to, from))),
-            // Ways there and back are equally long.
+            // Paths there and back are equally long.
             None => self.length(to, from).map(|length| (length, length)),
         };
         let Some((forth, back)) = ids else { return NO_WAY };
@@ -261,14 +263,15 @@ impl<'a> Relations<'a> {
         number
     }
 
-    /// So many links between switches, all of which are alike.
+    /// Returns the kind of a path of `length` links between switches, all of which are alike.
     fn uniform(&self, length: u32) -> Kind {
         let link = self.graph.links.iter().find(|link| link.a.switch().is_some() && link.b.switch().is_some());
         let all = link.into_iter().flat_map(|link| (0..length).map(move |_| link));
         all.fold(Kind::NONE, |kind, link| kind.and(link.rate, link.delay))
     }
 
-    /// Links from one leaf to another, by any of the shortest ways; asked for one `to` after the other.
+    /// Returns the number of links on the shortest paths from one leaf to another; fast when called for one `to` after
+    /// the other.
     fn length(&mut self, from: usize, to: usize) -> Option<u32> {
         let routes = self.routes;
         if self.towards != to {
@@ -299,7 +302,7 @@ impl<'a> Relations<'a> {
     }
 }
 
-/// The least duration with so many significant bits that is no shorter.
+/// Returns the least duration of at most `bits` significant bits that is no shorter than `time`.
 fn rounded_up(time: Duration, bits: u32) -> Duration {
     let ps = time.as_ps();
     let below = (u64::BITS - ps.leading_zeros()).saturating_sub(bits);

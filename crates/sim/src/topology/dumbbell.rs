@@ -24,7 +24,7 @@ pub struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// The network: switches "left" and "right".
+    /// Returns the network: switches "left" and "right".
     ///
     /// # Errors
     /// A side without hosts, too many hosts, a link of rate or delay zero.

@@ -1,4 +1,4 @@
-//! Networks written out.
+//! Networks given as lists of nodes and links.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Graph, LinkConfig, Node};
 use crate::ConfigError;
 use crate::two::two;
 
-/// Nodes and links written out. Names are free; a node that appears in `hosts` is a host.
+/// Nodes and links, listed one by one. Names are free; a node that appears in `hosts` is a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Explicit {
@@ -29,7 +29,7 @@ pub struct Explicit {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExplicitLink {
-    /// The names of the two nodes that it joins.
+    /// Names of the two nodes that the link joins.
     #[serde(deserialize_with = "two")]
     pub between: [String; 2],
     /// Rate of each direction; above zero.
@@ -39,11 +39,11 @@ pub struct ExplicitLink {
 }
 
 impl Explicit {
-    /// The network; tiers and units follow from the links ([`Graph::place_switches`]).
+    /// Returns the network; tiers and units follow from the links ([`Graph::place_switches`]).
     ///
     /// # Errors
-    /// Names that occur twice or are empty, links to nodes that are not named or to themselves, links
-    /// of rate or delay zero, and whatever [`Graph::check`] refuses.
+    /// Names that occur twice or are empty, links to nodes that are not named or to themselves, links of rate or delay
+    /// zero, and errors of [`Graph::check`].
     pub fn build(&self) -> Result<Graph, ConfigError> {
         check_size("hosts", self.hosts.len() as u64, self.links.len() as u64)?;
         let mut graph = Graph::default();

@@ -9,25 +9,25 @@ use crate::ConfigError;
 
 /// Three-tier fat-tree of k-port switches: k pods, k^3/4 hosts, full bisection.
 ///
-/// Wired as in Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture" (SIGCOMM
-/// 2008), section 3: every pod has k/2 edge and k/2 aggregation switches, all edges connect to all
-/// aggregations of their pod, and aggregation `j` of each pod connects to the cores from `j * k/2` to
-/// `(j + 1) * k/2 - 1`, so that core `c` reaches pod `p` through its port `p`.
+/// Wired as in Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture" (SIGCOMM 2008), section 3:
+/// every pod has k/2 edge and k/2 aggregation switches, all edges connect to all aggregations of their pod, and
+/// aggregation `j` of each pod connects to the cores from `j * k/2` to `(j + 1) * k/2 - 1`, so that core `c` reaches
+/// pod `p` through its port `p`.
 ///
 /// Hosts are numbered pod by pod, edge by edge: `h0`, `h1` and so on; switches are `pod0-edge0`, `pod0-agg0`, `core0`.
-/// On edges, host ports come first; on aggregations, edge ports come first. A pod is a unit; cores are dealt to the
+/// On edges, host ports come first; on aggregations, edge ports come first. A pod is a unit; cores are assigned to the
 /// pods in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FatTree {
     /// Ports per switch; even, 2 to 80. Hosts: k^3/4.
     pub k: u32,
-    /// Every link.
+    /// Parameters of every link.
     pub link: LinkConfig,
 }
 
 impl FatTree {
-    /// The network: k^3/4 hosts, k^2 switches in pods, k^2/4 cores, 3k^3/4 links.
+    /// Returns the network: k^3/4 hosts, k^2 switches in pods, k^2/4 cores, 3k^3/4 links.
     ///
     /// # Errors
     /// `k` odd, zero or above 80; a link of rate or delay zero.
@@ -83,5 +83,5 @@ impl FatTree {
     }
 }
 
-/// 128,000 hosts.
+/// Largest `k`, with 128,000 hosts.
 const K_MAX: u32 = 80;

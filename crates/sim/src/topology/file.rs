@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Graph;
 use crate::{ConfigError, Library};
 
-/// A topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`). Nodes of ns-3 are called by
+/// Topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`). Nodes of ns-3 are named by
 /// their numbers, those of htsim `h0`, `tor0`, `agg0`, `core0` and so on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -16,10 +16,10 @@ pub struct TopologyFile {
 }
 
 impl TopologyFile {
-    /// The network in the file.
+    /// Returns the network in the file.
     ///
     /// # Errors
-    /// Whatever `library` finds wrong with the file.
+    /// Errors of `library` about the file.
     pub fn build(&self, library: &dyn Library) -> Result<Graph, ConfigError> {
         library.topology(&self.path)
     }

@@ -10,11 +10,11 @@ use crate::ConfigError;
 /// Hosts, switches and links.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Graph {
-    /// The hosts; each has exactly one link. Behind them stand the second NICs that some have.
+    /// The hosts, followed by the second NICs that some have; each has exactly one link.
     pub hosts: Vec<Host>,
-    /// Who owns the last entries of `hosts`, which are second NICs: one entry each. They are on networks
-    /// inside servers (NVLink), which need not hang together with the others; flows between two hosts
-    /// whose second NICs are on one switch take these ([`InnerNics`](super::InnerNics)).
+    /// Owners of the second NICs, which are the last entries of `hosts`. Second NICs are on networks inside servers
+    /// (NVLink), which need not be connected to the others; flows between two hosts whose second NICs are on one switch
+    /// use these ([`InnerNics`](super::InnerNics)).
     pub inner: Vec<HostId>,
     /// The switches.
     pub switches: Vec<Switch>,
@@ -25,29 +25,29 @@ pub struct Graph {
 /// An end point with one NIC.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
-    /// Its name: "h17", or the node id of the file it came from.
+    /// Name of the host: "h17", or the node id of the file it came from.
     pub name: String,
-    /// Which unit of locality it belongs to: a pod, a rack. Units are what partitions are made of.
+    /// Unit of locality that the host belongs to: a pod, a rack. Partitions consist of units.
     pub unit: u32,
 }
 
 /// A switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Switch {
-    /// Its name, which says where it stands: "pod2-edge0", "core5".
+    /// Name of the switch, which says its position: "pod2-edge0", "core5".
     pub name: String,
     /// Distance from the hosts: 0 for switches with hosts.
     pub tier: u8,
-    /// Which unit of locality it belongs to.
+    /// Unit of locality that the switch belongs to.
     pub unit: u32,
 }
 
 /// A full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// One end.
+    /// One end of the link.
     pub a: Node,
-    /// The other.
+    /// The other end of the link.
     pub b: Node,
     /// Rate of each direction.
     pub rate: Rate,
@@ -60,17 +60,17 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link without random loss, and without buffers of its own.
+    /// Creates a link without random loss, and without buffers of its own.
     pub fn new(a: Node, b: Node, config: LinkConfig) -> Self {
         Self { a, b, rate: config.rate, delay: config.delay, loss: Chance::NEVER, buffers: [None; 2] }
     }
-    /// Buffer of the port at `node`, where the topology file gives it.
+    /// Returns the buffer of the port at `node`, where the topology file gives it.
     pub fn buffer_at(&self, node: Node) -> Option<Bytes> {
         self.buffers[usize::from(self.a != node)]
     }
 }
 
-/// What a link ends at.
+/// End of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Node {
     /// A host.
@@ -79,11 +79,11 @@ pub enum Node {
     Switch(SwitchId),
 }
 
-/// The most hosts that a network can have.
+/// Largest number of hosts of a network.
 pub const MAX_HOSTS: u64 = 1 << 17;
-/// The most links that a network can have.
+/// Largest number of links of a network.
 pub const MAX_LINKS: u64 = 1 << 22;
-/// The most entries, switches times switches with hosts, that a routing table can have: 512 MiB.
+/// Largest number of entries, switches times switches with hosts, of a routing table: 512 MiB.
 const MAX_ROUTES: u64 = 1 << 27;
 
 impl Graph {
@@ -112,20 +112,20 @@ impl Graph {
         self.connect(host.into(), switch.into(), link);
     }
 
-    /// How many hosts there are, whatever NICs they have.
+    /// Returns the number of hosts, second NICs not counted.
     pub fn host_count(&self) -> u32 {
         (self.hosts.len() - self.inner.len()) as u32
     }
-    /// The hosts, in ascending order.
+    /// Returns the hosts, in ascending order.
     pub fn host_ids(&self) -> impl Iterator<Item = HostId> + use<> {
         (0..self.host_count()).map(HostId)
     }
-    /// The second NICs, and whose they are.
+    /// Returns the second NICs, each with its owner.
     pub fn inner_nics(&self) -> impl Iterator<Item = (HostId, HostId)> {
         (self.host_count()..).map(HostId).zip(self.inner.iter().copied())
     }
 
-    /// The name of `node`.
+    /// Returns the name of `node`.
     ///
     /// # Panics
     /// When the graph has no such node.
@@ -135,36 +135,35 @@ impl Graph {
             Node::Switch(switch) => &self.switches[switch.index()].name,
         }
     }
-    /// The node called `name`.
+    /// Returns the node called `name`.
     pub fn find(&self, name: &str) -> Option<Node> {
         let host = self.hosts.iter().position(|host| host.name == name).map(|n| Node::Host(HostId(n as u32)));
         let switch = || self.switches.iter().position(|switch| switch.name == name);
         host.or_else(|| switch().map(|n| Node::Switch(SwitchId(n as u32))))
     }
-    /// All names, hosts first.
+    /// Returns all names, hosts first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let hosts = self.hosts.iter().map(|host| host.name.as_str());
         hosts.chain(self.switches.iter().map(|switch| switch.name.as_str()))
     }
-    /// Distance from the hosts: 0 for hosts, 1 for switches of tier 0, and so on.
+    /// Returns the distance from the hosts: 0 for hosts, 1 for switches of tier 0, and so on.
     pub fn height(&self, node: Node) -> u32 {
         match node {
             Node::Host(_) => 0,
             Node::Switch(switch) => 1 + u32::from(self.switches[switch.index()].tier),
         }
     }
-    /// Both ends of `link` by name: "pod0-edge1 - pod0-agg0".
+    /// Returns both ends of `link` by name: "pod0-edge1 - pod0-agg0".
     pub fn link_name(&self, link: &Link) -> String {
         format!("{} - {}", self.name(link.a), self.name(link.b))
     }
 
-    /// Whether this can be simulated: at least two hosts, each with exactly one link; every link
-    /// between two different nodes, with a rate and a delay above zero; everything connected, but for
-    /// second NICs; no more than [`MAX_HOSTS`], [`MAX_LINKS`] and what routing tables can hold.
+    /// Checks that the network can be simulated: at least two hosts, each with exactly one link; every link between two
+    /// different nodes, with a rate and a delay above zero; everything connected, second NICs excepted; no more than
+    /// [`MAX_HOSTS`], [`MAX_LINKS`] and the largest routing table.
     ///
     /// # Errors
-    /// The first thing that is otherwise, with the names of the nodes. Keys are "hosts", "switches"
-    /// or "links\[3\]".
+    /// The first violation, with the names of the nodes. Keys are "hosts", "switches" or "links\[3\]".
     pub fn check(&self) -> Result<(), ConfigError> {
         check_size("hosts", u64::from(self.host_count()), self.links.len() as u64)?;
         for (n, link) in self.links.iter().enumerate() {
@@ -272,9 +271,9 @@ impl Graph {
         }
     }
 
-    /// Gives every switch the tier and every node the unit that follow from the links, for networks
-    /// that come without: each switch with hosts is a unit of its own with them; every other belongs
-    /// to one of its neighbours closer to the hosts, which are taken in turn.
+    /// Sets every switch's tier and every node's unit from the links, for networks that come without them. Each switch
+    /// with hosts is a unit with its hosts; every other switch belongs to the unit of one of its neighbours closer to
+    /// the hosts, which are taken in turn.
     pub fn place_switches(&mut self) {
         let ports = Ports::new(self);
         let mut units = 0;
@@ -309,7 +308,7 @@ impl Graph {
                 waiting.push_back(switch);
             }
         }
-        // A host's NICs are never cut apart.
+        // NICs of one host are always in the same unit.
         for (nic, host) in (self.host_count() as usize..).zip(&self.inner) {
             self.hosts[nic].unit = self.hosts[host.index()].unit;
         }
@@ -320,11 +319,11 @@ impl Graph {
 }
 
 impl Node {
-    /// The host, if it is one.
+    /// Returns the host, if the node is one.
     pub const fn host(self) -> Option<HostId> {
         if let Self::Host(host) = self { Some(host) } else { None }
     }
-    /// The switch, if it is one.
+    /// Returns the switch, if the node is one.
     pub const fn switch(self) -> Option<SwitchId> {
         if let Self::Switch(switch) = self { Some(switch) } else { None }
     }
@@ -340,8 +339,10 @@ impl From<SwitchId> for Node {
     }
 }
 
-/// An error at `key` (empty: what several keys say together) when there are fewer than two hosts, or more hosts or
-/// links than a run can hold.
+/// Checks the size of a network.
+///
+/// # Errors
+/// Fewer than two hosts, or more hosts or links than a run can hold; the key is `key` (empty: several keys together).
 pub(super) fn check_size(key: &str, hosts: u64, links: u64) -> Result<(), ConfigError> {
     if hosts < 2 {
         return Err(ConfigError::new(key, format!("traffic needs at least two hosts, found {hosts}")));

@@ -4,15 +4,15 @@ use selvedge_units::HostId;
 
 use super::{Graph, Node, Ports};
 
-/// Which NICs two hosts use towards each other, where some have a second one ([`Graph::inner`]).
+/// NICs that two hosts use towards each other, where some have a second one ([`Graph::inner`]).
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct InnerNics {
-    /// Per host: its second NIC and the switch that this is attached to. Empty: nobody has one.
+    /// Second NIC of each host and the switch that it is attached to. Empty: no host has one.
     nics: Vec<Option<(HostId, Node)>>,
 }
 
 impl InnerNics {
-    /// The second NICs of `graph`, whose ports are `ports`.
+    /// Returns the second NICs of `graph`, whose ports are `ports`.
     pub fn new(graph: &Graph, ports: &Ports) -> Self {
         if graph.inner.is_empty() {
             return Self { nics: Vec::new() };
@@ -24,8 +24,8 @@ impl InnerNics {
         Self { nics }
     }
 
-    /// The NICs between which a flow from `src` to `dst` runs: the second ones of both where these are
-    /// on one switch, else the first.
+    /// Returns the NICs of a flow from `src` to `dst`: the second ones of both where these are on one switch, else the
+    /// first.
     #[inline]
     pub fn between(&self, src: HostId, dst: HostId) -> (HostId, HostId) {
         if self.nics.is_empty() {
@@ -37,12 +37,12 @@ impl InnerNics {
         }
     }
 
-    /// The second NIC of a host and the switch that this is attached to, if it has one.
+    /// Returns the second NIC of a host and the switch that it is attached to, if the host has one.
     pub fn of(&self, host: HostId) -> Option<(HostId, Node)> {
         self.nics.get(host.index()).copied().flatten()
     }
 
-    /// Whether flows between these two run inside their server.
+    /// Returns whether flows between these two hosts stay inside their server.
     pub fn are_together(&self, a: HostId, b: HostId) -> bool {
         self.between(a, b) != (a, b)
     }

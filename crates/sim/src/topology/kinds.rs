@@ -1,5 +1,5 @@
-//! All shortest ways between switches with hosts, by what their links are like: which of them is the worst depends on
-//! the question. A large packet is longest on a slow link, a small one on a long one.
+//! All shortest paths between switches with hosts, by the rates of their links. Which path is slowest depends on the
+//! packet: for a large one, a path with a slow link, for a small one, a long path.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -9,43 +9,43 @@ use selvedge_units::{Bytes, Duration, Rate, SwitchId};
 use super::choice::COMMON_PACKET;
 use super::{Graph, Routes};
 
-/// Shortest ways whose links have the same rates.
+/// Shortest paths whose links have the same rates.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Kind {
-    /// Of all links, the slowest first.
+    /// Rates of all links, the slowest first.
     pub rates: Vec<Rate>,
-    /// Of the longest of these ways.
+    /// Propagation delay of the longest of these paths.
     pub propagation: Duration,
-    /// How many ways there are.
+    /// Number of paths.
     pub ways: u64,
 }
 
 impl Kind {
-    /// From a switch to itself.
+    /// Path from a switch to itself.
     pub(super) const NONE: Self = Self { rates: Vec::new(), propagation: Duration::ZERO, ways: 1 };
 
-    /// The same with one more link.
+    /// Returns the kind of these paths with one more link.
     pub(super) fn and(&self, rate: Rate, delay: Duration) -> Self {
         let mut rates = self.rates.clone();
         rates.insert(rates.partition_point(|other| *other < rate), rate);
         Self { rates, propagation: self.propagation.saturating_add(delay), ways: self.ways }
     }
-    /// Rate of the slowest link.
+    /// Returns the rate of the slowest link.
     pub fn bottleneck(&self) -> Rate {
         self.rates.first().copied().unwrap_or(Rate::MAX)
     }
-    /// How long a packet that takes `size` on each link is under way when nothing else is.
+    /// Returns the time in an empty network of a packet that takes `size` on each link.
     pub fn time_for(&self, size: Bytes) -> Duration {
         self.rates.iter().fold(self.propagation, |sum, rate| sum.saturating_add(rate.time_for(size)))
     }
 }
 
-/// The kinds of ways from each leaf to each.
+/// Kinds of paths from each leaf to each.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
-    /// Those that have been met: in most networks there are few.
+    /// Distinct sets of paths: most networks have few.
     sets: Vec<Vec<Kind>>,
-    /// `table[from * leaves + to]`: index into `sets`.
+    /// Index into `sets` of a pair of leaves: `table[from * leaves + to]`.
     table: Vec<u32>,
     leaves: usize,
 }
@@ -65,33 +65,33 @@ impl Kinds {
         }
         Self { sets: search.sets, table, leaves: leaves.len() }
     }
-    /// A number for the ways from one leaf to another: pairs with the same number have the same ways.
+    /// Returns a number for the paths from one leaf to another: pairs with the same number have the same paths.
     pub(super) fn id(&self, from: usize, to: usize) -> u32 {
         self.table[from * self.leaves + to]
     }
-    /// The ways from one leaf to another; none where there is no way.
+    /// Returns the paths from one leaf to another; empty where there is none.
     pub(super) fn between(&self, from: usize, to: usize) -> &[Kind] {
         &self.sets[self.table[from * self.leaves + to] as usize]
     }
 }
 
-/// What a set of ways consists of: the rate and the delay of the next link, the set of the rest, and how often.
+/// Parts of a set of paths: the rate and the delay of the next link, the set of the rest, and the number of such links.
 type Parts = Vec<((Rate, Duration, u32), u64)>;
 
-/// The search for the ways to one leaf.
+/// Search for the paths to one leaf.
 struct Search<'a> {
     graph: &'a Graph,
     routes: &'a Routes,
     sets: Vec<Vec<Kind>>,
-    /// By what they consist of.
+    /// Numbers of the sets of paths, by their parts.
     numbers: BTreeMap<Parts, u32>,
-    /// By switch: the set of its ways to the leaf, once known.
+    /// Set of the paths from a switch to the leaf, indexed by switch, once known.
     known: Vec<Option<u32>>,
 }
 
 impl Search<'_> {
-    /// The set of ways from `switch` to the leaf with this index, after those of all its next hops. The depth of the
-    /// search is the length of the path.
+    /// Returns the set of paths from `switch` to the leaf with this index, and finds those of all its next hops first.
+    /// The depth of the search is the length of the path.
     fn settle(&mut self, switch: SwitchId, leaf: usize) -> u32 {
         let mut stack = vec![switch];
         while let Some(&at) = stack.last() {
@@ -118,7 +118,7 @@ impl Search<'_> {
             parts.sort_unstable();
             self.known[at.index()] = Some(self.number_of(parts));
         }
-        self.known[switch.index()].expect("it is settled")
+        self.known[switch.index()].expect("the switch's paths are known")
     }
 
     fn number_of(&mut self, parts: Parts) -> u32 {
@@ -146,7 +146,7 @@ impl Search<'_> {
     }
 }
 
-/// Of ways with the same bottleneck, keeps the longest, and that which takes longest for a packet of common size.
+/// Thins out paths: of those with the same bottleneck, keeps the longest, and the slowest for a packet of common size.
 fn thinned_out(kinds: Vec<Kind>) -> Vec<Kind> {
     let mut worst: BTreeMap<Rate, [Kind; 2]> = BTreeMap::new();
     for kind in kinds {
@@ -164,5 +164,5 @@ fn thinned_out(kinds: Vec<Kind>) -> Vec<Kind> {
         .collect()
 }
 
-/// In hardly any real network are there as many.
+/// Number of kinds above which they are thinned out; hardly any real network has as many.
 const MOST: usize = 64;

@@ -1,4 +1,4 @@
-//! Two tiers.
+//! Networks of two tiers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::ConfigError;
 /// Two tiers: every leaf connects to every spine.
 ///
 /// Hosts are numbered leaf by leaf: `h0`, `h1` and so on; switches are `leaf0`, `leaf1`, `spine0`, `spine1`. On leaves,
-/// host ports come first, then spine by spine. A leaf is a unit; spines are dealt to the leaves in turn.
+/// host ports come first, then spine by spine. A leaf is a unit; spines are assigned to the leaves in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LeafSpine {
@@ -31,7 +31,7 @@ pub struct LeafSpine {
 }
 
 impl LeafSpine {
-    /// The network.
+    /// Returns the network.
     ///
     /// # Errors
     /// A count of zero or beyond what can be simulated; a link of rate or delay zero; a single host.
@@ -55,8 +55,8 @@ impl LeafSpine {
         }
         Ok(graph)
     }
-    /// How much more the hosts of a leaf can send than its uplinks carry: 4.0 is "4:1". At most 1
-    /// means full bisection.
+    /// Returns the ratio of the rates of a leaf's hosts to those of its uplinks: 4.0 is "4:1". At most 1 means full
+    /// bisection.
     pub fn oversubscription(&self) -> f64 {
         let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.as_gbps_f64();
         let up = f64::from(self.spines) * f64::from(self.parallel_links) * self.spine_link.rate.as_gbps_f64();

@@ -1,4 +1,4 @@
-//! A link's parameters.
+//! Parameters of links.
 
 use schemars::JsonSchema;
 use selvedge_units::{Duration, Rate};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 
-/// A link's parameters.
+/// Parameters of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkConfig {
@@ -17,12 +17,12 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// No link is longer, so that round trips can be counted in picoseconds on any path.
+    /// Longest delay of a link, so that round trips can be counted in picoseconds on any path.
     const LONGEST: Duration = Duration::from_us(100_000_000);
-    /// No link is faster, so that what is under way on one can be counted in bytes, and a frame takes some time.
+    /// Highest rate of a link, so that the bytes in flight on one can be counted, and a frame takes some time.
     const FASTEST: Rate = Rate::from_gbps(100_000);
 
-    /// Whether such a link can exist; `key` is the table it was read from.
+    /// Checks that such a link can exist; `key` is the table from which it was read.
     pub(super) fn check(self, key: &str) -> Result<(), ConfigError> {
         let error = |field, message| Err(ConfigError::new(field, message).within(key));
         if self.rate.is_zero() {
@@ -32,7 +32,7 @@ impl LinkConfig {
             return error("rate", "no port is nearly as fast: set 100Tbps at most");
         }
         if self.delay.is_zero() {
-            // The lookahead of conservative windows (Chandy and Misra).
+            // The delay is the lookahead of conservative windows (Chandy and Misra).
             return error(
                 "delay",
                 "a link needs a propagation delay above zero, as \"1us\": threads may simulate that far ahead of each other",
@@ -45,7 +45,7 @@ impl LinkConfig {
     }
 }
 
-/// An error unless `count` is at least `least`.
+/// Returns an error unless `count` is at least `least`.
 pub(super) fn at_least(key: &str, count: u32, least: u32, what: &str) -> Result<(), ConfigError> {
     if count < least {
         return Err(ConfigError::new(key, format!("found {count}, but {what} at least {least}")));

@@ -1,4 +1,4 @@
-//! How much of each link an offered load takes.
+//! Load of each link under an offered traffic.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,42 @@ use selvedge_units::{HostId, Rate, SwitchId};
 
 use super::{Graph, Group, InnerNics, Node, RouteTable, Routes};
 
-/// Hosts that each offer a fraction of their link's rate, spread evenly over others.
+/// Hosts that each offer a fraction of their link's rate, spread evenly over receivers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Demand {
-    /// Who sends.
+    /// Senders.
     pub from: Vec<HostId>,
-    /// Who receives, evenly; nobody sends to itself.
+    /// Receivers, chosen evenly; no host sends to itself.
     pub to: Vec<HostId>,
-    /// What each sender offers, as a fraction of its link's rate.
+    /// Load that each sender offers, as a fraction of its link's rate.
     pub load: f64,
 }
 
-/// The load of every direction of every link, as a fraction of its rate, when flows spread evenly
-/// over equal-cost paths. What stays inside a server loads its own network.
+/// Load of every direction of every link, as a fraction of its rate, when flows spread evenly over equal-cost paths.
+/// Traffic inside a server loads the server's own network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkLoads {
-    /// Per link: from `a` to `b`, and from `b` to `a`.
+    /// Load from `a` to `b`, and from `b` to `a`, indexed by link.
     loads: Vec<[f64; 2]>,
 }
 
-/// One direction of one link.
+/// Load of one direction of one link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkLoad {
     /// Index of the link.
     pub link: u32,
-    /// Whether it is the direction from `a` to `b`.
+    /// Whether the direction leads from `a` to `b`.
     pub from_a: bool,
-    /// Fraction of the rate that is in use; above 1 cannot be carried.
+    /// Fraction of the rate that is in use; a load above 1 cannot be carried.
     pub load: f64,
 }
 
 impl LinkLoads {
-    /// The loads that `demands` put on the links of `graph`, along `routes`.
+    /// Returns the loads that `demands` put on the links of `graph`, along `routes`.
     ///
     /// Flows are summed over the hosts of each leaf, and run down towards each leaf from the farthest switch: in a
-    /// fat-tree this takes O(demands x leaves x switches), where no two switches have the same neighbours
-    /// O(demands x leaves x links). Pairs inside servers are counted one by one.
+    /// fat-tree this takes O(demands x leaves x switches), where no two switches have the same neighbours O(demands x
+    /// leaves x links). Pairs inside servers are counted one by one.
     pub fn new(graph: &Graph, routes: &Routes, demands: &[Demand]) -> Self {
         let mut bps = vec![[0.0; 2]; graph.links.len()];
         let inner = InnerNics::new(graph, routes.ports());
@@ -54,11 +54,11 @@ impl LinkLoads {
         }
         Self { loads: bps }
     }
-    /// The load of one direction of one link.
+    /// Returns the load of one direction of one link.
     pub fn of(&self, link: u32, from_a: bool) -> f64 {
         self.loads[link as usize][usize::from(!from_a)]
     }
-    /// The most loaded direction of any link; the first of them. `None` without links.
+    /// Returns the most loaded direction of any link, the first of several; `None` without links.
     pub fn worst(&self) -> Option<LinkLoad> {
         let all = (0..).zip(&self.loads).flat_map(|(link, &[there, back])| {
             [LinkLoad { link, from_a: true, load: there }, LinkLoad { link, from_a: false, load: back }]
@@ -67,13 +67,13 @@ impl LinkLoads {
     }
 }
 
-/// The loads when every host offers `load` of its link's rate, evenly to all others.
+/// Returns the loads when every host offers `load` of its link's rate, evenly to all others.
 pub fn uniform_link_loads(graph: &Graph, routes: &Routes, load: f64) -> LinkLoads {
     let all: Vec<HostId> = graph.host_ids().collect();
     LinkLoads::new(graph, routes, &[Demand { from: all.clone(), to: all, load }])
 }
 
-/// Adds bits per second to the links' directions.
+/// Sum of bits per second on the links' directions.
 struct Spread<'a, 'b> {
     graph: &'a Graph,
     routes: &'a Routes,
@@ -82,12 +82,12 @@ struct Spread<'a, 'b> {
     bps: &'a mut [[f64; 2]],
 }
 
-/// What does not leave servers.
+/// Traffic that stays inside servers.
 #[derive(Default)]
 struct Inside {
-    /// By host: what it would send, and receive, outside otherwise.
+    /// Traffic in bits per second that each host would otherwise send to, and receive from, outside its server.
     of_host: BTreeMap<HostId, [f64; 2]>,
-    /// The same between leaves.
+    /// Traffic in bits per second that would otherwise run between leaves.
     between: BTreeMap<(usize, usize), f64>,
 }
 
@@ -101,7 +101,7 @@ impl Spread<'_, '_> {
     fn add(&mut self, demand: &Demand) {
         let mut receives = vec![false; self.graph.hosts.len()];
         demand.to.iter().for_each(|host| receives[host.index()] = true);
-        // What each sender offers to each receiver.
+        // Rate that each sender offers to each receiver.
         let leaves = self.routes.leaves().len().max(1);
         let mut offers = vec![0.0; self.graph.hosts.len()];
         let mut offers_by_leaf = vec![0.0; leaves];
@@ -141,7 +141,7 @@ impl Spread<'_, '_> {
             self.count(self.routes.ports().of(switch)[usize::from(port)].link, Node::Switch(switch), bps);
         }
     }
-    /// Adds what stays inside servers, where `offers` is what each host offers to each receiver.
+    /// Adds the traffic that stays inside servers, where `offers` is the rate that each host offers to each receiver.
     fn add_inside(&mut self, demand: &Demand, offers: &[f64]) -> Inside {
         let mut inside = Inside::default();
         let mut receivers: BTreeMap<Node, Vec<HostId>> = BTreeMap::new();
@@ -176,48 +176,50 @@ impl Spread<'_, '_> {
     }
 }
 
-/// How flows run down the routes towards a leaf, in bits per second.
+/// Distribution of flows along the routes towards a leaf, in bits per second.
 ///
-/// A switch shares what it has evenly among its next hops, and in regular networks many switches have the same next
-/// hops: all leaves of a pod, all switches of a fat-tree that lead to the same core. So what they send is first summed
-/// by *fan* (the switches that some ports lead to), and then shared among its members once, which touches each switch a
-/// few times per leaf and not every link. How much each link carries follows at the end.
+/// A switch splits its traffic evenly among its next hops, and in regular networks many switches have the same next
+/// hops: all leaves of a pod, all switches of a fat-tree that lead to the same core. Their traffic is therefore first
+/// summed per *fan* (the switches that some ports lead to), and then split among the fan's members once, which touches
+/// each switch a few times per leaf and not every link. The load of each link follows at the end.
 struct Descent<'a> {
     routes: &'a Routes,
-    /// Per switch: the groups of ports that it uses, and where each leads; ascending.
+    /// Groups of ports that each switch uses, and the fans that they lead to; ascending, indexed by switch.
     uses: Vec<Vec<Use>>,
-    /// Per switch: where among them it was found last. Towards the next leaf it is often the same.
+    /// Position in `uses` that was found last, indexed by switch. Neighbouring leaves often share it.
     latest: Vec<u32>,
     fans: Vec<Fan>,
     members: Vec<SwitchId>,
-    /// Per switch, for the leaf in question.
+    /// State of each switch for the current leaf.
     at: Vec<At>,
     ready: Vec<SwitchId>,
 }
 
-/// A group of ports of a switch.
+/// Group of ports of a switch.
 struct Use {
     group: u32,
     fan: u32,
-    /// What each of its ports has sent, towards all leaves.
+    /// Bits per second that each port of the group has sent, towards all leaves.
     each: f64,
 }
 
-/// Switches that the ports of some group lead to: `members[offset..offset + len]`; one of them as often as links do.
+/// Switches that the ports of some group lead to: `members[offset..offset + len]`; each occurs once per link.
 struct Fan {
     offset: u32,
     len: u32,
-    /// For the leaf in question: switches that have yet to say what they send, and what each member gets of the others.
+    /// Number of switches whose traffic into the fan towards the current leaf is not yet known.
     waiting_for: u32,
+    /// Bits per second that each member gets from the switches whose traffic is known.
     each: f64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct At {
-    /// Index in `uses` of the switch; `None`: the leaf itself, or no way.
+    /// Index in `uses` of the switch; `None`: the leaf itself, or no path.
     using: Option<u32>,
-    /// Fans that have yet to say what they bring.
+    /// Number of fans into the switch whose traffic is not yet known.
     waiting_for: u32,
+    /// Bits per second that pass through the switch.
     through: f64,
 }
 
@@ -237,7 +239,7 @@ impl<'a> Descent<'a> {
         let mut known: BTreeMap<Box<[SwitchId]>, u32> = BTreeMap::new();
         for switch in (0..switches as u32).map(SwitchId) {
             let groups = &table.table[switch.index() * table.leaves..(switch.index() + 1) * table.leaves];
-            // Neighbouring leaves mostly share theirs.
+            // Neighbouring leaves mostly share their groups.
             let mut groups = groups.to_vec();
             groups.dedup();
             groups.sort_unstable();
@@ -262,8 +264,8 @@ impl<'a> Descent<'a> {
         self.fans.len() as u32 - 1
     }
 
-    /// Lets the flows to one leaf, `from_leaves` in bits per second, run down the routes, each switch after all that
-    /// are farther away.
+    /// Distributes the flows to one leaf, `from_leaves` in bits per second, along the routes, each switch after all
+    /// that are farther away.
     fn add_towards(&mut self, leaf: usize, from_leaves: impl Iterator<Item = f64>) {
         let table = self.routes.raw();
         self.at.fill(At::default());
@@ -311,7 +313,7 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// What ports of switches have sent; afterwards nothing has been.
+    /// Returns the bits per second that ports of switches have sent, and resets them to zero.
     fn take(&mut self) -> Vec<(SwitchId, u16, f64)> {
         let table = self.routes.raw();
         let uses = (0..)
@@ -326,7 +328,7 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// The ports of a group.
+/// Returns the ports of a group.
 fn ports_of<'a>(table: &RouteTable<'a>, group: u32) -> &'a [u16] {
     let Group { offset, len } = table.groups[group as usize];
     &table.members[offset as usize..(offset + len) as usize]
@@ -338,15 +340,15 @@ mod tests {
     use crate::NoFiles;
     use crate::topology::{Routes, Topology};
 
-    /// With one share per link, `selvedge topology` took half a minute for k = 64.
+    /// Splitting traffic once per link would be too slow for k = 64.
     #[test]
     fn what_many_switches_of_a_fat_tree_share_among_the_same_is_shared_once() {
         let text = "fat-tree = { k = 16, link = { rate = \"40Gbps\", delay = \"2us\" } }";
         let graph = toml::from_str::<Topology>(text).unwrap().build(&NoFiles).unwrap();
         let routes = Routes::new(&graph, &[]);
         let descent = Descent::new(&routes);
-        // Edges of a pod share among its 8 aggregations; these, with those of other pods, among 8 cores; downwards
-        // there is one way to each edge and aggregation. Between switches there are 2 x 1,024 links.
+        // Edges of a pod split among its 8 aggregations; these, with those of other pods, among 8 cores; downwards
+        // there is one path to each edge and aggregation. Between switches there are 2 x 1,024 links.
         let sizes: Vec<u32> = descent.fans.iter().map(|fan| fan.len).collect();
         assert_eq!(sizes.iter().filter(|&&len| len == 8).count(), 16 + 8);
         assert_eq!(sizes.iter().filter(|&&len| len == 1).count(), 128 + 128);

@@ -1,9 +1,8 @@
 //! Networks: hosts, switches and the links between them.
 //!
-//! Each builder turns its few parameters into a [`Graph`]; everything after that works on graphs:
-//! [`Ports`] numbers the ends of links, [`Routes`] says which ports lead closer to a host, [`Paths`]
-//! what the way between two hosts is like when nobody else uses it, [`LinkLoads`] how much of each
-//! link an offered load takes.
+//! Each builder turns its few parameters into a [`Graph`]; everything after that works on graphs: [`Ports`] numbers the
+//! ends of links, [`Routes`] gives the ports that lead closer to a host, [`Paths`] the properties of the path between
+//! two hosts in an empty network, [`LinkLoads`] the load of each link under an offered traffic.
 //!
 //! ```
 //! use selvedge_sim::topology::{FatTree, LinkConfig, Paths};
@@ -56,29 +55,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ConfigError, Library};
 
-/// The network. One builder per variant; to add one, add its file and its lines here.
+/// Topology of the network. Each variant has a builder in a file of its own; a new one is added here as well.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
     /// Three-tier fat-tree of k-port switches.
     FatTree(FatTree),
-    /// Every leaf connects to every spine.
+    /// Two tiers in which every leaf connects to every spine.
     LeafSpine(LeafSpine),
     /// Hosts on both sides of one bottleneck.
     Dumbbell(Dumbbell),
     /// A row of switches.
     Chain(Chain),
-    /// Nodes and links written out.
+    /// Nodes and links, listed one by one.
     Explicit(Explicit),
-    /// A file of another simulator.
+    /// Topology file of another simulator.
     File(TopologyFile),
 }
 
 impl Topology {
-    /// The network that this describes, checked (see [`Graph::check`]).
+    /// Returns the network of this description, checked (see [`Graph::check`]).
     ///
     /// # Errors
-    /// Values that make no network, named by their key as "fat-tree.k"; by the variant alone where several together do.
+    /// Values that make no network, named by a key like "fat-tree.k"; by the variant alone where several values
+    /// together are wrong.
     pub fn build(&self, library: &dyn Library) -> Result<Graph, ConfigError> {
         let graph = match self {
             Self::FatTree(fat_tree) => fat_tree.build(),
@@ -91,14 +91,15 @@ impl Topology {
         let checked = graph.and_then(|graph| graph.check().map_err(|error| self.of_graph(error)).map(|()| graph));
         checked.map_err(|error| error.within(self.name()))
     }
-    /// What is wrong with the network. Where nodes and links are not written out, its keys are not the scenario's.
+    /// Returns an error of the graph with a key of the scenario: where nodes and links are not listed, its own keys are
+    /// none.
     fn of_graph(&self, error: ConfigError) -> ConfigError {
         match self {
             Self::Explicit(_) => error,
             _ => ConfigError { key: String::new(), ..error },
         }
     }
-    /// The key of this variant in a scenario.
+    /// Returns the key of this variant in a scenario.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::FatTree(_) => "fat-tree",

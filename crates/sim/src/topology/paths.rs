@@ -1,4 +1,4 @@
-//! What the way between two hosts is like when nobody else uses it.
+//! Properties of the path between two hosts in an empty network.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,41 +13,41 @@ use super::kinds::{Kind, Kinds};
 use super::{Graph, InnerNics, Port, Routes};
 use crate::ConfigError;
 
-/// How payload becomes what a link carries.
+/// Sizes that turn payload into bytes on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Framing {
     /// Payload of a full packet; above zero.
     pub mtu: Bytes,
-    /// What each packet takes on a link beside its payload: headers, trailers, preamble and gap.
+    /// Bytes of each packet on a link beyond its payload: headers, trailers, preamble and gap.
     pub overhead: Bytes,
-    /// What a packet takes on a link at least, preamble and gap included.
+    /// Least bytes of a packet on a link, preamble and gap included.
     pub least: Bytes,
 }
 
 impl Framing {
-    /// What a packet with so much payload takes on a link.
+    /// Returns the bytes on a link of a packet with this payload.
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         (payload + self.overhead).max(self.least)
     }
 }
 
-/// Facts about the way from one host to another.
+/// Properties of the path from one host to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
-    /// Where it begins.
+    /// Host at which the path begins.
     pub src: HostId,
-    /// Where it ends.
+    /// Host at which the path ends.
     pub dst: HostId,
-    /// How many links it has.
+    /// Number of links.
     pub links: u32,
     /// Propagation delay, one way.
     pub propagation: Duration,
-    /// Rate of its slowest link.
+    /// Rate of the slowest link.
     pub bottleneck: Rate,
 }
 
-/// A bandwidth-delay product: what is under way on a path, there and back, by propagation alone. Of two the larger is
-/// greater; of equal ones, that whose sender is slowest.
+/// Bandwidth-delay product of a path, there and back, by propagation alone. Ordered by size; of equal ones, that whose
+/// sender is slowest is greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Bdp {
     /// Rate of the slowest link times twice the propagation delay.
@@ -56,28 +56,28 @@ pub struct Bdp {
     pub sender_is_slowest: bool,
 }
 
-/// The way between any two hosts of a network.
+/// Paths between any two hosts of a network.
 ///
-/// Where shortest paths of equal length differ, these are the facts of the one with the fastest
-/// bottleneck, then the least delay. Ideal completion times are those of the best path for each size, so that no flow
-/// that keeps to one path beats its ideal. [`Paths::longest`] goes by the slowest, since some flow may take it.
+/// Where shortest paths of equal length differ, their properties are those of the one with the fastest bottleneck, then
+/// the least delay. Ideal completion times are those of the best path for each size, so that no flow that keeps to one
+/// path beats its ideal. [`Paths::longest`] is about the slowest, since some flow may take it.
 #[derive(Clone, Debug)]
 pub struct Paths {
     graph: Arc<Graph>,
     routes: Arc<Routes>,
     inner: InnerNics,
-    /// If not all paths are alike.
+    /// Choice among unlike paths; `None`: all paths are alike.
     choice: Option<Choice>,
-    /// Once somebody has asked.
+    /// Longest path, computed on first use.
     longest: OnceLock<Option<Path>>,
-    /// The same, if not all paths are alike.
+    /// Kinds of unlike paths, computed on first use.
     kinds: OnceLock<Kinds>,
-    /// Once somebody has asked.
+    /// Classes of paths, computed on first use.
     classes: OnceLock<PathClasses>,
 }
 
 impl Paths {
-    /// The paths through `graph`.
+    /// Creates the paths through `graph`.
     ///
     /// # Errors
     /// Those of [`Graph::check`].
@@ -86,7 +86,7 @@ impl Paths {
         let routes = Arc::new(Routes::new(&graph, &[]));
         Ok(Self::new(Arc::new(graph), routes))
     }
-    /// The paths along `routes`.
+    /// Creates the paths along `routes`.
     pub fn new(graph: Arc<Graph>, routes: Arc<Routes>) -> Self {
         let inner = InnerNics::new(&graph, routes.ports());
         let choice = Choice::new(&graph, &routes);
@@ -100,28 +100,29 @@ impl Paths {
             classes: OnceLock::new(),
         }
     }
-    /// Hosts, switches and links.
+    /// Returns hosts, switches and links.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
-    /// Which ports lead where.
+    /// Returns the routes.
     pub fn routes(&self) -> &Routes {
         &self.routes
     }
-    /// The links from `src` to `dst`, by their index, between the NICs that they use towards each other; `None` when
-    /// they are the same host or no way is left.
+    /// Returns the links from `src` to `dst`, by their index, between the NICs that they use towards each other; `None`
+    /// when they are the same host or no path is left.
     pub fn links(&self, src: HostId, dst: HostId) -> Option<PathLinks<'_>> {
         self.links_by(self.choice.as_ref().map(|choice| &*choice.best), src, dst)
     }
-    /// The same along the slowest of several shortest paths.
+    /// Returns the links of the slowest of several shortest paths from `src` to `dst`.
     fn slowest_links(&self, src: HostId, dst: HostId) -> Option<PathLinks<'_>> {
         self.links_by(self.slowest(), src, dst)
     }
-    /// Per switch and leaf: the port of the slowest path, if not all are alike.
+    /// Returns the port of the slowest path, per switch and leaf; `None`: all paths are alike.
     fn slowest(&self) -> Option<&[u16]> {
         self.choice.as_ref().map(|choice| &*choice.slowest)
     }
-    /// The port of `switch` towards another `leaf`, as `chosen`; any of the shortest paths' where nothing is to choose.
+    /// Returns the port of `switch` towards another `leaf` by the table `chosen`; without a table, that of any shortest
+    /// path.
     #[inline]
     fn port_towards(&self, chosen: Option<&[u16]>, switch: SwitchId, leaf: usize) -> Port {
         let port = match chosen {
@@ -143,7 +144,7 @@ impl Paths {
         };
         Some(PathLinks { paths: self, chosen, dst, leaf, at: At::Source(src) })
     }
-    /// Facts about the way from `src` to `dst`; `None` when they are the same host or no way is left.
+    /// Returns the properties of the path from `src` to `dst`; `None` when they are the same host or no path is left.
     pub fn between(&self, src: HostId, dst: HostId) -> Option<Path> {
         Some(self.facts(src, dst, self.links(src, dst)?))
     }
@@ -157,18 +158,19 @@ impl Paths {
         }
         path
     }
-    /// The path with the longest propagation delay that a flow may take; among those, with the most links; among those,
-    /// between the lowest numbers. `None` when no two hosts can reach each other.
+    /// Returns the path with the longest propagation delay that a flow may take; among those, with the most links;
+    /// among those, between the lowest numbers. `None` when no two hosts can reach each other.
     pub fn longest(&self) -> Option<Path> {
         *self.longest.get_or_init(|| self.find_longest())
     }
     fn find_longest(&self) -> Option<Path> {
         let far = self.far_hosts(|_| ());
-        // By receivers, whose ways from all leaves have much in common; of equal paths the first sender's counts.
+        // Receivers are the outer loop: paths from all leaves to one have much in common. Of equal paths the first
+        // sender's counts.
         let mut longest: Option<(_, _, (HostId, HostId))> = None;
         for (leaf, to) in far.iter().enumerate() {
             let here = to.get(1).map(|&second| (leaf, to[0], second));
-            // Both directions: the paths there and back may differ.
+            // Both directions count: the paths there and back may differ.
             let others = far.iter().enumerate().filter(|&(other, _)| other != leaf);
             let others = others.flat_map(|(other, from)| self.apart(from, to).map(move |(src, dst)| (other, src, dst)));
             let mut rests = Rests::new(self, leaf);
@@ -183,8 +185,8 @@ impl Paths {
         let (_, _, (src, dst)) = longest?;
         Some(self.facts(src, dst, self.slowest_links(src, dst)?))
     }
-    /// All shortest ways from `src` to `dst`, by what their links are like; none when they are the same host or no way
-    /// is left. Where paths are alike, one stands for all.
+    /// Returns all shortest paths from `src` to `dst`, by the rates of their links; none when they are the same host or
+    /// no path is left. Where paths are alike, one stands for all.
     pub fn kinds(&self, src: HostId, dst: HostId) -> Vec<Kind> {
         let Some(links) = self.links(src, dst) else { return Vec::new() };
         let leaves = |(src, dst)| self.routes.leaf_of(src).zip(self.routes.leaf_of(dst));
@@ -201,22 +203,22 @@ impl Paths {
     fn all_kinds(&self) -> &Kinds {
         self.kinds.get_or_init(|| Kinds::new(&self.graph, &self.routes))
     }
-    /// Pairs of hosts whose paths are alike.
+    /// Returns the classes of pairs of hosts whose paths are alike.
     pub fn classes(&self) -> &PathClasses {
         self.classes.get_or_init(|| {
             let kinds = self.choice.as_ref().map(|_| self.all_kinds());
             PathClasses::new(&self.graph, &self.routes, kinds)
         })
     }
-    /// The class of the path between two hosts, by the NICs that they use towards each other; `None` when they are the
-    /// same host or no way is left.
+    /// Returns the class of the path between two hosts, by the NICs that they use towards each other; `None` when they
+    /// are the same host or no path is left.
     pub fn class_of(&self, src: HostId, dst: HostId) -> Option<usize> {
         let (src, dst) = self.inner.between(src, dst);
         if src == dst { None } else { self.classes().of(&self.routes, src, dst) }
     }
-    /// Pairs of hosts one of which has the longest round trip ([`Paths::base_rtt`]) of all between hosts with links of
-    /// their rates, whatever the sizes: of pairs with ways there and back whose links have the same rates, the one with
-    /// the longest propagation.
+    /// Returns pairs of hosts one of which has the longest round trip ([`Paths::base_rtt`]) of all between hosts with
+    /// links of their rates, whatever the packets' sizes: of pairs with paths there and back whose links have the same
+    /// rates, the one with the longest propagation.
     pub fn farthest(&self) -> Vec<(HostId, HostId)> {
         let mut farthest = BTreeMap::new();
         for (src, dst) in self.far_pairs() {
@@ -235,7 +237,7 @@ impl Paths {
         let farthest: BTreeSet<_> = farthest.into_values().map(|(_, src, dst)| (src, dst)).collect();
         farthest.into_iter().collect()
     }
-    /// Of the hosts of each leaf with links of each rate, and those of each other, the two that are farthest apart.
+    /// Returns the two hosts that are farthest apart, for each two leaves and each two rates of hosts' links.
     fn far_pairs(&self) -> Vec<(HostId, HostId)> {
         let far = self.far_hosts(|host| self.host_rate(host));
         let of = |(group, from): (usize, &Vec<HostId>)| {
@@ -246,19 +248,19 @@ impl Paths {
         };
         far.iter().enumerate().flat_map(of).collect()
     }
-    /// The largest bandwidth-delay product of any path: the rate of its slowest link times twice its propagation delay.
-    /// IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
+    /// Returns the largest bandwidth-delay product of any path: the rate of its slowest link times twice its
+    /// propagation delay. IRN section 4.1: 40 Gb/s x 24 us = 120 KB.
     pub fn bdp(&self) -> Bdp {
         self.bdps().into_values().max().unwrap_or_default()
     }
-    /// The same of the paths that begin at links of each rate. Inside servers no path counts for more than the fastest
-    /// link of any host carries.
+    /// Returns the largest bandwidth-delay product of the paths that begin at links of each rate. Inside servers no
+    /// path counts for more than the fastest link of any host carries.
     pub fn bdps(&self) -> BTreeMap<Rate, Bdp> {
         let most = self.fastest_host();
         let mut bdps: BTreeMap<Rate, Bdp> = BTreeMap::new();
         for (src, dst) in self.far_pairs() {
             let first = self.host_rate(self.inner.between(src, dst).0);
-            // A flow may take any.
+            // A flow may take any kind of path.
             for kind in self.kinds(src, dst) {
                 let bytes = kind.bottleneck().min(most).amount_in(kind.propagation.saturating_mul(2));
                 let bdp = bdps.entry(first).or_default();
@@ -267,35 +269,35 @@ impl Paths {
         }
         bdps
     }
-    /// Rate of the link of a host's NIC.
+    /// Returns the rate of the link of a host's NIC.
     pub fn host_rate(&self, host: HostId) -> Rate {
         self.graph.links[self.routes.ports().of_host(host).link as usize].rate
     }
-    /// Rates of all NICs' links, the slowest first, each once; NICs inside servers, too.
+    /// Returns the distinct rates of all NICs' links, the slowest first, those inside servers included.
     pub fn host_rates(&self) -> BTreeSet<Rate> {
         (0..self.graph.hosts.len() as u32).map(|host| self.host_rate(HostId(host))).collect()
     }
-    /// Rate of the slowest link of any NIC.
+    /// Returns the rate of the slowest link of any NIC.
     pub fn slowest_host(&self) -> Rate {
         self.host_rates().first().copied().unwrap_or_default()
     }
-    /// Rate of the fastest link of any host, those inside servers left out.
+    /// Returns the rate of the fastest link of any host, those inside servers left out.
     pub fn fastest_host(&self) -> Rate {
         (0..self.graph.host_count()).map(|host| self.host_rate(HostId(host))).max().unwrap_or_default()
     }
-    /// How long a packet that takes `forth` on each link and an answer that takes `back` are under
-    /// way in an empty network on those of the shortest paths on which each takes longest: serialisation and
-    /// propagation at every link, both ways. Zero sizes give the propagation alone. `None` when they are the same host
-    /// or no way is left.
+    /// Returns the round trip in an empty network of a packet that takes `forth` on each link and an answer that takes
+    /// `back`, on those of the shortest paths on which each takes longest: serialisation and propagation at every link,
+    /// both ways. Zero sizes give the propagation alone. `None` when `src` and `dst` are the same host or no path is
+    /// left.
     pub fn base_rtt(&self, src: HostId, dst: HostId, forth: Bytes, back: Bytes) -> Option<Duration> {
         let one_way = |src, dst, size| self.kinds(src, dst).iter().map(|kind| kind.time_for(size)).max();
         Some(one_way(src, dst, forth)?.saturating_add(one_way(dst, src, back)?))
     }
-    /// How long a flow of `size` takes in an empty network, from its start until its last packet is received: packets
-    /// follow each other without a pause, and every node passes one on when it has it whole. Exact for any mix of link
-    /// rates. Of several paths, the one on which a flow of this size is fastest counts; a flow whose packets spread
-    /// over them may be faster still, where links between switches are slower than hosts'. `None` when `src` and `dst`
-    /// are the same host or no way is left.
+    /// Returns the time of a flow of `size` in an empty network, from its start until its last packet is received:
+    /// packets follow each other without a pause, and every node forwards a packet when it has received all of it.
+    /// Exact for any mix of link rates. Of several paths, the one on which a flow of this size is fastest counts; a
+    /// flow whose packets spread over them may be faster still, where links between switches are slower than hosts'.
+    /// `None` when `src` and `dst` are the same host or no path is left.
     ///
     /// All packets are full but the last. With `a` and `b` the times of a full packet and of the last
     /// one on a link, the last packet arrives when the slowest chain of waits ends: full packets up
@@ -317,7 +319,7 @@ impl Paths {
         Some(others.fold(best, Duration::min))
     }
 
-    /// The links between switches of all paths of which none is best for every flow, if there are such.
+    /// Returns the links between switches of all paths where none of them is best for every flow; empty where one is.
     #[inline]
     fn alternatives_between(&self, src: HostId, dst: HostId) -> &[Vec<u32>] {
         let Some(choice) = self.choice.as_ref().filter(|choice| !choice.alternatives.is_empty()) else {
@@ -327,14 +329,14 @@ impl Paths {
         leaves.and_then(|leaves| choice.alternatives.get(&leaves)).map_or(&[], Vec::as_slice)
     }
 
-    /// [`Paths::ideal_fct`] along these links.
+    /// Returns the time of a flow of `size` along these links, like [`Paths::ideal_fct`].
     #[inline]
     fn fct_along(&self, links: impl Iterator<Item = u32>, size: Bytes, framing: Framing) -> Duration {
         let full = size.pieces(framing.mtu) - 1;
         let last = framing.on_wire(size - framing.mtu * full);
         let (mut propagation, mut alone) = (0u64, 0u64);
         let (mut full_sum, mut full_max) = (0u64, 0u64);
-        // How much later than `alone` the last packet is, because of the full ones before it.
+        // Delay of the last packet beyond `alone`, because of the full packets before it.
         let mut delayed = 0u64;
         for link in links {
             let link = &self.graph.links[link as usize];
@@ -351,7 +353,7 @@ impl Paths {
         Duration::from_ps(propagation.saturating_add(alone).saturating_add(delayed))
     }
 
-    /// Of the hosts of two leaves, those between which the longest path may run: the first ones, or where these share a
+    /// Returns the hosts of two leaves between which the longest path may run: the first ones, or where these share a
     /// server, either with another.
     fn apart(&self, from: &[HostId], to: &[HostId]) -> impl Iterator<Item = (HostId, HostId)> + use<> {
         let pair = |a: usize, b: usize| Some((*from.get(a)?, *to.get(b)?));
@@ -360,8 +362,8 @@ impl Paths {
         first.into_iter().chain(others.into_iter().flatten())
     }
 
-    /// Per leaf (there is one where there are no switches) and kind of hosts: the host with the longest link, and of
-    /// those that do not share a server with it the next; of a leaf inside a server, any two.
+    /// Returns, per leaf (there is one where there are no switches) and kind of hosts, the host with the longest link,
+    /// and the next of those that do not share a server with it; for a leaf inside a server, any two.
     fn far_hosts<K: Ord>(&self, kind: impl Fn(HostId) -> K) -> Vec<Vec<HostId>> {
         let mut far: BTreeMap<(usize, K), Vec<HostId>> = BTreeMap::new();
         for host in (0..self.graph.hosts.len() as u32).map(HostId) {
@@ -379,14 +381,14 @@ impl Paths {
     }
 }
 
-/// Lengths of the slowest of the shortest paths to the hosts of one leaf: propagation delay and number of links. What
-/// they have in common is added up once.
+/// Lengths of the slowest shortest paths to the hosts of one leaf: propagation delay and number of links. Common parts
+/// are added up once.
 struct Rests<'a> {
     paths: &'a Paths,
     leaf: usize,
-    /// By switch: from there to the leaf.
+    /// Length from a switch to the leaf, indexed by switch.
     known: Vec<Option<(Duration, u32)>>,
-    /// Switches on the way to one of which it is known, and the delays of their next links; empty in between.
+    /// Switches on the path to one with a known length, and the delays of their next links; empty between calls.
     passed: Vec<(SwitchId, Duration)>,
 }
 
@@ -399,7 +401,7 @@ impl<'a> Rests<'a> {
         Self { paths, leaf, known, passed: Vec::new() }
     }
 
-    /// From `src` to `dst`, which is a host of the leaf; `None` when no way is left.
+    /// Returns the length from `src` to `dst`, which is a host of the leaf; `None` when no path is left.
     fn length(&mut self, src: HostId, dst: HostId) -> Option<(Duration, u32)> {
         let Paths { graph, routes, .. } = self.paths;
         let links = self.paths.slowest_links(src, dst)?;
@@ -412,7 +414,7 @@ impl<'a> Rests<'a> {
         Some((delay(src) + between + delay(dst), links + 2))
     }
 
-    /// From `switch`, which has a way, to the leaf.
+    /// Returns the length from `switch`, which has a path, to the leaf.
     fn rest(&mut self, switch: SwitchId) -> (Duration, u32) {
         let mut at = switch;
         let mut rest = loop {
@@ -421,7 +423,7 @@ impl<'a> Rests<'a> {
             }
             let port = self.paths.port_towards(self.paths.slowest(), at, self.leaf);
             self.passed.push((at, self.paths.graph.links[port.link as usize].delay));
-            at = port.peer.switch().expect("a way to a leaf leads over switches");
+            at = port.peer.switch().expect("a path to a leaf leads over switches");
         };
         while let Some((switch, delay)) = self.passed.pop() {
             rest = (rest.0 + delay, rest.1 + 1);
@@ -431,11 +433,11 @@ impl<'a> Rests<'a> {
     }
 }
 
-/// The links of a path in order, by their index in [`Graph::links`].
+/// Links of a path in order, by their index in [`Graph::links`].
 #[derive(Clone, Debug)]
 pub struct PathLinks<'a> {
     paths: &'a Paths,
-    /// Per switch and leaf: the port to take; `None`: any of the shortest paths.
+    /// Port to take, per switch and leaf; `None`: any of the shortest paths.
     chosen: Option<&'a [u16]>,
     dst: HostId,
     /// Index of the leaf of `dst`.

@@ -1,4 +1,4 @@
-//! Which link is at which port.
+//! Ports of nodes, and the links at them.
 
 use selvedge_units::{HostId, SwitchId};
 
@@ -9,12 +9,12 @@ use super::{Graph, Node};
 pub struct Port {
     /// Index of the link in [`Graph::links`].
     pub link: u32,
-    /// What is at the other end.
+    /// Node at the other end.
     pub peer: Node,
 }
 
-/// The ports of all nodes. Those of a switch are numbered from 0 in the order of its links in
-/// [`Graph::links`]; a host has one.
+/// Ports of all nodes. Those of a switch are numbered from 0 in the order of its links in [`Graph::links`]; a host has
+/// one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ports {
     /// Ports of switch `s`: `ports[offsets[s]..offsets[s + 1]]`.
@@ -24,8 +24,8 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The ports of `graph`. Hosts without a link get a port that leads back to themselves;
-    /// [`Graph::check`] refuses such networks.
+    /// Returns the ports of `graph`. Hosts without a link get a port that leads back to themselves; [`Graph::check`]
+    /// refuses such networks.
     pub fn new(graph: &Graph) -> Self {
         let ends = || {
             (0..)
@@ -54,21 +54,21 @@ impl Ports {
         }
         Self { offsets, ports, hosts }
     }
-    /// The ports of `switch`; the position is the port's number.
+    /// Returns the ports of `switch`; the position is the port's number.
     #[inline]
     pub fn of(&self, switch: SwitchId) -> &[Port] {
         &self.ports[self.offsets[switch.index()] as usize..self.offsets[switch.index() + 1] as usize]
     }
-    /// The port of `host`.
+    /// Returns the port of `host`.
     #[inline]
     pub fn of_host(&self, host: HostId) -> Port {
         self.hosts[host.index()]
     }
-    /// How many switches there are.
+    /// Returns the number of switches.
     pub fn switches(&self) -> usize {
         self.offsets.len() - 1
     }
-    /// How many hosts there are.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }

@@ -1,11 +1,11 @@
 //! Shortest paths.
 //!
-//! 1. Next hops are kept per switch and *leaf* (switch with hosts), not per host: a fat-tree of 8,192
-//!    hosts has 1,280 switches and 512 leaves, hence 655,360 entries of 4 bytes.
-//! 2. An entry is the index of a group of ports. Groups are shared: all edges of a fat-tree use "all
-//!    my uplinks" for all destinations elsewhere.
+//! 1. Next hops are kept per switch and *leaf* (switch with hosts), not per host: a fat-tree of 8,192 hosts has 1,280
+//!    switches and 512 leaves, hence 655,360 entries of 4 bytes.
+//! 2. An entry is the index of a group of ports. Groups are shared: all edges of a fat-tree use the group of all
+//!    uplinks for all destinations elsewhere.
 //! 3. One breadth-first search over switches per leaf: O(leaves x links). Leaves with the same neighbours are *twins*,
-//!    to which the same ways lead but for the last link: one search does for all edges of a pod.
+//!    with the same paths but for the last link: one search serves all edges of a pod.
 
 use std::collections::BTreeMap;
 
@@ -18,45 +18,44 @@ use super::{Graph, Ports};
 pub struct Routes {
     ports: Ports,
     leaves: Vec<SwitchId>,
-    /// Per host: index into `leaves`, or [`NO_LEAF`].
+    /// Index into `leaves`, or [`NO_LEAF`], indexed by host.
     leaf_of: Vec<u32>,
-    /// Per host: the port of its leaf that leads to it.
+    /// Port of a host's leaf that leads to the host, indexed by host.
     down_ports: Vec<u16>,
     table: Vec<u32>,
     groups: Vec<Group>,
     members: Vec<u16>,
 }
 
-/// A set of equal-cost ports: `members[offset..offset + len]`.
+/// Set of equal-cost ports: `members[offset..offset + len]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Where it begins in [`RouteTable::members`].
+    /// Index of the first port in [`RouteTable::members`].
     pub offset: u32,
-    /// How many ports it has.
+    /// Number of ports.
     pub len: u32,
 }
 
-/// The tables behind [`Routes`], for whoever copies them into a layout of their own.
+/// Tables behind [`Routes`], to be copied into other layouts.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteTable<'a> {
-    /// `table[switch * leaves + leaf]`: index of the group. Group 0 has no ports: the leaf itself, or
-    /// no way.
+    /// Index of a group: `table[switch * leaves + leaf]`. Group 0 has no ports: the leaf itself, or no path.
     pub table: &'a [u32],
     /// The groups.
     pub groups: &'a [Group],
     /// Ports of all groups, numbered within their switch; ascending within a group.
     pub members: &'a [u16],
-    /// How many leaves there are.
+    /// Number of leaves.
     pub leaves: usize,
-    /// Per host: index of its leaf; `u32::MAX` where two hosts stand back to back.
+    /// Index of a host's leaf, indexed by host; `u32::MAX` where two hosts stand back to back.
     pub leaf_of: &'a [u32],
-    /// Per host: the port of its leaf that leads to it.
+    /// Port of a host's leaf that leads to the host, indexed by host.
     pub down_ports: &'a [u16],
 }
 
 impl Routes {
-    /// The routes of `graph` that avoid the links marked in `down` (one entry per link; empty: none
-    /// is down). Ports of links that are down keep their numbers.
+    /// Creates the routes of `graph` that avoid the links marked in `down` (one entry per link; empty: none is down).
+    /// Ports of links that are down keep their numbers.
     ///
     /// # Panics
     /// When `down` is neither empty nor as long as the list of links.
@@ -82,14 +81,14 @@ impl Routes {
         Self { leaves, leaf_of, down_ports, table, groups, members, ports }
     }
 
-    /// Ports of `switch` that lead closer to the leaf with this index; ascending. None at the leaf
-    /// itself, and where no way is left.
+    /// Returns the ports of `switch` that lead closer to the leaf with this index, ascending; none at the leaf itself,
+    /// and where no path is left.
     #[inline]
     pub fn next_hops(&self, switch: SwitchId, leaf: usize) -> &[u16] {
         let group = self.groups[self.table[switch.index() * self.leaves.len() + leaf] as usize];
         &self.members[group.offset as usize..(group.offset + group.len) as usize]
     }
-    /// Index of the leaf that `host` is attached to; `None` where two hosts stand back to back.
+    /// Returns the index of the leaf that `host` is attached to; `None` where two hosts stand back to back.
     #[inline]
     pub fn leaf_of(&self, host: HostId) -> Option<usize> {
         match self.leaf_of[host.index()] {
@@ -97,20 +96,20 @@ impl Routes {
             leaf => Some(leaf as usize),
         }
     }
-    /// The port of its leaf that leads to `host`, whether that link is up or not.
+    /// Returns the port of the leaf of `host` that leads to `host`, whether that link is up or not.
     #[inline]
     pub fn down_port(&self, host: HostId) -> u16 {
         self.down_ports[host.index()]
     }
-    /// The switches with hosts, in ascending order.
+    /// Returns the switches with hosts, in ascending order.
     pub fn leaves(&self) -> &[SwitchId] {
         &self.leaves
     }
-    /// The ports of all nodes.
+    /// Returns the ports of all nodes.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
-    /// The tables.
+    /// Returns the tables.
     pub fn raw(&self) -> RouteTable<'_> {
         RouteTable {
             table: &self.table,
@@ -123,9 +122,10 @@ impl Routes {
     }
 }
 
-/// The breadth-first searches, and the tables as they grow.
+/// Breadth-first searches, and the tables that they fill.
 struct Search {
-    /// Of switch `s`, those that links lead to that are up, and its ports: `neighbours[offsets[s]..offsets[s + 1]]`.
+    /// Neighbours over links that are up, with the port to each; those of switch `s` are
+    /// `neighbours[offsets[s]..offsets[s + 1]]`.
     neighbours: Vec<(SwitchId, u16)>,
     offsets: Vec<u32>,
     leaves: usize,
@@ -135,7 +135,7 @@ struct Search {
     groups: Vec<Group>,
     members: Vec<u16>,
     known: BTreeMap<Box<[u16]>, u32>,
-    /// Per switch: its latest group, which the next leaf often shares.
+    /// Latest group of each switch, which the next leaf often shares.
     latest: Vec<u32>,
 }
 
@@ -162,7 +162,7 @@ impl Search {
         }
     }
 
-    /// Finds the ways to all leaves: to the first of twins by a search, to the others as to that one.
+    /// Finds the paths to all leaves: to the first of twins by a search, to the others by copying.
     fn route_towards_all(&mut self, leaves: &[SwitchId]) {
         let mut firsts: BTreeMap<Vec<SwitchId>, u32> = BTreeMap::new();
         let mut first_of = Vec::with_capacity(leaves.len());
@@ -176,7 +176,7 @@ impl Search {
                 self.route_towards(leaf, index as usize);
             }
         }
-        // Row by row: a column of a large table has each of its entries on another page.
+        // The loop goes row by row: in a large table, each entry of a column is on another page.
         for row in self.table.chunks_exact_mut(leaves.len().max(1)) {
             for (index, &first) in first_of.iter().enumerate() {
                 row[index] = row[first as usize];
@@ -187,7 +187,7 @@ impl Search {
         }
     }
 
-    /// Corrects what was taken over for `leaf` from its twin: their own entries, and those of their neighbours. Twins
+    /// Corrects the entries for `leaf` that were copied from its twin: their own, and those of their neighbours. Twins
     /// are no neighbours of each other.
     fn correct_near(&mut self, leaf: SwitchId, index: usize, twin: SwitchId) {
         let ports = |search: &Self, from: SwitchId, is_wanted: &dyn Fn(SwitchId) -> bool| -> Vec<u16> {
@@ -208,13 +208,13 @@ impl Search {
         }
     }
 
-    /// The switches at the other end of `switch`'s links, and its ports.
+    /// Returns the neighbours of `switch` over links that are up, with the port to each.
     fn neighbours(&self, switch: SwitchId) -> &[(SwitchId, u16)] {
         &self.neighbours[self.offsets[switch.index()] as usize..self.offsets[switch.index() + 1] as usize]
     }
 
-    /// Visits all switches that can reach `leaf`, nearest first. When one is visited, all that are nearer are known, so
-    /// its ports are looked at once: they lead to where it came from, or on.
+    /// Visits all switches that can reach `leaf`, nearest first. When one is visited, all nearer ones are known, so its
+    /// ports are examined once: they lead back or on.
     fn route_towards(&mut self, leaf: SwitchId, index: usize) {
         self.distance.fill(FAR);
         self.distance[leaf.index()] = 0;

@@ -26,7 +26,7 @@ fn pairs(graph: &Graph) -> impl Iterator<Item = (HostId, HostId)> {
     let all = hosts(graph);
     all.clone().flat_map(move |a| all.clone().map(move |b| (a, b))).filter(|(a, b)| a != b)
 }
-/// Follows every equal-cost path to its end: how many there are, and how many links they have.
+/// Follows every equal-cost path to its end; returns the number of paths, and of their links.
 fn walk(routes: &Routes, switch: SwitchId, dst: HostId) -> (u64, u32) {
     let leaf = routes.leaf_of(dst).unwrap();
     if switch == routes.leaves()[leaf] {
@@ -41,7 +41,7 @@ fn walk(routes: &Routes, switch: SwitchId, dst: HostId) -> (u64, u32) {
     assert!(onward.iter().all(|(_, links)| *links == onward[0].1), "paths of unequal length");
     (onward.iter().map(|(paths, _)| paths).sum(), onward[0].1 + 1)
 }
-/// A connected network of random shape, with parallel links and uneven rates and delays.
+/// Returns a connected network of random shape, with parallel links and uneven rates and delays.
 fn random_graph(rng: &mut Rng) -> Graph {
     let mut graph = Graph::default();
     let link = |rng: &mut Rng| LinkConfig {
@@ -72,7 +72,7 @@ fn random_graph(rng: &mut Rng) -> Graph {
     graph.check().unwrap();
     graph
 }
-/// With second NICs on networks inside two servers, or one, for some of the hosts.
+/// Returns `graph` with second NICs on networks inside two servers, or one, for some of the hosts.
 fn with_servers(mut graph: Graph, rng: &mut Rng) -> Graph {
     let link = LinkConfig { rate: Rate::from_gbps(100 * (1 + rng.below(9))), delay: Duration::from_ns(100) };
     let servers: Vec<SwitchId> = (0..2).map(|n| graph.add_switch(format!("server{n}"), 0, 0)).collect();
@@ -143,7 +143,7 @@ fn routes_share_their_groups() {
     let routes = Routes::new(&fat_tree(8), &[]);
     let RouteTable { table, groups, members, leaves, .. } = routes.raw();
     assert_eq!((leaves, table.len()), (32, 80 * 32));
-    // None; one port each of 8; all uplinks.
+    // The groups are the empty one, one port each of 8, and all uplinks.
     assert_eq!(groups.len(), 1 + 8 + 1);
     assert_eq!(members.len(), 8 + 4);
 }
@@ -195,8 +195,8 @@ fn floyd_warshall(graph: &Graph, down: &[bool]) -> Vec<Vec<u32>> {
     distance
 }
 
-/// Fabrics in which many leaves have the same neighbours, of which one is searched for: every shortest path to all
-/// of them is found.
+/// Fabrics in which many leaves have the same neighbours, so that one is searched for: every shortest path to all of
+/// them is found.
 #[test]
 fn routes_of_leaves_with_the_same_neighbours_agree_with_brute_force() {
     for seed in 0..40 {
@@ -279,7 +279,7 @@ fn the_bandwidth_delay_product_is_the_largest_of_all_pairs() {
         });
         let rate = |way: &[Link]| way.iter().map(|link| link.rate).min().unwrap();
         let most = ways.map(|way| of(rate(&way), way.iter().map(|link| link.delay).sum())).max().unwrap();
-        // Of several shortest paths any may be it.
+        // Any of several shortest paths may have it.
         let bdp = paths.bdp().bytes;
         assert_eq!(bdp, most, "seed {seed}");
         if seed % 4 == 0 {
@@ -341,7 +341,7 @@ fn the_farthest_pairs_have_the_longest_round_trips_of_all_pairs() {
         let farthest = paths.farthest();
         alike += pairs(&graph).count() - farthest.len();
         for (forth, back) in [(0, 0), (1_106, 84), (9_000, 9_000), (1_000_000, 0)] {
-            // By the rates of both hosts' links.
+            // Longest round trip by the rates of both hosts' links.
             let longest = |pairs: &mut dyn Iterator<Item = (HostId, HostId)>| {
                 let mut longest = BTreeMap::new();
                 for (src, dst) in pairs {
@@ -351,7 +351,7 @@ fn the_farthest_pairs_have_the_longest_round_trips_of_all_pairs() {
                         let time = |links: Vec<Link>| {
                             links.iter().map(|link| link.rate.time_for(Bytes::new(size)) + link.delay).sum::<Duration>()
                         };
-                        all_paths(&graph, from, to).into_iter().map(time).max().expect("there is a way")
+                        all_paths(&graph, from, to).into_iter().map(time).max().expect("a path exists")
                     };
                     assert_eq!(rtt, one_way(from, to, forth) + one_way(to, from, back), "seed {seed}");
                     let found = longest.entry((paths.host_rate(from), paths.host_rate(to))).or_insert(rtt);
@@ -388,7 +388,7 @@ fn the_ideal_fct_is_that_of_a_queue_of_packets_on_every_mix_of_rates() {
     }
     assert!(several > 100, "{several} pairs have several paths");
 }
-/// The links of all paths of the least length.
+/// Returns the links of all paths of the least length.
 fn all_paths(graph: &Graph, src: HostId, dst: HostId) -> Vec<Vec<Link>> {
     let routes = Routes::new(graph, &[]);
     let [first, last] = [src, dst].map(|host| routes.ports().of_host(host));
@@ -411,7 +411,7 @@ fn all_paths(graph: &Graph, src: HostId, dst: HostId) -> Vec<Vec<Link>> {
     found
 }
 
-/// When the last of the packets arrives: each waits for its predecessor on every link.
+/// Returns when the last of the packets arrives: each waits for its predecessor on every link.
 fn packet_by_packet(links: &[Link], size: Bytes, framing: Framing) -> Duration {
     let mut free = vec![Duration::ZERO; links.len()];
     let mut left = size;
@@ -486,7 +486,7 @@ fn uniform_traffic_loads_a_fat_tree_evenly() {
     let loads = uniform_link_loads(&graph, &Routes::new(&graph, &[]), 0.7);
     for (n, link) in (0u32..).zip(&graph.links) {
         let fabric = link.a.host().is_none();
-        // Of 53 destinations 51 lie on other edges, 45 in other pods.
+        // Of 53 destinations, 51 lie on other edges, 45 in other pods.
         let share = match (fabric, graph.height(link.b)) {
             (false, _) => 1.0,
             (true, 2) => 51.0 / 53.0,

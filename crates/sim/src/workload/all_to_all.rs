@@ -1,4 +1,4 @@
-//! Everybody sends to everybody.
+//! All-to-all traffic.
 
 use schemars::JsonSchema;
 use selvedge_telemetry::GroupParts;
@@ -10,23 +10,23 @@ use super::closed_loop::{LoopPlan, Pattern};
 use super::{ClosedLoop, Hosts, SizeDistribution};
 use crate::ConfigError;
 
-/// Each host sends one flow to every other: first to the next host, then to the one after that, and
-/// so on round, so that receivers are used evenly.
+/// Traffic in which each host sends one flow to every other: first to the next host, then to the one after that, and
+/// round again, so that receivers are used evenly.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AllToAll {
     /// Size of each flow; above zero.
     pub size: Bytes,
-    /// How many flows each host keeps going, at least 1. Absent: all at once.
+    /// Number of flows that each host keeps outstanding, at least 1. Absent: all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u32>,
-    /// Who takes part. Absent: all hosts.
+    /// Hosts that take part. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// When the first flows begin.
+    /// Time at which the first flows begin.
     #[serde(default)]
     pub start: Duration,
-    /// Each host begins up to this much later, at random, lest all act in step.
+    /// Largest random delay of each host's beginning, so that hosts do not act in step.
     #[serde(default)]
     pub jitter: Duration,
 }

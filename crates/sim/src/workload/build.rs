@@ -1,4 +1,4 @@
-//! From configuration to flows.
+//! Construction of flows from their configuration.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +10,32 @@ use super::{ClosedLoop, Extent, Generator, Many, Measure, Merged, Poisson, Posti
 use crate::topology::{Demand, Framing, Graph, LinkLoad, LinkLoads, Routes};
 use crate::{ConfigError, Library};
 
-/// What workloads are built from beside their configuration.
+/// Context in which workloads are built.
 #[derive(Clone, Copy)]
 pub struct BuildEnv<'a> {
-    /// The network.
+    /// Network of the flows.
     pub graph: &'a Graph,
-    /// Its routes, all links up.
+    /// Routes of the network, with all links up.
     pub routes: &'a Routes,
-    /// Where randomness begins.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Where distributions and files come from.
+    /// Source of distributions and files.
     pub library: &'a dyn Library,
-    /// How payload becomes what links carry; for the check of loads only.
+    /// Sizes that turn payload into bytes on links; for the check of loads only.
     pub framing: Framing,
-    /// Which flows count.
+    /// Choice of the flows that are measured.
     pub measure: Measure,
-    /// No flow begins after this many have begun. [`Merged`] obeys it on its own; flows that wait for
-    /// others are left to whoever counts.
+    /// Number of flows after which no flow begins. [`Merged`] applies this limit itself; for flows that wait for
+    /// others, the caller must count.
     pub stop_flows: Option<u64>,
 }
 
-/// All flows of a scenario. A copy begins from the same place.
+/// All flows of a scenario. A clone starts from the same state.
 #[derive(Clone)]
 pub struct Workload {
     /// Flows that start at a time of their own.
     pub stream: Merged,
-    /// Flows that start when others have finished, by [`FlowSpec::on_sent`] and
-    /// [`FlowSpec::on_received`].
+    /// Flows that start when others have finished, through [`FlowSpec::on_sent`] and [`FlowSpec::on_received`].
     ///
     /// [`FlowSpec::on_sent`]: super::FlowSpec::on_sent
     /// [`FlowSpec::on_received`]: super::FlowSpec::on_received
@@ -47,27 +46,27 @@ pub struct Workload {
     pub executors: Vec<Executor>,
     /// Applications that post work requests.
     pub postings: Vec<Posting>,
-    /// Each workload, by its number.
+    /// Summary of each workload, indexed by its number.
     pub summaries: Vec<WorkloadSummary>,
-    /// The most loaded direction of any link under random arrivals, headers included.
+    /// Most loaded direction of any link under random arrivals, headers included.
     pub worst_link: Option<LinkLoad>,
 }
 
-/// A workload in numbers, for people.
+/// Summary of a workload in numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadSummary {
-    /// Its kind's key in a scenario.
+    /// Key of the workload's kind in a scenario.
     pub kind: &'static str,
-    /// Its own key there: with its number where there are several of a kind, as in "poisson\[1\]".
+    /// Key of the workload in a scenario: with its number where there are several of a kind, as in "poisson\[1\]".
     pub key: String,
-    /// Which operation of its kind it is, where there are several.
+    /// Operation of the workload, where its kind has several.
     pub operation: Option<&'static str>,
-    /// What its groups consist of, if its flows make groups that are done when their last one is: those of incasts,
+    /// Parts of the workload's groups, if its flows make groups that are done when their last one is: those of incasts,
     /// all-to-alls and jobs.
     pub group: Option<GroupParts>,
-    /// How many hosts may send.
+    /// Number of hosts that may send.
     pub senders: usize,
-    /// How many hosts may receive.
+    /// Number of hosts that may receive.
     pub receivers: usize,
     /// Payload that each sender offers, as a fraction of its link's rate; where that is given.
     pub load: Option<f64>,
@@ -75,32 +74,32 @@ pub struct WorkloadSummary {
     pub mean_size: f64,
     /// Mean number of flows that start in a second, over all senders; where that is given.
     pub flows_per_second: Option<f64>,
-    /// How many flows there will be.
+    /// Number of flows that there will be.
     pub extent: Extent,
-    /// None of its flows starts before this.
+    /// Time before which none of the flows starts.
     pub first: Duration,
-    /// None of its flows starts after this, where that is known.
+    /// Time after which none of the flows starts, where that is known.
     pub last: Option<Duration>,
-    /// Until when flows keep starting, in the mean; where that is known.
+    /// Mean time until which flows keep starting, where that is known.
     pub duration: Option<Duration>,
-    /// Priorities that its flows ask for.
+    /// Priorities that the flows ask for.
     pub priorities: BTreeSet<u8>,
 }
 
 impl Workload {
-    /// The closed loop that flows of `workload` belong to.
+    /// Returns the closed loop that flows of `workload` belong to.
     pub fn loop_of(&mut self, workload: u16) -> Option<&mut ClosedLoop> {
         self.loops.iter_mut().find(|closed| closed.workload() == workload)
     }
-    /// The schedule that flows of `workload` belong to.
+    /// Returns the schedule that flows of `workload` belong to.
     pub fn executor_of(&mut self, workload: u16) -> Option<&mut Executor> {
         self.executors.iter_mut().find(|executor| executor.workload() == workload)
     }
-    /// The applications that messages of `workload` belong to.
+    /// Returns the applications that messages of `workload` belong to.
     pub fn posting_of(&mut self, workload: u16) -> Option<&mut Posting> {
         self.postings.iter_mut().find(|posting| posting.verb_of(workload).is_some())
     }
-    /// How many flows there will be, of all kinds.
+    /// Returns the number of flows of all kinds that there will be.
     pub fn extent(&self) -> Extent {
         let scheduled: u64 = self.executors.iter().map(Executor::flows).sum();
         let waiting = Extent::Known(self.triggers.len() + scheduled);
@@ -110,11 +109,11 @@ impl Workload {
 }
 
 impl WorkloadSummary {
-    /// Whether its groups are jobs, which compute and communicate in turn.
+    /// Returns whether the groups are jobs, which compute and communicate in turn.
     pub fn is_job(&self) -> bool {
         matches!(self.group, Some(GroupParts::Ranks(_)))
     }
-    /// What is known of any workload.
+    /// Creates a summary with the numbers that are known of any workload.
     pub(super) fn new(kind: &'static str, senders: &[HostId], receivers: &[HostId]) -> Self {
         Self {
             kind,
@@ -135,37 +134,40 @@ impl WorkloadSummary {
     }
 }
 
-/// The configuration of one kind of workload.
+/// Configuration of one kind of workload.
 pub(super) trait Kind {
-    /// Its key in a scenario.
+    /// Key of the kind in a scenario.
     const NAME: &'static str;
-    /// Workload number `workload` of the scenario.
+    /// Builds workload number `workload` of the scenario.
+    ///
+    /// # Errors
+    /// Values that make no flows, named by their key within the kind's table.
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError>;
 }
 
-/// One workload.
+/// One built workload.
 pub(super) struct Part {
     pub(super) source: Source,
     pub(super) summary: WorkloadSummary,
-    /// The load that it offers, where that is given.
+    /// Loads that the workload offers, where they are given.
     pub(super) offers: Vec<Offer>,
 }
 
-/// A load, and what it takes on links.
+/// Offered load, and its bytes on links.
 pub(super) struct Offer {
-    /// In payload.
+    /// Demand, in payload.
     pub(super) demand: Demand,
-    /// What links carry for each byte of payload, headers included: the mean over all flows.
+    /// Mean bytes on links for each byte of payload, headers included, over all flows.
     pub(super) expansion: f64,
 }
 
-/// Where flows come from.
+/// Source of a workload's flows.
 pub(super) enum Source {
     Stream(Box<dyn Generator>),
     Loop(ClosedLoop),
     Schedule(Executor),
     Triggered(Box<Place>),
-    /// Applications; their messages, where these come at random; their operations but the first.
+    /// Applications, their messages where these come at random, and their operations but the first.
     Posted {
         posting: Posting,
         stream: Option<Box<dyn Generator>>,
@@ -173,16 +175,16 @@ pub(super) enum Source {
     },
 }
 
-/// Puts flows that wait into the table and returns those that do not.
+/// Function that adds waiting flows to the table and returns the generator of the others.
 type Place = dyn FnOnce(&mut Triggers) -> Box<dyn Generator>;
 
 impl Part {
-    /// A closed loop, which says itself how many flows it has.
+    /// Creates the part of a closed loop, whose extent the loop itself gives.
     pub(super) fn reactive(closed: ClosedLoop, summary: WorkloadSummary) -> Self {
         let summary = WorkloadSummary { extent: closed.extent(), ..summary };
         Self { source: Source::Loop(closed), summary, offers: Vec::new() }
     }
-    /// A schedule, whose repetitions are jobs.
+    /// Creates the part of a schedule, whose repetitions are jobs.
     pub(super) fn scheduled(executor: Executor, summary: WorkloadSummary) -> Self {
         let group = Some(GroupParts::Ranks(executor.ranks_of_a_job()));
         let summary = WorkloadSummary { extent: Extent::Known(executor.flows()), group, ..summary };
@@ -190,7 +192,7 @@ impl Part {
     }
 }
 
-/// Collects the workloads of a scenario.
+/// Builder that collects the workloads of a scenario.
 pub(super) struct Builder<'a> {
     env: &'a BuildEnv<'a>,
     streams: Vec<Box<dyn Generator>>,
@@ -260,7 +262,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The most loaded link, headers included.
+    /// Returns the most loaded link, headers included.
+    ///
+    /// # Errors
+    /// Some link cannot carry the load.
     fn worst_link(&self) -> Result<Option<LinkLoad>, ConfigError> {
         let env = self.env;
         if self.offers.is_empty() {
@@ -278,7 +283,7 @@ impl<'a> Builder<'a> {
         let payload = loads(|_| 1.0).of(worst.link, worst.from_a);
         let link = &env.graph.links[worst.link as usize];
         let (from, to) = if worst.from_a { (link.a, link.b) } else { (link.b, link.a) };
-        // Two digits, rounded down, so that what is advised fits.
+        // Two digits, rounded down, so that the recommended load fits.
         let unit = 10_f64.powf((1.0 / worst.load).log10().floor() - 1.0);
         let most = (1.0 / worst.load / unit).floor() * unit;
         let digits = (-unit.log10()).round().max(0.0) as usize;
@@ -297,5 +302,5 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Sums of many shares miss a load of exactly 1 by less than this.
+/// Largest rounding error of a load that is exactly 1, as a sum of many shares.
 const ROUNDING: f64 = 1e-9;

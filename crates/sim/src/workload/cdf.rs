@@ -7,21 +7,20 @@ use crate::ConfigError;
 
 /// A distribution of flow sizes: points of its cumulative distribution function.
 ///
-/// Between two points, all sizes above the first up to the second are equally likely (linear
-/// interpolation); two points of the same size are a step; a first point above zero probability is a
-/// step too.
+/// Between two points, all sizes above the first up to the second are equally likely (linear interpolation). Two points
+/// of the same size are a step, and so is a first point above zero probability.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cdf {
-    /// `(size, P(X <= size) in units of 2^-64)`, both non-decreasing, the last at `u64::MAX`.
+    /// Points as `(size, P(X <= size) in units of 2^-64)`, both non-decreasing, the last at `u64::MAX`.
     points: Vec<(Bytes, u64)>,
 }
 
 impl Cdf {
-    /// The distribution through `points`: pairs of a size and the fraction of flows that are no larger.
+    /// Creates the distribution through `points`: pairs of a size and the fraction of flows that are no larger.
     ///
     /// # Errors
-    /// No points; sizes or fractions that decrease or are out of range; a last fraction other than 1;
-    /// only sizes of zero. Keys are "\[3\]", the position in `points`.
+    /// No points; sizes or fractions that decrease or are out of range; a last fraction other than 1; only sizes of
+    /// zero. Keys are "\[3\]", the position in `points`.
     pub fn new(points: &[(Bytes, f64)]) -> Result<Self, ConfigError> {
         let Some(&(largest, last)) = points.last() else {
             return Err(ConfigError::new("", "a distribution without points: give at least one, as 1000 B at 1.0"));
@@ -54,11 +53,11 @@ impl Cdf {
         let scaled = points.iter().map(|&(size, fraction)| (size, (fraction * 18_446_744_073_709_551_616.0) as u64));
         Ok(Self { points: scaled.collect() })
     }
-    /// The points: `(size, P(X <= size) in units of 2^-64)`.
+    /// Returns the points: `(size, P(X <= size) in units of 2^-64)`.
     pub fn points(&self) -> &[(Bytes, u64)] {
         &self.points
     }
-    /// The size at which the distribution reaches a uniform 64-bit `draw`; at least one byte.
+    /// Returns the size at which the distribution reaches a uniform 64-bit `draw`; at least one byte.
     pub fn at(&self, draw: u64) -> Bytes {
         let upper = self.points.partition_point(|&(_, reached)| reached <= draw).min(self.points.len() - 1);
         let (high, reached) = self.points[upper];
@@ -73,7 +72,7 @@ impl Cdf {
         // Sizes are the integers above `low`, up to `high`.
         low + Bytes::new((part as u64 + 1).min(width as u64))
     }
-    /// The mean size in bytes, exact but for the last rounding.
+    /// Returns the mean size in bytes, exact but for the last rounding.
     pub fn mean(&self) -> f64 {
         let mut twice = 0u128;
         let mut before = (Bytes::ZERO, 0);
@@ -85,7 +84,7 @@ impl Cdf {
         }
         twice as f64 / 2.0 / u64::MAX as f64
     }
-    /// The mean number of packets, each of which carries up to `payload`.
+    /// Returns the mean number of packets, each of which carries up to `payload`.
     pub fn mean_packets(&self, payload: Bytes) -> f64 {
         let mut sum = 0.0;
         let mut before = (Bytes::ZERO, 0);
@@ -102,7 +101,7 @@ impl Cdf {
     }
 }
 
-/// No flow has more: a thousand terabytes.
+/// Largest size of a flow: a thousand terabytes.
 pub const LARGEST_FLOW: Bytes = Bytes::new(1_000_000_000_000_000);
 
 #[cfg(test)]
@@ -160,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_that_of_the_literature() {
-        // notes: DCTCP's web search has a mean of about 1.71 MB.
+        // DCTCP's web search has a mean of about 1.71 MB (notes).
         assert!((web_search().mean() / 1.711e6 - 1.0).abs() < 0.001, "{}", web_search().mean());
         // Each of 1..=4 equally likely.
         assert_eq!(Cdf::new(&[(Bytes::ZERO, 0.0), (Bytes::new(4), 1.0)]).unwrap().mean(), 2.5);

@@ -1,4 +1,4 @@
-//! Flows that follow each other.
+//! Closed loops: flows that follow each other.
 
 use schemars::JsonSchema;
 use selvedge_units::{Domain, Duration, HostId, Instant, Rng};
@@ -10,61 +10,61 @@ use super::hosts::other_than;
 use super::{Extent, FlowSpec, Hosts, Measure, SizeDistribution, Sizes};
 use crate::ConfigError;
 
-/// Each client keeps a number of flows to random servers going: when one is acknowledged, the next
-/// begins.
+/// Closed loop in which each client keeps a number of flows to random servers outstanding: when one is acknowledged,
+/// the next begins.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClosedLoopConfig {
-    /// Who sends. Absent: all hosts.
+    /// Hosts that send. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Hosts>,
-    /// Who receives. Absent: all hosts.
+    /// Hosts that receive. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<Hosts>,
-    /// How many flows each client keeps going, at least 1.
+    /// Number of flows that each client keeps outstanding, at least 1.
     #[serde(default = "one")]
     pub outstanding: u32,
-    /// How large flows are.
+    /// Sizes of flows.
     pub sizes: Sizes,
-    /// How many flows each client starts, at least 1. Absent: as many as the run takes.
+    /// Number of flows that each client starts, at least 1. Absent: without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows_per_client: Option<u64>,
-    /// How long a client waits from the end of a flow to the beginning of the next.
+    /// Time that a client waits from the end of a flow to the beginning of the next.
     #[serde(default)]
     pub think: Duration,
-    /// When the first flows begin.
+    /// Time at which the first flows begin.
     #[serde(default)]
     pub start: Duration,
-    /// Each client begins up to this much later, at random, lest all act in step.
+    /// Largest random delay of each client's beginning, so that clients do not act in step.
     #[serde(default)]
     pub jitter: Duration,
 }
 
-/// Clients that start a flow when one of theirs has ended. The n-th flow of a client is the same
-/// whenever it begins and whoever asks.
+/// Clients that start a flow when one of theirs has ended. The n-th flow of a client is the same whenever it begins,
+/// and in whichever partition.
 #[derive(Clone, Debug)]
 pub struct ClosedLoop {
     workload: u16,
     measure: Measure,
     outstanding: u32,
     think: Duration,
-    /// How many flows each client starts.
+    /// Number of flows that each client starts; `None`: without limit.
     limit: Option<u64>,
     sizes: SizeDistribution,
     pattern: Pattern,
     clients: Vec<Client>,
-    /// Per host of the network: its place in `clients`, or `u32::MAX`.
+    /// Index of each host in `clients`, or `u32::MAX`.
     client_of: Vec<u32>,
 }
 
-/// Where the flows of a client go.
+/// Destinations of a client's flows.
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
-    /// To one of these other hosts (ascending), at random.
+    /// Random ones of these hosts (ascending), other than the client.
     Random(Vec<HostId>),
-    /// To this partner, by client.
+    /// A fixed partner, indexed by client.
     Partner(Vec<HostId>),
-    /// To all other clients in turn, beginning with the next one.
+    /// All other clients in turn, beginning with the next one.
     Rotation,
 }
 
@@ -77,7 +77,7 @@ struct Client {
     destinations: Rng,
 }
 
-/// What [`ClosedLoop`]s are made of beside their clients.
+/// Parameters of a [`ClosedLoop`] other than its clients.
 pub(super) struct LoopPlan {
     pub(super) workload: u16,
     pub(super) outstanding: u32,
@@ -125,33 +125,33 @@ impl ClosedLoop {
             client_of,
         })
     }
-    /// Which workload of the scenario this is; equals [`FlowSpec::workload`] of its flows.
+    /// Returns the number of the workload in the scenario; equals [`FlowSpec::workload`] of its flows.
     pub fn workload(&self) -> u16 {
         self.workload
     }
-    /// Who sends.
+    /// Returns the hosts that send.
     pub fn clients(&self) -> impl ExactSizeIterator<Item = HostId> {
         self.clients.iter().map(|client| client.host)
     }
-    /// Flows that each client keeps going.
+    /// Returns the number of flows that each client keeps outstanding.
     pub(crate) fn outstanding(&self) -> u64 {
         u64::from(self.outstanding)
     }
-    /// The time from the end of a flow to the beginning of the next.
+    /// Returns the time from the end of a flow to the beginning of the next.
     pub(crate) fn think(&self) -> Duration {
         self.think
     }
-    /// How many flows there will be.
+    /// Returns the number of flows that there will be.
     pub fn extent(&self) -> Extent {
         self.limit.map_or(Extent::Endless, |limit| Extent::Known(limit.saturating_mul(self.clients.len() as u64)))
     }
-    /// The flows with which `client` begins, all at its first instant. To be asked once.
+    /// Returns the flows with which `client` begins, all at its first instant. Must be called once per client.
     pub fn begin(&mut self, client: HostId) -> Vec<FlowSpec> {
         let Some(n) = self.place(client) else { return Vec::new() };
         (0..self.outstanding).map_while(|_| self.flow(n, self.clients[n].begin)).collect()
     }
-    /// The flow that follows one of `client`'s that ended at `now`; `None` when that was its last, or
-    /// it is not a client.
+    /// Returns the flow that follows one of `client`'s that ended at `now`; `None` when that was its last, or `client`
+    /// is not a client.
     pub fn next(&mut self, client: HostId, now: Instant) -> Option<FlowSpec> {
         let n = self.place(client)?;
         self.flow(n, now.saturating_add(self.think))
@@ -225,7 +225,7 @@ impl Kind for ClosedLoopConfig {
     }
 }
 
-/// A uniform delay up to `most`, included.
+/// Returns a uniform delay from zero up to and including `most`.
 pub(super) fn jitter(rng: &mut Rng, most: Duration) -> Duration {
     Duration::from_ps(rng.below(most.as_ps().saturating_add(1)))
 }
@@ -234,5 +234,5 @@ fn one() -> u32 {
     1
 }
 
-/// The most flows of closed loops that may be under way; each takes about a kilobyte.
+/// Largest number of flows of closed loops that may be under way; each takes about a kilobyte.
 pub(super) const MAX_OPEN: u64 = 1 << 24;

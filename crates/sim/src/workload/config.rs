@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ConfigError;
 
-/// What is sent. Any combination; each key takes a table or an array of tables. Results number workloads from 0,
+/// Traffic of a run. Any combination; each key takes a table or an array of tables. Results number workloads from 0,
 /// whatever their order in the file: poisson, incast, permutation, all-to-all, closed-loop, collective,
 /// mixture-of-experts, pipeline, goal, flows, verbs; those of a kind in the order of the file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -52,11 +52,11 @@ pub struct WorkloadConfig {
 }
 
 impl WorkloadConfig {
-    /// The flows that this describes.
+    /// Builds the flows of all workloads.
     ///
     /// # Errors
-    /// No workload at all; values that make no flows, named by their key as "poisson.load" (with
-    /// several of a kind, "poisson\[1\].load"); a load that some link on the way cannot carry.
+    /// No workload at all; values that make no flows, named by a key like "poisson.load" (with several of a kind,
+    /// "poisson\[1\].load"); a load that some link on the way cannot carry.
     pub fn build(&self, env: &BuildEnv<'_>) -> Result<Workload, ConfigError> {
         let mut builder = Builder::new(env);
         builder.add(&self.poisson)?;

@@ -3,37 +3,37 @@
 use selvedge_telemetry::FlowRow;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, Rng};
 
-/// One flow to come.
+/// Specification of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowSpec {
-    /// Number within its workload.
+    /// Number of the flow within its workload.
     pub id: u64,
-    /// Which workload of the scenario, from 0.
+    /// Number of the workload in the scenario, from 0.
     pub workload: u16,
-    /// Repetition it belongs to, from 0 (incasts), or 0.
+    /// Repetition that the flow belongs to, from 0 (incasts), or 0.
     pub group: u32,
-    /// Who sends.
+    /// Sender.
     pub src: HostId,
-    /// Who receives; never `src`.
+    /// Receiver; never `src`.
     pub dst: HostId,
-    /// Payload; above zero.
+    /// Payload in bytes; above zero.
     pub size: Bytes,
-    /// Priority of its data, 0 to 7; `None`: the NIC's own (`data_class`).
+    /// Priority of the flow's data, 0 to 7; `None`: the NIC's own (`data_class`).
     pub priority: Option<u8>,
-    /// When the application hands it to the NIC.
+    /// Time at which the application hands the flow to the NIC.
     pub start: Instant,
-    /// Whether it counts.
+    /// Whether the flow is measured.
     pub measured: bool,
-    /// Trigger of [`Workload::triggers`](super::Workload::triggers) to activate when the sender has
-    /// everything acknowledged.
+    /// Trigger of [`Workload::triggers`](super::Workload::triggers) to activate when the sender has everything
+    /// acknowledged.
     pub on_sent: Option<u32>,
     /// Trigger to activate when the receiver has everything.
     pub on_received: Option<u32>,
 }
 
 impl FlowSpec {
-    /// Its row, not finished, where full packets hold `mtu`. Without an `ideal` there is no path now: it may come back,
-    /// but nothing is ideal about it.
+    /// Returns the flow's row, not finished, where full packets hold `mtu`. Without an `ideal`, there is no path now;
+    /// one may come back, but the flow has no ideal time.
     pub(crate) fn row(&self, mtu: Bytes, ideal: Option<Duration>) -> FlowRow {
         FlowRow {
             id: self.id,
@@ -52,14 +52,14 @@ impl FlowSpec {
     }
 }
 
-/// Flows in ascending order of start time, made as they are asked for, so that a run of 100
-/// million flows holds a few at a time.
+/// Generator of flows in ascending order of start time. Flows are made one at a time, so that a run of 100 million
+/// flows holds a few of them in memory.
 pub trait Generator: Send + Sync {
-    /// The next flow; `None` when there are no more.
+    /// Returns the next flow; `None` when there are no more.
     fn next_flow(&mut self) -> Option<FlowSpec>;
-    /// How many are still to come.
+    /// Returns the number of flows that are still to come.
     fn extent(&self) -> Extent;
-    /// A generator that continues from the same place.
+    /// Returns a generator that continues from the same state.
     fn boxed_clone(&self) -> Box<dyn Generator>;
 }
 
@@ -69,19 +69,19 @@ impl Clone for Box<dyn Generator> {
     }
 }
 
-/// How many flows there will be.
+/// Number of flows that there will be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// This many.
+    /// Known number of flows.
     Known(u64),
-    /// Finitely many; how many is seen when they have come.
+    /// Finitely many flows, whose number is not known beforehand.
     Bounded,
-    /// There is always another.
+    /// Endlessly many flows.
     Endless,
 }
 
 impl Extent {
-    /// The extent of both together.
+    /// Returns the extent of both together.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         match (self, other) {
@@ -90,7 +90,7 @@ impl Extent {
             _ => Self::Bounded,
         }
     }
-    /// The extent when nothing comes after the first `limit`.
+    /// Returns the extent of the first `limit` flows.
     #[must_use]
     pub fn limited(self, limit: Option<u64>) -> Self {
         match (self, limit) {
@@ -100,13 +100,13 @@ impl Extent {
             (Self::Bounded, Some(_)) => Self::Bounded,
         }
     }
-    /// The number, if it is known.
+    /// Returns the number, if it is known.
     pub const fn known(self) -> Option<u64> {
         if let Self::Known(n) = self { Some(n) } else { None }
     }
 }
 
-/// The random stream of one host (or repetition) in one workload.
+/// Returns the random stream of one host (or repetition) in one workload.
 pub(super) fn stream(seed: u64, domain: Domain, workload: u16, entity: u32) -> Rng {
     Rng::stream(seed, domain, u64::from(workload) << 32 | u64::from(entity))
 }

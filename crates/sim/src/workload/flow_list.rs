@@ -1,4 +1,4 @@
-//! Flows written out.
+//! Flows given as lists.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use super::{Extent, FlowSpec, Generator};
 use crate::ConfigError;
 use crate::topology::Graph;
 
-/// The flows in a file (ns-3 RDMA `flow.txt`, htsim `.cm`).
+/// Flows in a file (ns-3 RDMA `flow.txt`, htsim `.cm`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowFile {
     /// Path, relative to the scenario file. The dialect is detected.
     pub path: String,
-    /// Where the priorities of these flows come from. Default: "file".
+    /// Source of the priorities of these flows. Default: "file".
     #[serde(default)]
     pub priorities: Priorities,
-    /// The unit of starts in htsim's `.cm`, which does not say it. Default: "auto".
+    /// Unit of starts in htsim's `.cm`, which the file does not give. Default: "auto".
     #[serde(default, skip_serializing_if = "StartUnit::is_auto")]
     pub start_unit: StartUnit,
 }
 
-/// The unit of starts in htsim's `.cm`.
+/// Unit of starts in htsim's `.cm`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartUnit {
-    /// Picoseconds if any is 1,000,000 or more, as htsim's generators write them; else microseconds. With a warning,
-    /// unless all are zero.
+    /// Picoseconds if any start is 1,000,000 or more, as htsim's generators write them; else microseconds. With a
+    /// warning, unless all are zero.
     #[default]
     Auto,
     /// Picoseconds.
@@ -47,45 +47,45 @@ impl StartUnit {
     }
 }
 
-/// Where the priorities of listed flows come from.
+/// Source of the priorities of listed flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priorities {
-    /// The file, where it gives one from 0 to 7 (ns-3's `pg`, htsim's `prio`): the 802.1Q priority of the
-    /// flow's data, which PFC pauses and switches queue by. Else `nic.data-class`.
+    /// The file, where it gives one from 0 to 7 (ns-3's `pg`, htsim's `prio`): the 802.1Q priority of the flow's data,
+    /// by which PFC pauses and switches queue. Else `nic.data-class`.
     #[default]
     File,
-    /// All have `nic.data-class`.
+    /// The NIC: `nic.data-class` for all flows.
     Nic,
 }
 
-/// Flows written out, some of which wait for others.
+/// List of flows, some of which wait for others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FlowList {
     /// The flows, in input order.
     pub flows: Vec<ListedFlow>,
     /// The triggers that flows refer to by index.
     pub triggers: Vec<TriggerKind>,
-    /// Their ids and lines in the file, where they have such; else empty.
+    /// Ids of the triggers and their lines in the file, where they have such; else empty.
     pub trigger_places: Vec<(u64, u64)>,
 }
 
 /// One flow of a [`FlowList`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListedFlow {
-    /// Its number, which no other flow of the list has.
+    /// Number of the flow, unique in the list.
     pub id: u64,
-    /// The line of the file in which it stands, if there is one.
+    /// Line of the flow in the file, if there is one.
     pub line: Option<u64>,
-    /// Who sends.
+    /// Sender.
     pub src: HostId,
-    /// Who receives.
+    /// Receiver.
     pub dst: HostId,
-    /// Payload.
+    /// Payload in bytes.
     pub size: Bytes,
-    /// Priority of its data, 0 to 7, where the file gives one.
+    /// Priority of the flow's data, 0 to 7, where the file gives one.
     pub priority: Option<u8>,
-    /// When it begins.
+    /// Start of the flow.
     pub start: Start,
     /// Trigger to activate when the sender has everything acknowledged.
     pub on_sent: Option<u32>,
@@ -93,16 +93,16 @@ pub struct ListedFlow {
     pub on_received: Option<u32>,
 }
 
-/// When a flow of a [`FlowList`] begins.
+/// Start of a flow of a [`FlowList`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
-    /// At this time.
+    /// Fixed time of the start.
     At(Instant),
-    /// When the trigger with this index releases it.
+    /// Index of the trigger that starts the flow.
     Triggered(u32),
 }
 
-/// How a trigger answers activations.
+/// Reaction of a trigger to activations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TriggerKind {
     /// The first activation releases all waiting flows; later ones nothing.
@@ -114,19 +114,18 @@ pub enum TriggerKind {
 }
 
 impl FlowFile {
-    /// The flows at `path`, with their own priorities and the usual unit.
+    /// Creates a configuration of the flows at `path`, with their own priorities and the usual unit.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), priorities: Priorities::File, start_unit: StartUnit::Auto }
     }
 }
 
 impl FlowList {
-    /// Whether these flows can run on `graph`: hosts exist, nobody sends to itself, sizes are above
-    /// zero, triggers exist and are activated often enough by flows that start.
+    /// Checks that the flows can run on `graph`: hosts exist, no host sends to itself, sizes are above zero, triggers
+    /// exist and are activated often enough by flows that start.
     ///
     /// # Errors
-    /// The first flow or trigger of which that is not true, by its line in the file at `path` and its place in the
-    /// list, from 1.
+    /// The first flow or trigger that cannot work, by its line in the file at `path` and its place in the list, from 1.
     pub fn check(&self, path: &str, graph: &Graph) -> Result<(), ConfigError> {
         for (n, flow) in self.flows.iter().enumerate() {
             flow.check(graph, self.triggers.len())
@@ -134,8 +133,8 @@ impl FlowList {
         }
         self.check_triggers(path)
     }
-    /// The flows that start at a time, in that order, and those that wait with their trigger, as
-    /// flows of the workload `workload` whose triggers are numbered from `first_trigger`.
+    /// Returns the flows that start at a time, in that order, and those that wait with their trigger, as flows of the
+    /// workload `workload` whose triggers are numbered from `first_trigger`.
     fn split(&self, workload: u16, first_trigger: u32) -> (ListedFlows, Vec<(u32, FlowSpec)>) {
         let mut timed = Vec::new();
         let mut waiting = Vec::new();
@@ -149,15 +148,15 @@ impl FlowList {
         (ListedFlows::new(timed), waiting)
     }
 
-    /// What a person calls a flow of the list, and where it stands.
+    /// Returns a flow's name in messages, and its place in the file.
     fn name(&self, path: &str, n: usize) -> String {
         let ListedFlow { id, line, .. } = self.flows[n];
-        // All of its line is meant.
+        // The message is about the whole line.
         let place = line.map_or(String::new(), |line| format!(":{line}:1"));
         format!("{path}{place}: flow {} of {} (id {id})", n + 1, self.flows.len())
     }
 
-    /// The same of a trigger.
+    /// Returns a trigger's name in messages.
     fn trigger_name(&self, n: usize) -> String {
         let place = format!("trigger {} of {}", n + 1, self.triggers.len());
         match self.trigger_places.get(n) {
@@ -196,7 +195,7 @@ impl FlowList {
         self.check_circles(path, &activations)
     }
 
-    /// Whether every flow starts, but for those whose multi-shot trigger has fewer activations than flows.
+    /// Checks that every flow starts, except for flows whose multi-shot trigger has fewer activations than flows.
     fn check_circles(&self, path: &str, activations: &[u32]) -> Result<(), ConfigError> {
         let mut waiting = vec![Vec::new(); self.triggers.len()];
         let mut starting = Vec::new();
@@ -231,7 +230,7 @@ impl FlowList {
 }
 
 impl TriggerKind {
-    /// How many of its `waiting` flows have been released after so many `activations`.
+    /// Returns how many of the `waiting` flows of a trigger have been released after `activations`.
     fn released_by(self, activations: u32, waiting: usize) -> usize {
         match self {
             Self::MultiShot => waiting.min(activations as usize),
@@ -325,22 +324,22 @@ impl Kind for FlowFile {
 }
 
 impl Start {
-    /// From the beginning of the run to the start, if it has a time.
+    /// Returns the time from the beginning of the run to the start, if the start is fixed.
     fn time(self) -> Option<Duration> {
         if let Self::At(start) = self { Some(start.since(Instant::ZERO)) } else { None }
     }
 }
 
-/// Flows that are known beforehand.
+/// Generator of flows that are known beforehand.
 #[derive(Clone)]
 pub(super) struct ListedFlows {
-    /// In ascending order of start; copies share it.
+    /// Flows in ascending order of start, shared by clones.
     flows: Arc<[FlowSpec]>,
     next: usize,
 }
 
 impl ListedFlows {
-    /// The flows in order of start; those at the same time stay in the order given.
+    /// Creates a generator of the flows in order of start; those at the same time stay in the given order.
     pub(super) fn new(mut flows: Vec<FlowSpec>) -> Self {
         flows.sort_by_key(|flow| flow.start);
         Self { flows: flows.into(), next: 0 }

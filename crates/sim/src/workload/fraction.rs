@@ -1,4 +1,4 @@
-//! Parts of a whole.
+//! Fractions of a whole.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,22 +8,22 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// A fraction above 0 and at most 1: of a link's rate, of the flows. Written as 0.7 or "70%".
+/// Fraction above 0 and at most 1: of a link's rate, of the flows. Written as 0.7 or "70%".
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Fraction(f64);
 
 impl Fraction {
-    /// `value`; `None` unless it is above 0 and at most 1.
+    /// Returns the fraction `value`; `None` unless it is above 0 and at most 1.
     pub fn new(value: f64) -> Option<Self> {
         (value > 0.0 && value <= 1.0).then_some(Self(value))
     }
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// This part of `whole`, to the nearest integer.
+    /// Returns this part of `whole`, to the nearest integer.
     pub fn of(self, whole: u64) -> u64 {
-        // `as` saturates; beyond 2^53 the nearest representable number will do.
+        // `as` saturates; beyond 2^53 the nearest representable number suffices.
         ((whole as f64 * self.0).round() as u64).min(whole)
     }
 }

@@ -9,32 +9,32 @@ use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
 use super::schedule::{ExecutionPlan, Executor, ScheduleError};
 use crate::ConfigError;
 
-/// The schedule in a GOAL file, as text or binary. Each repetition is a job.
+/// Schedule in a GOAL file, as text or binary. Each repetition is a job.
 ///
-/// Messages begin when the sender is ready, whether or not the receiver waits already (as RDMA Writes into a
-/// buffer that is there). A rank's computations share its processors by their `cpu`; sending and receiving take
-/// none. All of a host's messages leave by its one NIC, whatever `nic` says.
+/// Messages begin when the sender is ready, whether or not the receiver already waits (like RDMA Writes into a
+/// registered buffer). A rank's computations share its processors by their `cpu`; sending and receiving take none. All
+/// messages of a host leave by its one NIC, whatever `nic` says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GoalFile {
     /// Path, relative to the scenario file.
     pub path: String,
-    /// Where the ranks live, the first ones on the first host. Absent: on all hosts, in their order.
+    /// Hosts of the ranks, the first ranks on the first host. Absent: all hosts, in their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// How many ranks share a host, at least 1; messages between them are there at once.
+    /// Number of ranks that share a host, at least 1; messages between them take no time.
     #[serde(default = "one")]
     pub ranks_per_host: u32,
-    /// How often the schedule is played, at least once.
+    /// Number of executions of the schedule, at least 1.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// When it begins.
+    /// Time at which the schedule begins.
     #[serde(default)]
     pub start: Duration,
 }
 
 impl GoalFile {
-    /// The schedule at `path`, one rank per host.
+    /// Creates a configuration of the schedule at `path`, one rank per host.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), hosts: None, ranks_per_host: 1, repeat: 1, start: Duration::ZERO }
     }

@@ -13,22 +13,21 @@ use serde::ser::{Serialize, Serializer};
 use crate::ConfigError;
 use crate::topology::Graph;
 
-/// One host: its number (17) or its name ("h17").
+/// Reference to one host: its number (17) or its name ("h17").
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HostRef {
-    /// Its number, from 0.
+    /// Number of the host, from 0.
     Number(u64),
-    /// Its name.
+    /// Name of the host.
     Name(String),
 }
 
-/// Some hosts: an array of numbers, names and ranges ("h0..h26", both ends included), or a single
-/// one of these.
+/// List of hosts: an array of numbers, names and ranges ("h0..h26", both ends included), or a single one of these.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts(pub Vec<HostRef>);
 
 impl HostRef {
-    /// The host in `graph`.
+    /// Returns the host in `graph`.
     ///
     /// # Errors
     /// No host has this number or name; the key is empty.
@@ -38,11 +37,11 @@ impl HostRef {
 }
 
 impl Hosts {
-    /// The hosts in `graph`, in the order written; all of them for `None`.
+    /// Returns the hosts in `graph`, in the order written; all of them for `None`.
     ///
     /// # Errors
-    /// A number or name that no host has, a range that runs backwards, a host that is named twice,
-    /// none at all; the key is empty.
+    /// A number or name that no host has, a range that runs backwards, a host that is named twice, an empty list; the
+    /// key is empty.
     pub fn resolve(hosts: Option<&Self>, graph: &Graph) -> Result<Vec<HostId>, ConfigError> {
         let Some(Self(written)) = hosts else {
             return Ok(graph.host_ids().collect());
@@ -66,17 +65,17 @@ impl Hosts {
     }
 }
 
-/// One of `hosts` (in ascending order) other than `src`, all equally likely.
+/// Returns one of `hosts` (in ascending order) other than `src`, all equally likely.
 ///
 /// # Panics
-/// When there is none.
+/// When there is no other host.
 pub(super) fn other_than(src: HostId, hosts: &[HostId], rng: &mut Rng) -> HostId {
     let own = hosts.binary_search(&src).ok();
     let choice = rng.below(hosts.len() as u64 - u64::from(own.is_some())) as usize;
     hosts[choice + usize::from(own.is_some_and(|own| choice >= own))]
 }
 
-/// Hosts by name.
+/// Hosts, indexed by name.
 struct Index<'a> {
     graph: &'a Graph,
     names: BTreeMap<&'a str, u32>,

@@ -1,4 +1,4 @@
-//! Many send to one.
+//! Incasts: many hosts send to one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,45 +21,45 @@ use super::{Extent, FlowSpec, Generator, HostRef, Hosts};
 use crate::ConfigError;
 use crate::topology::Graph;
 
-/// One receiver fetches an amount of data that is striped over many senders (IRN section 4.4.3), once
-/// or repeatedly. A repetition is a group of flows ([`FlowSpec::group`]).
+/// Incast: one receiver fetches an amount of data that is striped over many senders (IRN section 4.4.3), once or
+/// repeatedly. A repetition is a group of flows ([`FlowSpec::group`]).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Incast {
     /// All data of a repetition, striped evenly over all connections; at least a byte for each.
     pub size: Bytes,
-    /// Who sends: a number of hosts, drawn anew for each repetition, or hosts.
+    /// Senders: a number of hosts, drawn anew for each repetition, or a list of hosts.
     pub senders: Senders,
-    /// Connections of each sender, at least 1: as many flows, which begin together.
+    /// Connections of each sender, at least 1, with a flow each, which begin together.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub connections: u32,
-    /// Who receives. Absent: drawn anew for each repetition.
+    /// Receiver. Absent: drawn anew for each repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<HostRef>,
-    /// When the first repetition begins.
+    /// Time at which the first repetition begins.
     #[serde(default)]
     pub start: Duration,
-    /// From each sender's start to the next one's.
+    /// Time from each sender's start to the next one's.
     #[serde(default)]
     pub stagger: Duration,
-    /// Each sender begins up to this much later, at random, lest all act in step.
+    /// Largest random delay of each sender's beginning, so that senders do not act in step.
     #[serde(default)]
     pub jitter: Duration,
-    /// How many repetitions there are, at least 1.
+    /// Number of repetitions, at least 1.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// From the beginning of each repetition to the next one's. Absent: each begins when the one
-    /// before it has been received completely.
+    /// Time from the beginning of each repetition to the next one's. Absent: each begins when the one before it has
+    /// been received completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
 }
 
-/// Senders of an [`Incast`]: a number of random hosts, or these hosts.
+/// Senders of an [`Incast`]: a number of random hosts, or a list of hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Senders {
-    /// This many, drawn at random.
+    /// Number of hosts, drawn at random.
     Count(u32),
-    /// These.
+    /// List of hosts.
     Hosts(Hosts),
 }
 
@@ -87,7 +87,7 @@ impl Kind for Incast {
             None => {
                 let start = self.start;
                 Source::Triggered(Box::new(move |triggers| {
-                    // A repetition begins when all flows of the one before are received.
+                    // A repetition begins when all flows of the previous one are received.
                     let first = waves.wave(0).into_iter();
                     let make = Arc::new(move |wave| waves.wave(wave));
                     let trigger = triggers.repeat(Repetitions { workload, repeat, count: count as u32, make });
@@ -125,7 +125,7 @@ impl Incast {
         })
     }
 
-    /// How many hosts send, and which, if they are always the same.
+    /// Returns the number of senders, and the senders themselves if they are always the same.
     fn resolve_senders(
         &self,
         graph: &Graph,
@@ -154,7 +154,10 @@ impl Incast {
         }
     }
 
-    /// How many flows a repetition of so many senders has; checked.
+    /// Returns the number of flows of a repetition with `machines` senders, after checks.
+    ///
+    /// # Errors
+    /// A count or size with which there can be no incast.
     fn count_flows(&self, machines: usize) -> Result<usize, ConfigError> {
         if self.connections == 0 {
             return Err(ConfigError::new("connections", "found 0, expected at least 1"));
@@ -176,7 +179,7 @@ impl Incast {
         Ok(count)
     }
 
-    /// Checks when the repetitions of so many senders begin.
+    /// Checks when the repetitions with `machines` senders begin.
     fn check_times(&self, machines: u64) -> Result<(), ConfigError> {
         if self.repeat == 0 {
             return Err(ConfigError::new("repeat", "found 0, expected at least 1"));
@@ -209,15 +212,15 @@ impl Incast {
     }
 }
 
-/// Makes any repetition of an incast.
+/// Generator of any repetition of an incast.
 #[derive(Clone)]
 struct Waves {
     workload: u16,
     seed: u64,
-    /// The hosts among which receivers, and senders that are not fixed, are drawn.
+    /// Hosts among which receivers, and senders that are not fixed, are drawn.
     others: Vec<HostId>,
     size: Bytes,
-    /// Flows of a repetition.
+    /// Number of flows of a repetition.
     count: usize,
     connections: u32,
     fixed_senders: Option<Vec<HostId>>,
@@ -227,7 +230,7 @@ struct Waves {
 }
 
 impl Waves {
-    /// The flows of one repetition in the order of their senders, with their delay from its beginning.
+    /// Returns the flows of one repetition in the order of their senders, with their delay from its beginning.
     fn wave(&self, wave: u32) -> Vec<(Duration, FlowSpec)> {
         let (senders, receiver) = self.cast(wave);
         let mut late = stream(self.seed, Domain::StartJitter, self.workload, wave);
@@ -252,7 +255,7 @@ impl Waves {
         });
         flows.collect()
     }
-    /// Who sends and who receives.
+    /// Returns the senders and the receiver of a repetition.
     fn cast(&self, wave: u32) -> (Vec<HostId>, HostId) {
         let mut rng = stream(self.seed, Domain::WorkloadShape, self.workload, wave);
         let draw = |rng: &mut Rng| self.others[rng.below(self.others.len() as u64) as usize];
@@ -260,7 +263,7 @@ impl Waves {
         let senders = self.fixed_senders.clone().unwrap_or_else(|| {
             let mut senders = self.others.clone();
             senders.retain(|&host| host != receiver);
-            // The first steps of a shuffle.
+            // These are the first steps of a shuffle.
             let wanted = self.count / self.connections as usize;
             for n in 0..wanted {
                 let choice = n + rng.below((senders.len() - n) as u64) as usize;
@@ -273,20 +276,20 @@ impl Waves {
     }
 }
 
-/// All `hosts` but the `given`.
+/// Returns all `hosts` hosts but the `given`.
 fn others(hosts: u32, given: &[HostId]) -> Vec<HostId> {
     let mut free = vec![true; hosts as usize];
     given.iter().for_each(|host| free[host.index()] = false);
     (0..hosts).map(HostId).filter(|host| free[host.index()]).collect()
 }
 
-/// Repetitions at fixed times; holds one at a time.
+/// Generator of repetitions at fixed times; holds one repetition at a time.
 #[derive(Clone)]
 struct TimedWaves {
     waves: Waves,
     begin: Instant,
     interval: Duration,
-    /// The next repetition to make.
+    /// Number of the next repetition.
     next: u32,
     repeat: u32,
     current: ListedFlows,

@@ -1,4 +1,4 @@
-//! One or several.
+//! One or several tables under one key.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -32,7 +32,7 @@ impl<T> Deref for Many<T> {
     }
 }
 impl<T> Many<T> {
-    /// Whether there is none, by path for serde.
+    /// Returns whether there is no table; a method for serde.
     pub(super) fn is_none(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,7 +40,7 @@ impl<T> Many<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // Not an untagged enum: that would lose the place of errors and unknown keys.
+        // This is not an untagged enum, which would lose the place of errors and unknown keys.
         struct OneOrSeveral<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrSeveral<T> {
             type Value = Many<T>;

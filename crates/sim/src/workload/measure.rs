@@ -1,4 +1,4 @@
-//! Which flows count.
+//! Choice of the flows that are measured.
 
 use schemars::JsonSchema;
 use selvedge_units::words::plural;
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use super::{Extent, Fraction};
 use crate::ConfigError;
 
-/// Which flows count in the results. The others load the network before (warm-up) and after.
+/// Choice of the flows that are measured. The others load the network before (warm-up) and after.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// All.
+    /// All flows.
     #[default]
     All,
-    /// This fraction of the flows by number in order of start, in the middle: 0.8 leaves out the
-    /// first and the last tenth. Needs a known number of flows. Flows that wait for others (closed
-    /// loops, permutations, all-to-all, triggers) have no number beforehand and all count.
+    /// Middle fraction of the flows by number in order of start: 0.8 leaves out the first and the last tenth. Needs a
+    /// known number of flows. Flows that wait for others (closed loops, permutations, all-to-all, triggers) have no
+    /// number beforehand and are all measured.
     Middle(Fraction),
-    /// Flows that start in this window of time, of whatever workload.
+    /// Flows that start in a window of time, of whatever workload.
     Window(Window),
 }
 
-/// A span of simulated time.
+/// Window of simulated time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Window {
-    /// The first instant that counts, from the beginning of the run.
+    /// First instant of the window, from the beginning of the run.
     #[serde(default)]
     pub from: Duration,
-    /// The first instant that counts no more. Absent: all that follow count.
+    /// First instant after the window. Absent: the window has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Duration>,
 }
 
 impl Measure {
-    /// Whether a flow counts that starts at `start` and has no number beforehand.
+    /// Returns whether a flow is measured that starts at `start` and has no number beforehand.
     pub fn counts(&self, start: Instant) -> bool {
         match self {
             Self::All | Self::Middle(_) => true,
@@ -46,10 +46,10 @@ impl Measure {
             }
         }
     }
-    /// The numbers that count among the flows of a stream, as `first..end`.
+    /// Returns the numbers of the measured flows of a stream, as `first..end`.
     ///
     /// # Errors
-    /// A window without time in it; a middle of an unknown number of flows, or of so few that none is in it.
+    /// A window without time in it; a middle of an unknown number of flows, or of so few that it contains none.
     pub(super) fn numbers(&self, extent: Extent) -> Result<std::ops::Range<u64>, ConfigError> {
         match self {
             Self::Window(Window { from, to: Some(to) }) if to <= from => Err(ConfigError::new(

@@ -1,17 +1,16 @@
-//! Several streams as one.
+//! Merge of several streams of flows into one.
 
 use std::ops::Range;
 
 use super::{Extent, FlowSpec, Generator, Measure};
 use crate::ConfigError;
 
-/// All flows that start at a time of their own, in ascending order of start (at the same time: by
-/// workload, then in the order of that workload), with the limit on their number and the choice of
-/// those that count.
+/// All flows that start at a time of their own, in ascending order of start (at the same time: by workload, then in the
+/// order of that workload), with the limit on their number and the choice of the measured ones.
 #[derive(Clone)]
 pub struct Merged {
     generators: Vec<Box<dyn Generator>>,
-    /// The next flow of each generator.
+    /// Next flow of each generator.
     heads: Vec<Option<FlowSpec>>,
     measure: Measure,
     counted: Range<u64>,
@@ -20,7 +19,7 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// The flows of all `generators`, at most `limit` of them.
+    /// Creates the stream of the flows of all `generators`, at most `limit` of them.
     ///
     /// # Errors
     /// `measure` does not fit the number of flows.
@@ -35,14 +34,14 @@ impl Merged {
         let heads = generators.iter_mut().map(|generator| generator.next_flow()).collect();
         Ok(Self { generators, heads, measure, counted, given: 0, limit })
     }
-    /// The next flow, which stays.
+    /// Returns the next flow without taking it.
     pub fn peek(&self) -> Option<&FlowSpec> {
         if self.limit.is_some_and(|limit| self.given >= limit) {
             return None;
         }
         self.first().map(|(_, flow)| flow)
     }
-    /// The earliest head and whose it is.
+    /// Returns the earliest head and the index of its generator.
     fn first(&self) -> Option<(usize, &FlowSpec)> {
         let heads = self.heads.iter().enumerate().filter_map(|(n, head)| Some((n, head.as_ref()?)));
         heads.min_by_key(|(_, flow)| (flow.start, flow.workload))

@@ -1,15 +1,15 @@
 //! Traffic: which host sends how much to which other host, and when.
 //!
-//! A [`WorkloadConfig`] builds a [`Workload`], which knows four ways for a flow to begin:
-//! - at a time of its own ([`Merged`], a stream in ascending order of start: Poisson arrivals, flow
-//!   lists, timed incasts);
-//! - when another flow of the same host has finished ([`ClosedLoop`]: permutations, all-to-all,
-//!   requests with a number outstanding; [`Posting`]: work requests on queue pairs);
-//! - when its host's part of a schedule says so ([`schedule::Executor`]: collectives, training, GOAL files);
+//! A [`WorkloadConfig`] builds a [`Workload`], in which a flow can begin in four ways:
+//! - at a time of its own ([`Merged`], a stream in ascending order of start: Poisson arrivals, flow lists, timed
+//!   incasts);
+//! - when another flow of the same host has finished ([`ClosedLoop`]: permutations, all-to-all, requests with a number
+//!   outstanding; [`Posting`]: work requests on queue pairs);
+//! - when its host's part of a schedule reaches it ([`schedule::Executor`]: collectives, training, GOAL files);
 //! - when any other flows have finished ([`Triggers`]: flow lists, incasts one after another).
 //!
-//! All randomness comes from streams by workload and host (or repetition), hence the flows are the
-//! same in every series of a plan, and for whoever asks.
+//! All randomness comes from streams by workload and host (or repetition); hence the flows are the same in every series
+//! of a plan, and in every partition.
 
 mod all_to_all;
 mod build;

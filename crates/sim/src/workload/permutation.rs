@@ -1,4 +1,4 @@
-//! Everybody sends to one, and everybody receives from one.
+//! Permutation traffic: each host sends to one and receives from one.
 
 use schemars::JsonSchema;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Rng};
@@ -10,23 +10,22 @@ use super::flow::stream;
 use super::{ClosedLoop, Hosts, SizeDistribution};
 use crate::ConfigError;
 
-/// Each host sends to one other host and receives from one: a random derangement, drawn from the
-/// seed.
+/// Permutation: each host sends to one other host and receives from one, by a random derangement, drawn from the seed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Permutation {
     /// Size of each flow; above zero.
     pub size: Bytes,
-    /// How many flows each host sends to its partner, one after another; at least 1.
+    /// Number of flows that each host sends to its partner, one after another; at least 1.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// Who takes part. Absent: all hosts.
+    /// Hosts that take part. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// When the first flows begin.
+    /// Time at which the first flows begin.
     #[serde(default)]
     pub start: Duration,
-    /// Each host begins up to this much later, at random, lest all act in step.
+    /// Largest random delay of each host's beginning, so that hosts do not act in step.
     #[serde(default)]
     pub jitter: Duration,
 }
@@ -63,7 +62,7 @@ impl Kind for Permutation {
     }
 }
 
-/// The hosts in an order in which none is in its place, all such orders equally likely.
+/// Returns the hosts in an order in which none is in its place, all such orders equally likely.
 pub(super) fn derangement(hosts: &[HostId], rng: &mut Rng) -> Vec<HostId> {
     let mut partners = hosts.to_vec();
     // Each try succeeds with a probability of about 1/e.

@@ -14,36 +14,36 @@ use super::{Extent, FlowSpec, Fraction, Generator, Hosts, SizeDistribution, Size
 use crate::ConfigError;
 use crate::topology::Demand;
 
-/// Every host starts flows at exponentially distributed intervals, each to a random other host.
+/// Poisson arrivals: every host starts flows at exponentially distributed intervals, each to a random other host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Poisson {
     /// Payload that each sender offers, as a fraction of its link's rate; headers come on top.
     pub load: Fraction,
-    /// How large flows are.
+    /// Sizes of flows.
     pub sizes: Sizes,
-    /// Who takes part. Absent: all hosts.
+    /// Hosts that take part. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// Who sends to whom.
+    /// Pairs of senders and receivers.
     #[serde(default)]
     pub pairs: Pairs,
-    /// How many flows there will be, at least 1. Absent: as many as the run takes.
+    /// Number of flows, at least 1. Absent: without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// When arrivals begin.
+    /// Time at which arrivals begin.
     #[serde(default)]
     pub start: Duration,
-    /// When arrivals end. Absent: never.
+    /// Time at which arrivals end. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
 }
 
-/// Who sends to whom.
+/// Pairs of senders and receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pairs {
-    /// Every host to all others, chosen anew for each flow.
+    /// Every host to any other, chosen anew for each flow.
     #[default]
     Uniform,
     /// The first half of the hosts to the second half (MELO section 4), chosen anew for each flow.
@@ -102,7 +102,7 @@ impl Kind for Poisson {
 }
 
 impl Poisson {
-    /// Senders and receivers; receivers in ascending order.
+    /// Returns the senders and the receivers; receivers in ascending order.
     fn ends(&self, env: &BuildEnv<'_>) -> Result<(Vec<HostId>, Vec<HostId>), ConfigError> {
         let hosts = Hosts::resolve(self.hosts.as_ref(), env.graph).map_err(|error| error.within("hosts"))?;
         if hosts.len() < 2 {
@@ -121,24 +121,24 @@ impl Poisson {
     }
 }
 
-/// The arrivals of all hosts in order of time; per host, one arrival waits in a heap.
+/// Arrivals of all hosts in order of time; per host, one arrival waits in a heap.
 #[derive(Clone)]
 struct PoissonFlows {
     workload: u16,
     sources: Vec<Arrivals>,
-    /// In ascending order.
+    /// Receivers, in ascending order.
     receivers: Vec<HostId>,
     sizes: SizeDistribution,
     end: Instant,
     extent: Extent,
-    /// How many flows may still come.
+    /// Number of flows that may still come.
     left: u64,
     next_id: u64,
-    /// When each source's next flow comes; ties by the host's number.
+    /// Time of each source's next flow; ties by the host's number.
     next: BinaryHeap<Reverse<(Instant, HostId, u32)>>,
 }
 
-/// One host's streams.
+/// Random streams of one host.
 #[derive(Clone)]
 struct Arrivals {
     host: HostId,
@@ -205,13 +205,13 @@ impl Generator for PoissonFlows {
 }
 
 impl Arrivals {
-    /// When the flow after one at `previous` comes.
+    /// Returns the time of the flow after one at `previous`.
     fn after(&mut self, previous: Instant) -> Instant {
         exponential(&mut self.gaps, self.gap_ps, previous)
     }
 }
 
-/// An exponentially distributed time after `previous`, in the mean so many picoseconds.
+/// Returns `previous` plus an exponentially distributed time of mean `mean_ps` picoseconds.
 pub(super) fn exponential(rng: &mut Rng, mean_ps: f64, previous: Instant) -> Instant {
     // Uniform in (0, 1], so that the logarithm is finite; libm's is the same on every platform.
     let uniform = ((rng.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0;

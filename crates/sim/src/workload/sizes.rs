@@ -1,4 +1,4 @@
-//! How large flows are.
+//! Sizes of flows.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,35 +15,34 @@ use crate::topology::Framing;
 use crate::two::Two;
 use crate::{ConfigError, Library};
 
-/// How large flows are: `"cdf:web-search"` or `"file:sizes.txt"`, `{ uniform = ["500KB", "5MB"] }`,
-/// `{ fixed = "64KB" }`.
+/// Sizes of flows: `"cdf:web-search"` or `"file:sizes.txt"`, `{ uniform = ["500KB", "5MB"] }`, `{ fixed = "64KB" }`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sizes {
     /// A distribution by name ("cdf:web-search") or from a file ("file:sizes.txt").
     Named(String),
     /// All sizes from the first to the second equally likely, both included.
     Uniform([Bytes; 2]),
-    /// Always the same.
+    /// One size for all flows.
     Fixed(Bytes),
 }
 
-/// A distribution of sizes, ready for use.
+/// Distribution of sizes, ready for use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SizeDistribution {
-    /// By points.
+    /// Distribution given by points.
     Cdf(Arc<Cdf>),
-    /// From the first to the second, both included.
+    /// Uniform distribution from the first to the second size, both included.
     Uniform(Bytes, Bytes),
-    /// Always the same.
+    /// One size for all flows.
     Fixed(Bytes),
 }
 
 impl Sizes {
-    /// The distribution.
+    /// Builds the distribution.
     ///
     /// # Errors
-    /// A size of zero, a range that runs backwards, a name that `library` does not know. The key is
-    /// empty, "uniform" or "fixed".
+    /// A size of zero, a range that runs backwards, a name that `library` does not know. The key is empty, "uniform" or
+    /// "fixed".
     pub fn build(&self, library: &dyn Library) -> Result<SizeDistribution, ConfigError> {
         match self {
             Self::Named(reference) => library.cdf(reference).map(|cdf| SizeDistribution::Cdf(Arc::new(cdf))),
@@ -60,14 +59,14 @@ impl Sizes {
 }
 
 impl SizeDistribution {
-    /// Always `size`, which was written under `key`.
+    /// Returns the distribution of `size` alone, which was written under `key`.
     pub(super) fn fixed(key: &str, size: Bytes) -> Result<Self, ConfigError> {
         if size.is_zero() {
             return Err(ConfigError::new(key, "a flow has at least one byte"));
         }
         Ok(Self::Fixed(size))
     }
-    /// A size; at least one byte. Takes one number from `rng`, whatever the distribution.
+    /// Draws a size; at least one byte. Takes one number from `rng`, whatever the distribution.
     pub fn sample(&self, rng: &mut Rng) -> Bytes {
         let draw = rng.next_u64();
         match self {
@@ -79,7 +78,7 @@ impl SizeDistribution {
             Self::Fixed(size) => *size,
         }
     }
-    /// The mean size in bytes.
+    /// Returns the mean size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             Self::Cdf(cdf) => cdf.mean(),
@@ -87,7 +86,7 @@ impl SizeDistribution {
             Self::Fixed(size) => size.get() as f64,
         }
     }
-    /// The mean number of packets, each of which carries up to `payload`.
+    /// Returns the mean number of packets, each of which carries up to `payload`.
     pub fn mean_packets(&self, payload: Bytes) -> f64 {
         match self {
             Self::Cdf(cdf) => cdf.mean_packets(payload),
@@ -95,15 +94,15 @@ impl SizeDistribution {
             Self::Fixed(size) => size.pieces(payload) as f64,
         }
     }
-    /// What links carry for each byte of payload, in the mean over all flows.
+    /// Returns the mean number of bytes on links for each byte of payload, over all flows.
     pub(super) fn expansion(&self, framing: Framing) -> f64 {
         1.0 + framing.overhead.get() as f64 * self.mean_packets(framing.mtu) / self.mean()
     }
 }
 
-/// The mean number of packets of the sizes above `low` up to `high`, all equally likely.
+/// Returns the mean number of packets of the sizes above `low` up to `high`, all equally likely.
 pub(super) fn packets_between(low: Bytes, high: Bytes, payload: Bytes) -> f64 {
-    // Of all sizes up to `size`.
+    // Sum of the packets of all sizes up to `size`.
     let packets = |size: Bytes| {
         let full = u128::from(size.get() / payload.get());
         let payload = u128::from(payload.get());
@@ -163,7 +162,7 @@ impl JsonSchema for Sizes {
     }
 }
 
-/// What a table may say; exactly one of both.
+/// Written form of a table: exactly one of both fields.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
@@ -171,14 +170,14 @@ struct Written {
     fixed: Option<Bytes>,
 }
 
-/// The forms of [`Sizes`] that are tables.
+/// Forms of [`Sizes`] that are tables.
 #[derive(serde::Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "SizeTable")]
 enum Table {
     /// All sizes from the first to the second equally likely, both included.
     Uniform([Bytes; 2]),
-    /// Always the same.
+    /// One size for all flows.
     Fixed(Bytes),
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::topology::{Framing, Graph, Routes, Topology};
 use crate::{ConfigError, Library};
 
-/// Knows one distribution and whatever flow list it is given.
+/// Library with one distribution and one flow list.
 #[derive(Default)]
 struct Shelf(FlowList);
 impl Library for Shelf {
@@ -42,7 +42,7 @@ impl World {
     }
     fn build(&self, toml: &str) -> Result<Workload, ConfigError> {
         let config: WorkloadConfig = toml::from_str(toml).expect(toml);
-        // What is written back means the same.
+        // The written form of the configuration reads back as the same configuration.
         assert_eq!(toml::from_str::<WorkloadConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
         config.build(&BuildEnv {
             graph: &self.graph,
@@ -101,7 +101,7 @@ fn flows_depend_on_the_seed_alone() {
     let mut world = World::new();
     let flows = world.flows(POISSON, 1000);
     assert_eq!(flows, world.flows(POISSON, 1000));
-    // Numbers that no platform and no version may change.
+    // These numbers must be equal on all platforms and in all versions.
     let first = flows[0];
     assert_eq!((first.src, first.dst, first.size, first.start), FIRST_FLOW);
     world.seed = 2;
@@ -232,7 +232,7 @@ fn senders_of_an_incast_may_have_several_connections() {
     senders.dedup();
     assert_eq!(senders.len(), 5);
 
-    // Jitter is the sender's: its connections begin together all the same, and as early as one alone.
+    // Jitter is drawn per sender: its connections begin together, and as early as one connection alone.
     let starts = |connections: u32| {
         let config = format!(
             "incast = {{ size = \"1MB\", senders = [0, 1, 2, 3, 4], connections = {connections}, jitter = \"1us\" }}"
@@ -485,7 +485,7 @@ fn loads_count_the_headers_of_short_packets() {
     let verbs =
         "verbs = { sizes.fixed = \"64B\", pairs = \"all-to-all\", load = 0.5, operations = [\"write\", \"read\"] }";
     close(fullest(&world, verbs), 0.5 * 126.0 / 64.0);
-    // Each of several workloads with headers of its own.
+    // Each of several workloads has headers of its own.
     let both = "poisson = [{ load = 0.2, sizes.fixed = \"64B\" }, { load = 0.3, sizes.fixed = \"1024B\" }]";
     close(fullest(&world, both), 0.2 * 126.0 / 64.0 + 0.3 * 1086.0 / 1024.0);
 
@@ -494,7 +494,7 @@ fn loads_count_the_headers_of_short_packets() {
     assert!(error.message.contains("138 % of its rate (70 % payload, the rest headers)"), "{error}");
     assert!(error.message.contains("multiply the load by at most 0.72"), "{error}");
 
-    // By a distribution, as often as drawn.
+    // A distribution counts sizes as often as they are drawn.
     let distribution = "poisson = { load = 0.3, sizes = \"cdf:two-sizes\" }";
     let flows = world.flows(distribution, 200_000);
     let bytes: u64 = flows.iter().map(|flow| flow.size.get()).sum();

@@ -18,20 +18,20 @@ pub struct Triggers {
 
 #[derive(Clone, Debug)]
 enum Trigger {
-    /// Releases flows that were written out.
+    /// Trigger of listed flows.
     Listed {
         kind: TriggerKind,
         activations: u32,
-        /// The flows that wait for it and are not released: `waiting[next..end]`.
+        /// Index in `waiting` of the first flow that is not released: those that wait are `waiting[next..end]`.
         next: u32,
         end: u32,
     },
-    /// Releases repetitions one after another.
+    /// Trigger of repetitions that follow one another.
     Recurring {
         repetitions: Repetitions,
-        /// The next one.
+        /// Number of the next repetition.
         next: u32,
-        /// Flows of the latest one that have ended.
+        /// Number of flows of the latest repetition that have ended.
         ended: u32,
     },
 }
@@ -39,22 +39,22 @@ enum Trigger {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     trigger: u32,
-    /// From the release to the start.
+    /// Time from the release to the start.
     delay: Duration,
     flow: FlowSpec,
 }
 
-/// Repetitions of which each begins when all flows of the one before have activated the trigger. They
-/// are made as they come, so that a million of them take the memory of one.
+/// Repetitions of which each begins when all flows of the previous one have activated the trigger. Each is made when it
+/// begins, so that a million of them take the memory of one.
 #[derive(Clone)]
 pub(super) struct Repetitions {
-    /// The workload that they belong to.
+    /// Number of the workload that the repetitions belong to.
     pub(super) workload: u16,
-    /// How many there are; at least 1. The first does not wait.
+    /// Number of repetitions; at least 1. The first does not wait.
     pub(super) repeat: u32,
-    /// Flows of each; they are numbered on from one to the next.
+    /// Number of flows of each repetition; their numbers continue from one repetition to the next.
     pub(super) count: u32,
-    /// Makes one: its flows, and how much later than it each starts.
+    /// Function that makes a repetition: its flows, with their delays from its beginning.
     pub(super) make: Arc<dyn Fn(u32) -> Vec<(Duration, FlowSpec)> + Send + Sync>,
 }
 
@@ -69,8 +69,8 @@ impl Triggers {
         self.triggers.extend(kinds.into_iter().map(listed));
         first
     }
-    /// Adds a trigger that every flow of the repetitions but the last one activates when it is received;
-    /// returns its index.
+    /// Adds a trigger that every flow of the repetitions but the last one activates when it is received; returns its
+    /// index.
     pub(super) fn repeat(&mut self, repetitions: Repetitions) -> u32 {
         self.triggers.push(Trigger::Recurring { repetitions, next: 1, ended: 0 });
         self.triggers.len() as u32 - 1
@@ -79,7 +79,7 @@ impl Triggers {
     pub(super) fn wait(&mut self, trigger: u32, flow: FlowSpec, delay: Duration) {
         self.waiting.push(Waiting { trigger, delay, flow });
     }
-    /// Brings waiting flows into the order of their triggers, after the last was added.
+    /// Sorts waiting flows by trigger, after the last was added.
     pub(super) fn sort(&mut self) {
         self.waiting.sort_by_key(|waiting| waiting.trigger);
         for (n, trigger) in (0..).zip(&mut self.triggers) {
@@ -89,21 +89,21 @@ impl Triggers {
             }
         }
     }
-    /// Whether no flow waits for any other, now or later.
+    /// Returns whether no flow waits for any other, now or later.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// How many flows wait at first.
+    /// Returns the number of flows that wait at first.
     pub fn len(&self) -> u64 {
         self.waiting.len() as u64 + self.repetitions().map(|(_, ids)| ids.end - ids.start).sum::<u64>()
     }
-    /// The numbers of the flows of `workload` that wait at first.
+    /// Returns the numbers of the flows of `workload` that wait at first.
     pub fn waiting(&self, workload: u16) -> impl Iterator<Item = u64> {
         let listed = self.waiting.iter().filter(move |waiting| waiting.flow.workload == workload);
         let repeated = self.repetitions().filter(move |(of, _)| *of == workload).flat_map(|(_, ids)| ids);
         listed.map(|waiting| waiting.flow.id).chain(repeated)
     }
-    /// Flows that wait, each with the number of flows that it stands for: about `most` of them.
+    /// Returns about `most` of the waiting flows, each with the number of flows that it stands for.
     pub(crate) fn sampled(&self, most: u64) -> Vec<(FlowSpec, f64)> {
         let step = (self.waiting.len() as u64).div_ceil(most.max(1)).max(1) as usize;
         let shown = self.waiting.len().div_ceil(step).max(1) as f64;
@@ -120,7 +120,7 @@ impl Triggers {
         }
         flows
     }
-    /// For each trigger that releases several flows together, their workload, and how many they are.
+    /// Returns, per workload, the most flows that one of its triggers releases together.
     pub(crate) fn together(&self) -> Vec<(u16, f64)> {
         let of = |trigger: &Trigger| match trigger {
             Trigger::Recurring { repetitions, .. } => Some((repetitions.workload, f64::from(repetitions.count))),
@@ -130,7 +130,7 @@ impl Triggers {
                 Some((self.waiting[*next as usize].flow.workload, f64::from(end - next)))
             }
         };
-        // Lists have very many triggers: those of each workload that release most are taken.
+        // Lists have very many triggers: the one that releases most flows counts for its workload.
         let mut most = std::collections::BTreeMap::<u16, f64>::new();
         for (workload, count) in self.triggers.iter().filter_map(of) {
             let known = most.entry(workload).or_default();
@@ -138,11 +138,11 @@ impl Triggers {
         }
         most.into_iter().collect()
     }
-    /// Bytes that the table takes.
+    /// Returns the bytes of the table in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.waiting.len() * size_of::<Waiting>() + self.triggers.len() * size_of::<Trigger>()
     }
-    /// The flows that an activation of `trigger` at `now` releases, in input order.
+    /// Returns the flows that an activation of `trigger` at `now` releases, in input order.
     pub fn activate(&mut self, trigger: u32, now: Instant) -> Vec<FlowSpec> {
         let released: Vec<_> = match &mut self.triggers[trigger as usize] {
             Trigger::Listed { kind, activations, next, end } => {
@@ -176,7 +176,7 @@ impl Triggers {
         released.into_iter().map(begin).collect()
     }
 
-    /// The workload and the numbers of repeated flows that are to come.
+    /// Returns the workload and the numbers of repeated flows that are to come.
     fn repetitions(&self) -> impl Iterator<Item = (u16, std::ops::Range<u64>)> {
         self.triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Listed { .. } => None,

@@ -1,4 +1,4 @@
-//! Load balancing in a whole fabric: what spreads, what is reordered, what stays in order.
+//! Load balancing in a whole fabric: spreading, reordering and order of packets.
 
 use selvedge_sim::config::{BalancingConfig, DrillConfig, FlowletConfig};
 use selvedge_sim::topology::LeafSpine;
@@ -12,7 +12,7 @@ use selvedge_units::{Bytes, Duration, Setting};
 use crate::determinism::ndp;
 use crate::support::{Outcome, Scene, Series, link};
 
-/// One flow of 4,000 full packets over four spines.
+/// Returns a scene with one flow of 4,000 full packets over four spines.
 fn one_flow(series: Series, balancing: BalancingConfig) -> Scene {
     let (host_link, spine_link) = (link(100, 1_000), link(100, 1_000));
     let graph = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 4, host_link, spine_link, parallel_links: 1 }
@@ -26,7 +26,7 @@ fn flowlets(gap: Duration) -> BalancingConfig {
     BalancingConfig::Flowlet(FlowletConfig { gap: Setting::Value(gap), ..FlowletConfig::default() })
 }
 
-/// Frames that the first leaf sent to each spine.
+/// Returns the frames that the first leaf sent to each spine.
 fn uplinks(scene: &Scene, outcome: &Outcome) -> Vec<u64> {
     let infos = port_infos(scene.config.paths.graph());
     let of = |(port, info): (&selvedge_telemetry::PortTotals, &selvedge_telemetry::PortInfo)| {
@@ -52,7 +52,7 @@ fn only_ecmp_keeps_a_busy_flow_on_one_way() {
 
 #[test]
 fn a_flow_alone_is_in_order_whatever_way_its_packets_take() {
-    // Ways of equal delay, nobody else on them, and no short packet at the end that would overtake.
+    // Paths have equal delays and no other traffic, and no short packet at the end could overtake.
     for balancing in [BalancingConfig::Spray, BalancingConfig::Drill(DrillConfig::default())] {
         let outcome = one_flow(Series::Roce, balancing).finish();
         assert_eq!(outcome.record.nacks_sent, 0);
@@ -64,14 +64,14 @@ fn a_flow_alone_is_in_order_whatever_way_its_packets_take() {
 fn changes_of_way_are_counted_where_hashes_tell_flows() {
     let tcp = |config: &mut SimConfig| config.transport.tcp = Some(TcpConfig::default());
     let outcome = one_flow(Series::Irn, BalancingConfig::Spray).with(tcp).finish();
-    // Of four ways a packet takes the last one's again every fourth time, and acknowledgements do not count.
+    // Of four paths, a packet takes that of the previous one every fourth time, and acknowledgements do not count.
     let (data, found) = (outcome.record.data_sent, outcome.record.path_switches.unwrap());
     assert!(found > data * 7 / 10 && found < data * 8 / 10, "{found} of {data}");
     // NDP's senders choose the hashes.
     assert_eq!(one_flow(Series::Irn, BalancingConfig::Spray).with(ndp).finish().record.path_switches, None);
 }
 
-/// The same flow while others cross its way: a spine that is busier than others.
+/// Runs the flow of [`one_flow`] while other flows make one spine busier than others.
 fn crossed(balancing: BalancingConfig) -> Outcome {
     let others = (1..4)
         .fold(one_flow(Series::Roce, balancing), |scene, host| scene.flow(host, 4 + host, 2_000_000, Duration::ZERO));
@@ -84,7 +84,8 @@ fn spraying_reorders_and_go_back_n_pays_for_it() {
     assert!(crossed(BalancingConfig::Spray).record.nacks_sent > 0);
 }
 
-/// Where nothing is lost, go-back-N without a timeout may still wait for ever (scenarios that may are warned about).
+/// Go-back-N without a timeout may wait for ever even where nothing is lost (scenarios for which this is possible cause
+/// a warning).
 #[test]
 fn with_a_timeout_go_back_n_finishes_whatever_overtakes() {
     let rto = Setting::Value(Duration::from_ms(1));
@@ -116,7 +117,8 @@ fn with_a_timeout_go_back_n_finishes_whatever_overtakes() {
 fn flowlets_change_ways_between_bursts_and_keep_order() {
     let bursty = |gap| {
         let scene = one_flow(Series::Irn, flowlets(gap));
-        // A fifth of the bandwidth-delay product: bursts of four packets, a pause of most of a round trip.
+        // The window is a fifth of the bandwidth-delay product: bursts of four packets, and pauses of most of a round
+        // trip.
         let window = Setting::Value(Bytes::new(20_000));
         scene.with(|config| config.transport.congestion = FixedConfig { window, ..FixedConfig::default() }.into())
     };

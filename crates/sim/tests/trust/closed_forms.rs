@@ -1,4 +1,4 @@
-//! What can be computed by hand comes out to the picosecond.
+//! Results with a closed form are exact to the picosecond.
 
 use selvedge_sim::topology::{Chain, Dumbbell, FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::Start;
@@ -6,7 +6,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting};
 
 use crate::support::{Scene, Series, link, pair, servers, star};
 
-/// Networks with paths of many kinds, rates that are no whole picoseconds per byte among them.
+/// Returns networks with paths of many kinds, with rates at which a byte does not take a whole number of picoseconds.
 fn networks() -> Vec<(&'static str, Graph)> {
     let chain = |switches, host_link, switch_link| {
         Chain { switches, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap()
@@ -53,7 +53,7 @@ fn an_idle_path_takes_the_ideal_time_for_any_size() {
     for (name, graph) in networks() {
         let last = graph.hosts.len() as u32 - 1;
         for series in Series::ALL {
-            // One after the other, far enough apart; there and back.
+            // Flows follow each other, far enough apart, in both directions.
             let mut scene = Scene::new(graph.clone(), series).irn(|irn| {
                 irn.bdp_cap = Setting::Off;
                 // An idle path holds more than one buffer's worth where a slow link follows a fast one.
@@ -212,6 +212,6 @@ fn acknowledgements_share_the_wire_with_data() {
     assert_eq!(delays[0], delays[1], "both directions fare alike");
     let acks_before = delays[0].as_ps() / ack.as_ps();
     assert_eq!(delays[0], ack * acks_before, "whole acknowledgements");
-    // All but those that the link still held: a round trip's worth.
+    // The missing ones are those that the link still held: a round trip's worth.
     assert!((380..=400).contains(&acks_before), "{acks_before}");
 }

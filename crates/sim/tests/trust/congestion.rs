@@ -1,4 +1,5 @@
-//! Congestion controls where their papers say they come to rest: many long flows through one bottleneck.
+//! Operating points of congestion controls, compared with those of their papers: many long flows through one
+//! bottleneck.
 
 use selvedge_telemetry::PortRow;
 use selvedge_transport::CongestionConfig;
@@ -16,21 +17,21 @@ use selvedge_transport::recovery::irn::Timeouts;
 use crate::support::{Outcome, Scene, Series, star};
 
 const LINE: Rate = Rate::from_gbps(40);
-/// A full frame with its gap.
+/// Bytes of a full frame with its gap.
 const FRAME: f64 = 1_106.0;
 
-/// `flows` hosts send to one, from the beginning and without end.
+/// Scene in which `flows` hosts send to one, from the beginning and without end.
 struct Bottleneck {
     congestion: CongestionConfig,
     flows: u32,
-    /// Of each link.
+    /// Propagation delay of each link.
     delay: Duration,
-    /// Rate towards the receiver; the senders' links have [`LINE`].
+    /// Rate of the receiver's link; the senders' links have [`LINE`].
     line: Rate,
     buffer: u64,
 }
 
-/// What came of it.
+/// Outcome of a [`Bottleneck`], to be examined in its second half.
 struct Rest {
     outcome: Outcome,
     flows: u32,
@@ -45,12 +46,12 @@ impl Bottleneck {
         let congestion = congestion.into();
         Self { congestion, flows, delay: Duration::from_us(1), line: LINE, buffer: 2_000_000 }
     }
-    /// Runs it for so many milliseconds.
+    /// Runs the scene for `ms` milliseconds.
     fn run(&self, ms: u64) -> Rest {
         let Self { congestion, flows, delay, line, buffer } = *self;
         let mut links = vec![LinkConfig { rate: LINE, delay }; flows as usize];
         links.push(LinkConfig { rate: line, delay });
-        // Rates with RoCE, as in their papers; windows live by acknowledgements.
+        // Rate-based controls run with RoCE, as in their papers; window-based ones need acknowledgements.
         let series = match congestion {
             CongestionConfig::Dcqcn(_) | CongestionConfig::Timely(_) => Series::RocePfc,
             _ => Series::Irn,
@@ -69,7 +70,7 @@ impl Bottleneck {
 }
 
 impl Rest {
-    /// What each flow sent in the second half, as a part of the line rate.
+    /// Returns each flow's throughput in the second half, as a fraction of the line rate.
     fn shares(&self) -> Vec<f64> {
         let share = |host| {
             let rows = self.outcome.ports.iter().filter(|row| row.port == PortId(host) && row.time > self.half);
@@ -78,20 +79,20 @@ impl Rest {
         };
         (0..self.flows).map(share).collect()
     }
-    /// What waited for the bottleneck in the second half, sample by sample.
+    /// Returns the bytes queued at the bottleneck in the second half, per sample.
     fn queue(&self) -> Vec<f64> {
         let bottleneck = PortId(self.flows + 1 + self.flows);
         let rows = self.outcome.ports.iter().filter(|row| row.port == bottleneck && row.time > self.half);
         rows.map(|row| row.egress_queue.get() as f64).collect()
     }
-    /// The round trips that such queues make.
+    /// Returns the round trips that result from the queues.
     fn rtts(&self) -> impl Iterator<Item = Duration> {
         let waits = |queue| self.line.time_for(Bytes::new(queue as u64));
         self.queue().into_iter().map(move |queue| self.base_rtt + waits(queue))
     }
 }
 
-/// Jain's index: 1 where all are equal, 1/n where one has everything.
+/// Returns Jain's index: 1 where all shares are equal, 1/n where one flow has everything.
 fn fairness(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -124,7 +125,7 @@ fn timely_comes_back_to_t_low_and_keeps_below_t_high() {
     for flows in [2, 10] {
         let run = Bottleneck::new(config, flows).run(100);
         assert!(fairness(&run.shares()) > 0.98, "{flows} flows: {:?}", run.shares());
-        // Below T_low rates only rise.
+        // Below T_low, rates only rise.
         let longest = run.rtts().fold(Duration::ZERO, Duration::max);
         assert!(longest >= config.t_low && longest < config.t_high, "{flows} flows: {longest}");
     }
@@ -138,7 +139,7 @@ fn dctcp_keeps_the_queue_near_k() {
             let run = Bottleneck { delay: Duration::from_us(10), ..Bottleneck::new(config, flows) }.run(40);
             let (k, queue) = (k as f64 * 1e3, run.queue());
             assert!((0.7 * k..k).contains(&mean(&queue)), "{flows} flows, K {k}: {}", mean(&queue));
-            // Section 3.3: it exceeds K by what the flows add in a round trip, a packet each.
+            // Section 3.3: the queue exceeds K by the packets that the flows add in a round trip, one each.
             let most = k + f64::from(2 * flows) * FRAME;
             assert!(queue.iter().all(|&queue| queue > 0.0 && queue < most), "{flows} flows, K {k}");
             assert!(fairness(&run.shares()) > 0.99);
@@ -151,7 +152,7 @@ fn swift_keeps_the_delay_at_its_target() {
     for flows in [10, 50] {
         let run = Bottleneck { delay: Duration::from_us(5), ..Bottleneck::new(SwiftConfig::default(), flows) }.run(40);
         let rtt = mean(&run.rtts().map(Duration::as_us_f64).collect::<Vec<_>>());
-        // Section 3.5 with windows that fill the link for that long.
+        // Section 3.5, with windows that fill the link for that long.
         let cwnd = rtt * 1e-6 * LINE.as_bps() as f64 / 8.0 / FRAME / f64::from(flows);
         let base = run.base_rtt.as_us_f64();
         let alpha = 5.0 * base / (1.0 / 0.1f64.sqrt() - 0.1);
@@ -167,34 +168,34 @@ fn hpcc_keeps_links_at_eta_and_queues_short() {
         let run = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(HpccConfig::default(), flows) }.run(40);
         let (shares, queue) = (run.shares(), run.queue());
         let utilisation = shares.iter().sum::<f64>();
-        // Eta is 95 %; what the flows add of their own keeps them a little off it.
+        // Eta is 95 %; the flows' additive increase makes the utilisation deviate a little.
         assert!((utilisation / 0.95 - 1.0).abs() < 0.03, "{flows} flows: {utilisation}");
         assert!(fairness(&shares) > 0.98, "{flows} flows: {shares:?}");
         assert!(mean(&queue) < 4.0 * FRAME, "{flows} flows: {}", mean(&queue));
     }
 }
 
-/// Section 3.3 of HPCC, "W_AI": it keeps queues at zero while N flows add no more than what eta leaves free. Where they
-/// add more, algorithm 1 rests where W = W_c (eta / U) + W_AI: at U = eta + N W_AI / (B T), and what is above 1 of it
-/// waits.
+/// Section 3.3 of HPCC, "W_AI": the queue stays empty while N flows add no more than eta leaves free. Where they add
+/// more, algorithm 1 has its fixed point where W = W_c (eta / U) + W_AI: at U = eta + N W_AI / (B T), and the part of U
+/// above 1 is queued.
 #[test]
 fn hpcc_rests_where_what_flows_add_meets_what_eta_takes() {
     for (flows, expected) in [(50, 100), (50, 10), (20, 5)] {
         let config = HpccConfig { flows: expected, ..HpccConfig::default() };
         let run = Bottleneck { delay: Duration::from_us(2), ..Bottleneck::new(config, flows) }.run(40);
         let utilisation = 0.95 + 0.05 * f64::from(flows) / f64::from(expected);
-        // T has four serialisations beside the delay, on the fabric's longest path.
+        // T includes four serialisations beside the delay, on the fabric's longest path.
         let product = LINE.amount_in(run.base_rtt).get() as f64 + 4.0 * FRAME;
         let queue = (utilisation - 1.0).max(0.0) * product;
         let found = mean(&run.queue());
-        // A few packets more or less: some meet by chance, and the smaller of two queues counts.
+        // The tolerance is a few packets: some arrive together by chance, and the smaller of two queues counts.
         assert!((found - queue).abs() < 4.0 * FRAME, "{flows} flows of {expected}: {found}, not {queue}");
     }
 }
 
-/// Figure 13 of HPCC: an incast of 16 flows at line rate. The first round trip fills the queue with 15 windows; then
-/// windows follow, once per round trip and not with every acknowledgement: the queue empties at the link's speed, and
-/// the link is not left idle behind it.
+/// Figure 13 of HPCC: an incast of 16 flows at line rate. The first round trip fills the queue with 15 windows. Windows
+/// are then adjusted once per round trip and not with every acknowledgement: the queue empties at the link's speed, and
+/// the link is not left idle afterwards.
 #[test]
 fn hpcc_drains_an_incast_and_does_not_overreact() {
     let flows = 16;
@@ -213,8 +214,8 @@ fn hpcc_drains_an_incast_and_does_not_overreact() {
     assert!((mean(&busy) / 0.95 - 1.0).abs() < 0.05, "{}", mean(&busy));
 }
 
-/// Section 3.6 and figure 17 of Swift: more flows than packets fit into the path. With windows below a packet each
-/// sends one in several round trips; with a packet each, all of them wait.
+/// Section 3.6 and figure 17 of Swift: more flows than packets fit into the path. With windows below a packet, each
+/// flow sends one packet in several round trips; with a packet each, all packets are queued.
 #[test]
 fn swift_paces_windows_below_a_packet() {
     let flows = 100;
@@ -247,7 +248,7 @@ fn aimd_is_a_sawtooth_between_a_full_buffer_and_half_a_window() {
     assert!((peak - 2.0 * FRAME..=peak).contains(&high), "{high}");
     let half = (product + peak) / 2.0 - product;
     assert!((low / half - 1.0).abs() < 0.2, "{low}, and half the window leaves {half}");
-    // A frame more per round trip, and round trips grow with the window: its square is linear in time.
+    // The window grows by a frame per round trip, and round trips grow with the window: its square is linear in time.
     let (from, to) = ((product + peak) / 2.0, product + peak);
     let expected = 2.0 / 3.0 * (to.powi(3) - from.powi(3)) / (to.powi(2) - from.powi(2)) - product;
     assert!((mean(&queue) / expected - 1.0).abs() < 0.06, "{}, not {expected}", mean(&queue));

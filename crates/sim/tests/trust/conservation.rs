@@ -1,4 +1,4 @@
-//! Nothing appears or vanishes, whatever happens. The checks themselves are those of every run
+//! Conservation of packets and bytes in every configuration. The checks are those of every run
 //! ([`crate::support::Outcome`]).
 
 use selvedge_sim::SimConfig;
@@ -10,7 +10,7 @@ use selvedge_units::{Bytes, Chance, Duration, Toggle};
 
 use crate::support::{Scene, Series, link};
 
-/// Random arrivals and an incast on top of them.
+/// Adds random arrivals and an incast on top of them.
 fn busy(config: &mut SimConfig) {
     config.workload.poisson = Many::from(Poisson {
         load: Fraction::new(0.6).unwrap(),
@@ -70,7 +70,7 @@ fn packets_and_bytes_are_conserved_in_every_configuration() {
                             config.stop.time = stop;
                         });
                         scene = faults.iter().fold(scene, |scene, fault| scene.with(fault));
-                        // Without timeouts, what is lost stays lost: such runs end unfinished.
+                        // Without timeouts, losses are never repaired: such runs end unfinished.
                         let recovers = !series.pfc() || faults.is_empty();
                         if recovers && stop.is_none() {
                             scene.finish()

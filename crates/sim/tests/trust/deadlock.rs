@@ -1,4 +1,4 @@
-//! Runs that would never end do end, and say why.
+//! Deadlocks: runs that would never end are ended, with the reason.
 
 use selvedge_sim::config::{BufferConfig, SharedBuffer};
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
@@ -7,11 +7,11 @@ use selvedge_units::{Bytes, Duration, Instant, Rate, Setting};
 
 use crate::support::{Outcome, Scene, Series, link};
 
-/// Five switches in a ring with two hosts each, h0 and h1 on s0. The shortest way two switches on is clockwise, with no
-/// other as short (in a ring of four, half of all flows would go the other way round).
+/// Returns five switches in a ring with two hosts each, h0 and h1 on s0. The only shortest path to the second next
+/// switch is clockwise (in a ring of four, half of all flows would go the other way round).
 fn ring() -> Graph {
     let mut graph = Graph::default();
-    // Units in an order of their own, so that partitions are not in the order of switches.
+    // Units have an order of their own, so that partitions are not in the order of switches.
     let switches: Vec<_> = (0..5).map(|n| graph.add_switch(format!("s{n}"), 0, 4 - n)).collect();
     for (n, &switch) in (0..).zip(&switches) {
         for host in [2 * n, 2 * n + 1] {
@@ -25,9 +25,9 @@ fn ring() -> Graph {
     graph
 }
 
-/// Every host sends two switches on. Each link between switches gets two thirds of its packets from
-/// its own hosts, hence passes on fewer than come in from the link before it: buffers fill all round,
-/// each with packets that wait for the next.
+/// Returns a scene in which every host sends to hosts of the second next switch. Each link between switches gets two
+/// thirds of its packets from its own hosts, hence passes on fewer than come in from the link before it: buffers fill
+/// all round, each with packets that wait for the next.
 fn clockwise(series: Series) -> Scene {
     (0..10).fold(Scene::new(ring(), series).buffer(Some(50_000)), |scene, host| {
         scene.flow(host, (host + 4) % 10, 2_000_000, Duration::ZERO)
@@ -52,7 +52,7 @@ fn shared_buffers_deadlock_too() {
 }
 
 fn assert_names_the_ring(outcome: &Outcome) {
-    let deadlock = outcome.record.deadlock.as_ref().expect("a deadlock");
+    let deadlock = outcome.record.deadlock.as_ref().expect("a deadlock is reported");
     let nodes: Vec<&str> = deadlock.cycle.iter().map(|hop| hop.node.as_str()).collect();
     assert_eq!(nodes, ["s0", "s1", "s2", "s3", "s4"], "in the order of waiting, from the lowest port");
     for (n, hop) in deadlock.cycle.iter().enumerate() {
@@ -70,14 +70,14 @@ fn without_pauses_the_ring_finishes() {
     for series in [Series::Irn, Series::Roce] {
         clockwise(series).finish();
     }
-    // With small windows the buffers never fill, and PFC does no harm.
+    // With small windows the buffers never fill, and PFC causes no deadlock.
     let careful = clockwise(Series::IrnPfc).irn(|irn| irn.bdp_cap = Setting::Value(8));
     assert_eq!(careful.finish().record.pause_frames, 0);
 }
 
 #[test]
 fn a_jam_that_dissolves_is_no_deadlock() {
-    // All send to one host with a slow link: a long jam, but what waits never waits for itself.
+    // All send to one host with a slow link: a long congestion, but without a cyclic wait.
     let mut graph = ring();
     graph.links[4].rate = Rate::from_gbps(1);
     let senders = (0..10).filter(|&host| host != 4);
@@ -91,9 +91,9 @@ fn a_jam_that_dissolves_is_no_deadlock() {
 
 #[test]
 fn a_cycle_with_a_way_out_is_no_deadlock() {
-    // One host of each switch is slow, and its neighbour's packets for it fill the buffer between them;
-    // a few among them wait for the next link, which is paused for the same reason, all round. What the
-    // slow hosts take, a packet in 0.9 ms, sets them free one after another.
+    // One host of each switch is slow, and its neighbour's packets for it fill the buffer between them; a few among
+    // them wait for the next link, which is paused for the same reason, all round. The packets that the slow hosts
+    // receive, one in 0.9 ms, free the buffers one after another.
     let mut graph = ring();
     for n in 0..5 {
         graph.links[2 * n + 1].rate = Rate::from_bps(10_000_000);

@@ -1,5 +1,5 @@
-//! The same scenario and seed give the same results to the bit: on any number of threads and
-//! partitions, in debug and release builds, this year and next.
+//! Determinism: one scenario and seed give byte-identical results on any number of threads and partitions, in debug and
+//! release builds, and in later versions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -45,7 +45,7 @@ fn chain() -> Graph {
     Chain { switches: 5, hosts_per_end: 2, hosts_per_inner: 1, host_link, switch_link }.build().unwrap()
 }
 
-/// Links that hold more packets than a switch takes in within a window.
+/// Returns a network with links that hold more packets than a switch takes in within a window.
 fn far() -> Graph {
     let fast = link(400, 60_000);
     LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 5, host_link: fast, spine_link: fast, parallel_links: 1 }
@@ -53,7 +53,8 @@ fn far() -> Graph {
         .unwrap()
 }
 
-/// Links between switches that packets take many windows for, as hosts are close to them.
+/// Returns a network with long links between switches, which packets take many windows to cross, and hosts close to
+/// these.
 fn long() -> Graph {
     let (host_link, switch_link) = (link(10, 900), link(10, 90_000));
     Chain { switches: 3, hosts_per_end: 3, hosts_per_inner: 3, host_link, switch_link }.build().unwrap()
@@ -141,26 +142,26 @@ fn shared(config: &mut SimConfig) {
     config.switch.buffer = BufferConfig::SharedBuffer(shared);
 }
 
-/// Short queues, and few headers before data has its turn.
+/// Sets short queues, and few headers before data has its turn.
 fn trimming(config: &mut SimConfig) {
     let headers_per_data = Setting::Value(2);
     config.switch.buffer = BufferConfig::Trimming(Trimming { packets: 4, headers_per_data, ..Trimming::default() });
 }
 
-/// Few flow queues, so that flows share them.
+/// Sets few flow queues, so that flows share them.
 fn fair(config: &mut SimConfig) {
     let per_port = Setting::Value(Bytes::new(30_000));
     config.switch.buffer = BufferConfig::FairQueued(FairQueued { per_port, queues: 5, ..FairQueued::default() });
 }
 
-/// Pulled, with headers and control packets in a class above data.
+/// Sets NDP, with headers and control packets in a class above data.
 pub(crate) fn ndp(config: &mut SimConfig) {
     config.transport = TransportConfig { ndp: Some(NdpConfig::default()), ..TransportConfig::default() };
     config.switch.buffer = BufferConfig::Trimming(Trimming::default());
     config.nic.ack_class = 6;
 }
 
-/// Native messages of EQDS.
+/// Sets native messages of EQDS.
 fn eqds(config: &mut SimConfig) {
     let rto = Setting::Value(Duration::from_us(100));
     config.transport =
@@ -169,7 +170,7 @@ fn eqds(config: &mut SimConfig) {
     config.nic.ack_class = 6;
 }
 
-/// The same where switches do not trim.
+/// Sets native messages of EQDS where switches do not trim.
 fn eqds_rts(config: &mut SimConfig) {
     eqds(config);
     config.switch.buffer = BufferConfig::default();
@@ -178,7 +179,7 @@ fn eqds_rts(config: &mut SimConfig) {
     }
 }
 
-/// TCP through tunnels.
+/// Sets TCP through tunnels.
 fn tcp_in_tunnels(config: &mut SimConfig) {
     eqds(config);
     config.transport.tcp = Some(TcpConfig::default());
@@ -187,14 +188,14 @@ fn tcp_in_tunnels(config: &mut SimConfig) {
     }
 }
 
-/// Go-back-N that acknowledges the last packet of a message, and others by count and time.
+/// Sets a go-back-N that acknowledges the last packet of a message, and others by count and time.
 fn coalesced(config: &mut SimConfig) {
     let (acks, ack_every) = (Acks::Coalesced, 16);
     let ack_interval = Setting::Value(Duration::from_us(5));
     config.transport.recovery = GoBackNConfig { acks, ack_every, ack_interval, ..GoBackNConfig::default() }.into();
 }
 
-/// Go-back-N with DCQCN through tunnels.
+/// Sets go-back-N with DCQCN through tunnels.
 fn roce_in_tunnels(config: &mut SimConfig) {
     eqds(config);
     config.transport.has_rdma_stack = true;
@@ -237,7 +238,7 @@ fn hpcc(config: &mut SimConfig) {
     config.transport.congestion = HpccConfig::default().into();
 }
 
-/// NICs with clocks of their own, which do not begin at once; a buffer in which ports compete.
+/// Sets NICs with clocks of their own, which do not begin at once, and a buffer in which ports compete.
 fn clocks(config: &mut SimConfig) {
     shared(config);
     (config.nic.clock_skew, config.nic.jitter) = (Skew::from_ppm(100), Duration::from_ns(50));
@@ -255,7 +256,7 @@ fn swift(config: &mut SimConfig) {
     config.transport.congestion = SwiftConfig::default().into();
 }
 
-/// Connections that open and close.
+/// Sets TCP with connections that open and close.
 fn tcp(config: &mut SimConfig) {
     let initial_rto = Setting::Value(Duration::from_us(500));
     let tcp = TcpConfig { handshake: true, fin: true, initial_rto, ..TcpConfig::default() };
@@ -322,7 +323,7 @@ fn training(config: &mut SimConfig) {
     });
 }
 
-/// Incasts by TCP, in a class of their own, beside RDMA.
+/// Sets incasts by TCP, in a class of their own, beside RDMA.
 fn beside_tcp(config: &mut SimConfig) {
     let tcp = TcpConfig::default();
     // With PFC the class is lossless too.
@@ -334,7 +335,7 @@ fn netrt(config: &mut SimConfig) {
     (config.switch.netrt.k_low, config.switch.netrt.k_high) = (Bytes::new(4_000), Bytes::new(20_000));
 }
 
-/// All operations at once, with few receive requests.
+/// Sets all operations of verbs at once, with few receive requests.
 fn verbs(config: &mut SimConfig) {
     let all = [
         Verb::Write,
@@ -356,7 +357,7 @@ fn verbs(config: &mut SimConfig) {
     });
 }
 
-/// Many hosts write to each.
+/// Sets Writes of many hosts to each host.
 fn verbs_writes(config: &mut SimConfig) {
     config.workload.verbs = Many::from(Verbs {
         pairs: Partners::AllToAll,
@@ -366,7 +367,7 @@ fn verbs_writes(config: &mut SimConfig) {
     });
 }
 
-/// Applications that post at random, in turn.
+/// Sets applications that post at random, with operations in turn.
 fn verbs_poisson(config: &mut SimConfig) {
     config.workload.verbs.0.push(Verbs {
         operations: Operations::InTurn(vec![Verb::Read, Verb::Write, Verb::Send]),
@@ -381,7 +382,7 @@ fn verbs_poisson(config: &mut SimConfig) {
 
 type Change = fn(&mut SimConfig);
 
-/// Everything that the fabric can do, in a few scenarios.
+/// Returns a few scenarios that use every feature of the fabric.
 pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
     let scenarios: Vec<(&str, Graph, Series, &[Change])> = vec![
         ("irn-poisson", fat_tree(4), Series::Irn, &[poisson, samples]),
@@ -457,7 +458,7 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
     scenarios.into_iter().map(scene).collect()
 }
 
-/// What must be equal: all but the time that the run took.
+/// Returns the part of an outcome that must be equal: all but the time that the run took.
 pub(crate) fn essence(mut outcome: Outcome) -> Outcome {
     (outcome.record.cpu_s, outcome.record.wall_s) = (0.0, 0.0);
     outcome
@@ -481,10 +482,10 @@ fn windows_change_nothing() {
     for (name, scene) in scenarios() {
         let whole = scene.run().record.end.as_ps();
         for tenths in [2, 5, 9] {
-            // By flows, runs end between windows.
+            // With a limit on flows, runs end between windows.
             let stop = Stop { time: Some(Duration::from_ps(whole / 10 * tenths)), flows: None };
             let scene = scene.clone().with(|config| config.stop = stop);
-            // Flows are looked at between windows, so at other moments.
+            // Flows are examined between windows, hence at other moments.
             let scene = scene.with(|config| config.looks = Looks::Never);
             let in_turns = essence(scene.clone().parallel(1, 3).run());
             let together = essence(scene.all_together().run());
@@ -510,7 +511,7 @@ fn looks_change_nothing() {
         let is_same = never == often && never == cut && never == run(Looks::Cheaply, 2).0;
         assert!(is_same, "{name}");
         assert_eq!(time, same, "{name}: looks do not depend on partitions");
-        // Every measured flow is looked at, so many times as long as it is: what is left is chance.
+        // The number of times that a measured flow is examined is proportional to its duration; the rest is chance.
         let end = never.record.end;
         let whole = |row: &FlowRow| row.finish.unwrap_or(end).since(row.start).as_ps();
         let sum: u64 = never.flows.iter().filter(|row| row.measured).map(whole).sum();
@@ -529,7 +530,7 @@ fn another_seed_is_another_run() {
     }
 }
 
-/// Run with `BLESS=1` to write the table anew, and say in the commit why it changed.
+/// Compares fingerprints with a table. `BLESS=1` writes the table anew; the commit must say why it changed.
 #[test]
 fn fingerprints_are_those_on_record() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.toml");
@@ -541,10 +542,10 @@ fn fingerprints_are_those_on_record() {
         let mut text = String::from(
             "# Fingerprints of the scenarios in tests/trust/determinism.rs. BLESS=1 cargo test writes them.\n",
         );
-        found.iter().for_each(|(name, hash)| writeln!(text, "{name} = \"{hash}\"").expect("a string takes it"));
-        std::fs::write(path, text).expect("the table can be written");
+        found.iter().for_each(|(name, hash)| writeln!(text, "{name} = \"{hash}\"").expect("writing succeeds"));
+        std::fs::write(path, text).expect("the table of fingerprints is writable");
     }
-    let text = std::fs::read_to_string(path).expect("the table is there: BLESS=1 makes it");
-    let recorded: BTreeMap<String, String> = toml::from_str(&text).expect("a table of strings");
+    let text = std::fs::read_to_string(path).expect("the table of fingerprints exists: BLESS=1 creates it");
+    let recorded: BTreeMap<String, String> = toml::from_str(&text).expect("the fingerprints are a table of strings");
     assert_eq!(found, recorded);
 }

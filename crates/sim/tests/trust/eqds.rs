@@ -21,7 +21,7 @@ fn speaks_eqds(scene: Scene, burst: Toggle) -> Scene {
     })
 }
 
-/// Eight hosts send to one at the same time.
+/// Returns a scene in which eight hosts send to one at the same time.
 fn incast(burst: Toggle) -> Scene {
     let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 9]), Series::Irn), burst);
     (0..8).fold(scene, |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO))
@@ -34,8 +34,8 @@ fn an_incast_is_trimmed_at_first_and_then_paced() {
     assert!(record.trims > 0 && record.timeouts == 0, "{} trims, {} timeouts", record.trims, record.timeouts);
     assert_eq!(record.data_drops.total(), 0, "nothing is lost");
     assert!(record.nacks_sent >= record.trims);
-    // The receiver's link is busy from the first window on: a fiftieth is for the way and for rounding.
-    let last = (0..8).map(|flow| outcome.delay(flow)).max().expect("flows");
+    // The receiver's link is busy from the first window on; a fiftieth is for the path's delay and for rounding.
+    let last = (0..8).map(|flow| outcome.delay(flow)).max().expect("some flow finished");
     let link = link(40, 500).rate.time_for(Bytes::new(8 * 100_000 * 1_094 / 1_024));
     assert!(last < link + link / 25 + Duration::from_us(10), "{last} where the link takes {link}");
 }
@@ -44,7 +44,7 @@ fn an_incast_is_trimmed_at_first_and_then_paced() {
 fn with_requests_queues_stay_short_without_trimming() {
     let outcome = incast(Toggle::Off).finish();
     assert_eq!((outcome.record.data_drops.total(), outcome.record.retransmissions), (0, 0));
-    let peak = outcome.record.ports.iter().map(|port| port.egress_peak).max().expect("ports");
+    let peak = outcome.record.ports.iter().map(|port| port.egress_peak).max().expect("the record has ports");
     assert!(peak < Bytes::new(20_000), "{peak} where all first windows would be 80 KB and more");
 }
 
@@ -56,10 +56,10 @@ fn messages_to_one_host_share_a_tunnel_in_turns() {
     assert!(outcome.delay(1) < Duration::from_us(30), "{} behind a long one", outcome.delay(1));
 }
 
-/// Messages from one host to another, at random: how long they take in the mean, in microseconds.
+/// Returns the mean completion time, in microseconds, of random messages from one host to another.
 fn lone_pair(load: Fraction, messages: Messages, burst: Toggle) -> f64 {
     let scene = speaks_eqds(Scene::new(star(&[link(100, 5_000); 2]), Series::Irn), burst).with(|config| {
-        config.transport.eqds.as_mut().expect("EQDS").messages = messages;
+        config.transport.eqds.as_mut().expect("the transport is EQDS").messages = messages;
         config.workload.poisson = Many::from(Poisson {
             load,
             sizes: Sizes::Fixed(Bytes::new(5_000)),
@@ -70,10 +70,10 @@ fn lone_pair(load: Fraction, messages: Messages, burst: Toggle) -> f64 {
             until: None,
         });
     });
-    scene.finish().flows.iter().map(|row| row.fct().expect("it finished").as_us_f64()).sum::<f64>() / 3_000.0
+    scene.finish().flows.iter().map(|row| row.fct().expect("the flow finished").as_us_f64()).sum::<f64>() / 3_000.0
 }
 
-/// Who has the receiver for himself need not ask for credit, however much he has asked for.
+/// A sender that is alone at its receiver need not ask for credit, however much it has asked for.
 #[test]
 fn a_lone_pair_is_not_kept_waiting_by_its_own_demand() {
     let seldom = lone_pair(Fraction::new(0.01).unwrap(), Messages::Turns, Toggle::Auto);
@@ -81,7 +81,7 @@ fn a_lone_pair_is_not_kept_waiting_by_its_own_demand() {
     assert!(often < seldom * 1.2, "{seldom} us, and {often} us at 70 % load");
 }
 
-/// A round trip for the credit, 20 us, and what an idle path takes.
+/// A message in a queue takes a round trip for the credit, 20 us, and the time of an idle path.
 #[test]
 fn messages_in_a_queue_have_the_credit_that_was_asked_for_them() {
     let load = || Fraction::new(0.2).unwrap();
@@ -94,14 +94,16 @@ fn messages_in_a_queue_have_the_credit_that_was_asked_for_them() {
 #[test]
 fn credit_is_shared_by_the_weights_of_priorities() {
     let mut scene = speaks_eqds(Scene::new(star(&[link(40, 500); 4]), Series::Irn), Toggle::Off).with(|config| {
-        config.transport.eqds.as_mut().expect("EQDS").policy = Policy::Weighted([9, 1, 9, 2, 9, 4, 9, 9]);
+        config.transport.eqds.as_mut().expect("the transport is EQDS").policy =
+            Policy::Weighted([9, 1, 9, 2, 9, 4, 9, 9]);
     });
     for (src, priority) in (0..).zip([1, 3, 5]) {
         scene.add(src, 3, 2_000_000, Start::At(Instant::ZERO)).priority = Some(priority);
     }
     let outcome = scene.finish();
     // Shares are 1/7, 2/7 and 4/7 of the link, then 1/3 and 2/3, then all of it.
-    let took = |flow| outcome.flow(flow).fct().expect("it finished").as_us_f64() / outcome.flow(flow).ideal.as_us_f64();
+    let took =
+        |flow| outcome.flow(flow).fct().expect("the flow finished").as_us_f64() / outcome.flow(flow).ideal.as_us_f64();
     for (flow, times) in (0..).zip([3.0, 2.5, 1.75]) {
         assert!(
             (took(flow) / times - 1.0).abs() < 0.03,
@@ -111,14 +113,15 @@ fn credit_is_shared_by_the_weights_of_priorities() {
     }
 }
 
-/// Whose packets are trimmed still has the priority of its traffic, and not that of headers; nor have requests to send.
+/// Trimmed packets keep the priority of their traffic for credit, and do not get that of headers; nor do requests to
+/// send.
 #[test]
 fn credit_goes_first_to_who_has_the_highest_priority_whatever_is_trimmed() {
     for burst in [Toggle::Auto, Toggle::Off] {
         let all = |others: u32| {
             let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 22]), Series::Irn), burst);
             let mut scene = scene.with(|config| {
-                config.transport.eqds.as_mut().expect("EQDS").policy = Policy::Priority;
+                config.transport.eqds.as_mut().expect("the transport is EQDS").policy = Policy::Priority;
             });
             scene.add(0, 21, 600_000, Start::At(Instant::ZERO)).priority = Some(5);
             for src in 1..=others {
@@ -127,9 +130,9 @@ fn credit_goes_first_to_who_has_the_highest_priority_whatever_is_trimmed() {
             }
             scene.finish()
         };
-        let took = |others| all(others).flow(0).fct().expect("it finished").as_us_f64();
+        let took = |others| all(others).flow(0).fct().expect("the flow finished").as_us_f64();
         let (alone, among) = (took(0), took(20));
-        // The others' first windows are not paid for by credit.
+        // The other senders' first windows are not paid for by credit.
         assert!(among < alone * 1.3, "{among} us among others, {alone} us alone");
     }
 }
@@ -183,7 +186,7 @@ fn flows_know_what_came_twice_whether_they_finish_or_not() {
 #[test]
 fn partitions_do_not_change_what_happens() {
     let scene = |threads, partitions| {
-        let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a fat-tree");
+        let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a valid fat-tree");
         let scene = speaks_eqds(Scene::new(graph, Series::Irn), Toggle::Auto).parallel(threads, partitions);
         (0..40).fold(scene, |scene, n| scene.flow(n % 16, (n * 7 + 5) % 16, 60_000, Duration::from_us(u64::from(n))))
     };

@@ -15,7 +15,7 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
 
-/// Which stack sends through tunnels.
+/// Stack that sends through tunnels.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stack {
     Tcp,
@@ -62,7 +62,7 @@ fn through_tunnels(scene: Scene, stack: Stack, burst: Toggle) -> Scene {
     })
 }
 
-/// Eight hosts send to one at the same time.
+/// Returns a scene in which eight hosts send to one at the same time.
 fn incast(stack: Stack, burst: Toggle) -> Scene {
     let scene = through_tunnels(Scene::new(star(&[link(40, 500); 9]), Series::Irn), stack, burst);
     (0..8).fold(scene, |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO))
@@ -88,15 +88,16 @@ fn credit_is_shared_by_the_weights_of_what_tunnels_carry() {
         for burst in [Toggle::Auto, Toggle::Off] {
             let scene = through_tunnels(Scene::new(star(&[link(40, 500); 3]), Series::Irn), stack, burst);
             let mut scene = scene.with(|config| {
-                let eqds = config.transport.eqds.as_mut().expect("EQDS");
+                let eqds = config.transport.eqds.as_mut().expect("the transport is EQDS");
                 eqds.policy = Policy::Weighted([9, 1, 9, 9, 9, 3, 9, 9]);
             });
             for (src, priority) in (0..).zip([1, 5]) {
                 scene.add(src, 2, 3_000_000, Start::At(Instant::ZERO)).priority = Some(priority);
             }
             let outcome = scene.finish();
-            let took = |flow| outcome.flow(flow).fct().expect("it finished").as_us_f64();
-            // Three quarters of the link until it is done, when the other has had a quarter of it; then all.
+            let took = |flow| outcome.flow(flow).fct().expect("the flow finished").as_us_f64();
+            // One flow has three quarters of the link until it is done, when the other has had a quarter of it; the
+            // other then has all.
             let ratio = took(1) / took(0);
             assert!((ratio - 2.0 / 3.0).abs() < 0.07, "{stack:?}, {burst:?}: {ratio}");
         }
@@ -117,7 +118,7 @@ fn losses_are_repaired_between_the_ends_of_the_tunnel() {
             });
             let record = scene.finish().record;
             assert_eq!(record.goodput, Bytes::new(8 * 100_000), "{stack:?}");
-            // What the tunnel sends again, the stack does not: it notices nothing but delay.
+            // The stack does not retransmit what the tunnel retransmits: it notices nothing but delay.
             assert!(record.retransmissions > 0 && record.eqif.dropped == 0, "{stack:?}");
         }
     }
@@ -129,7 +130,7 @@ fn a_window_of_packets_fills_an_idle_path_through_tunnels() {
     let long = |stack| {
         let scene = through_tunnels(Scene::new(fat_tree.clone(), Series::Irn), stack, Toggle::Auto);
         let outcome = scene.flow(0, 15, 10_000_000, Duration::ZERO).finish();
-        outcome.flow(0).fct().expect("it finished").as_secs_f64()
+        outcome.flow(0).fct().expect("the flow finished").as_secs_f64()
     };
     // Go-back-N has no window to wait for.
     let (roce, irn) = (long(Stack::Roce), long(Stack::Irn));
@@ -143,7 +144,8 @@ fn what_a_stack_hands_over_at_line_rate_does_not_wait_for_credit_on_an_idle_path
         let scene = |list: Scene| list.flow(0, 15, packets * 1_000, Duration::ZERO).finish().flow(0).fct().unwrap();
         let plain = scene(Scene::new(fat_tree.clone(), Series::Roce));
         let carried = scene(through_tunnels(Scene::new(fat_tree.clone(), Series::Roce), Stack::Roce, Toggle::Auto));
-        // Headers of the tunnel, and acknowledgements of acknowledgements, which leave between the data.
+        // The overhead consists of the tunnel's headers, and of acknowledgements of acknowledgements, which leave
+        // between the data.
         let more = carried.as_secs_f64() / plain.as_secs_f64();
         assert!(more < 1.15, "{packets} packets take {more} times as long");
     }
@@ -154,12 +156,12 @@ fn what_a_stack_hands_over_at_line_rate_does_not_wait_for_credit_on_an_idle_path
 fn dctcp_fills_an_idle_path_with_half_a_window_in_its_eqif() {
     let scene = Scene::new(star(&[link(25, 3_200); 2]), Series::Irn).with(|config| config.nic.mtu = Bytes::new(1_500));
     let scene = through_tunnels(scene, Stack::Dctcp, Toggle::Auto).with(|config| {
-        let tcp = config.transport.eqds.as_mut().and_then(|eqds| eqds.eqif.tcp.as_mut()).expect("an EQIF");
+        let tcp = config.transport.eqds.as_mut().and_then(|eqds| eqds.eqif.tcp.as_mut()).expect("TCP has an EQIF");
         (tcp.red.min, tcp.red.max) = (Setting::Value(16), Setting::Value(16));
     });
     let outcome = scene.flow(0, 1, 20_000_000, Duration::ZERO).finish();
     let row = outcome.flow(0);
-    let slowdown = row.fct().expect("it finished").as_secs_f64() / row.ideal.as_secs_f64();
+    let slowdown = row.fct().expect("the flow finished").as_secs_f64() / row.ideal.as_secs_f64();
     assert!(slowdown < 1.15, "{slowdown} times as long as the link alone");
 }
 
@@ -179,7 +181,7 @@ fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_
             let (short, long) = (run(stack, gbps, senders, size), run(stack, gbps, senders, 3 * size));
             let more = long.trims - short.trims.min(long.trims);
             let share = more as f64 / (long.data_sent - short.data_sent) as f64;
-            // Headers, TCP's and the tunnel's, take an eighth; it begins slowly.
+            // Headers, those of TCP and of the tunnel, take an eighth, and TCP starts slowly.
             let goodput = long.goodput.get() as f64 * 8e3 / long.end.as_ps() as f64;
             let about = format!("{stack:?}, {senders} at {gbps} Gb/s: {share:.4} trimmed, {goodput:.1} Gb/s");
             assert!(share < 0.005 && goodput > 0.8 * gbps as f64, "{about}");
@@ -187,7 +189,7 @@ fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_
     }
 }
 
-/// One host sends much to another, whose link is slower.
+/// Returns a scene in which one host sends much to another, whose link is slower.
 fn overload(stack: Stack) -> Scene {
     let links = [link(40, 500), link(10, 500)];
     let scene = through_tunnels(Scene::new(star(&links), Series::Irn), stack, Toggle::Auto).with(|config| {
@@ -225,7 +227,7 @@ fn rdma_is_slowed_down_and_loses_nothing() {
 fn partitions_do_not_change_what_happens() {
     for stack in Stack::ALL {
         let scene = |threads, partitions| {
-            let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a fat-tree");
+            let graph = FatTree { k: 4, link: link(40, 1_000) }.build().expect("a valid fat-tree");
             let scene =
                 through_tunnels(Scene::new(graph, Series::Irn), stack, Toggle::Auto).parallel(threads, partitions);
             (0..40)

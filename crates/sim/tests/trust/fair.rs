@@ -16,8 +16,8 @@ fn fair(scene: Scene, config: FairQueued) -> Scene {
     scene.with(|all| all.switch.buffer = BufferConfig::FairQueued(config))
 }
 
-/// Eight senders share a 10 Gb/s output; the first has ten flows, the others one. Shares of the first and the mean of
-/// the others at the end of the run, which is long before the first flow does.
+/// Returns the shares of the first sender and the mean of the others at the end of a run. Eight senders share a 10 Gb/s
+/// output; the first has ten flows, the others one. The run ends long before the first flow does.
 fn shares(config: FairQueued) -> (f64, f64) {
     let mut links = vec![link(40, 500); 9];
     links[8] = link(10, 500);
@@ -73,14 +73,14 @@ fn limits_hold() {
         };
         let scene = fair(Scene::new(star(&[link(40, 500); 9]), Series::Irn), config);
         let outcome = (0..8).fold(scene, |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO)).finish();
-        // One more stands at the port already; each flow has a queue, unless two share one.
+        // One more packet is at the port already; each flow has a queue, unless two share one.
         let most = frame * (per_flow.map_or(per_port, |per_flow| per_flow * 8) + 2);
         assert!(outcome.record.ports[17].egress_peak <= most, "{}", outcome.record.ports[17].egress_peak);
         assert!(drops(&outcome.record.data_drops, DropReason::BufferFull) > 0);
     }
 }
 
-/// Marks go by a flow's own queue: who heeds them does not give way to who does not.
+/// Marking depends on a flow's own queue: flows that react to marks lose no throughput to flows that do not.
 #[test]
 fn who_heeds_marks_has_as_much_as_who_does_not() {
     for congestion in [CongestionConfig::from(DctcpConfig::default()), DcqcnConfig::default().into()] {

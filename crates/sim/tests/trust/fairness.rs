@@ -1,4 +1,4 @@
-//! Who gets what where all senders are alike: nothing but chance tells them apart.
+//! Fairness where all senders are alike: nothing but chance tells them apart.
 
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BufferConfig, FairQueued, SharedBuffer, TransportConfig, Trimming};
@@ -10,14 +10,15 @@ use selvedge_units::{Bytes, Duration, Instant, PortId, Setting, Skew};
 
 use crate::support::{Outcome, Scene, Series, link, star};
 
-/// Jain's index: 1 if all have as much, 1/n if one of n has everything.
+/// Returns Jain's index: 1 if all have equal shares, 1/n if one of n has everything.
 fn index(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
     sum * sum / squares / shares.len() as f64
 }
 
-/// Senders with these links, which send to one as fast as they can through a switch whose buffer is full all the time.
+/// Returns a scene of senders with these links, which send to one host as fast as they can through a switch whose
+/// buffer is full all the time.
 fn crowd(links: &[LinkConfig], series: Series, alpha: f64) -> Scene {
     let senders = links.len() as u32;
     let mut all = links.to_vec();
@@ -28,13 +29,13 @@ fn crowd(links: &[LinkConfig], series: Series, alpha: f64) -> Scene {
     (0..senders).fold(scene, |scene, src| scene.flow(src, senders, 5_200_000, Duration::ZERO))
 }
 
-/// What each sender had per second, by its completion time.
+/// Returns the rate of each sender, by its completion time.
 fn rates(outcome: &Outcome, senders: u32) -> Vec<f64> {
-    (0..senders).map(|id| 1.0 / outcome.flow(id.into()).fct().expect("it finished").as_us_f64()).collect()
+    (0..senders).map(|id| 1.0 / outcome.flow(id.into()).fct().expect("the flow finished").as_us_f64()).collect()
 }
 
-/// Packets that arrive at a full buffer at the same time come in no order that anybody chose: no sender is ahead of
-/// another one in the long run. (Where the lowest port came first, it had everything: its packets all found room.)
+/// Packets that arrive at a full buffer at the same time come in random order: no sender is ahead of another in the
+/// long run. (If the lowest port came first, all its packets would find room, and its sender would have everything.)
 #[test]
 fn of_equal_senders_at_a_full_buffer_none_is_ahead() {
     for (senders, gbps) in [(2, 100), (3, 25), (4, 100), (4, 400), (8, 40)] {
@@ -49,12 +50,12 @@ fn of_equal_senders_at_a_full_buffer_none_is_ahead() {
                 let mut scene = crowd(&links, series, alpha).with(|config| config.seed = seed);
                 scene.list.flows.iter_mut().for_each(|flow| flow.size = Bytes::new(bytes));
                 let rates = rates(&scene.finish(), senders);
-                let first = (0..rates.len()).max_by(|&a, &b| rates[a].total_cmp(&rates[b])).expect("senders");
+                let first = (0..rates.len()).max_by(|&a, &b| rates[a].total_cmp(&rates[b])).expect("there are senders");
                 firsts[first] += 1;
                 sums.iter_mut().zip(&rates).for_each(|(sum, rate)| *sum += rate);
             }
-            // Over all seeds, none has a tenth more or less than the others; and none is always first: that would be a
-            // chance of one in 128 for two, and far less for more.
+            // Over all seeds, no sender has a tenth more or less than the others; and none is always first, which has a
+            // probability of one in 128 for two senders, and far less for more.
             let what = format!("{senders} at {gbps} Gb/s, {series:?}, alpha {alpha}: first {firsts:?}, {sums:?}");
             println!("{what} {}", index(&sums));
             assert!(index(&sums) > 0.98, "{what}");
@@ -73,7 +74,7 @@ fn the_same_seed_breaks_ties_alike_and_another_one_does_not() {
     assert_ne!(run(1, 1), run(2, 1));
 }
 
-/// Whatever the buffer, of packets that arrive together none comes first always.
+/// In any kind of buffer, of packets that arrive together none always comes first.
 #[test]
 fn ties_are_broken_alike_in_every_kind_of_buffer() {
     let trimming = BufferConfig::Trimming(Trimming::default());
@@ -94,8 +95,8 @@ fn ties_are_broken_alike_in_every_kind_of_buffer() {
 }
 
 /// Two senders whose packets come at different times of each slot: as long as both send, the one whose packet comes
-/// first when there is room again has all of it. Clocks that differ as much as IEEE 802.3 allows turn that round
-/// several times a run.
+/// first when there is room again has all of it. Clocks that differ as much as IEEE 802.3 allows reverse that several
+/// times a run.
 #[test]
 fn clocks_that_differ_take_turns_at_being_first() {
     let shares = |skew: Skew, ns: u64| {
@@ -114,18 +115,18 @@ fn clocks_that_differ_take_turns_at_being_first() {
     };
     for ns in [1_013, 1_030, 1_060] {
         let (locked, free) = (shares(Skew::ZERO, ns), shares(Skew::from_ppm(100), ns));
-        // One is done when the other begins: that has half of what it would have had alone.
+        // One sender is done when the other begins: the latter has half of the rate that it would have had alone.
         assert!(index(&locked) < 0.92, "{ns} ns: {locked:?}, so nothing is shown");
         assert!(index(&free) > 0.96, "{ns} ns: {free:?}");
     }
 }
 
-/// NICs that do not keep time send no more than their links carry, and what they send is what they were given.
+/// NICs with skewed clocks and jitter send no more than their links carry, and transmit all of their flows.
 #[test]
 fn clocks_and_jitter_lose_nothing_and_cost_what_they_say() {
     let fct = |change: &dyn Fn(&mut SimConfig)| {
         let scene = Scene::new(star(&[link(100, 1_000); 2]), Series::RocePfc).flow(0, 1, 10_000_000, Duration::ZERO);
-        scene.with(change).run_unchecked().flow(0).fct().expect("it finished").as_us_f64()
+        scene.with(change).run_unchecked().flow(0).fct().expect("the flow finished").as_us_f64()
     };
     let plain = fct(&|_| {});
     let off = |seed| {
@@ -138,12 +139,12 @@ fn clocks_and_jitter_lose_nothing_and_cost_what_they_say() {
     // A sender that is fast waits for the receiver's link, whose other end is a switch.
     assert!(all.iter().all(|off| (-1e-6..101e-6).contains(off)), "{all:?}");
     assert!(all.iter().any(|&off| off > 80e-6) && all.iter().any(|&off| off < 1e-6), "{all:?}");
-    // One flow without a pause: its first packet alone is late.
+    // For one flow without a pause, only the first packet is late.
     let late = fct(&|config: &mut SimConfig| config.nic.jitter = Duration::from_us(2)) - plain;
     assert!((0.0..=2.0).contains(&late) && late > 0.0, "{late} us");
 }
 
-/// Shares of two long flows, the second of which joins at 5 ms, in the last third of a run.
+/// Returns the shares of two long flows, the second of which joins at 5 ms, in the last third of a run.
 fn late_joiner(links: [LinkConfig; 2], series: &str, ms: u64, change: impl Fn(&mut SimConfig)) -> [f64; 2] {
     let [rate, delay] = [links[0].rate.as_bps() / 1_000_000_000, 1_000];
     let graph = star(&[links[0], links[1], link(rate, delay)]);
@@ -169,7 +170,7 @@ fn late_joiner(links: [LinkConfig; 2], series: &str, ms: u64, change: impl Fn(&m
     [busy(0), busy(1)]
 }
 
-/// With K by default, whatever the rates and the nanoseconds. Shares between 0.45 and 0.55 are an index above 0.99.
+/// DCTCP with its default K, at all rates and delays. Shares between 0.45 and 0.55 are an index above 0.99.
 #[test]
 fn a_flow_that_joins_late_gets_its_half_from_dctcp() {
     for (gbps, ns) in [
@@ -194,8 +195,8 @@ fn a_flow_that_joins_late_gets_its_half_from_dctcp() {
     }
 }
 
-/// K at a seventh of the product (equation 13 of DCTCP's paper): flows keep their places in each round trip, unless
-/// NICs take a little longer now and then.
+/// DCTCP with K at a seventh of the product (equation 13 of its paper): flows keep their positions in each round trip,
+/// unless NICs take a little longer now and then.
 #[test]
 fn jitter_lets_flows_change_places_that_they_would_keep() {
     let k = |config: &mut SimConfig| {

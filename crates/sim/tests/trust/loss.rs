@@ -1,4 +1,4 @@
-//! Loss and failure: who is hit, and that transports get over it.
+//! Loss and failure: which packets are lost, and that transports recover.
 
 use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{
@@ -24,8 +24,8 @@ fn lose(packets: Affected, model: LossModel) -> impl FnOnce(&mut SimConfig) {
     move |config| config.loss.push(LossConfig { link: LinkSelector::All, direction: Direction::Both, packets, model })
 }
 
-/// Single packets from h0 to h1, one every 10 us. Nothing is sent again before all have been sent once.
-/// The numbers of those that the link from h0 loses.
+/// Returns the numbers of the packets that the link from h0 loses, of single packets from h0 to h1, one every 10 us.
+/// Nothing is retransmitted before all have been sent once.
 fn lost_packets(series: Series, count: u64, model: &LossModel, packets: Affected) -> Vec<u64> {
     let late = Duration::from_ms(150);
     let scene = (0..count).fold(Scene::new(star(&[link(100, 500); 2]), series), |scene, n| {
@@ -111,7 +111,7 @@ fn irn_sends_again_what_was_lost_and_go_back_n_what_followed_too() {
     assert_eq!((irn.record.data_drops.total(), irn.record.retransmissions), (2, 2));
     assert_eq!((irn.record.timeouts, irn.record.spurious_retransmissions), (0, 0));
     assert_eq!(roce.record.data_drops.total(), 2);
-    // What is in flight when each NACK comes: about a round trip, 19 packets.
+    // The retransmissions are the packets in flight when each NACK comes: about a round trip, 19 packets.
     assert!((20..60).contains(&roce.record.retransmissions), "{}", roce.record.retransmissions);
     assert_eq!(roce.record.nacks_sent, 2, "one for each gap");
 }
@@ -215,7 +215,7 @@ fn a_run_knows_whether_more_time_would_help() {
     assert_eq!(hopeless(Some(500), None), (false, true), "the tail is lost, and with PFC nobody has a timeout");
 }
 
-/// TCP's timeouts double up to a minute; IRN sends again every 100 us meanwhile.
+/// TCP's timeouts double up to a minute, while IRN retransmits every 100 us.
 #[test]
 fn tcp_beside_rdma_does_not_keep_a_run_that_is_over() {
     let scene = Scene::new(star(&[link(40, 1_000); 3]), Series::Irn).flow(0, 1, 500_000, Duration::ZERO);
@@ -232,7 +232,7 @@ fn tcp_beside_rdma_does_not_keep_a_run_that_is_over() {
 
 #[test]
 fn a_packet_that_is_lost_with_a_burst_is_sent_again_until_that_is_over() {
-    // Bursts count packets: what is sent again, alone, after each timeout, meets the rest of the burst.
+    // Bursts count packets: each single retransmission after a timeout meets the rest of the burst.
     let late = Duration::from_ms(100);
     for seed in 0..30 {
         let bursts = LossModel::Bursty(Bursty { mean_burst: 10.0, rate: Chance::ratio(1, 3) });
@@ -245,25 +245,24 @@ fn a_packet_that_is_lost_with_a_burst_is_sent_again_until_that_is_over() {
     }
 }
 
-/// However long a burst is, it ends by itself: no run stands still meanwhile. Far more timeouts pass in a row than may
-/// without one (200).
+/// A burst ends by itself, however long it is: the run is not considered stuck. Many more timeouts may pass in a row
+/// than without a burst (200).
 #[test]
 fn a_burst_of_thousands_of_packets_is_no_end_of_a_run() {
     let bursty =
         |mean_burst: f64, percent: u64| LossModel::Bursty(Bursty { mean_burst, rate: Chance::ratio(percent, 100) });
     let two_states = |bad_to_good: f64, loss_in_bad: f64| {
         LossModel::GilbertElliott(GilbertElliott {
-            good_to_bad: Chance::from_f64(1e-4).expect("a chance"),
-            bad_to_good: Chance::from_f64(bad_to_good).expect("a chance"),
+            good_to_bad: Chance::from_f64(1e-4).expect("a valid probability"),
+            bad_to_good: Chance::from_f64(bad_to_good).expect("a valid probability"),
             loss_in_good: Chance::NEVER,
-            loss_in_bad: Chance::from_f64(loss_in_bad).expect("a chance"),
+            loss_in_bad: Chance::from_f64(loss_in_bad).expect("a valid probability"),
         })
     };
     let tcp = |config: &mut SimConfig| {
         config.transport = TransportConfig { tcp: Some(TcpConfig::default()), ..TransportConfig::default() };
     };
-    // TCP waits for a minute between two packets then: a few bursts of 5,000 are longer than any run may last (53
-    // days).
+    // TCP waits up to a minute between two packets: a few bursts of 5,000 are longer than any run may last (53 days).
     let models = [
         (bursty(1_000.0, 30), true),
         (bursty(5_000.0, 50), false),
@@ -293,8 +292,8 @@ fn a_burst_of_thousands_of_packets_is_no_end_of_a_run() {
     }
 }
 
-/// What will never let a packet pass again ends a run, and so does a host that is gone behind a link in which bursts
-/// come and go.
+/// A run ends when a loss model will never let a packet pass again, and when a host has failed behind a link on which
+/// bursts come and go.
 #[test]
 fn a_burst_without_end_or_a_dead_host_behind_one_ends_a_run() {
     let forever = GilbertElliott {
@@ -317,7 +316,7 @@ fn a_burst_without_end_or_a_dead_host_behind_one_ends_a_run() {
 
 #[test]
 fn what_every_link_on_the_way_is_told_to_lose_is_sent_again_until_it_arrives() {
-    // Thirteen attempts that a link loses, for each of two links, and as many acknowledgements.
+    // Thirteen attempts are lost on each of the two links, and as many acknowledgements.
     let late = Duration::from_ms(100);
     let listed = LossModel::Trace(DropList::Drops((0..13).collect()));
     for series in [Series::Irn, Series::Roce] {
@@ -335,7 +334,7 @@ fn what_every_link_on_the_way_is_told_to_lose_is_sent_again_until_it_arrives() {
 
 #[test]
 fn a_flow_whose_packets_are_far_apart_is_waited_for() {
-    // After some timeouts in a row, a packet for a thousand round trips; of two, one is lost.
+    // After some timeouts in a row, Swift sends a packet in a thousand round trips; one of two is lost.
     let swift = |config: &mut SimConfig| {
         config.transport.congestion = SwiftConfig::default().into();
         config.nic.mtu = Bytes::new(64);

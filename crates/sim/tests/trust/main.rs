@@ -1,7 +1,7 @@
-//! Reasons to trust the fabric: closed forms, conservation, and what must never happen.
+//! Tests of the fabric's correctness: closed forms, conservation, and invariants.
 //!
-//! Every run of a [`support::Scene`] is also checked for what holds in all runs
-//! ([`support::Outcome`]): conservation of packets and bytes, and buffers within their limits.
+//! Every run of a [`support::Scene`] is also checked for the invariants of all runs ([`support::Outcome`]):
+//! conservation of packets and bytes, and buffers within their limits.
 
 mod balancing;
 mod closed_forms;

@@ -32,12 +32,12 @@ fn an_incast_keeps_the_receivers_link_busy_and_loses_nothing() {
     assert!(record.trims > 0 && record.nacks_sent > 0);
     assert_eq!((record.data_drops.total(), record.timeouts), (0, 0));
     assert_eq!(record.spurious_retransmissions, 0, "what is sent again was trimmed");
-    // One after the other at line rate, and a tenth: the headers.
+    // The time is that of all packets one after the other at line rate, and a tenth more for headers.
     let one = scene.config.nic.framing(&scene.resolved().transport);
     let packets = size.div_ceil(1_024) * u64::from(senders);
     let all = link(40, 500).rate.time_for((one.mtu + one.overhead) * packets);
-    let last = outcome.flows.iter().filter_map(|flow| flow.fct()).max().expect("flows");
-    let first = outcome.flows.iter().filter_map(|flow| flow.fct()).min().expect("flows");
+    let last = outcome.flows.iter().filter_map(|flow| flow.fct()).max().expect("some flow finished");
+    let first = outcome.flows.iter().filter_map(|flow| flow.fct()).min().expect("some flow finished");
     assert!(last.as_ps() < all.as_ps() * 11 / 10, "{last:?} for {all:?}");
     assert!(first.as_ps() > all.as_ps() * 9 / 10, "all get the same: {first:?} {last:?}");
 }
@@ -46,7 +46,7 @@ fn an_incast_keeps_the_receivers_link_busy_and_loses_nothing() {
 fn losses_of_any_packet_are_survived() {
     let random = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 50) });
     let loss = LossConfig {
-        link: "all".parse().expect("a selector"),
+        link: "all".parse().expect("a valid link selector"),
         direction: Direction::Both,
         packets: Affected::All,
         model: random,
@@ -57,12 +57,12 @@ fn losses_of_any_packet_are_survived() {
 
 #[test]
 fn a_permutation_fills_all_paths() {
-    let graph = FatTree { k: 4, link: link(40, 500) }.build().expect("a fat-tree");
+    let graph = FatTree { k: 4, link: link(40, 500) }.build().expect("a valid fat-tree");
     let scene = Scene::new(graph, Series::Irn).with(ndp);
     let scene = (0..16).fold(scene, |scene, host| scene.flow(host, (host + 8) % 16, 2_000_000, Duration::ZERO));
     let outcome = scene.finish();
     for flow in &outcome.flows {
-        let slowdown = flow.slowdown().expect("it finished");
+        let slowdown = flow.slowdown().expect("the flow finished");
         assert!(slowdown < 1.35, "every host sends at nearly line rate: {slowdown}");
     }
 }

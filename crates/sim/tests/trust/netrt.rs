@@ -1,4 +1,4 @@
-//! NetRT in a whole fabric: what NICs no longer notice, and what it leaves to them.
+//! NetRT in a whole fabric: losses that NICs no longer notice, and those that it leaves to them.
 
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{
@@ -11,7 +11,7 @@ use selvedge_units::{Bytes, Chance, Duration, Setting};
 
 use crate::support::{Outcome, Scene, Series, drops, link, star};
 
-/// Host, ToR, core, ToR, host, as in the paper's testbed (section IV-A), at 10 Gb/s.
+/// Returns a path of host, ToR, core, ToR and host, as in the paper's testbed (section IV-A), at 10 Gb/s.
 fn chain() -> Graph {
     let (host_link, switch_link) = (link(10, 5_000), link(10, 5_000));
     Chain { switches: 3, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap()
@@ -21,7 +21,7 @@ fn netrt(config: &mut SimConfig) {
     config.switch.netrt.enabled = true;
 }
 
-/// Random loss of data where it leaves the core.
+/// Sets random loss of data where it leaves the core.
 fn lose(percent: u64) -> impl FnOnce(&mut SimConfig) {
     move |config| {
         config.loss.push(LossConfig {
@@ -57,7 +57,7 @@ fn losses_in_the_fabric_are_repaired_before_the_nic_notices() {
     assert_eq!(record.in_flight[PacketKind::Data], 0, "nothing is held for ever");
 }
 
-/// The host is paused while copies wait, and no longer.
+/// A sender with a threshold of nothing is paused while copies wait, and no longer.
 #[test]
 fn a_threshold_of_nothing_stops_nobody_for_good() {
     let strict = |config: &mut SimConfig| config.switch.netrt.k_low = Bytes::ZERO;
@@ -103,8 +103,8 @@ fn traffic_within_a_rack_is_none_of_its_business() {
 
 #[test]
 fn copies_do_not_overtake_what_still_waits_for_their_host() {
-    // On a long path much is held, hence released at once: while it waits for the host's link, copies for the next
-    // gap come.
+    // On a long path many packets are held, and hence released at once: while they wait for the host's link, copies for
+    // the next gap come.
     let (host_link, switch_link) = (link(10, 12_500), link(10, 12_500));
     let graph = Chain { switches: 3, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap();
     for seed in 1..=5 {
@@ -120,23 +120,23 @@ fn copies_do_not_overtake_what_still_waits_for_their_host() {
     }
 }
 
-/// Three senders behind one ToR, one receiver behind another, DRILL(2, 1) over four paths (section IV-B2), buffers
-/// without limit.
+/// Runs three senders behind one ToR and one receiver behind another, with DRILL(2, 1) over four paths (section IV-B2)
+/// and buffers without limit.
 fn drill(change: impl FnOnce(&mut SimConfig)) -> Outcome {
     let (host_link, spine_link) = (link(50, 600), link(50, 600));
     let graph = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 4, parallel_links: 1, host_link, spine_link };
     let balance = |config: &mut SimConfig| config.switch.balancing = BalancingConfig::Drill(DrillConfig::default());
     let scene = Scene::new(graph.build().unwrap(), Series::Roce).buffer(None).with(balance).with(change);
-    // The queue at the receiver takes longer than any timeout would.
+    // The queue at the receiver lasts longer than the usual timeout.
     let patient = scene.roce(|roce| roce.rto = Setting::Value(Duration::from_ms(20)));
     (0..3).fold(patient, |scene, src| scene.flow(src, 4, 1_000_000, Duration::ZERO)).finish()
 }
 
-/// Why a test once counted thousands of NACKs under DRILL: nothing is lost, but packets overtake each other, a
-/// go-back-N receiver discards what is early and reports a gap, and a sender without congestion control goes back over
-/// all that it has in flight, which is overtaken again: here every packet is sent a hundred times. That is the paper's
-/// case for putting packets in order at the ToR, after which NICs see none of it. (That ToR must not serve its inputs
-/// round-robin, as it did then: packets of one flow come through several.)
+/// DRILL with go-back-N causes very many NACKs though nothing is lost: packets overtake each other, a go-back-N
+/// receiver discards those that are early and reports a gap, and a sender without congestion control goes back over all
+/// that it has in flight, which is overtaken again: every packet is sent a hundred times. This is the paper's case for
+/// putting packets in order at the ToR, after which NICs see no reordering. (The ToR must not serve its inputs
+/// round-robin: packets of one flow come through several.)
 #[test]
 fn drill_makes_nics_go_back_for_nothing_and_netrt_puts_packets_in_order() {
     let plain = drill(|_| {}).record;
@@ -148,7 +148,7 @@ fn drill_makes_nics_go_back_for_nothing_and_netrt_puts_packets_in_order() {
     assert!(helped.netrt.held > 0);
 }
 
-/// What a ToR holds, and what is sent again past a pause, takes no headroom: a network without loss stays one.
+/// Packets that a ToR holds, and retransmissions past a pause, take no headroom: a network without loss stays lossless.
 #[test]
 fn with_pfc_nothing_finds_the_headroom_full() {
     let graph = LeafSpine {
@@ -185,8 +185,8 @@ fn with_pfc_nothing_finds_the_headroom_full() {
     }
 }
 
-/// So many senders behind one ToR, one receiver behind another: the paths between take all, so that packets are dropped
-/// at the last hop alone. Windows keep them from sending much more than fits, and duplicates last.
+/// Returns a scene with `senders` senders behind one ToR and one receiver behind another: the paths between have enough
+/// capacity, so that packets are dropped at the last hop alone. Windows limit the excess, and duplicates last.
 fn last_hop_incast(senders: u32, buffer: BufferConfig, bytes: u64) -> Scene {
     let graph = LeafSpine {
         leaves: 2,
@@ -209,7 +209,8 @@ fn lasting(config: &mut SimConfig) {
     (netrt.lifetime, netrt.pause) = (Setting::Off, false);
 }
 
-/// What the destination ToR itself drops has not arrived there (section III-D2: it stands in the memory manager).
+/// Packets that the destination ToR itself drops have not arrived there (section III-D2: NetRT is in the memory
+/// manager).
 #[test]
 fn what_is_dropped_at_the_last_hop_is_asked_for_like_any_other() {
     let shared =
@@ -230,15 +231,15 @@ fn what_is_dropped_at_the_last_hop_is_asked_for_like_any_other() {
             let what = format!("{senders} senders, {buffer:?}: {:?}", helped.netrt);
             let netrt = &helped.netrt;
             assert!(netrt.requests > 0 && netrt.held > 0 && netrt.retransmissions > 0, "{what}");
-            // A NIC notices what its ToR has given up, and nothing else.
+            // A NIC notices the losses that its ToR has given up, and no others.
             let (nacks, before) = (helped.nacks_sent, plain.nacks_sent);
             assert!(nacks <= netrt.given_up, "{what}: {nacks} NACKs, {before} without");
         }
     }
 }
 
-/// As above, where queues make place for the newest: what has been looked at is left to NICs, what found no place is
-/// asked for.
+/// Queues that make room for the newest packet: losses of packets that NetRT has already counted as arrived are left to
+/// NICs, and packets that found no room are requested again.
 #[test]
 fn what_is_trimmed_at_the_last_hop_is_asked_for_too() {
     let fair =

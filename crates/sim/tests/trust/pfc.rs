@@ -1,4 +1,4 @@
-//! Priority flow control: nothing is dropped, nothing stops for ever, and what it costs.
+//! Priority flow control: nothing is dropped, nothing stops for ever, and the costs of pauses.
 
 use selvedge_sim::config::{BufferConfig, LinkHeadroom, NicConfig, PfcConfig, SharedBuffer};
 use selvedge_sim::fault::{Affected, Direction, DropList, LinkSelector, LossConfig, LossModel, RandomLoss};
@@ -16,7 +16,7 @@ fn fat_tree() -> Graph {
     FatTree { k: 4, link: link(40, 2_000) }.build().unwrap()
 }
 
-/// Fifteen hosts send to the sixteenth.
+/// Returns a scene in which fifteen hosts send to the sixteenth.
 fn incast(series: Series, size: u64) -> Scene {
     (1..16).fold(Scene::new(fat_tree(), series), |scene, host| scene.flow(host, 0, size, Duration::ZERO))
 }
@@ -28,8 +28,8 @@ fn shared(total: u64) -> impl FnOnce(&mut SimConfig) {
     }
 }
 
-/// Drops of data in switches. Copies that a timeout sent in vain and that come after the queue pair has
-/// been closed are none.
+/// Returns the drops of data in switches. Spurious retransmissions that arrive after the queue pair has been closed are
+/// not counted.
 fn data_drops(outcome: &Outcome) -> u64 {
     outcome.record.data_drops.total() - drops(&outcome.record.data_drops, DropReason::UnknownQp)
 }
@@ -71,7 +71,7 @@ fn pauses_spread_upstream_to_the_hosts_and_their_time_is_counted() {
         let peer = &outcome.record.ports[info.peer_id.index()];
         assert_eq!(port.paused.is_zero(), peer.pauses_sent == 0, "who is paused was told so: {}", info.node);
     }
-    // A host sends or is told not to, until its last packet waits in the fabric.
+    // A host sends or is paused, until its last packet waits in the fabric.
     for host in 1..16 {
         let port = &outcome.record.ports[host];
         let busy = Rate::from_gbps(40).time_for(Bytes::new(port.bytes.get() + port.frames * 20));
@@ -81,8 +81,8 @@ fn pauses_spread_upstream_to_the_hosts_and_their_time_is_counted() {
     }
 }
 
-/// A host sends through a port that hardly drains, while another keeps its reverse direction busy with
-/// full frames, so that pause frames wait as long as they can.
+/// Returns a scene in which a host sends through a port that hardly drains, while another keeps its reverse direction
+/// busy with full frames, so that pause frames wait as long as they can.
 fn blocked(delay_ns: u64, phase_ns: u64) -> Scene {
     let graph = star(&[link(40, delay_ns), link(1, delay_ns), link(40, delay_ns)]);
     Scene::new(graph, Series::RocePfc).flow(0, 1, 80 * 1_024, Duration::ZERO).flow(
@@ -95,8 +95,8 @@ fn blocked(delay_ns: u64, phase_ns: u64) -> Scene {
 
 #[test]
 fn headroom_is_enough_whatever_the_phase() {
-    // Thresholds at every place within a frame, delays and the other direction at every place within a
-    // frame's time.
+    // Thresholds lie at every place within a frame, delays and the other direction at every place within a frame's
+    // time.
     let rate = Rate::from_gbps(40);
     let mut drops_with_less = 0;
     for (delay, phase) in
@@ -105,7 +105,7 @@ fn headroom_is_enough_whatever_the_phase() {
         for buffer in (40_000..41_100).step_by(109) {
             let outcome = blocked(delay, phase).buffer(Some(buffer)).finish();
             assert_eq!(data_drops(&outcome), 0, "delay {delay} ns, phase {phase} ns, buffer {buffer}");
-            // The same, and where X-OFF is sent, but with room for a frame less behind that.
+            // X-OFF is sent at the same level, but there is room for a frame less behind that.
             let less = blocked(delay, phase).buffer(Some(buffer - 1_086)).with(|config| {
                 let headroom = config.switch.pfc.headroom_on(rate, Duration::from_ns(delay), &config.nic);
                 config.switch.pfc.headroom = Setting::Value(headroom - Bytes::new(1_086));
@@ -142,7 +142,7 @@ fn headroom_of_a_shared_buffer_is_each_links_own() {
 fn too_little_headroom_drops_for_real_and_says_so() {
     for (shared_buffer, series) in [(false, Series::IrnPfc), (true, Series::IrnPfc), (false, Series::RocePfc)] {
         let mut scene = incast(series, 500_000).irn(|irn| irn.bdp_cap = Setting::Value(500));
-        // Loss without timeouts would be final.
+        // Without timeouts, losses would be final.
         scene = scene.irn(|irn| irn.timeouts = Timeouts::On);
         scene = scene.roce(|roce| {
             roce.acks = Acks::PerPacket;
@@ -175,7 +175,7 @@ fn only_listed_classes_are_lossless() {
 
 #[test]
 fn acknowledgements_in_a_higher_class_pass_paused_data() {
-    // Everybody sends to everybody's neighbour and into the incast, so that ACKs meet paused data.
+    // Each host sends to another host's neighbour and into the incast, so that ACKs meet paused data.
     let crossing = |ack_class| {
         let mut scene = incast(Series::IrnPfc, 300_000).buffer(Some(60_000));
         for host in 0..15 {
@@ -206,8 +206,8 @@ fn flows_of_another_priority_pass_paused_ones() {
             let outcome = scene.finish();
             assert_eq!(outcome.record.data_drops, Default::default());
             assert!(outcome.record.pause_frames > 0);
-            let row = outcome.flows.iter().find(|row| row.id == 4).expect("it has finished");
-            (row.slowdown().expect("it has finished"), outcome.record.fingerprint)
+            let row = outcome.flows.iter().find(|row| row.id == 4).expect("the flow is reported");
+            (row.slowdown().expect("the flow has finished"), outcome.record.fingerprint)
         };
         let (none, same, other) = (beside(None), beside(Some(3)), beside(Some(5)));
         assert_eq!(none, same, "priority 3 is that of nic.data-class");
@@ -217,8 +217,8 @@ fn flows_of_another_priority_pass_paused_ones() {
 
 #[test]
 fn a_pause_frame_takes_its_time_on_the_wire() {
-    // Two hosts fill a third's link, while the third sends to a host of its own: the pause frames that
-    // the switch sends to h0 and h1 share the wire with what h2 sends them, packet by packet.
+    // Two hosts fill a third's link, while the third sends to a host of its own: the pause frames that the switch sends
+    // to h0 and h1 share the wire with the third's packets to them, packet by packet.
     let scene = |buffer| {
         Scene::new(star(&[link(40, 1_000); 4]), Series::RocePfc)
             .buffer(buffer)
@@ -239,7 +239,7 @@ fn a_pause_frame_takes_its_time_on_the_wire() {
     assert!((1..=pauses).contains(&(delay.as_ps() / frame.as_ps())), "{delay} for {pauses} pause frames");
 }
 
-/// A fast host behind a slow one's link, so that the switch pauses it again and again.
+/// Runs a fast host behind a slow one's link, so that the switch pauses it again and again.
 fn throttled(quanta: u16, loss: Option<LossModel>) -> Outcome {
     let scene = Scene::new(star(&[link(100, 1_000), link(10, 1_000)]), Series::RocePfc)
         .buffer(Some(60_000))
@@ -275,7 +275,8 @@ fn a_long_pause_is_kept_alive() {
     assert_eq!(short.record.paused, long.record.paused, "the port feels no difference");
 }
 
-/// Two hosts send and hear pauses between frames of 4 KB: one to a slow host, the other, without pause, to the first.
+/// Returns a scene in which two hosts send and receive pauses between frames of 4 KB: one sends to a slow host, the
+/// other, without pause, to the first.
 fn interleaved(quanta: u16) -> Outcome {
     let links = [link(10, 1_000), link(10, 1_000), link(1, 1_000)];
     let scene = Scene::new(star(&links), Series::RocePfc).buffer(Some(100_000)).with(|config| {
@@ -289,7 +290,7 @@ fn interleaved(quanta: u16) -> Outcome {
 
 #[test]
 fn a_resume_is_sent_whenever_it_is_time_to_refresh() {
-    // Of 15,000 quanta the half is over while a frame is being sent behind which the resume waits.
+    // Of 15,000 quanta, half have passed while a frame is being sent behind which the resume waits.
     for quanta in (14_900..=15_100).step_by(10) {
         let outcome = interleaved(quanta);
         assert_eq!(outcome.delay(0), Duration::ZERO, "{quanta} quanta: the slow link never idles");
@@ -361,7 +362,7 @@ fn a_chain_pauses_hop_by_hop() {
 #[test]
 fn headroom_that_all_inputs_share_may_be_less_than_their_sum_but_not_too_little() {
     let with_pool = |pool: Setting<Bytes>| {
-        // What is dropped in spite of PFC, timeouts send again.
+        // Packets that are dropped in spite of PFC are retransmitted after timeouts.
         let scene = incast(Series::IrnPfc, 1_000_000).irn(|irn| irn.timeouts = Timeouts::On).with(shared(200_000));
         let scene = scene.with(move |config| {
             if let BufferConfig::SharedBuffer(shared) = &mut config.switch.buffer {

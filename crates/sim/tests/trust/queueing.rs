@@ -1,4 +1,4 @@
-//! Queues behave as theory says.
+//! Queues agree with theory.
 
 use selvedge_sim::config::{Arbitration, BufferConfig, EcnConfig, InputQueued, SharedBuffer};
 use selvedge_sim::topology::Graph;
@@ -9,14 +9,14 @@ use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Rate, Rng, Settin
 
 use crate::support::{Scene, Series, drops, link, star};
 
-/// Mean wait, in service times, of packets that arrive at random (Poisson) for one output, and its
-/// standard error.
+/// Returns the mean wait, in service times, of packets that arrive at random (Poisson) for one output, and its standard
+/// error.
 ///
-/// Where the formula holds: packets of one size from many hosts whose links are forty times as fast as
-/// the output. A host's own link hardly delays its packets and hardly spaces them out, so arrivals at
-/// the switch are Poisson as they are at the hosts, and the output is the only queue: M/D/1. (With
-/// links as fast as the output, each input would carry one packet per service time at most, and with
-/// few inputs waits would be shorter.) No acknowledgements, no limit to the buffer.
+/// The conditions of the formula hold: packets have one size and come from many hosts whose links are forty times as
+/// fast as the output. A host's own link hardly delays its packets and hardly spaces them out, so arrivals at the
+/// switch are Poisson like those at the hosts, and the output is the only queue: M/D/1. (With links as fast as the
+/// output, each input would carry one packet per service time at most, and with few inputs waits would be shorter.)
+/// There are no acknowledgements, and the buffer has no limit.
 fn mean_wait(rho: f64, packets: u32) -> (f64, f64) {
     let senders = 32;
     let mut links = vec![link(400, 100); senders + 1];
@@ -32,7 +32,7 @@ fn mean_wait(rho: f64, packets: u32) -> (f64, f64) {
     }
     let outcome = scene.finish();
 
-    // Batch means: neighbours wait together, batches hardly.
+    // Batch means: waits of neighbours are correlated, those of batches hardly.
     let mut waits = vec![0.0; packets as usize];
     for row in &outcome.flows {
         waits[row.id as usize] = (row.fct().unwrap() - row.ideal).as_ps() as f64 / service.as_ps() as f64;
@@ -56,8 +56,8 @@ fn random_arrivals_wait_as_in_m_d_1() {
     }
 }
 
-/// When the one flow behind the second input is done, of three for one output: two come through the first
-/// input, from hosts of another switch. In times of its packets.
+/// Returns the completion time of the one flow behind the second input, in times of its packets. Three flows share an
+/// output: two come through the first input, from hosts of another switch.
 fn done_with(arbitration: Arbitration) -> f64 {
     let mut graph = Graph::default();
     let (near, far) = (graph.add_switch("near".into(), 0, 0), graph.add_switch("far".into(), 0, 0));
@@ -77,8 +77,8 @@ fn done_with(arbitration: Arbitration) -> f64 {
     done.since(Instant::ZERO).as_us_f64() / service.as_us_f64() / packets as f64
 }
 
-/// When all of a flow has left through an output, which two other inputs fill at first, in times of its packets. Once
-/// these are done, another flow comes through its input, for another output.
+/// Returns when all of a flow has left through an output, which two other inputs fill at first, in times of its
+/// packets. Once these are done, another flow comes through the flow's input, for another output.
 fn done_behind_a_crossbar(crossbar_speed_up: Setting<f64>) -> f64 {
     let mut graph = Graph::default();
     let (near, far) = (graph.add_switch("near".into(), 0, 0), graph.add_switch("far".into(), 0, 0));
@@ -116,7 +116,8 @@ fn an_input_feeds_one_output_at_a_time_through_a_crossbar() {
 
 #[test]
 fn arbitration_decides_whether_inputs_or_packets_are_treated_alike() {
-    // By inputs: every other packet is its own. By age: every third, as it brings a third.
+    // Round-robin over inputs: every other packet belongs to the flow. Oldest first: every third, since the flow sends
+    // a third.
     let (by_input, by_age) = (done_with(Arbitration::RoundRobin), done_with(Arbitration::OldestFirst));
     assert!((by_input - 2.0).abs() < 0.05, "{by_input}");
     assert!((by_age - 3.0).abs() < 0.05, "{by_age}");
@@ -168,7 +169,7 @@ fn one_congested_port_gets_its_share_of_a_shared_buffer() {
     for alpha in [0.5, 1.0, 2.0, 8.0] {
         let total = 200_000;
         let shared = SharedBuffer { total: Bytes::new(total), egress_alpha: alpha, ..SharedBuffer::default() };
-        // Senders that take more for lost than is, and so never pause.
+        // The senders assume more losses than there are, and so never pause.
         let scene = Scene::new(star(&[link(40, 1_000); 6]), Series::Irn).irn(|irn| {
             (irn.bdp_cap, irn.partial_acks) = (Setting::Value(1_000), PartialAcks::Latest);
             irn.rto_restart = RtoRestart::Progress;

@@ -1,4 +1,4 @@
-//! What a recorder is told: everything, in one order, and nothing changes by it.
+//! Recorded events: complete, in one order, and without effect on the run.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn everything() -> Focus {
     Focus { flows: Chosen::All, ports: Chosen::All, pauses: true, ..Focus::default() }
 }
 
-/// The flows with these numbers in the first workload.
+/// Returns the flows with these numbers in the first workload.
 fn flows(ids: &[u64]) -> Chosen<FlowKey> {
     Chosen::These(ids.iter().map(|&id| FlowKey { workload: 0, id }).collect())
 }
@@ -90,7 +90,7 @@ fn a_focus_is_a_part_of_everything() {
                     | What::Filled { port: at, .. }
                     | What::Link { port: at, .. } => at == port,
                     What::Queued { port: at, ingress, .. } => at == port || ingress == port,
-                    // Whose packets these are.
+                    // Starts of flows tell whose packets the others are.
                     What::FlowStarted { .. } => true,
                     _ => false,
                 }
@@ -160,7 +160,7 @@ fn what_comes_just_when_a_repaired_port_is_free_does_not_wait() {
     // Frames follow each other without a gap: the next one comes when the one that was on the wire has left.
     let scene = Scene::new(star(&[link(40, 500); 2]), Series::Irn).flow(0, 1, 100_000, Duration::ZERO);
     for at in (3_000..3_250).step_by(10).map(Duration::from_ns) {
-        let link = "h1".parse().expect("a selector");
+        let link = "h1".parse().expect("a valid link selector");
         let failure = LinkFailure { link, at, until: Some(at + Duration::from_ns(1)) };
         scene.clone().with(|config| config.failures.push(failure)).record(&Focus::default());
     }

@@ -25,8 +25,8 @@ fn fat_tree() -> Graph {
 
 #[test]
 fn a_ring_alone_takes_its_steps_one_after_the_other() {
-    // Every host sends to another one at the same time: at one switch, and without acknowledgements, nobody is
-    // in anybody's way.
+    // Every host sends to another one at the same time: at one switch, and without acknowledgements, no message delays
+    // another.
     let ring = all_reduce(80_000, 2);
     let outcome = Scene::new(star(&[link(40, 1_000); 8]), Series::RocePfc)
         .with(|config| config.workload.collective = Many::from(ring))
@@ -34,7 +34,7 @@ fn a_ring_alone_takes_its_steps_one_after_the_other() {
     assert_eq!(outcome.flows.len(), 2 * 8 * 14);
     let step = outcome.flows[0].ideal;
     assert!(outcome.flows.iter().all(|row| row.size == Bytes::new(10_000) && row.fct() == Some(step)));
-    // A rank is done when it has heard that its last message has arrived: as soon as an acknowledgement could tell it.
+    // A rank is done when it learns that its last message has arrived: as soon as an acknowledgement could tell it.
     let heard = Duration::from_us(2) + link(40, 1_000).rate.time_for(Bytes::new(66 + 20)) * 2;
     let one = Duration::from_us(7) + step * 14 + heard;
     let begin = Instant::ZERO + Duration::from_us(2);
@@ -74,7 +74,7 @@ fn ranks_that_are_not_done_when_the_run_ends_are_reported_all_the_same() {
     assert_eq!(outcome.flows.len(), 8 * 14);
 }
 
-/// Fifty days, which is no time to look at.
+/// Computations of fifty days, a time in which the run must not examine anything.
 #[test]
 fn a_run_jumps_over_the_time_in_which_everybody_computes() {
     let compute = Duration::from_ms(50 * 24 * 3_600_000);

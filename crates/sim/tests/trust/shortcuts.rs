@@ -1,5 +1,5 @@
-//! Plain runs take shortcuts: whole visits of an output, turns of ports, trains of hosts. Runs that are recorded take
-//! none. Whatever the scene, both come to the same end, to the bit: [`Scene::record`] compares them.
+//! Plain runs take shortcuts: whole visits of an output, turns of ports, trains of hosts. Recorded runs take none. In
+//! every scene both have byte-identical results: [`Scene::record`] compares them.
 
 use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::record::Focus;
@@ -9,7 +9,7 @@ use selvedge_units::{Bytes, Chance, Domain, Duration, Rng, Toggle};
 
 use crate::support::{Scene, Series, link, star};
 
-/// Scenes in a usual run; `SELVEDGE_SCENES=FIRST..LAST` asks for others.
+/// Seeds of the scenes in a usual run; `SELVEDGE_SCENES=FIRST..LAST` asks for others.
 const SCENES: std::ops::Range<u64> = 0..150;
 
 #[test]
@@ -24,7 +24,7 @@ fn shortcuts_change_nothing() {
     }
 }
 
-/// One of the given, by chance.
+/// Returns one of `choices` at random.
 fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
@@ -47,7 +47,7 @@ fn graph(rng: &mut Rng) -> Graph {
     }
 }
 
-/// A scene by chance: mostly a lossless fabric, which has the most to take turns about.
+/// Returns a random scene: mostly a lossless fabric, in which ports take most turns.
 fn scene(seed: u64) -> Scene {
     let mut random = Rng::stream(seed, Domain::Impairment, 0);
     let rng = &mut random;

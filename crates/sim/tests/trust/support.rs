@@ -1,4 +1,4 @@
-//! A fabric, what it carries, and what came of it, in few words.
+//! Concise construction of a fabric with its traffic, and the outcome of its run.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl Series {
     }
 }
 
-/// One run to be: a [`SimConfig`] whose settings at "auto" are resolved when it runs, and flows
-/// written out. What differs from the defaults is changed in `config`.
+/// Description of one run: a [`SimConfig`] whose settings at "auto" are resolved when it runs, and a list of flows.
+/// Deviations from the defaults are made in `config`.
 #[derive(Clone)]
 pub(crate) struct Scene {
     pub(crate) config: SimConfig,
@@ -49,12 +49,12 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Nothing to carry yet; 1024-byte packets, buffers of twice the bandwidth-delay product.
+    /// Creates a scene without traffic: 1024-byte packets, buffers of twice the bandwidth-delay product.
     pub(crate) fn new(graph: Graph, series: Series) -> Self {
         let mut switch = SwitchConfig::default();
         switch.pfc.enabled = series.pfc();
         let config = SimConfig {
-            paths: Arc::new(Paths::of(graph).expect("a network")),
+            paths: Arc::new(Paths::of(graph).expect("a valid network")),
             switch,
             nic: NicConfig::default(),
             transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
@@ -78,7 +78,7 @@ impl Scene {
         change(&mut self.config);
         self
     }
-    /// Every input with a buffer of this size; `None`: without limit.
+    /// Sets the buffer of every input to this size; `None`: without limit.
     #[must_use]
     pub(crate) fn buffer(self, per_port: Option<u64>) -> Self {
         let per_port = per_port.map(Bytes::new).into();
@@ -86,7 +86,7 @@ impl Scene {
             config.switch.buffer = BufferConfig::InputQueued(InputQueued { per_port, ..InputQueued::default() })
         })
     }
-    /// Changes IRN's settings; nothing for go-back-N.
+    /// Changes IRN's settings; does nothing for go-back-N.
     #[must_use]
     pub(crate) fn irn(self, change: impl FnOnce(&mut IrnConfig)) -> Self {
         self.with(|config| {
@@ -95,7 +95,7 @@ impl Scene {
             }
         })
     }
-    /// Changes go-back-N's settings; nothing for IRN.
+    /// Changes go-back-N's settings; does nothing for IRN.
     #[must_use]
     pub(crate) fn roce(self, change: impl FnOnce(&mut GoBackNConfig)) -> Self {
         self.with(|config| {
@@ -123,34 +123,35 @@ impl Scene {
             on_sent: None,
             on_received: None,
         });
-        self.list.flows.last_mut().expect("it was just added")
+        self.list.flows.last_mut().expect("the flow was just added")
     }
     /// Adds a trigger and returns its number.
     pub(crate) fn trigger(&mut self, kind: TriggerKind) -> u32 {
         self.list.triggers.push(kind);
         self.list.triggers.len() as u32 - 1
     }
-    /// Spreads the run over threads and partitions, so eagerly that windows which threads share and windows of one
-    /// thread follow each other.
+    /// Runs on several threads and partitions, with low thresholds, so that windows that threads share and windows of
+    /// one thread follow each other.
     #[must_use]
     pub(crate) fn parallel(mut self, threads: usize, partitions: usize) -> Self {
         self.parallel = Parallel { threads, partitions, shared_from: 8, ..self.parallel };
         self
     }
-    /// Lets all nodes go ahead together, a link's delay at a time.
+    /// Lets all nodes advance together, by one link's delay per window.
     #[must_use]
     pub(crate) fn all_together(mut self) -> Self {
         self.parallel.in_turns = false;
         self
     }
-    /// The configuration with every "auto" resolved.
+    /// Returns the configuration with every "auto" resolved.
     pub(crate) fn resolved(&self) -> SimConfig {
         let mut config = self.config.clone();
         if !self.list.flows.is_empty() {
             config.workload.flows = Many::from(FlowFile::new("list"));
         }
         let paths = Arc::clone(&config.paths);
-        let (rate, propagation) = (paths.fastest_host(), paths.longest().expect("two hosts").propagation);
+        let (rate, propagation) =
+            (paths.fastest_host(), paths.longest().expect("the network has two hosts").propagation);
         let frame = config.nic.mtu + config.nic.data_header(&config.transport);
         let buffer = match &mut config.switch.buffer {
             BufferConfig::InputQueued(own) => {
@@ -175,7 +176,7 @@ impl Scene {
             gap: config.nic.gap,
             base_rtt: propagation * 2,
             fill_time: propagation * 2,
-            links: paths.longest().expect("two hosts").links,
+            links: paths.longest().expect("the network has two hosts").links,
             inputs: 1,
             congested_rtt: propagation * 2 + rate.time_for(buffer),
             acks: false,
@@ -207,31 +208,31 @@ impl Scene {
         }
         config
     }
-    /// Runs it, and checks what holds in every run.
+    /// Runs the scene, and checks the invariants of every run.
     pub(crate) fn run(&self) -> Outcome {
         let outcome = self.run_unchecked();
         outcome.check(&self.resolved());
         outcome
     }
-    /// Runs it, and all flows must finish.
+    /// Runs the scene; all flows must finish.
     pub(crate) fn finish(&self) -> Outcome {
         let outcome = self.run();
         assert_eq!(outcome.record.deadlock, None);
         assert_eq!(outcome.record.flows_finished, outcome.record.flows_started, "all flows finish");
         outcome
     }
-    /// Runs it without the checks, some of which hold only where all classes are treated alike.
+    /// Runs the scene without the checks, some of which hold only where all classes are treated alike.
     pub(crate) fn run_unchecked(&self) -> Outcome {
         let mut outcome = Outcome::default();
         outcome.record = self.run_with(&mut outcome);
         outcome
     }
-    /// Runs it for another observer.
+    /// Runs the scene for another observer.
     pub(crate) fn run_with(&self, observer: &mut dyn Observer) -> RunRecord {
         let library = Lists(self.list.clone());
         run(&self.resolved(), &library, self.parallel, observer).expect("a configuration that can be built")
     }
-    /// Runs it recorded, and checks that this changes nothing that [`Scene::run`] would tell.
+    /// Runs the scene recorded, and checks that recording changes nothing in the outcome of [`Scene::run`].
     pub(crate) fn record(&self, focus: &Focus) -> (Outcome, Vec<Event>) {
         let library = Lists(self.list.clone());
         let (mut outcome, mut events) = (Outcome::default(), EventLog::default());
@@ -240,16 +241,16 @@ impl Scene {
         assert_eq!(outcome, self.run(), "being watched changes nothing");
         (outcome, events.0)
     }
-    /// How long a data frame with this payload, or another frame, occupies a link of this rate.
+    /// Returns how long a data frame with this payload occupies a link of this rate.
     pub(crate) fn data_time(&self, payload: u64, rate: Rate) -> Duration {
         rate.time_for(Bytes::new(payload) + self.config.nic.framing(&self.config.transport).overhead)
     }
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Outcome {
-    /// In the order in which they were reported.
+    /// Rows of flows, in the order in which they were reported.
     pub(crate) flows: Vec<FlowRow>,
     pub(crate) ports: Vec<PortRow>,
     pub(crate) ranks: Vec<RankRow>,
@@ -269,21 +270,21 @@ impl Observer for Outcome {
 }
 
 impl Outcome {
-    /// The flow with this number in workload 0.
+    /// Returns the flow with this number in workload 0.
     pub(crate) fn flow(&self, id: u64) -> &FlowRow {
         self.flows.iter().find(|row| row.id == id).expect("every flow is reported")
     }
-    /// When the flow with this number was received.
+    /// Returns when the flow with this number was received.
     pub(crate) fn finish(&self, id: u64) -> Instant {
-        self.flow(id).finish.expect("it finished")
+        self.flow(id).finish.expect("the flow finished")
     }
-    /// How long the flow with this number took beyond its ideal time.
+    /// Returns how long the flow with this number took beyond its ideal time.
     pub(crate) fn delay(&self, id: u64) -> Duration {
         let row = self.flow(id);
-        row.fct().expect("it finished") - row.ideal
+        row.fct().expect("the flow finished") - row.ideal
     }
 
-    /// What holds in every run.
+    /// Checks the invariants of every run.
     fn check(&self, config: &SimConfig) {
         let record = &self.record;
         // Every packet that was sent was delivered, dropped with a reason, or is under way.
@@ -310,10 +311,10 @@ impl Outcome {
     }
 
     fn check_flows(&self, config: &SimConfig) {
-        // Where packets of one flow take several ways, the last, if it is short, need not wait behind the one before
+        // Where packets of one flow take several paths, the last, if it is short, need not wait behind the one before
         // it.
         let sprays = config.transport.eqds.is_some() || config.transport.ndp.is_some();
-        let rate = config.paths.graph().links.iter().map(|link| link.rate).min().expect("links");
+        let rate = config.paths.graph().links.iter().map(|link| link.rate).min().expect("the network has links");
         let slack = if sprays { rate.time_for(config.nic.mtu) } else { Duration::ZERO };
         let record = &self.record;
         assert_eq!(self.flows.len() as u64, record.flows_started, "each flow is reported");
@@ -361,12 +362,12 @@ impl Outcome {
     }
 }
 
-/// How many were dropped for this reason.
+/// Returns the number of drops for this reason.
 pub(crate) fn drops(drops: &Drops, reason: DropReason) -> u64 {
     drops.by_reason[reason as usize]
 }
 
-/// Keeps everything.
+/// Recorder that keeps all events.
 #[derive(Default)]
 struct EventLog(Vec<Event>);
 
@@ -376,7 +377,7 @@ impl Recorder for EventLog {
     }
 }
 
-/// A library with one list of flows.
+/// Library with one list of flows.
 struct Lists(FlowList);
 
 impl Library for Lists {
@@ -389,7 +390,7 @@ pub(crate) fn link(gbps: u64, delay_ns: u64) -> LinkConfig {
     LinkConfig { rate: Rate::from_gbps(gbps), delay: Duration::from_ns(delay_ns) }
 }
 
-/// Hosts "h0", "h1", ... with these links on one switch "s0".
+/// Returns hosts "h0", "h1", ... with these links on one switch "s0".
 pub(crate) fn star(links: &[LinkConfig]) -> Graph {
     let mut graph = Graph::default();
     let switch = graph.add_switch("s0".into(), 0, 0);
@@ -400,8 +401,8 @@ pub(crate) fn star(links: &[LinkConfig]) -> Graph {
     graph
 }
 
-/// Two servers of two hosts each, "h0" and "h1", "h2" and "h3". Inside, they talk over a switch of their own at
-/// 400 Gb/s; the first and the second hosts hang on one switch each, as in rail-optimised networks.
+/// Returns two servers of two hosts each, "h0" and "h1", "h2" and "h3". Inside each, a switch connects the hosts at 400
+/// Gb/s; the first and the second hosts are on one switch each, as in rail-optimised networks.
 pub(crate) fn servers() -> Graph {
     let mut graph = Graph::default();
     let hosts = [0, 1, 2, 3].map(|n| graph.add_host(format!("h{n}"), 0));
@@ -413,12 +414,12 @@ pub(crate) fn servers() -> Graph {
         graph.connect(nics[n].into(), inner[n / 2].into(), link(400, 25));
     }
     rails.iter().for_each(|&rail| graph.connect(rail.into(), spine.into(), link(100, 500)));
-    graph.check().expect("a network");
+    graph.check().expect("a valid network");
     graph.place_switches();
     graph
 }
 
-/// Two hosts back to back.
+/// Returns two hosts back to back.
 pub(crate) fn pair(link: LinkConfig) -> Graph {
     let mut graph = Graph::default();
     let [a, b]: [Node; 2] = [graph.add_host("h0".into(), 0).into(), graph.add_host("h1".into(), 1).into()];
@@ -426,5 +427,5 @@ pub(crate) fn pair(link: LinkConfig) -> Graph {
     graph
 }
 
-/// The smallest header: what a pause frame takes is this and the gap.
+/// Bytes of a pause frame without the gap: those of the smallest frame.
 pub(crate) const PAUSE_FRAME: Bytes = Header::MINIMUM_FRAME;

@@ -1,4 +1,4 @@
-//! Flows that speak TCP: what can be computed by hand, and what must hold anyway.
+//! TCP flows: closed forms and invariants.
 
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BufferConfig, TransportConfig, Trimming};
@@ -13,12 +13,12 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, pair, star};
 
-/// Any scene with TCP in it.
+/// Returns the scene with TCP as its transport.
 fn speaking(scene: Scene, tcp: TcpConfig) -> Scene {
     scene.with(|config| config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() })
 }
 
-/// Every combination of mechanisms worth telling apart.
+/// Returns every combination of mechanisms worth distinguishing.
 fn variants() -> Vec<TcpConfig> {
     let base = TcpConfig::default();
     let mut all = vec![
@@ -94,7 +94,7 @@ fn slow_start_takes_the_rounds_that_it_takes() {
     assert!((50.0..55.0).contains(&fct), "{fct} us");
 }
 
-/// Many flows whose timeouts have grown wake up by turns, now this one and now that one, for hours.
+/// Many flows whose timeouts have grown send in turn, a few at a time, for hours.
 #[test]
 fn silences_between_the_timeouts_of_many_flows_are_not_sampled_for_ever() {
     let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default()).with(|config| {
@@ -109,7 +109,7 @@ fn silences_between_the_timeouts_of_many_flows_are_not_sampled_for_ever() {
     assert_eq!(drops, outcome.record.data_drops.total(), "each loss is in some sample");
 }
 
-/// Timeouts grow to minutes, and nobody gets anywhere; the run ends, and what it samples is when something happens.
+/// Timeouts grow to minutes, and no flow makes progress; the run ends, and takes samples only when events happen.
 #[test]
 fn hours_of_silence_are_not_sampled() {
     let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default()).with(|config| {
@@ -186,7 +186,7 @@ fn multipath(subflows: u8) -> TcpConfig {
     TcpConfig { subflows, congestion: lia::Config {}.into(), ..TcpConfig::default() }
 }
 
-/// Two hosts, and `paths` switches of which each is a way from one leaf to the other.
+/// Returns two hosts, and `paths` switches each of which is on one path from one leaf to the other.
 fn parallel(paths: u32) -> Graph {
     let (host_link, spine_link) = (link(40, 1_000), link(10, 1_000));
     LeafSpine { leaves: 2, spines: paths, hosts_per_leaf: 2, host_link, spine_link, parallel_links: 1 }.build().unwrap()
@@ -197,11 +197,11 @@ fn subflows_fill_paths_that_one_connection_cannot() {
     let size = 20_000_000;
     let time = |tcp: TcpConfig| {
         let scene = speaking(Scene::new(parallel(4), Series::Irn), tcp).flow(0, 2, size, Duration::ZERO);
-        // Its ideal time is that on one path.
+        // The ideal time is that on one path.
         scene.run_unchecked().flow(0).fct().unwrap().as_us_f64()
     };
     let (one, eight) = (time(TcpConfig::default()), time(multipath(8)));
-    // Eight subflows on four paths of 10 Gb/s: three of them at least are hit.
+    // Of eight subflows, at least three paths of 10 Gb/s out of four are used.
     let ideal = size as f64 * 8.0 / 10e3;
     assert!(one > ideal, "{one} us on one path, which takes {ideal} us at least");
     assert!(eight < ideal / 2.0, "{eight} us on several paths");
@@ -222,7 +222,7 @@ fn subflows_of_all_kinds_deliver_everything() {
     }
 }
 
-/// Time stamps tick each microsecond: after an outage of 36 to 71 minutes all that is new looks old (RFC 7323, section
+/// Time stamps tick each microsecond: after an outage of 36 to 71 minutes all new segments look old (RFC 7323, section
 /// 5.5), and ends that answer each other's answers do so for ever.
 #[test]
 fn an_outage_of_any_length_ends_and_flows_go_on() {
@@ -242,7 +242,7 @@ fn an_outage_of_any_length_ends_and_flows_go_on() {
                     continue;
                 }
                 let outage = LinkFailure {
-                    link: "h0:s0".parse().expect("a link"),
+                    link: "h0:s0".parse().expect("a valid link selector"),
                     at: Duration::from_us(300),
                     until: Some(Duration::from_ms(minutes * 60_000)),
                 };
@@ -257,7 +257,7 @@ fn an_outage_of_any_length_ends_and_flows_go_on() {
                 assert!(outcome.finish(0) > least, "{name}: the outage is in the midst of it");
                 let record = &outcome.record;
                 let (data, acks) = (record.data_sent, record.acks_sent);
-                // Tunnels try again all the time.
+                // Tunnels retransmit all the time.
                 assert!(
                     tunnels || data + acks < 50_000,
                     "{name}, {minutes} min: {data} segments, {acks} acknowledgements"

@@ -12,14 +12,14 @@ use selvedge_wire::{Header, Packet};
 use crate::determinism::ndp;
 use crate::support::{Outcome, Scene, Series, drops, link, star};
 
-/// Eight hosts send to one at the same time, through a switch that trims.
+/// Returns a scene in which eight hosts send to one at the same time, through a switch that trims.
 fn incast(trimming: Trimming) -> Scene {
     let scene = Scene::new(star(&[link(40, 500); 9]), Series::Irn);
     let scene = scene.with(|config| config.switch.buffer = BufferConfig::Trimming(trimming));
     (0..8).fold(scene, |scene, src| scene.flow(src, 8, 50_000, Duration::ZERO))
 }
 
-/// The switch's port towards the receiver.
+/// Port of the switch towards the receiver.
 const BOTTLENECK: PortId = PortId(17);
 
 fn watched(trimming: Trimming) -> (Outcome, Vec<Event>) {
@@ -83,7 +83,8 @@ fn queues_stay_within_their_bounds() {
     }
 }
 
-/// The last packet is cut for one that is longer than all of the queue, and has to go as well: nothing waits then.
+/// The last packet is cut for one that is longer than all of the queue, and has to be removed as well: nothing waits
+/// then.
 #[test]
 fn a_packet_may_be_longer_than_the_queue() {
     let trimming = Trimming { packets: 1, trim_last: Chance::ALWAYS, ..Trimming::default() };
@@ -93,18 +94,18 @@ fn a_packet_may_be_longer_than_the_queue() {
             config.switch.buffer = BufferConfig::Trimming(trimming);
             (config.nic.mtu, config.nic.ack_frame) = (Bytes::new(64), Bytes::new(300));
         });
-        // Those that send more in vain fill queues more.
+        // Senders with more spurious retransmissions fill queues more.
         let scene = scene.irn(|irn| (irn.partial_acks, irn.rto_restart) = (PartialAcks::Latest, RtoRestart::Progress));
         let scene = scene.with(|config| config.seed = seed);
         pairs.clone().fold(scene, |scene, (src, dst)| scene.flow(src, dst, 20_000, Duration::ZERO)).finish()
     };
-    // Which packet comes first of those that arrive at once is drawn from the seed.
+    // The order of packets that arrive at once is drawn from the seed.
     let outcomes: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 8].map(outcome).into();
     assert!(outcomes.iter().all(|outcome| outcome.record.trims > 0));
     assert!(outcomes.iter().any(|outcome| drops(&outcome.record.data_drops, DropReason::BufferFull) > 0));
 }
 
-/// TCP's headers are longer than RDMA's.
+/// TCP's headers are longer than RDMA's, and a queue of one packet must hold its segments.
 #[test]
 fn a_queue_of_one_packet_holds_a_segment_of_the_tcp_beside() {
     let one = Trimming { packets: 1, ..Trimming::default() };

@@ -1,5 +1,5 @@
-//! Applications that use verbs: every operation completes once, whatever is lost, and costs what the plain engines
-//! cost.
+//! Applications that use verbs: every operation completes once, whatever is lost, and costs as much as in the plain
+//! engines.
 
 use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
@@ -21,7 +21,7 @@ use crate::support::{Scene, Series, link, star};
 const ALL: [Verb; 7] =
     [Verb::Write, Verb::WriteImmediate, Verb::Read, Verb::Send, Verb::SendImmediate, Verb::FetchAdd, Verb::CompareSwap];
 
-/// One host asks another.
+/// Returns two hosts on a switch.
 fn two() -> Graph {
     star(&[link(100, 1_000), link(100, 1_000)])
 }
@@ -47,7 +47,7 @@ fn melo(config: &mut SimConfig) {
     config.transport.recovery = MeloConfig { rto, ..MeloConfig::default() }.into();
 }
 
-/// Each link loses packets at random.
+/// Sets random loss of packets on each link.
 fn losing(packets: Affected, per_mille: u64) -> impl FnOnce(&mut SimConfig) {
     move |config| {
         let model = LossModel::Random(RandomLoss { rate: Chance::ratio(per_mille, 1_000) });
@@ -74,7 +74,7 @@ fn each_operation_completes_by_each_recovery_whatever_is_lost() {
     }
 }
 
-/// A queue pair completes in the order in which was posted.
+/// A queue pair completes messages in the order in which they were posted.
 #[test]
 fn messages_are_posted_in_the_order_of_their_numbers() {
     let mixes = [vec![Verb::Send, Verb::Write], vec![Verb::Read, Verb::Write, Verb::FetchAdd, Verb::Send]];
@@ -89,7 +89,7 @@ fn messages_are_posted_in_the_order_of_their_numbers() {
     }
 }
 
-/// Headers of RDMA differ in length: a queue of one packet has room for any.
+/// Headers of RDMA differ in length: a queue of one packet holds any of them.
 #[test]
 fn they_complete_where_switches_trim() {
     let trimming = BufferConfig::Trimming(Trimming { packets: 1, ..Trimming::default() });
@@ -116,7 +116,7 @@ fn without_reordering_each_loss_of_data_is_repaired_by_one_packet() {
     }
 }
 
-/// Where packets arrive out of order, Sends find no receive request: they are dropped, and sent again.
+/// Sends that arrive out of order and find no receive request are dropped, and retransmitted.
 #[test]
 fn with_credits_no_send_finds_a_receiver_that_is_not_ready() {
     let run = |end_to_end_credits| {
@@ -159,11 +159,11 @@ fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
     let asking = |verb| scene(Series::Irn, Verbs { operations: only(verb), messages: Some(1), ..fixed(size) });
     let plain = run(Scene::new(two(), Series::Irn).flow(0, 1, size, Duration::ZERO), 64);
     let write = run(asking(Verb::Write), 64);
-    // What comes in order is not always answered there.
+    // With applications, packets in order are not always acknowledged.
     let difference = plain.buffered.get().abs_diff(write.buffered.get());
     assert!(plain.pool_peak > 0 && difference < plain.buffered.get() / 10, "{plain:?}, {write:?}");
     assert_eq!((write.pool_peak, write.pool_blocks), (plain.pool_peak, plain.pool_blocks));
-    // Where the pool is small, for answers, too.
+    // Where the pool is small, answers need it, too.
     for verb in [Verb::Write, Verb::Read] {
         let small = run(asking(verb), 16);
         assert!(small.buffered > Bytes::ZERO && small.refused_full > 0, "{verb:?}: {small:?}");
@@ -171,7 +171,7 @@ fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
     }
 }
 
-/// Four hosts write to a fifth, or are read by it, through a switch with little room.
+/// Returns a scene in which four hosts write to a fifth, or are read by it, through a switch with a small buffer.
 fn crowd(verb: Verb) -> Scene {
     let at_once = |n| if verb == Verb::Read { [0, n] } else { [n, 0] };
     let pairs = (1..5).map(|n| at_once(n).map(HostRef::Number)).collect();
@@ -213,7 +213,7 @@ fn in_an_empty_network_an_operation_takes_its_time() {
             for series in Series::ALL {
                 let outcome =
                     scene(series, Verbs { operations: only(verb), messages: Some(1), ..fixed(size) }).finish();
-                let slowdown = outcome.flow(0).slowdown().expect("it finished");
+                let slowdown = outcome.flow(0).slowdown().expect("the flow finished");
                 // Headers that say where a packet belongs; standard headers are shorter.
                 assert!((1.0..1.05).contains(&slowdown), "{verb:?} of {size} by {series:?}: {slowdown}");
             }
@@ -221,7 +221,7 @@ fn in_an_empty_network_an_operation_takes_its_time() {
     }
 }
 
-/// What is short has the gap of the scenario around it, too.
+/// Short packets have the gap of the scenario around them, too.
 #[test]
 fn with_other_gaps_no_operation_beats_its_ideal() {
     for verb in ALL {
@@ -230,7 +230,7 @@ fn with_other_gaps_no_operation_beats_its_ideal() {
                 let verbs = Verbs { operations: only(verb), messages: Some(5), queue_depth: 1, ..fixed(100) };
                 let outcome = scene(series, verbs).with(|config| config.nic.gap = Bytes::new(gap)).finish();
                 for row in &outcome.flows {
-                    let slowdown = row.slowdown().expect("it finished");
+                    let slowdown = row.slowdown().expect("the flow finished");
                     assert!((1.0..1.05).contains(&slowdown), "{verb:?} by {series:?}, gap {gap}: {slowdown}");
                 }
             }
@@ -238,7 +238,7 @@ fn with_other_gaps_no_operation_beats_its_ideal() {
     }
 }
 
-/// The most messages under way at a time.
+/// Returns the most messages under way at a time.
 fn most_at_once(rows: &[FlowRow]) -> usize {
     let under_way = |at: Instant| rows.iter().filter(|row| row.start <= at && row.finish > Some(at)).count();
     rows.iter().map(|row| under_way(row.start)).max().unwrap_or(0)
@@ -265,8 +265,8 @@ fn sends_wait_for_receive_requests() {
     }
 }
 
-/// Where paths reorder, a Send is dropped that comes before its turn and finds no receive request: with PFC, no timeout
-/// makes that good.
+/// A Send that is early because paths reorder, and finds no receive request, is dropped: with PFC, no timeout repairs
+/// that.
 #[test]
 fn sends_wait_for_receive_requests_where_paths_reorder_and_timeouts_are_off() {
     let mix = Operations::InTurn(vec![Verb::SendImmediate, Verb::Send, Verb::Read, Verb::WriteImmediate]);
@@ -289,7 +289,7 @@ fn sends_wait_for_receive_requests_where_paths_reorder_and_timeouts_are_off() {
                 });
             match recovery {
                 None => assert_eq!(scene.finish().record.timeouts, 0, "{balancing:?}"),
-                // Its timeouts are never off.
+                // The timeouts of this recovery are never off.
                 Some(recovery) => assert!(scene.with(recovery).finish().record.flows_finished > 0),
             }
         }
@@ -308,7 +308,7 @@ fn a_queue_pair_that_hears_nothing_fails_and_the_run_ends() {
     }
 }
 
-/// Nobody waits for an acknowledgement that was not asked for.
+/// No sender waits for an acknowledgement that was not asked for.
 #[test]
 fn no_congestion_control_needs_timeouts_on_an_idle_path() {
     let fixed_at = |bytes| FixedConfig { window: Setting::Value(Bytes::new(bytes)), ..FixedConfig::default() }.into();

@@ -1,4 +1,4 @@
-//! Workloads through the fabric: every flow runs once, when it should.
+//! Workloads through the fabric: every flow runs once, at its time.
 
 use std::collections::BTreeMap;
 
@@ -141,12 +141,12 @@ fn triggers_release_flows_as_their_kinds_say() {
         scene.trigger(TriggerKind::Barrier(3)),
     );
     let now = Start::At(Instant::ZERO);
-    // 0 releases 1 and 2 at once when received, and one of the rest when acknowledged.
+    // Flow 0 releases 1 and 2 at once when received, and one of the rest when acknowledged.
     let first = scene.add(0, 1, 10_000, now);
     (first.on_received, first.on_sent) = (Some(oneshot), Some(multishot));
     scene.add(1, 2, 10_000, Start::Triggered(oneshot)).on_received = Some(multishot);
     scene.add(2, 3, 20_000, Start::Triggered(oneshot)).on_received = Some(oneshot);
-    // 3 and 4 one by one; they and 0 open the barrier for 5 and 6.
+    // Flows 3 and 4 start one by one; they and flow 0 open the barrier for 5 and 6.
     scene.add(3, 0, 5_000, Start::Triggered(multishot)).on_received = Some(barrier);
     scene.add(3, 1, 5_000, Start::Triggered(multishot)).on_received = Some(barrier);
     scene.add(0, 2, 5_000, Start::Triggered(barrier));
@@ -166,8 +166,8 @@ fn triggers_release_flows_as_their_kinds_say() {
 
 #[test]
 fn workloads_run_side_by_side_without_slowing_the_kernel() {
-    // 20,000 flows that follow each other, then 20,000 that come by themselves. If each of the first
-    // left an event behind, each of the second would handle them all.
+    // 20,000 flows that follow each other, then 20,000 that start at times of their own. If each of the first left an
+    // event behind, each of the second would handle them all.
     let mut scene = Scene::new(star(&[link(100, 500); 3]), Series::RocePfc).with(|config| {
         config.workload.closed_loop = closed_loop(1, Some(7_000), 500);
     });
@@ -242,7 +242,7 @@ fn samples_add_up_to_the_totals() {
     }
 }
 
-/// Flows that begin and end between two samples, in a fabric that is quiet before and afterwards.
+/// Flows that begin and end between two samples, in a fabric that is quiet before and afterwards, are in some sample.
 #[test]
 fn short_flows_are_in_some_sample() {
     for stop in [None, Some(Duration::from_ms(25))] {
@@ -269,7 +269,7 @@ fn assert_samples(outcome: &Outcome, scene: &Scene) {
     let infos = port_infos(scene.config.paths.graph());
     for (total, info) in outcome.record.ports.iter().zip(&infos) {
         let rows: Vec<_> = outcome.ports.iter().filter(|row| row.port == total.id).collect();
-        let (last, before) = rows.split_last().expect("samples");
+        let (last, before) = rows.split_last().expect("there are samples");
         for (n, row) in (1..).zip(before) {
             assert_eq!(row.time, Instant::ZERO + Duration::from_us(10) * n);
         }
@@ -290,12 +290,12 @@ fn assert_samples(outcome: &Outcome, scene: &Scene) {
         assert_eq!(rows.iter().map(|row| u64::from(row.drops)).sum::<u64>(), total.drops);
         let busy: Duration = rows.iter().map(|row| row.busy).sum();
         let sent = info.rate.time_for(Bytes::new(total.bytes.get() + 20 * total.frames));
-        // All that was sent, less what of the last frame has not left the wire.
+        // The busy time is that of all that was sent, less the part of the last frame that has not left the wire.
         assert!(busy <= sent && sent.as_ps() - busy.as_ps() < info.rate.time_for(Bytes::new(1_106)).as_ps());
     }
 }
 
-/// What would last longer is cut off, and nothing is counted beyond.
+/// A run that would last beyond simulated time is cut off, and nothing is counted beyond.
 #[test]
 fn a_run_ends_with_simulated_time() {
     let late = Instant::HORIZON.since(Instant::ZERO) - Duration::from_us(5);
@@ -304,7 +304,7 @@ fn a_run_ends_with_simulated_time() {
     assert_eq!((outcome.record.end, outcome.record.flows_finished), (Instant::HORIZON, 1));
 }
 
-/// A sender that gets no acknowledgements hears of its end as late as one that does, however long the way is.
+/// A sender that gets no acknowledgements learns of its flow's end as late as one that does, however long the path is.
 #[test]
 fn who_gets_no_acknowledgements_is_not_ahead() {
     let (host_link, switch_link) = (link(40, 100), link(40, 10_000));

@@ -4,7 +4,7 @@ use super::*;
 use crate::fault::{LinkEvent, LinkFailure, link_events};
 use crate::topology::Topology;
 
-/// Knows one list of drops.
+/// Library with one list of drops.
 struct Shelf;
 impl Library for Shelf {
     fn drops(&self, _: &str) -> Result<Vec<u64>, ConfigError> {
@@ -30,7 +30,7 @@ fn lanes(graph: &Graph, selector: &str, direction: Direction) -> Vec<(String, bo
     lanes.iter().map(|lane| (graph.link_name(&graph.links[lane.link as usize]), lane.from_a)).collect()
 }
 
-/// Whether the next packet of this kind is lost.
+/// Returns whether the next packet of this kind is lost.
 fn loses(lane: &mut LaneLoss, kind: PacketKind) -> bool {
     lane.lost(Instant::ZERO, kind, 1_000).is_some()
 }
@@ -47,9 +47,9 @@ fn selectors_find_their_links() {
     assert_eq!(lanes(&graph, "pod0-agg0 - pod0-edge1", Direction::Up), agg_to_edge(true));
     assert_eq!(lanes(&graph, "pod0-agg0 - pod0-edge1", Direction::Down), agg_to_edge(false));
     assert_eq!(lanes(&graph, "h3", Direction::Both), [true, false].map(|way| ("h3 - pod0-edge1".to_owned(), way)));
-    // As ports are called in traces.
+    // Named like ports in traces.
     assert_eq!(lanes(&graph, "pod0-agg0:pod0-edge1", Direction::AToB), agg_to_edge(false));
-    // A node alone is "A".
+    // A node alone is the end "A".
     assert!(lanes(&graph, "core3", Direction::AToB).iter().all(|(_, from_a)| !from_a));
     assert_eq!(LinkSelector::Index(7).links(&graph).unwrap(), [7]);
 }

@@ -5,8 +5,8 @@ use selvedge_units::Bytes;
 use super::share;
 use crate::workload::schedule::{Rank, Step};
 
-/// Each rank sends `size(from, to)` to each other one, first to the next and so on round, at most
-/// `outstanding` at a time; nothing where that is zero. Returns each rank's receives.
+/// Writes an all-to-all in which each rank sends `size(from, to)` to each other one, first to the next and round again,
+/// at most `outstanding` at a time; nothing where the size is zero. Returns each rank's receives.
 pub(super) fn all_to_all(
     ranks: &mut [Rank],
     tag: u32,
@@ -34,13 +34,13 @@ pub(super) fn all_to_all(
     (0..).zip(ranks).map(exchange).collect()
 }
 
-/// Recursive halving, then doubling. The number of ranks is a power of two.
+/// Writes an all-reduce by recursive halving, then doubling. The number of ranks is a power of two.
 pub(super) fn halving_doubling(ranks: &mut [Rank], size: Bytes, ready: &[Vec<u32>]) {
     let n = ranks.len() as u32;
     let rounds = n.ilog2();
     for (own, rank) in (0..).zip(ranks) {
         let mut before = ready[own as usize].clone();
-        // Partners half the group away first, and last.
+        // Partners are half the group away in the first and the last round.
         let halving = (0..rounds).map(|round| (n >> (round + 1), round + 1));
         let doubling = (0..rounds).rev().map(|round| (n >> (round + 1), round + 1));
         for (tag, (distance, halvings)) in (0..).zip(halving.chain(doubling)) {

@@ -10,35 +10,35 @@ use crate::workload::build::{BuildEnv, Kind, Part};
 use crate::workload::flow::stream;
 use crate::workload::schedule::{Rank, Step};
 
-/// Layers with one expert per host (Shazeer et al. 2017; GShard, 2020): each host computes, sends what it
-/// has to the experts that its tokens chose (dispatch), the experts compute, and all comes back (combine).
-/// A repetition of a group is a job.
+/// Layers with one expert per host (Shazeer et al. 2017; GShard, 2020): each host computes, sends its data to the
+/// experts that its tokens chose (dispatch), the experts compute, and send the results back (combine). A repetition of
+/// a group is a job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MixtureOfExperts {
-    /// What each host sends to all experts of a layer together, its own among them; at least a byte per host
-    /// of a group.
+    /// Bytes that each host sends to all experts of a layer together, its own among them; at least a byte per host of a
+    /// group.
     pub size: Bytes,
-    /// How unevenly experts are chosen: the n-th most popular one in proportion to n^-skew (Zipf), another
-    /// order in each layer. 0: all alike. At least 0.
+    /// Skew of the choice of experts: the n-th most popular one is chosen in proportion to n^-skew (Zipf), with another
+    /// order in each layer. 0: all equally often. At least 0.
     #[serde(default)]
     pub skew: f64,
     /// Layers in a repetition, at least 1.
     #[serde(default = "one")]
     pub layers: u32,
-    /// How long each host computes before each dispatch.
+    /// Time that each host computes before each dispatch.
     #[serde(default)]
     pub compute: Duration,
-    /// How long each expert computes when all of its input is there.
+    /// Time that each expert computes when all of its input has arrived.
     #[serde(default)]
     pub expert_compute: Duration,
-    /// Who takes part.
+    /// Hosts that take part.
     #[serde(default)]
     pub team: Team,
-    /// How many repetitions there are, at least 1. A host begins the next as soon as it is done itself.
+    /// Number of repetitions, at least 1. A host begins the next as soon as it is done itself.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// When the first one begins.
+    /// Time at which the first repetition begins.
     #[serde(default)]
     pub start: Duration,
 }
@@ -77,7 +77,7 @@ impl Kind for MixtureOfExperts {
 }
 
 impl MixtureOfExperts {
-    /// What a host sends to each expert of a layer.
+    /// Returns the bytes that a host sends to each expert of a layer.
     fn popularity(&self, n: u32, rng: &mut Rng) -> Vec<Bytes> {
         let weights: Vec<f64> = (1..=n).map(|place| f64::from(place).powf(-self.skew)).collect();
         let all: f64 = weights.iter().sum();
@@ -88,7 +88,7 @@ impl MixtureOfExperts {
     }
 }
 
-/// Every rank computes after what it waits for; returns what to wait for then.
+/// Lets every rank compute for `time` once its steps `after` have ended; returns the steps to wait for then.
 fn compute(ranks: &mut [Rank], time: Duration, after: &[Vec<u32>]) -> Vec<Vec<u32>> {
     if time.is_zero() {
         return after.to_vec();

@@ -1,4 +1,4 @@
-//! Collective operations and training steps, written out as schedules.
+//! Collective operations and training steps, expressed as schedules.
 
 mod exchange;
 mod experts;
@@ -19,26 +19,26 @@ use super::build::{BuildEnv, Kind, Part};
 use super::schedule::{Rank, Step};
 use crate::ConfigError;
 
-/// A collective operation, once or repeatedly. A repetition of a group is a job: its completion time lasts
-/// from its first flow's start to its last one's end.
+/// Collective operation, once or repeatedly. A repetition of a group is a job: its completion time lasts from its first
+/// flow's start to its last one's end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Collective {
-    /// What is done.
+    /// Operation and its algorithm.
     pub operation: Operation,
-    /// The buffer of each host: what is reduced, gathered as a whole, or sent to all others together. At
-    /// least a byte per host of a group.
+    /// Buffer of each host: the data that is reduced, gathered as a whole, or sent to all others together. At least a
+    /// byte per host of a group.
     pub size: Bytes,
-    /// Who takes part.
+    /// Hosts that take part.
     #[serde(default)]
     pub team: Team,
-    /// How long each host computes before each repetition.
+    /// Time that each host computes before each repetition.
     #[serde(default)]
     pub compute: Duration,
-    /// How many repetitions there are, at least 1. A host begins the next as soon as it is done itself.
+    /// Number of repetitions, at least 1. A host begins the next as soon as it is done itself.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// When the first one begins.
+    /// Time at which the first repetition begins.
     #[serde(default)]
     pub start: Duration,
 }
@@ -55,20 +55,20 @@ pub enum Operation {
     TreeAllReduce {
         /// Size of a chunk; above zero.
         chunk: Bytes,
-        /// How many chunks each connection has under way, at least 1; the next waits until one is acknowledged.
+        /// Number of chunks that each connection has under way, at least 1; the next waits until one is acknowledged.
         #[serde(default = "two")]
         outstanding: u32,
     },
     /// All-reduce by recursive halving and doubling: 2 log2 n steps (Rabenseifner, 2004). Groups of a power
     /// of two.
     HalvingDoublingAllReduce,
-    /// The first half of a ring's all-reduce: each host ends with an n-th of the sum.
+    /// First half of a ring's all-reduce: each host ends with an n-th of the sum.
     ReduceScatter,
-    /// The second half: each host begins with an n-th, and ends with all.
+    /// Second half of a ring's all-reduce: each host begins with an n-th, and ends with all.
     AllGather,
-    /// Each host sends an n-th of its buffer to each other one.
+    /// Exchange in which each host sends an n-th of its buffer to each other one.
     AllToAll {
-        /// How many of these a host has under way, at least 1. Absent: all at once.
+        /// Number of these messages that a host has under way, at least 1. Absent: all at once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outstanding: Option<u32>,
     },
@@ -108,7 +108,7 @@ impl Kind for Collective {
 }
 
 impl Collective {
-    /// About how many steps each rank has.
+    /// Returns the approximate number of steps of each rank.
     fn steps(&self, n: u32) -> u64 {
         let n = u64::from(n);
         match self.operation {
@@ -139,12 +139,12 @@ impl Operation {
     }
 }
 
-/// Computes, if that takes any time; returns what later steps have to wait for.
+/// Adds a computation, if `time` is above zero; returns the steps that later steps have to wait for.
 fn think(rank: &mut Rank, time: Duration) -> Vec<u32> {
     if time.is_zero() { Vec::new() } else { vec![rank.step(Step::Compute { time, cpu: 0 }, &[])] }
 }
 
-/// Part `index` of `size` cut into `parts` as evenly as bytes allow.
+/// Returns the size of part `index` of `size` cut into `parts` as evenly as bytes allow.
 fn share(size: Bytes, parts: u32, index: u32) -> Bytes {
     let end = |n: u32| (u128::from(size.get()) * u128::from(n) / u128::from(parts)) as u64;
     Bytes::new(end(index + 1) - end(index))

@@ -1,4 +1,4 @@
-//! Pipelines: a model cut into stages, and batches that go through them.
+//! Pipelines: a model cut into stages, and batches that pass through these.
 
 use schemars::JsonSchema;
 use selvedge_units::{Bytes, Duration};
@@ -9,35 +9,35 @@ use crate::ConfigError;
 use crate::workload::build::{BuildEnv, Kind, Part};
 use crate::workload::schedule::{Rank, Step};
 
-/// Pipeline-parallel training: the hosts of a group are the stages of a model. Micro-batches go forward
-/// through all of them, and their gradients back. A repetition of a group is a job.
+/// Pipeline-parallel training: the hosts of a group are the stages of a model. Micro-batches go forward through all
+/// stages, and their gradients back. A repetition of a group is a job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pipeline {
-    /// What a stage passes on of each micro-batch, forward and back; above zero.
+    /// Bytes that a stage passes on of each micro-batch, forward and back; above zero.
     pub size: Bytes,
     /// Micro-batches of a repetition, at least 1.
     pub micro_batches: u32,
-    /// How long a stage computes forward for a micro-batch.
+    /// Time of a stage's forward computation for a micro-batch.
     pub forward: Duration,
-    /// How long it computes backward. Absent: twice as long.
+    /// Time of a stage's backward computation for a micro-batch. Absent: twice as long as forward.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Duration>,
-    /// In which order a stage computes.
+    /// Order of a stage's computations.
     #[serde(default)]
     pub order: Order,
-    /// Who takes part.
+    /// Hosts that take part.
     #[serde(default)]
     pub team: Team,
-    /// How many repetitions there are, at least 1.
+    /// Number of repetitions, at least 1.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// When the first one begins.
+    /// Time at which the first repetition begins.
     #[serde(default)]
     pub start: Duration,
 }
 
-/// In which order a stage of a [`Pipeline`] computes.
+/// Order of the computations of a stage of a [`Pipeline`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -77,12 +77,12 @@ impl Kind for Pipeline {
 }
 
 impl Pipeline {
-    /// What one stage does.
+    /// Writes the steps of one stage.
     fn write(&self, stage: u32, stages: u32, rank: &mut Rank) {
         let backward = self.backward.unwrap_or(self.forward * 2);
         let mut before = Vec::new();
         for work in self.works(stage, stages) {
-            // Where it comes from, how long it takes, where it goes, by which tag.
+            // Source rank, computing time, destination rank and tag.
             let (from, time, to, tag) = match work {
                 Work::Forward(batch) => (stage.checked_sub(1), self.forward, stage + 1, 2 * batch),
                 Work::Backward(batch) => (Some(stage + 1), backward, stage.wrapping_sub(1), 2 * batch + 1),
@@ -99,10 +99,10 @@ impl Pipeline {
         }
     }
 
-    /// The order in which stage `stage` computes.
+    /// Returns the computations of stage `stage` in their order.
     fn works(&self, stage: u32, stages: u32) -> Vec<Work> {
         let batches = self.micro_batches;
-        // Forward computations before the first backward one.
+        // Number of forward computations before the first backward one.
         let ahead = match self.order {
             Order::OneForwardOneBackward => (stages - stage).min(batches),
             Order::AllForwardFirst => batches,

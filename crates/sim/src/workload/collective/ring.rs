@@ -1,23 +1,23 @@
-//! Rings: each host sends to the next.
+//! Ring algorithms, in which each host sends to the next.
 
 use selvedge_units::Bytes;
 
 use super::share;
 use crate::workload::schedule::{Rank, Step};
 
-/// Reduce-scatter, then all-gather.
+/// Writes an all-reduce: reduce-scatter, then all-gather.
 pub(super) fn all_reduce(ranks: &mut [Rank], size: Bytes, ready: &[Vec<u32>]) {
     let n = ranks.len() as u32;
     turn(ranks, size, 2 * (n - 1), ready);
 }
 
-/// Either half of it: on the wire they are alike.
+/// Writes a reduce-scatter or an all-gather, which are alike on the wire.
 pub(super) fn half(ranks: &mut [Rank], size: Bytes, ready: &[Vec<u32>]) {
     let n = ranks.len() as u32;
     turn(ranks, size, n - 1, ready);
 }
 
-/// In each of `rounds` steps, each rank passes on the part that it got in the step before.
+/// Writes `rounds` steps, in each of which each rank passes on the part that it received in the step before.
 fn turn(ranks: &mut [Rank], size: Bytes, rounds: u32, ready: &[Vec<u32>]) {
     let n = ranks.len() as u32;
     for (own, rank) in (0..).zip(ranks) {

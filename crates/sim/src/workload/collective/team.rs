@@ -1,4 +1,4 @@
-//! Who takes part in collective operations.
+//! Hosts that take part in collective operations.
 
 use schemars::JsonSchema;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant};
@@ -10,41 +10,42 @@ use crate::workload::build::{BuildEnv, Part, WorkloadSummary};
 use crate::workload::flow::stream;
 use crate::workload::schedule::{ExecutionPlan, Executor, Rank, Schedule, ScheduleError, Step};
 
-/// Who takes part, cut into groups that do the same at the same time without a word to each other.
+/// Hosts that take part, split into groups that perform the same operation at the same time, independently of each
+/// other.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Team {
-    /// Who takes part. Absent: all hosts.
+    /// Hosts that take part. Absent: all hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// Hosts of each group, at least 2; divides their number. Absent: all are one group.
+    /// Hosts of each group, at least 2; divides the number of hosts. Absent: all are one group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_size: Option<u32>,
-    /// Which hosts make a group.
+    /// Choice of the hosts that make a group.
     pub placement: Placement,
 }
 
-/// Which hosts make a group.
+/// Choice of the hosts that make a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Those that follow each other: most traffic stays near.
+    /// Hosts with consecutive numbers: most traffic stays near.
     #[default]
     Adjacent,
-    /// One from here and one from there: with 4 groups every fourth host.
+    /// Hosts at equal distances: with 4 groups every fourth host.
     Strided,
-    /// Drawn at random.
+    /// Hosts drawn at random.
     Random,
 }
 
-/// A team in its groups.
+/// Hosts that take part, in their groups.
 pub(super) struct Groups {
-    /// Hosts, group by group.
+    /// Hosts, ordered by group.
     hosts: Vec<HostId>,
     size: u32,
 }
 
-/// Steps of all ranks together, at most: each takes about 40 bytes.
+/// Largest number of steps of all ranks together: each takes about 40 bytes.
 const MOST_STEPS: u64 = 1 << 25;
 
 impl Team {
@@ -73,12 +74,12 @@ impl Team {
 }
 
 impl Groups {
-    /// Hosts of each.
+    /// Returns the number of hosts in each group.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
 
-    /// Whether a buffer of this size has a part for each rank.
+    /// Checks that a buffer of this size has a part for each rank.
     pub(super) fn check_parts(&self, size: Bytes) -> Result<(), ConfigError> {
         let n = self.size();
         if size < Bytes::new(u64::from(n)) {
@@ -88,7 +89,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Whether so many steps of each rank can be kept; what makes them fewer.
+    /// Checks that `steps` steps of each rank fit into memory; `remedy` says how to have fewer.
     pub(super) fn limit(&self, steps: u64, remedy: &str) -> Result<(), ConfigError> {
         let all = steps.saturating_mul(self.hosts.len() as u64);
         if all > MOST_STEPS {
@@ -101,8 +102,7 @@ impl Groups {
         Ok(())
     }
 
-    /// Writes the part of every group by `write`, which gets the group's number and its ranks; all groups are one
-    /// schedule.
+    /// Builds the workload: calls `write` with each group's number and its ranks, and makes one schedule of all groups.
     pub(super) fn build_part(
         self,
         kind: &'static str,
@@ -142,7 +142,7 @@ impl Groups {
 }
 
 impl Rank {
-    /// The same with other names for its peers.
+    /// Returns the rank with other numbers for its peers.
     fn renamed(mut self, name: impl Fn(u32) -> u32) -> Self {
         for step in self.steps_mut() {
             match step {

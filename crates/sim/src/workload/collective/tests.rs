@@ -7,7 +7,7 @@ use crate::workload::schedule::{Action, Executor};
 use crate::workload::{BuildEnv, Extent, FlowSpec, Measure, Workload, WorkloadConfig};
 use crate::{ConfigError, NoFiles};
 
-/// The workload in `toml` among 16 hosts.
+/// Builds the workload in `toml` among 16 hosts.
 fn build(toml: &str) -> Result<Workload, ConfigError> {
     let topology = "fat-tree = { k = 4, link = { rate = \"40Gbps\", delay = \"2us\" } }";
     let graph: Graph = toml::from_str::<Topology>(topology).unwrap().build(&NoFiles).unwrap();
@@ -24,7 +24,7 @@ fn build(toml: &str) -> Result<Workload, ConfigError> {
     })
 }
 
-/// What is sent when each message takes a microsecond, and when the last job ends.
+/// Returns the flows that are sent when each message takes a microsecond, and the time at which the last job ends.
 fn flows_of(toml: &str) -> (Vec<FlowSpec>, Instant) {
     let workload = build(toml).unwrap();
     let [executor] = workload.executors.as_slice() else { panic!("one schedule") };
@@ -38,7 +38,7 @@ fn run(mut executor: Executor) -> (Vec<FlowSpec>, Instant) {
     let mut actions = Vec::new();
     executor.hosts().for_each(|host| executor.begin(host, &mut actions));
     let (mut flows, mut end) = (Vec::new(), Instant::ZERO);
-    // What happens when, in order of time.
+    // Later actions with their times, in order of time.
     let mut later: Vec<(Instant, Action)> = Vec::new();
     loop {
         for action in actions.drain(..) {
@@ -64,7 +64,7 @@ fn run(mut executor: Executor) -> (Vec<FlowSpec>, Instant) {
     }
 }
 
-/// What each host sends, and how many hosts it sends to.
+/// Returns the bytes that each host sends, and the number of hosts that it sends to.
 fn sent(flows: &[FlowSpec], host: u32) -> (u64, usize) {
     let own = || flows.iter().filter(|flow| flow.src == HostId(host));
     let mut peers: Vec<HostId> = own().map(|flow| flow.dst).collect();

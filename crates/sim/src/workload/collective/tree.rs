@@ -5,8 +5,9 @@ use selvedge_units::Bytes;
 use super::share;
 use crate::workload::schedule::{Rank, Step};
 
-/// Up one tree in chunks, and down again; the same in its mirror image with the other half. Each connection has at most
-/// `outstanding` chunks under way: sent all at once they would arrive all at once, and nothing would follow anything.
+/// Writes an all-reduce: up one tree in chunks, and down again; the other half of the buffer takes the tree's mirror
+/// image. Each connection has at most `outstanding` chunks under way: if all were sent at once, all would arrive at
+/// once, and the tree would not work as a pipeline.
 pub(super) fn all_reduce(ranks: &mut [Rank], size: Bytes, chunk: Bytes, outstanding: u32, ready: &[Vec<u32>]) {
     let n = ranks.len() as u32;
     for tree in 0..2 {
@@ -23,22 +24,22 @@ pub(super) fn all_reduce(ranks: &mut [Rank], size: Bytes, chunk: Bytes, outstand
     }
 }
 
-/// What a rank has sent, and how much of it may be under way on each of its connections.
+/// Sends of a rank, and the number that may be under way on each of its connections.
 struct Sent {
     outstanding: usize,
-    /// By chunk: one step per connection, always in the same order.
+    /// Steps of each chunk's sends, one per connection, always in the same order.
     chunks: Vec<Vec<u32>>,
 }
 
 impl Sent {
-    /// The step that a send on connection `place` waits for besides the data, where there is one.
+    /// Returns the step that a send on connection `place` waits for besides the data, where there is one.
     fn before(&self, place: usize) -> Option<u32> {
         let earlier = self.chunks.len().checked_sub(self.outstanding)?;
         Some(self.chunks[earlier][place])
     }
 }
 
-/// Where a rank stands in a tree: numbered from the root, row by row; backwards in the mirrored one.
+/// Position of a rank in a tree: numbered from the root, row by row; backwards in the mirrored one.
 struct Place {
     n: u32,
     own: u32,
@@ -58,7 +59,7 @@ impl Place {
         [2 * place + 1, 2 * place + 2].into_iter().filter(|&child| child < self.n).map(|child| self.mirror(child))
     }
 
-    /// One chunk's way through this rank: tag `tag` up, the next one down.
+    /// Adds the steps of one chunk at this rank, with tag `tag` up the tree and the next one down.
     fn pass(&self, rank: &mut Rank, size: Bytes, tag: u32, ready: &[u32], sent: &mut Sent) {
         let mut sends = Vec::new();
         let mut send = |rank: &mut Rank, to, tag, data: &[u32]| {

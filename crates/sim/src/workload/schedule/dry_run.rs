@@ -1,4 +1,4 @@
-//! Whether a schedule can be executed to its end: tried once, before a run, on a network where messages take no time.
+//! Dry run of a schedule, which shows before a run whether it can be executed to its end: messages take no time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,8 +10,11 @@ use super::partners;
 use super::{ANY, Action, ExecutionPlan, Executor, ScheduleError, Step};
 
 impl Executor {
-    /// Executes one iteration where messages take no time. Where receives take what comes first, that is no proof: what
-    /// is first depends on how long messages take.
+    /// Executes one iteration where messages take no time. This is no proof where receives take the first message that
+    /// arrives: which is first depends on how long messages take.
+    ///
+    /// # Errors
+    /// The schedule cannot be executed to its end.
     pub(super) fn dry_run(&self) -> Result<(), ScheduleError> {
         let mut executor = self.clone();
         executor.plan = Arc::new(ExecutionPlan { repeat: 1, ..(*self.plan).clone() });
@@ -20,7 +23,7 @@ impl Executor {
             executor.begin(host, &mut actions);
         }
         let mut now = Instant::ZERO;
-        // By when they are done, and of those that are done at once by who began first.
+        // Computations by the time at which they are done, ties by the order in which they began.
         let mut computations = BTreeSet::new();
         for begun in 0.. {
             for action in std::mem::take(&mut actions) {
@@ -44,19 +47,19 @@ impl Executor {
         executor.blocked_step().map_or(Ok(()), Err)
     }
 
-    /// What keeps a step from beginning or ending, if not all have ended.
+    /// Returns why a step cannot begin or end, if not all have ended.
     fn blocked_step(&mut self) -> Option<ScheduleError> {
         let schedule = &self.plan.schedule;
         let stuck = |state: &Option<Box<State>>| state.as_ref().is_some_and(|state| state.left > 0);
         let rank = self.ranks.iter().position(stuck)?;
-        // A receive without a partner in the whole schedule is a cause; who else waits may be its victim.
+        // A receive without a partner in the whole schedule is a cause; other waiting steps may be its consequence.
         if let Some(unmatched) = partners::unmatched(schedule) {
             return Some(ScheduleError {
                 place: schedule.place(unmatched.rank, unmatched.step),
                 message: unmatched.message(schedule),
             });
         }
-        // Then a receive whose message is never sent; what waits for others may be its consequence.
+        // Next, a receive whose message is never sent; other waiting steps may be its consequence.
         let waiting = self.sends_that_wait();
         let mut never = None;
         for rank in 0..self.ranks.len() {
@@ -64,7 +67,7 @@ impl Executor {
             if let Some(step) = state.and_then(|state| state.receives.take_message((ANY, ANY))) {
                 let rank = rank as u32;
                 let Step::Recv { from, tag } = schedule.step(rank, step) else { continue };
-                // It was sent, and somebody took it who takes what comes first: another order may have an end.
+                // The message was sent, and a receive that takes any message took it: another order may have an end.
                 let mut own = waiting.get(&rank).into_iter().flatten();
                 let &((sender, _), send) = own.find(|(sent, _)| partners::suits((from, tag), *sent))?;
                 never.get_or_insert((rank, step, (from, tag), (sender, send)));
@@ -84,7 +87,7 @@ impl Executor {
         Some(ScheduleError { place: schedule.place(rank as u32, step as u32), message })
     }
 
-    /// The sends that have not begun, with their steps, by the rank that they are for.
+    /// Returns the sends that have not begun, with their steps, by the rank that they are for.
     fn sends_that_wait(&self) -> BTreeMap<u32, Vec<(partners::Address, u32)>> {
         let mut sends: BTreeMap<u32, Vec<_>> = BTreeMap::new();
         for &(from, step) in self.plan.schedule.sends.iter() {

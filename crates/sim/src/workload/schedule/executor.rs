@@ -10,101 +10,105 @@ use super::mailbox::Mailbox;
 use super::{Rank, Schedule, Step, partners};
 use crate::workload::{FlowSpec, Measure};
 
-/// What an [`Executor`] executes: a schedule, and where and when.
+/// Schedule for an [`Executor`], and where and when to execute it.
 #[derive(Clone, Debug)]
 pub struct ExecutionPlan {
-    /// Which workload of the scenario it is.
+    /// Number of the workload in the scenario.
     pub workload: u16,
-    /// Which flows count.
+    /// Choice of the flows that are measured.
     pub measure: Measure,
-    /// What is executed.
+    /// Schedule to execute.
     pub schedule: Schedule,
-    /// Where each rank lives; several may share a host.
+    /// Host of each rank; several ranks may share a host.
     pub hosts: Vec<HostId>,
-    /// To which of several independent jobs each rank belongs, from 0.
+    /// Independent job that each rank belongs to, from 0.
     pub jobs: Vec<u32>,
-    /// When the ranks begin.
+    /// Time at which the ranks begin.
     pub start: Instant,
-    /// How often the schedule is executed, at least once. A rank begins anew as soon as it is done, whatever
-    /// the others do.
+    /// Number of executions of the schedule, at least 1. A rank begins anew as soon as it is done, whatever the others
+    /// do.
     pub repeat: u32,
 }
 
-/// Executes a schedule: says which messages begin when, as others end. Asked by each host for itself.
+/// Executor of a schedule: says which messages begin when, as others end. Each host's calls concern its own ranks
+/// alone.
 #[derive(Clone, Debug)]
 pub struct Executor {
     pub(super) plan: Arc<ExecutionPlan>,
     job_count: u32,
-    /// The ranks of each host, as a sorted list.
+    /// Ranks of each host, as a sorted list.
     at_host: Arc<[(HostId, u32)]>,
     pub(super) ranks: Vec<Option<Box<State>>>,
 }
 
-/// Something that an [`Executor`] wants done.
+/// Action that an [`Executor`] requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Begin this flow.
+    /// Begin a flow.
     Flow(FlowSpec),
-    /// Call [`Executor::on_computed`] with this place at this time.
+    /// Call [`Executor::on_computed`] with a place at a time.
     Compute {
-        /// When.
+        /// Time of the call.
         at: Instant,
-        /// What to say then.
+        /// Argument of the call.
         place: u64,
     },
     /// A rank is done with a repetition.
     Done(RankRow),
 }
 
-/// How far a rank is.
+/// Progress of a rank.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     iteration: u32,
-    /// When it began the iteration.
+    /// Time at which the rank began the iteration.
     since: Instant,
-    /// For how many others each step still waits.
+    /// Number of others that each step still waits for.
     pub(super) waits: Vec<u32>,
-    /// Steps that have not ended.
+    /// Number of steps that have not ended.
     pub(super) left: u32,
     cpus: BTreeMap<u8, Cpu>,
     pub(super) receives: Mailbox,
-    /// Messages that nobody has asked for yet, by iteration.
+    /// Messages that no receive has taken yet, by iteration.
     messages: BTreeMap<u32, Mailbox>,
 }
 
-/// One processor: what it does now comes first.
+/// Computations of one processor, the current one first.
 type Cpu = VecDeque<u32>;
 
-/// A step, by rank, that begins or ends.
+/// Beginning or end of a step, by rank and step.
 #[derive(Clone, Copy)]
 enum Turn {
     Begin(u32, u32),
     End(u32, u32),
 }
 
-/// What follows from one another at one time.
+/// Consequences of an event at one time, as they are worked off.
 struct Round<'a> {
     now: Instant,
-    /// What is to be looked at next.
+    /// Steps that begin or end next.
     turns: VecDeque<Turn>,
     actions: &'a mut Vec<Action>,
 }
 
-/// Why a schedule cannot be executed to its end.
+/// Reason why a schedule cannot be executed to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleError {
-    /// The line and column of the file in which the step stands that is to blame, if the schedule comes from one.
+    /// Line and column of the file with the step at fault, if the schedule comes from one.
     pub place: Option<(u32, u32)>,
-    /// What waits, and for what.
+    /// Message: which step waits, and for what.
     pub message: String,
 }
 
 impl Executor {
-    /// An executor that has not begun.
+    /// Creates an executor that has not begun.
     ///
     /// # Errors
-    /// The schedule cannot be executed to its end, whatever the network does; says which step waits, and for
-    /// what.
+    /// The schedule cannot be executed to its end, whatever the network does; the message says which step waits, and
+    /// for what.
+    ///
+    /// # Panics
+    /// When the plan does not give each rank a host.
     pub fn new(plan: ExecutionPlan) -> Result<Self, ScheduleError> {
         assert_eq!(plan.hosts.len(), plan.schedule.ranks().len(), "each rank has a host");
         let mut at_host: Vec<(HostId, u32)> = plan.hosts.iter().copied().zip(0..).collect();
@@ -115,11 +119,11 @@ impl Executor {
         executor.dry_run()?;
         Ok(executor)
     }
-    /// Which workload of the scenario this is; equals [`FlowSpec::workload`] of its flows.
+    /// Returns the number of the workload in the scenario; equals [`FlowSpec::workload`] of its flows.
     pub fn workload(&self) -> u16 {
         self.plan.workload
     }
-    /// How many flows there will be.
+    /// Returns the number of flows that there will be.
     pub fn flows(&self) -> u64 {
         let plan = &self.plan;
         let between = |&&(rank, step): &&(u32, u32)| match plan.schedule.step(rank, step) {
@@ -128,7 +132,7 @@ impl Executor {
         };
         plan.schedule.sends.iter().filter(between).count() as u64 * u64::from(plan.repeat)
     }
-    /// About `most` of the messages between hosts of one repetition: sender, receiver, size.
+    /// Returns about `most` of the messages between hosts of one repetition: sender, receiver, size.
     pub(crate) fn messages(&self, most: u64) -> impl Iterator<Item = (HostId, HostId, Bytes)> {
         let plan = &self.plan;
         let step = (plan.schedule.sends.len() as u64).div_ceil(most.max(1)).max(1) as usize;
@@ -138,65 +142,65 @@ impl Executor {
             (src != dst).then_some((src, dst, size.max(Bytes::new(1))))
         })
     }
-    /// The most messages that all ranks together may have under way, as far as their own order tells.
+    /// Returns the most messages that all ranks together may have under way, as far as each rank's own order tells.
     pub(crate) fn open_at_once(&self) -> u64 {
         self.plan.schedule.ranks().iter().map(Rank::widest).sum()
     }
-    /// Bytes of the schedule, and of what ranks remember of it.
+    /// Returns the bytes of the schedule, and of the state of ranks.
     pub(crate) fn bytes(&self) -> usize {
         self.plan.schedule.ranks().iter().map(Rank::bytes).sum::<usize>() + self.ranks.len() * size_of::<State>()
     }
-    /// How many ranks take part in each job; those that do nothing do not.
+    /// Returns the number of ranks that take part in each job, without those that do nothing.
     pub fn ranks_of_a_job(&self) -> u64 {
         self.plan.schedule.ranks().iter().filter(|rank| !rank.is_empty()).count() as u64 / u64::from(self.job_count)
     }
-    /// The numbers that its flows have lie below this.
+    /// Returns the bound below which the numbers of the flows lie.
     pub fn numbers(&self) -> u64 {
         self.plan.schedule.messages() * u64::from(self.plan.repeat)
     }
-    /// The hosts that take part.
+    /// Returns the hosts that take part.
     pub fn hosts(&self) -> impl Iterator<Item = HostId> + use<> {
         let at_host = Arc::clone(&self.at_host);
         let mut last = None;
         (0..at_host.len()).map(move |n| at_host[n].0).filter(move |&host| last.replace(host) != Some(host))
     }
 
-    /// The ranks at `host` begin. To be said once.
+    /// Lets the ranks at `host` begin. Must be called once per host.
     pub fn begin(&mut self, host: HostId, actions: &mut Vec<Action>) {
         let first = self.at_host.partition_point(|&(at, _)| at < host);
         let at_host = Arc::clone(&self.at_host);
         let mut turns = VecDeque::new();
         let own = at_host[first..].iter().take_while(|&&(at, _)| at == host);
-        // All of them exist before any acts: they may have messages for each other.
+        // The state of all ranks exists before any acts: they may have messages for each other.
         own.clone().for_each(|&(_, rank)| self.ranks[rank as usize] = Some(Box::default()));
         let start = self.plan.start;
         own.for_each(|&(_, rank)| self.open(rank, start, &mut turns));
         self.run(turns, start, actions);
     }
-    /// The flow with this number is acknowledged; said where it was sent from.
+    /// Handles the acknowledgement of the flow with this number; called for the flow's sender.
     pub fn on_sent(&mut self, flow: u64, now: Instant, actions: &mut Vec<Action>) {
         let (_, rank, step) = self.message(flow);
         self.run([Turn::End(rank, step)].into(), now, actions);
     }
-    /// The flow with this number has arrived; said where it went to.
+    /// Handles the arrival of the flow with this number; called for the flow's receiver.
     pub fn on_received(&mut self, flow: u64, now: Instant, actions: &mut Vec<Action>) {
         let (iteration, rank, step) = self.message(flow);
         let Step::Send { to, tag, .. } = self.plan.schedule.step(rank, step) else { return };
         let turns = self.deliver(iteration, rank, to, tag).into_iter().collect();
         self.run(turns, now, actions);
     }
-    /// The ranks that have begun a repetition before `end`, and were not done with it when asked last.
+    /// Returns the ranks that have begun a repetition before `end` and are not done with it.
     pub fn unfinished(&self, end: Instant) -> impl Iterator<Item = RankRow> {
         let ranks = (0..).zip(&self.ranks).filter_map(|(rank, state)| Some((rank, state.as_deref()?)));
         let begun = ranks.filter(move |(_, state)| state.left > 0 && state.since < end);
         begun.map(|(rank, state)| self.row_of(rank, state, None))
     }
-    /// Where all messages have come and ranks still wait: who waits for what, because a receive that takes any has
-    /// taken it. `parts`: this executor as each partition has it.
+    /// Returns a rank that still waits though all messages have arrived, because a receive that takes any message has
+    /// taken the one that it waits for. `parts`: this executor in each partition.
     pub(crate) fn stuck(parts: &[&Self]) -> Option<StuckRank> {
         let plan = &parts.first()?.plan;
         let state = |rank: u32| parts.iter().find_map(|part| part.ranks[rank as usize].as_deref());
-        // To each rank, and from which iteration on it is still to be sent.
+        // Sends to each rank, with the first iteration that is still to be sent.
         let mut unsent: BTreeMap<u32, Vec<(partners::Address, u32)>> = BTreeMap::new();
         for &(from, step) in plan.schedule.sends.iter() {
             let (Step::Send { to, tag, .. }, Some(sender)) = (plan.schedule.step(from, step), state(from)) else {
@@ -209,7 +213,7 @@ impl Executor {
         for (rank, state) in (0..plan.hosts.len() as u32).filter_map(|rank| Some((rank, state(rank)?))) {
             receives.extend(state.receives.iter().map(|(wanted, step)| (rank, step, wanted, state.iteration)));
         }
-        // Who waits for what is still to be sent may be another's victim.
+        // A rank that waits for a message still to be sent may be waiting because of another.
         let is_cause = |&(rank, _, wanted, iteration): &(u32, u32, partners::Address, u32)| {
             let mut own = unsent.get(&rank).into_iter().flatten();
             !own.any(|&(sent, first)| first <= iteration && partners::suits(wanted, sent))
@@ -218,17 +222,17 @@ impl Executor {
         let line = plan.schedule.place(rank, step).map_or(String::new(), |(line, _)| format!(", in line {line}"));
         Some(StuckRank { workload: plan.workload, waits: partners::waits(rank, step, wanted) + &line })
     }
-    /// A computation is done.
+    /// Handles the end of a computation.
     pub fn on_computed(&mut self, place: u64, now: Instant, actions: &mut Vec<Action>) {
         self.run([Turn::End((place >> 32) as u32, place as u32)].into(), now, actions);
     }
 
-    /// The number of an iteration of a rank's job, among those of all jobs.
+    /// Returns the number of an iteration of a rank's job, among those of all jobs.
     fn group(&self, rank: u32, iteration: u32) -> u32 {
         iteration * self.job_count + self.plan.jobs[rank as usize]
     }
 
-    /// What to tell of a rank's part in its iteration.
+    /// Returns the row about a rank's part in its iteration.
     fn row_of(&self, rank: u32, state: &State, end: Option<Instant>) -> RankRow {
         RankRow {
             workload: self.plan.workload,
@@ -239,7 +243,7 @@ impl Executor {
         }
     }
 
-    /// The iteration, rank and step of the flow with this number.
+    /// Returns the iteration, rank and step of the flow with this number.
     fn message(&self, flow: u64) -> (u32, u32, u32) {
         let messages = self.plan.schedule.messages();
         let (rank, step) = self.plan.schedule.sends[(flow % messages) as usize];
@@ -257,7 +261,8 @@ impl Executor {
         turns.extend(ready.map(|step| Turn::Begin(rank, step)));
     }
 
-    /// A message of the iteration `iteration` has reached rank `to`; returns whose end that is.
+    /// Handles a message of `iteration` that has reached rank `to`; returns the end of the receive that takes it, if
+    /// one waits.
     fn deliver(&mut self, iteration: u32, from: u32, to: u32, tag: u32) -> Option<Turn> {
         let state = self.ranks[to as usize].as_mut()?;
         if iteration == state.iteration
@@ -269,7 +274,7 @@ impl Executor {
         None
     }
 
-    /// Takes turns until there is nothing to do but to wait.
+    /// Works off the turns until all ranks are done or wait.
     fn run(&mut self, turns: VecDeque<Turn>, now: Instant, actions: &mut Vec<Action>) {
         let plan = Arc::clone(&self.plan);
         let mut round = Round { now, turns, actions };
@@ -288,7 +293,7 @@ impl Executor {
                 let (src, dst) = (plan.hosts[rank as usize], plan.hosts[to as usize]);
                 let iteration = state.iteration;
                 if src == dst {
-                    // Within a host nothing is sent: it is there.
+                    // Within a host nothing is sent: the message arrives at once.
                     round.turns.push_back(Turn::End(rank, step));
                     round.turns.extend(self.deliver(iteration, rank, to, tag));
                 } else {
@@ -356,7 +361,7 @@ impl Executor {
         }
     }
 
-    /// These steps of a rank have one thing less to wait for.
+    /// Removes one dependency of each of these steps of a rank, and lets those begin that have none left.
     fn release(&mut self, steps: impl Iterator<Item = u32>, rank: u32, turns: &mut VecDeque<Turn>) {
         let Some(state) = &mut self.ranks[rank as usize] else { return };
         for step in steps {
@@ -369,7 +374,7 @@ impl Executor {
     }
 }
 
-/// Step `step` of `rank` begins to compute.
+/// Returns the action by which step `step` of `rank` begins to compute.
 fn compute(rank: u32, step: u32, now: Instant, time: Duration) -> Action {
     Action::Compute { at: now.saturating_add(time), place: u64::from(rank) << 32 | u64::from(step) }
 }

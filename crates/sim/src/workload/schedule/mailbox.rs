@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use super::ANY;
 use super::partners::{Address, suits};
 
-/// Things with addresses, taken out in the order in which they came.
+/// Messages or receives with addresses, taken out in the order in which they were put in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mailbox {
     by_address: BTreeMap<Address, VecDeque<(u64, u32)>>,
-    /// How many ever came.
+    /// Number of entries that were ever put in.
     count: u64,
 }
 
@@ -19,17 +19,17 @@ impl Mailbox {
         self.count += 1;
     }
 
-    /// What is there, by address.
+    /// Returns the entries by address.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Address, u32)> + '_ {
         self.by_address.iter().flat_map(|(&address, queue)| queue.iter().map(move |&(_, value)| (address, value)))
     }
 
-    /// The first receive that a message from `address` suits.
+    /// Takes the first receive that suits a message from `address`.
     pub(super) fn take_receive(&mut self, (from, tag): Address) -> Option<u32> {
         self.take_first([(from, tag), (ANY, tag), (from, ANY), (ANY, ANY)].into_iter())
     }
 
-    /// The first message that suits a receive for `address`.
+    /// Takes the first message that suits a receive for `address`.
     pub(super) fn take_message(&mut self, (from, tag): Address) -> Option<u32> {
         if from != ANY && tag != ANY {
             return self.take_first(std::iter::once((from, tag)));

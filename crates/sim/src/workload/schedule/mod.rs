@@ -1,11 +1,11 @@
-//! Programs of communication: what each rank does, and what has to wait for what.
+//! Schedules of communication: the steps of each rank, and their dependencies.
 //!
-//! A [`Schedule`] is a GOAL schedule (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP
-//! 2009): per rank a graph of sends, receives and computations. It comes from a file, or from a collective
-//! operation that is written out (`collective`). An [`Executor`] executes it on the hosts of a network.
+//! A [`Schedule`] is a GOAL schedule (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP 2009): per
+//! rank a graph of sends, receives and computations. It comes from a file, or from a collective operation that is
+//! expressed as a schedule (`collective`). An [`Executor`] executes it on the hosts of a network.
 //!
-//! Steps wait for steps of the same rank alone, and ranks hear of each other by messages. So a host needs to
-//! know no more than its own steps, and fabrics may be cut between hosts as they may under random arrivals.
+//! Steps wait for steps of the same rank alone, and ranks affect each other by messages alone. A host therefore needs
+//! no more than its own steps, and fabrics may be partitioned between hosts as with random arrivals.
 
 mod dry_run;
 mod executor;
@@ -18,38 +18,38 @@ use selvedge_units::{Bytes, Duration};
 
 pub use executor::{Action, ExecutionPlan, Executor, ScheduleError};
 
-/// Receives from any rank, or with any tag.
+/// Wildcard: any rank, or any tag, of a receive.
 pub const ANY: u32 = u32::MAX;
 
-/// One thing that a rank does.
+/// Step of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Sends a message; done when it is acknowledged.
     Send {
-        /// To this rank; may be the sender itself.
+        /// Rank that receives the message; may be the sender itself.
         to: u32,
-        /// Payload. A message of no bytes takes one.
+        /// Payload in bytes. A message of no bytes takes one.
         size: Bytes,
-        /// What receives choose by.
+        /// Tag by which receives choose the message.
         tag: u32,
     },
-    /// Waits for a message; done when it is there completely.
+    /// Waits for a message; done when the message has arrived completely.
     Recv {
-        /// From this rank, or [`ANY`].
+        /// Rank that sends the message, or [`ANY`].
         from: u32,
-        /// With this tag, or [`ANY`].
+        /// Tag of the message, or [`ANY`].
         tag: u32,
     },
-    /// Computes; done after that time.
+    /// Computes; done after a time.
     Compute {
-        /// For so long, on a processor of its own rank, which does one thing at a time.
+        /// Computing time, on a processor of the rank, which does one computation at a time.
         time: Duration,
-        /// On which one.
+        /// Number of the processor.
         cpu: u8,
     },
 }
 
-/// What all ranks do. Copies share it.
+/// Steps of all ranks, shared by clones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     ranks: Arc<[Rank]>,
@@ -57,19 +57,19 @@ pub struct Schedule {
     sends: Arc<[(u32, u32)]>,
 }
 
-/// What one rank does.
+/// Steps of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rank {
     steps: Vec<Step>,
-    /// Pairs of a step and one that waits for its end, then for its beginning; sorted once it is part of a
-    /// [`Schedule`].
+    /// Pairs of a step and one that waits for its end; sorted once the rank is part of a [`Schedule`].
     after_end: Vec<(u32, u32)>,
+    /// Pairs of a step and one that waits for its beginning; sorted once the rank is part of a [`Schedule`].
     after_start: Vec<(u32, u32)>,
-    /// For how many others each step waits.
+    /// Number of others that each step waits for.
     waits: Vec<u32>,
-    /// The number of its first message.
+    /// Number of the rank's first message.
     first_send: u32,
-    /// The lines and columns of a file in which its steps stand, if they come from one.
+    /// Lines and columns of the steps in a file, if they come from one.
     places: Vec<(u32, u32)>,
 }
 
@@ -87,10 +87,10 @@ impl Rank {
         }
         number
     }
-    /// Lets `step` wait for the end of `before`, whichever comes first in the list.
+    /// Lets `step` wait for the end of `before`; either may come first in the list.
     ///
     /// # Panics
-    /// When either is not a step.
+    /// When `step` or `before` is not a step.
     pub fn require(&mut self, step: u32, before: u32) {
         assert!((before as usize) < self.steps.len(), "step {before} does not exist");
         self.waits[step as usize] += 1;
@@ -99,31 +99,31 @@ impl Rank {
     /// Lets `step` wait for the beginning of `before`.
     ///
     /// # Panics
-    /// When either is not a step.
+    /// When `step` or `before` is not a step.
     pub fn require_start(&mut self, step: u32, before: u32) {
         assert!((before as usize) < self.steps.len(), "step {before} does not exist");
         self.waits[step as usize] += 1;
         self.after_start.push((before, step));
     }
-    /// Says in which lines and columns of a file its steps stand, from 1; for messages.
+    /// Sets the lines and columns of the rank's steps in a file, from 1, for messages.
     pub fn stands_in(&mut self, places: Vec<(u32, u32)>) {
         self.places = places;
     }
-    /// How many steps there are.
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
-    /// Whether it does nothing.
+    /// Returns whether the rank has no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// The most messages that may be under way together: of those, the one furthest in its chain of steps has as many
-    /// others before it as the rest.
+    /// Returns the most messages that may be under way together, estimated as the largest number of sends at the same
+    /// depth in the graph of steps.
     pub(super) fn widest(&self) -> u64 {
         let mut levels = vec![0_u32; self.steps.len()];
         let mut counts: Vec<u64> = Vec::new();
-        // Steps may wait for later ones, but hardly any does.
+        // Steps may wait for later ones, but this is rare.
         for step in 0..self.steps.len() as u32 {
             let level = levels[step as usize];
             let (last, first) = (self.after_end(step), self.after_start(step));
@@ -139,19 +139,19 @@ impl Rank {
         }
         counts.into_iter().max().unwrap_or(0)
     }
-    /// Bytes that it takes.
+    /// Returns the bytes of the rank in memory.
     pub(super) fn bytes(&self) -> usize {
         let pairs = self.after_end.len() + self.after_start.len();
-        // What an executor remembers of each step is as large as what it waits for.
+        // An executor's state of each step is as large as the step's dependencies.
         self.steps.len() * (size_of::<Step>() + 2 * size_of::<u32>())
             + (pairs + self.places.len()) * size_of::<(u32, u32)>()
     }
 
-    /// Its steps, to be changed.
+    /// Returns the steps, to be changed.
     pub(super) fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
         self.steps.iter_mut()
     }
-    /// The steps that wait for the end of `step`.
+    /// Returns the steps that wait for the end of `step`.
     fn after_end(&self, step: u32) -> impl Iterator<Item = u32> + '_ {
         followers(&self.after_end, step)
     }
@@ -160,14 +160,14 @@ impl Rank {
     }
 }
 
-/// The second halves of the pairs whose first is `step`.
+/// Returns the second halves of the pairs whose first is `step`.
 fn followers(pairs: &[(u32, u32)], step: u32) -> impl Iterator<Item = u32> + '_ {
     let first = pairs.partition_point(|&(before, _)| before < step);
     pairs[first..].iter().take_while(move |&&(before, _)| before == step).map(|&(_, after)| after)
 }
 
 impl Schedule {
-    /// What these ranks do, numbered from 0.
+    /// Creates the schedule of these ranks, numbered from 0.
     pub fn new(mut ranks: Vec<Rank>) -> Self {
         let mut sends = Vec::new();
         for (number, rank) in (0..).zip(&mut ranks) {
@@ -179,15 +179,15 @@ impl Schedule {
         }
         Self { ranks: ranks.into(), sends: sends.into() }
     }
-    /// The ranks.
+    /// Returns the ranks.
     pub fn ranks(&self) -> &[Rank] {
         &self.ranks
     }
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub fn messages(&self) -> u64 {
         self.sends.len() as u64
     }
-    /// Bytes of all messages.
+    /// Returns the bytes of all messages.
     pub fn bytes(&self) -> Bytes {
         let size = |&(rank, step): &(u32, u32)| match self.ranks[rank as usize].steps[step as usize] {
             Step::Send { size, .. } => size,
@@ -196,20 +196,20 @@ impl Schedule {
         self.sends.iter().map(size).fold(Bytes::ZERO, |sum, size| sum + size)
     }
 
-    /// What step `step` of `rank` is.
+    /// Returns step `step` of `rank`.
     fn step(&self, rank: u32, step: u32) -> Step {
         self.ranks[rank as usize].steps[step as usize]
     }
-    /// The line and column in which that step stands, if it comes from a text.
+    /// Returns the line and column of a step, if it comes from a file.
     fn place(&self, rank: u32, step: u32) -> Option<(u32, u32)> {
         self.ranks[rank as usize].places.get(step as usize).copied()
     }
-    /// What a step is called in messages: "step 2 of rank 3 (line 9)".
+    /// Returns a step's name in messages: "step 2 of rank 3 (line 9)".
     fn step_name(&self, rank: u32, step: u32) -> String {
         let line = self.place(rank, step).map_or(String::new(), |(line, _)| format!(" (line {line})"));
         format!("step {} of rank {rank}{line}", step + 1)
     }
-    /// The number of the message that step `step` of `rank` sends.
+    /// Returns the number of the message that step `step` of `rank` sends.
     fn message_of(&self, rank: u32, step: u32) -> u64 {
         let first = self.ranks[rank as usize].first_send;
         let own = &self.sends[first as usize..];

@@ -1,34 +1,35 @@
-//! Which receives have a send to wait for.
+//! Matching of receives and sends.
 
 use std::collections::BTreeMap;
 
 use super::{ANY, Schedule, Step};
 
-/// Who sends, and with which tag; of a receive either may be [`ANY`].
+/// Sending rank and tag of a message; in a receive, either may be [`ANY`].
 pub(super) type Address = (u32, u32);
 
-/// Whether a receive of `wanted` takes what has the address `sent`, or what a receive of `sent` takes.
+/// Returns whether a receive of `wanted` takes a message from `sent`, or every message that a receive of `sent` takes.
 pub(super) fn suits(wanted: Address, sent: Address) -> bool {
     (wanted.0 == ANY || wanted.0 == sent.0) && (wanted.1 == ANY || wanted.1 == sent.1)
 }
 
-/// "rank 1 waits for a message from rank 0 with tag 8 (its step 1)".
+/// Describes a waiting receive: "rank 1 waits for a message from rank 0 with tag 8 (its step 1)".
 pub(super) fn waits(rank: u32, step: u32, (from, tag): Address) -> String {
     let from = if from == ANY { "any rank".to_owned() } else { format!("rank {from}") };
     let tag = if tag == ANY { "any tag".to_owned() } else { format!("tag {tag}") };
     format!("rank {rank} waits for a message from {from} with {tag} (its step {})", step + 1)
 }
 
-/// A receive that has no send in the whole schedule, whatever waits for what.
+/// Receive that has no send in the whole schedule, whatever the order of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct UnmatchedReceive {
     pub(super) rank: u32,
     pub(super) step: u32,
     wanted: Address,
-    /// How many messages suit it, and how many receives want these.
+    /// Number of messages that suit the receive.
     sent: usize,
+    /// Number of receives that want the messages that suit this one.
     received: usize,
-    /// A message to the same rank that nobody receives: perhaps it was meant.
+    /// Message to the same rank that no receive takes: perhaps it was meant.
     unreceived: Option<(u32, u32)>,
 }
 
@@ -55,17 +56,17 @@ fn count(sent: usize) -> String {
     if sent == 1 { "is 1".to_owned() } else { format!("are {sent}") }
 }
 
-/// What goes to a rank and what it asks for: by address, in the order of the schedule.
+/// Messages to a rank, and its receives, by address in the order of the schedule.
 #[derive(Default)]
 struct Traffic {
     sends: BTreeMap<Address, Vec<(u32, u32)>>,
     receives: BTreeMap<Address, Vec<u32>>,
 }
 
-/// The first receive without a partner: one for which no message is sent at all before one of too many.
+/// Returns the first receive without a partner: one for which no message is sent at all before one of too many.
 ///
-/// Receives are counted against messages, by what both name. Where receives from any rank and receives with any tag
-/// want the same messages, more may lack one than this finds; but what it finds does.
+/// Receives are counted against messages, by rank and tag. Where receives from any rank and receives with any tag want
+/// the same messages, more receives may lack one than are found; those that are found do lack one.
 pub(super) fn unmatched(schedule: &Schedule) -> Option<UnmatchedReceive> {
     let mut ranks: BTreeMap<u32, Traffic> = BTreeMap::new();
     for (number, rank) in (0..).zip(schedule.ranks()) {
@@ -93,7 +94,7 @@ impl Traffic {
     fn unmatched(&self, rank: u32) -> impl Iterator<Item = UnmatchedReceive> + '_ {
         self.receives.iter().filter_map(move |(&wanted, steps)| {
             let (sent, received) = if wanted.0 == ANY || wanted.1 == ANY {
-                // Receives that ask for less than this one takes have a better claim.
+                // Receives that take fewer messages than this one are matched first.
                 (suiting(&self.sends, wanted), suiting(&self.receives, wanted))
             } else {
                 (self.sends.get(&wanted).map_or(0, Vec::len), steps.len())
@@ -104,7 +105,7 @@ impl Traffic {
         })
     }
 
-    /// A message that no receive of this rank wants; from the rank or with the tag that is wanted.
+    /// Returns a message that no receive of this rank takes; from the rank or with the tag that is wanted.
     fn unreceived(&self, wanted: Address) -> Option<(u32, u32)> {
         let is_received = |&(from, tag): &Address| {
             [(from, tag), (ANY, tag), (from, ANY), (ANY, ANY)].iter().any(|receive| self.receives.contains_key(receive))
@@ -116,7 +117,7 @@ impl Traffic {
     }
 }
 
-/// How many of these have an address that suits.
+/// Returns the number of entries whose address suits.
 fn suiting<T>(by_address: &BTreeMap<Address, Vec<T>>, wanted: Address) -> usize {
     by_address.iter().filter(|&(&address, _)| suits(wanted, address)).map(|(_, those)| those.len()).sum()
 }

@@ -7,7 +7,7 @@ fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n)
 }
 
-/// An executor of `ranks`, each on a host of its own unless `hosts` says otherwise.
+/// Creates an executor of `ranks`, each on the host that `hosts` gives.
 fn executor(ranks: Vec<Rank>, hosts: &[u32], repeat: u32) -> Result<Executor, ScheduleError> {
     Executor::new(ExecutionPlan {
         workload: 0,
@@ -38,7 +38,7 @@ fn flows(actions: &[Action]) -> Vec<FlowSpec> {
 
 #[test]
 fn a_step_begins_when_all_that_it_waits_for_has_ended() {
-    // Rank 0 sends when rank 1 has sent and it has computed; rank 1 computes on two processors at once.
+    // Rank 0 sends when rank 1 has sent and rank 0 has computed; rank 1 computes on two processors at once.
     let (mut zero, mut one) = (Rank::default(), Rank::default());
     let ends = [zero.step(recv(1, 5), &[]), zero.step(compute(7, 0), &[])];
     zero.step(send(1, 6), &ends);
@@ -146,7 +146,7 @@ fn schedules_that_cannot_end_are_refused() {
     cycle.require(steps[1], steps[0]);
     assert!(why(vec![cycle]).contains("in a cycle"));
 
-    // Each waits for the other's message before it sends its own.
+    // Each rank waits for the other's message before it sends its own.
     let cross = |peer: u32| {
         let mut rank = Rank::default();
         let got = rank.step(recv(peer, 0), &[]);
@@ -156,7 +156,8 @@ fn schedules_that_cannot_end_are_refused() {
     assert!(why(vec![cross(1), cross(0)]).contains("must not wait for what comes after it"));
 }
 
-/// A schedule whose steps stand in lines of their own, each rank's after those of the one before; why it is refused.
+/// Returns why a schedule is refused whose steps stand in lines of their own, each rank's after those of the one
+/// before.
 fn refusal(steps: &[&[(Step, &[u32])]]) -> ScheduleError {
     let mut line = 0;
     let mut ranks = Vec::new();
@@ -175,7 +176,7 @@ fn refusal(steps: &[&[(Step, &[u32])]]) -> ScheduleError {
 
 #[test]
 fn a_receive_without_a_partner_is_blamed_before_its_victims() {
-    // Rank 0 waits for rank 2, which sends it something once it has heard from rank 1, by a tag that nobody sends.
+    // Rank 0 waits for rank 2, which sends to it after a message from rank 1 with a tag that no rank sends.
     let why = refusal(&[&[(recv(2, 3), &[])], &[(send(2, 4), &[])], &[(recv(1, 5), &[]), (send(0, 3), &[0])]]);
     assert_eq!(why.place, Some((3, 4)));
     assert_eq!(
@@ -184,7 +185,7 @@ fn a_receive_without_a_partner_is_blamed_before_its_victims() {
          step 1 of rank 1 (line 2) sends it with tag 4: each \"recv\" needs a \"send\" of its own"
     );
 
-    // Of more receives than messages the last ones are too many, those that take anything before those that do not.
+    // Of more receives than messages the last ones are too many, and those with wildcards before those without.
     let why = refusal(&[&[(recv(1, 0), &[]), (recv(1, 0), &[])], &[(recv(0, 9), &[]), (send(0, 0), &[])]]);
     assert_eq!(why.place, Some((3, 4)), "what is never sent comes before what is sent too seldom");
     let why = refusal(&[&[(recv(1, 0), &[]), (recv(1, 0), &[])], &[(send(0, 0), &[])]]);
@@ -207,7 +208,7 @@ fn where_all_have_partners_those_that_wait_are_named() {
 #[test]
 fn what_takes_what_comes_first_is_tried_in_the_order_of_time() {
     let wait = |us| (Step::Compute { time: Duration::from_us(us), cpu: 0 }, &[][..]);
-    // Rank 2 sends first; the second receive is left for rank 1, whichever rank comes first in the schedule.
+    // Rank 2 sends first; the second receive takes rank 1's message, whichever rank comes first in the schedule.
     let first_any = [(recv(ANY, 2), &[][..]), (recv(1, 2), &[0])];
     let of = |us: [u64; 2]| {
         let senders = us.map(|us| [wait(us), (send(0, 2), &[0][..])]);
@@ -216,16 +217,16 @@ fn what_takes_what_comes_first_is_tried_in_the_order_of_time() {
     for us in [[20, 10], [100, 0]] {
         executor(of(us), &[0, 1, 2], 1).expect("each receive gets a message");
     }
-    // Where the other comes first, the first receive takes it. That it does depends on how long messages take.
+    // Where rank 1's message comes first, the first receive takes it. This depends on how long messages take.
     executor(of([10, 20]), &[0, 1, 2], 1).expect("another order has an end");
-    // A receive whose message waits for what it would begin has none in any order.
+    // A receive whose message depends on the receive itself has none in any order.
     let circle = [(recv(ANY, 2), &[][..]), (recv(1, 7), &[0]), (send(1, 6), &[1])];
     let answers = [(send(0, 2), &[][..]), (recv(0, 6), &[]), (send(0, 7), &[1])];
     let why = executor(steps(&[&circle, &answers]), &[0, 1], 1).unwrap_err();
     assert!(why.message.contains("tag 7 (its step 2) that is never sent"), "{why:?}");
 }
 
-/// Whose message comes first depends on the network, and a receive that takes any may take another's.
+/// Which message comes first depends on the network, and a receive that takes any may take another's.
 #[test]
 fn who_waits_for_what_another_receive_has_taken_is_named() {
     let wait = |us| (Step::Compute { time: Duration::from_us(us), cpu: 0 }, &[][..]);
@@ -250,12 +251,12 @@ fn who_waits_for_what_another_receive_has_taken_is_named() {
             Action::Done(_) => {}
         }
     }
-    // Rank 3 waits for it.
+    // Rank 3 waits for the message of rank 1.
     let stuck = Executor::stuck(&[&executor]).expect("rank 1's message has gone to the first");
     assert_eq!(stuck.waits, "rank 0 waits for a message from rank 1 with tag 2 (its step 2)");
 }
 
-/// Ranks with these steps.
+/// Returns ranks with these steps.
 fn steps(steps: &[&[(Step, &[u32])]]) -> Vec<Rank> {
     let rank = |steps: &&[(Step, &[u32])]| {
         let mut rank = Rank::default();

@@ -1,4 +1,4 @@
-//! Applications that post at random.
+//! Random arrivals of applications' requests.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,17 +11,17 @@ use crate::workload::flow::stream;
 use crate::workload::poisson::exponential;
 use crate::workload::{Extent, FlowSpec, Generator};
 
-/// The messages of all connections in order of time; of each connection, one waits in a heap.
+/// Messages of all connections in order of time; of each connection, one waits in a heap.
 #[derive(Clone)]
 pub(super) struct Arrivals {
     messages: Messages,
     gaps: Vec<Gap>,
     most: Option<u64>,
-    /// When each connection's next message comes.
+    /// Time of each connection's next message.
     next: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
-/// Between messages of one connection.
+/// Random gap between messages of one connection.
 #[derive(Clone)]
 struct Gap {
     mean_ps: f64,
@@ -29,8 +29,8 @@ struct Gap {
 }
 
 impl Arrivals {
-    /// Of hosts that each move `load` of their link's rate, from `start` on; each connection has at most so many
-    /// messages.
+    /// Creates the arrivals of hosts that each move `load` of their link's rate, from `start` on; each connection has
+    /// at most `most` messages.
     pub(super) fn new(messages: Messages, load: f64, start: Duration, most: Option<u64>, env: &BuildEnv<'_>) -> Self {
         let gap = |(n, per_second): (u32, f64)| Gap {
             mean_ps: 1e12 / per_second,
@@ -43,7 +43,7 @@ impl Arrivals {
     }
 }
 
-/// How many messages of each connection begin in a second: hosts divide their load evenly.
+/// Returns the mean number of messages of each connection per second: hosts divide their load evenly.
 pub(super) fn per_second(messages: &Messages, load: f64, env: &BuildEnv<'_>) -> Vec<f64> {
     let connections = messages.connections();
     let mut held = vec![0u32; env.graph.hosts.len()];

@@ -1,4 +1,4 @@
-//! Who is connected with whom.
+//! Connections of applications.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,28 +17,29 @@ use crate::workload::flow::stream;
 use crate::workload::permutation::derangement;
 use crate::workload::{HostRef, Hosts};
 
-/// A connection between two queue pairs.
+/// Connection between two queue pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connection {
-    /// Who asks.
+    /// Requester.
     pub src: HostId,
-    /// Who is asked.
+    /// Responder.
     pub dst: HostId,
 }
 
-/// Which hosts have connections: "permutation", "all-to-all", or pairs by name.
+/// Hosts that have connections: "permutation", "all-to-all", or pairs by name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Partners {
-    /// Each host asks one other and is asked by one: a random derangement, drawn from the seed.
+    /// A random derangement, drawn from the seed: each host is the requester of one connection and the responder of
+    /// one.
     #[default]
     Permutation,
-    /// Each host asks all others.
+    /// Connections from each host to all others.
     AllToAll,
-    /// The first of each pair asks the second.
+    /// Listed pairs of requester and responder.
     Listed(Vec<[HostRef; 2]>),
 }
 
-/// Pairs of hosts; the first asks.
+/// Pairs of hosts, the requester first.
 pub(super) enum Pairs {
     All(Vec<HostId>),
     Listed(Vec<[HostId; 2]>),
@@ -93,20 +94,20 @@ impl Pairs {
         match self {
             Self::All(hosts) => {
                 let count = hosts.len();
-                // To the next host first, and so on round, so that whoever is asked is used evenly.
+                // The next host comes first, and then round again, so that responders are used evenly.
                 let pair = |at: usize, ahead: usize| [hosts[at], hosts[(at + ahead) % count]];
                 (0..count).flat_map(|at| (1..count).map(move |ahead| pair(at, ahead))).collect()
             }
             Self::Listed(pairs) => pairs.clone(),
         }
     }
-    /// The connections, `each` per pair.
+    /// Returns the connections, `each` per pair.
     pub(super) fn connections(&self, each: u32) -> Vec<Connection> {
         let pairs = self.listed();
         pairs.into_iter().flat_map(|[src, dst]| (0..each).map(move |_| Connection { src, dst })).collect()
     }
 
-    /// What links have to carry if each asking host moves `load` of its link's rate, a part of which comes with
+    /// Returns the loads on links if each requester moves `load` of its link's rate, a part of which comes with
     /// answers.
     pub(super) fn offers(&self, load: f64, messages: &Messages, env: &BuildEnv<'_>) -> Vec<Offer> {
         let pairs = match self {

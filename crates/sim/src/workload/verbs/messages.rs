@@ -1,4 +1,4 @@
-//! The messages of each connection, in order.
+//! Messages of each connection, in order.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::workload::build::BuildEnv;
 use crate::workload::flow::stream;
 use crate::workload::{FlowSpec, Measure, SizeDistribution};
 
-/// The messages of each connection of a workload. The n-th of a connection is the same whenever it is posted.
+/// Messages of each connection of a workload. The n-th of a connection is the same whenever it is posted.
 #[derive(Clone, Debug)]
 pub(super) struct Messages {
-    /// Number of the workload that the first operation counts as.
+    /// Workload number of the first operation.
     first: u16,
     operations: Operations,
     /// Each operation and its share, in the order of their numbers.
@@ -24,7 +24,7 @@ pub(super) struct Messages {
     measure: Measure,
 }
 
-/// Where one connection stands.
+/// Progress of one connection.
 #[derive(Clone, Debug)]
 struct Progress {
     made: u64,
@@ -32,7 +32,7 @@ struct Progress {
     operations: Rng,
 }
 
-/// What an atomic operation works on.
+/// Size of the word of an atomic operation.
 const WORD: Bytes = Bytes::new(8);
 
 impl Messages {
@@ -64,15 +64,15 @@ impl Messages {
     pub(super) fn shares(&self) -> &[(Verb, f64)] {
         &self.shares
     }
-    /// How many messages of a connection there have been.
+    /// Returns the number of messages that a connection has had.
     pub(super) fn made(&self, connection: usize) -> u64 {
         self.progress[connection].made
     }
-    /// Which connection a message belongs to.
+    /// Returns the index of the connection that a message belongs to.
     pub(super) fn connection_of(&self, message: &FlowSpec) -> usize {
         (message.id % self.connections.len() as u64) as usize
     }
-    /// The operation that messages of this workload ask for, if it is one of these.
+    /// Returns the operation of messages of this workload, if the workload is one of these operations.
     pub(super) fn verb_of(&self, workload: u16) -> Option<Verb> {
         self.shares.get(usize::from(workload.checked_sub(self.first)?)).map(|&(verb, _)| verb)
     }
@@ -80,21 +80,21 @@ impl Messages {
         self.first
     }
 
-    /// Mean size of an operation's messages in bytes.
+    /// Returns the mean size of an operation's messages in bytes.
     pub(super) fn mean_of(&self, verb: Verb) -> f64 {
         if verb.is_atomic() { WORD.get() as f64 } else { self.sizes.mean() }
     }
-    /// Mean size of all.
+    /// Returns the mean size of all messages in bytes.
     pub(super) fn mean(&self) -> f64 {
         self.shares.iter().map(|&(verb, share)| share * self.mean_of(verb)).sum()
     }
-    /// The part of the bytes that comes with answers.
+    /// Returns the fraction of the bytes that comes with answers.
     pub(super) fn share_back(&self) -> f64 {
         let back = self.shares.iter().filter(|(verb, _)| !verb.carries());
         back.map(|&(verb, share)| share * self.mean_of(verb)).sum::<f64>() / self.mean()
     }
 
-    /// What links carry for each byte of the payload of these operations, in the mean.
+    /// Returns the mean number of bytes on links for each byte of the payload of these operations.
     pub(super) fn expansion(&self, framing: Framing, of: impl Fn(Verb) -> bool) -> f64 {
         let packets = |verb: Verb| if verb.is_atomic() { 1.0 } else { self.sizes.mean_packets(framing.mtu) };
         let shares = || self.shares.iter().filter(|&&(verb, _)| of(verb));
@@ -102,7 +102,7 @@ impl Messages {
         1.0 + framing.overhead.get() as f64 * shares().map(|&(verb, share)| share * packets(verb)).sum::<f64>() / bytes
     }
 
-    /// The next message of a connection, which begins at `start`.
+    /// Returns the next message of a connection, which begins at `start`.
     pub(super) fn next(&mut self, connection: usize, start: Instant) -> FlowSpec {
         let count = self.connections.len() as u64;
         let Connection { src, dst } = self.connections[connection];

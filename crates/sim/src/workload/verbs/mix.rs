@@ -1,4 +1,4 @@
-//! What is asked for how often.
+//! Operations of applications, and their frequencies.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,28 +14,28 @@ use serde::ser::{Serialize, Serializer};
 use crate::ConfigError;
 use crate::topology::{Framing, Paths};
 
-/// What an application asks for.
+/// Operation of an application.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// Writes into the other host's memory.
+    /// RDMA Write.
     Write,
-    /// The same, and completes a receive request there.
+    /// RDMA Write with immediate, which also completes a receive request.
     WriteImmediate,
-    /// Reads the other host's memory.
+    /// RDMA Read.
     Read,
-    /// Delivers a message into a receive request.
+    /// Send, which delivers a message into a receive request.
     Send,
-    /// The same, with four bytes beside it.
+    /// Send with four bytes of immediate data.
     SendImmediate,
-    /// Adds 1 to a word of the other host that all who ask share.
+    /// Atomic addition of 1 to a word of the responder that all requesters share.
     FetchAdd,
-    /// Raises such a word by 1 if it is what it last was.
+    /// Atomic compare and swap, which raises a word of the responder by 1 if it has its last known value.
     CompareSwap,
 }
 
 impl Verb {
-    /// Its name in scenarios and results.
+    /// Returns the operation's name in scenarios and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
@@ -47,13 +47,13 @@ impl Verb {
             Self::CompareSwap => "compare-swap",
         }
     }
-    /// Whether it is about a word of 8 bytes.
+    /// Returns whether the operation concerns a word of 8 bytes.
     pub const fn is_atomic(self) -> bool {
         matches!(self, Self::FetchAdd | Self::CompareSwap)
     }
-    /// How long it takes in an empty network: its payload on its way, and what is short (a request, an acknowledgement)
-    /// the other way. Headers are those of plain RoCE, `gap` is part of `framing`; a message longer than what a queue
-    /// pair may have in flight takes longer. `None` where no way is left.
+    /// Returns the operation's time in an empty network: its payload in one direction, and a short packet (a request,
+    /// an acknowledgement) in the other. Headers are those of plain RoCE, `gap` is part of `framing`; a message longer
+    /// than what a queue pair may have in flight takes longer. `None` where no path is left.
     pub fn ideal(
         self,
         paths: &Paths,
@@ -74,18 +74,18 @@ impl Verb {
             Self::FetchAdd | Self::CompareSwap => shortest(src, dst)? + shortest(dst, src)?,
         })
     }
-    /// Whether payload goes with the request; it comes with the answer otherwise.
+    /// Returns whether payload goes with the request, and not with the answer.
     pub const fn carries(self) -> bool {
         !matches!(self, Self::Read | Self::FetchAdd | Self::CompareSwap)
     }
 }
 
-/// What applications ask for: at random by weights, or in turn.
+/// Operations of applications: at random by weights, or in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operations {
-    /// Each so often, at random.
+    /// Random operations, in proportion to their weights.
     Weights(BTreeMap<Verb, u32>),
-    /// One after the other, and round again.
+    /// Operations in turn, round again after the last.
     InTurn(Vec<Verb>),
 }
 
@@ -96,11 +96,11 @@ impl Default for Operations {
 }
 
 impl Operations {
-    /// Whether any is a Read.
+    /// Returns whether any operation is a Read.
     pub fn has_reads(&self) -> bool {
         self.shares().iter().any(|&(verb, _)| verb == Verb::Read)
     }
-    /// Each operation that occurs, and its share of all.
+    /// Returns each operation that occurs, with its share of all.
     pub(super) fn shares(&self) -> Vec<(Verb, f64)> {
         let mut counts: BTreeMap<Verb, u32> = BTreeMap::new();
         match self {
@@ -110,7 +110,7 @@ impl Operations {
         let total: f64 = counts.values().map(|&count| f64::from(count)).sum();
         counts.into_iter().map(|(verb, count)| (verb, f64::from(count) / total)).collect()
     }
-    /// The operation of the `n`-th message. Takes one number from `rng`, whatever the form.
+    /// Returns the operation of the `n`-th message. Takes one number from `rng`, whatever the form.
     pub(super) fn pick(&self, n: u64, rng: &mut Rng) -> Verb {
         match self {
             Self::Weights(weights) => {

@@ -31,79 +31,80 @@ use messages::Messages;
 pub use mix::{Operations, Verb};
 pub use posting::{Posting, PostingLimits};
 
-/// Applications that use RDMA verbs over queue pairs that are connected from the start. They keep `queue-depth`
-/// requests going on each, or post at random if a load is given. Messages are counted where they were asked for: from
-/// the call of the application to its completion.
+/// Applications that use RDMA verbs over queue pairs that are connected from the start. Each queue pair has
+/// `queue-depth` requests outstanding, or requests are posted at random if a load is given. Messages are counted at the
+/// requester: from the application's call to its completion.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Verbs {
-    /// What they do: weights, as { write = 3, read = 1 }, or in turn, as ["write", "send"]. There are `write`,
-    /// `write-immediate` (completes a receive request, too), `read`, `send`, `send-immediate` (with four bytes beside
-    /// the message), and on words of 8 bytes `fetch-add` and `compare-swap`.
+    /// Operations: weights, such as { write = 3, read = 1 }, or in turn, such as ["write", "send"]. There are `write`,
+    /// `write-immediate` (completes a receive request, too), `read`, `send`, `send-immediate` (with four bytes of
+    /// immediate data), and on words of 8 bytes `fetch-add` and `compare-swap`.
     #[serde(default)]
     pub operations: Operations,
-    /// How large messages are; Atomics have 8 bytes.
+    /// Sizes of messages; Atomics have 8 bytes.
     pub sizes: Sizes,
-    /// Which hosts have connections. The one that asks is named first.
+    /// Hosts that have connections. The requester is named first.
     #[serde(default)]
     pub pairs: Partners,
-    /// Who takes part, where `pairs` does not name them. Absent: all hosts.
+    /// Hosts that take part, where `pairs` does not name them. Absent: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
     /// Queue pairs of each pair of hosts, at least 1.
     #[serde(default = "one")]
     pub queue_pairs: u32,
-    /// How many requests each queue pair may have outstanding, 1 to 32768. Without a load it always has.
+    /// Requests that each queue pair may have outstanding, 1 to 32768; without a load it always has as many.
     #[serde(default = "usual_depth")]
     pub queue_depth: u32,
-    /// How many receive requests wait at each queue pair, 1 to 32768: with fewer than the depth, Sends may find none
-    /// and are asked to wait. Absent: as many as the depth.
+    /// Number of receive requests that wait at each queue pair, 1 to 32768: with fewer than the depth, Sends may find
+    /// none and are asked to wait. Absent: as many as the depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives: Option<u32>,
-    /// Payload that each asking host moves, either way, as a fraction of its link's rate: then messages come at
+    /// Payload that each requester moves, in either direction, as a fraction of its link's rate: then messages come at
     /// exponentially distributed intervals, and wait where a queue is full. Absent: each message follows one that is
     /// done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Fraction>,
-    /// How many messages each queue pair has, at least 1. Absent: as many as the run takes.
+    /// Number of messages of each queue pair, at least 1. Absent: without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// How many Reads and Atomics a queue pair may have under way, 1 to 128.
+    /// Number of Reads and Atomics that a queue pair may have under way, 1 to 128.
     #[serde(default = "usual_reads")]
     pub reads: u8,
-    /// How long a queue pair waits for an answer, rounded up to 4.096 us times a power of two. With go-back-N it then
+    /// Time that a queue pair waits for an answer, rounded up to 4.096 us times a power of two. With go-back-N it then
     /// sends again; "auto" is the series' retransmission timeout and what its link takes for all that the queue holds
-    /// in the mean. Others send again by timeouts of their own, and this is how long they are patient; "auto" is 67 ms.
-    /// "off": for ever.
+    /// in the mean. Other schemes have retransmission timeouts of their own, and the queue pair gives up by this one;
+    /// "auto" is 67 ms. "off": for ever.
     #[serde(default = "auto")]
     pub timeout: Setting<Duration>,
-    /// How often a queue pair tries again after silence before it fails, 0 to 7.
+    /// Number of retries after timeouts before a queue pair fails, 0 to 7.
     #[serde(default = "usual_retries")]
     pub retries: u8,
     /// End-to-end credits (InfiniBand's; IRN, section 5.4): acknowledgements advertise how many receive requests wait,
-    /// and Sends and Writes with immediates wait for one, so that no receiver is found not ready. Default: false, as
-    /// NICs for Ethernet have it: a receiver without a receive request asks to wait (an RNR NAK).
+    /// and Sends and Writes with immediates wait for one, so that no receiver is found not ready. Default: false, as in
+    /// NICs for Ethernet: a receiver without a receive request asks to wait (an RNR NAK).
     #[serde(default)]
     pub end_to_end_credits: bool,
-    /// How long an application waits from the end of a message to the next; not with a load.
+    /// Time that an application waits from the end of a message to the next; not with a load.
     #[serde(default)]
     pub think: Duration,
-    /// When the first messages are posted.
+    /// Time at which the first messages are posted.
     #[serde(default)]
     pub start: Duration,
-    /// Each connection begins up to this much later, at random, lest all act in step; not with a load.
+    /// Largest random delay of each connection's beginning, so that connections do not act in step; not with a load.
     #[serde(default)]
     pub jitter: Duration,
 }
 
 impl Verbs {
-    /// The limits of `nic::verbs`: requests in a queue, queue pairs of a NIC.
+    /// Largest number of requests in a queue, a limit of `nic::verbs`.
     const MOST_REQUESTS: u32 = 1 << 15;
+    /// Largest number of queue pairs of a NIC, a limit of `nic::verbs`.
     const MOST_QUEUE_PAIRS: usize = 1 << 14;
     const MOST_READS: u8 = 128;
     const MOST_RETRIES: u8 = 7;
 
-    /// Writes of these sizes over a permutation, all else as usual.
+    /// Creates a configuration of Writes of these sizes over a permutation, with defaults otherwise.
     pub fn of(sizes: Sizes) -> Self {
         Self {
             operations: Operations::default(),
@@ -193,7 +194,7 @@ impl Kind for Verbs {
 }
 
 impl Verbs {
-    /// Each operation in numbers.
+    /// Returns the summary of each operation.
     fn summaries(&self, messages: &Messages, env: &BuildEnv<'_>) -> Vec<WorkloadSummary> {
         let ends = |of: fn(&Connection) -> HostId| {
             let hosts: BTreeSet<HostId> = messages.connections().iter().map(of).collect();
@@ -210,7 +211,7 @@ impl Verbs {
             load: self.load.map(|load| load.get() * share * messages.mean_of(verb) / messages.mean()),
             mean_size: messages.mean_of(verb),
             flows_per_second: total.map(|total| total * share),
-            // How often each of several comes is seen when they have come.
+            // The number of each of several operations is not known beforehand.
             extent: match known {
                 Some(known) if shares.len() == 1 => Extent::Known(known),
                 Some(_) => Extent::Bounded,
@@ -226,7 +227,10 @@ impl Verbs {
     }
 }
 
-/// No NIC can hold more queue pairs than it can.
+/// Checks that no NIC has more queue pairs than its limit.
+///
+/// # Errors
+/// A host with too many; the key is "queue-pairs".
 fn check_hosts(connections: &[Connection], env: &BuildEnv<'_>) -> Result<(), ConfigError> {
     let mut held = vec![0usize; env.graph.hosts.len()];
     for connection in connections {
@@ -245,18 +249,18 @@ fn check_hosts(connections: &[Connection], env: &BuildEnv<'_>) -> Result<(), Con
 fn one() -> u32 {
     1
 }
-/// As perftest's.
+/// Returns the default queue depth, like perftest's.
 fn usual_depth() -> u32 {
     128
 }
 fn auto() -> Setting<Duration> {
     Setting::Auto
 }
-/// As NICs have it.
+/// Returns the default number of outstanding Reads and Atomics, as in NICs.
 fn usual_reads() -> u8 {
     16
 }
-/// As perftest's, and the most that there is.
+/// Returns the default number of retries, like perftest's; the largest that there is.
 fn usual_retries() -> u8 {
     Verbs::MOST_RETRIES
 }

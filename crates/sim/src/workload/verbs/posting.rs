@@ -1,4 +1,4 @@
-//! When applications post.
+//! Posting of applications' requests.
 
 use std::sync::Arc;
 
@@ -12,37 +12,37 @@ use crate::workload::closed_loop::{MAX_OPEN, jitter};
 use crate::workload::flow::stream;
 use crate::workload::{Extent, FlowSpec};
 
-/// What queue pairs and their applications allow themselves.
+/// Limits of queue pairs and their applications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PostingLimits {
-    /// Requests outstanding.
+    /// Largest number of requests outstanding.
     pub depth: u32,
-    /// Receive requests that wait.
+    /// Number of receive requests that wait.
     pub receives: u32,
-    /// Reads and Atomics under way.
+    /// Largest number of Reads and Atomics under way.
     pub reads: u8,
-    /// How long to wait for an answer.
+    /// Time to wait for an answer.
     pub timeout: Setting<Duration>,
-    /// How often to try again after silence.
+    /// Number of retries after a timeout.
     pub retries: u8,
     /// Whether Sends wait for advertised receive requests.
     pub credits: bool,
-    /// Messages of each connection.
+    /// Number of messages of each connection; `None`: without limit.
     pub(super) messages: Option<u64>,
     pub(super) think: Duration,
 }
 
-/// The applications of a workload: which connections they have, and what they post when something is done.
+/// Applications of a workload: their connections, and the requests that they post when earlier ones complete.
 #[derive(Clone, Debug)]
 pub struct Posting {
     messages: Messages,
     limits: PostingLimits,
-    /// When each connection's first messages begin, where a message follows another.
+    /// Time at which each connection's first messages begin, where a message follows another.
     begins: Option<Vec<Instant>>,
 }
 
 impl Posting {
-    /// Of applications that keep their queues full; each begins at `start` or up to `most` later.
+    /// Creates applications that keep their queues full; each connection begins at `start` or up to `most` later.
     pub(super) fn closed(
         messages: Messages,
         limits: PostingLimits,
@@ -66,43 +66,43 @@ impl Posting {
         let begins = Some((0..count).map(begin).collect());
         Ok(Self { messages, limits, begins })
     }
-    /// Of applications that post at random; their messages come in a stream.
+    /// Creates applications that post at random; their messages come in a stream.
     pub(super) fn random(messages: Messages, limits: PostingLimits) -> Self {
         Self { messages, limits, begins: None }
     }
 
-    /// Limits of its queue pairs.
+    /// Returns the limits of the queue pairs.
     pub fn limits(&self) -> &PostingLimits {
         &self.limits
     }
-    /// Bytes of all requests that a queue pair may have outstanding, in the mean.
+    /// Returns the mean bytes of all requests that a queue pair may have outstanding.
     pub fn outstanding(&self) -> Bytes {
         Bytes::new((self.messages.mean() * f64::from(self.limits.depth)).ceil() as u64)
     }
-    /// Number of the workload that its first operation counts as.
+    /// Returns the workload number of the first operation.
     pub fn first(&self) -> u16 {
         self.messages.first()
     }
-    /// Its connections, each with one queue pair at both ends.
+    /// Returns the connections, each with one queue pair at both ends.
     pub fn connections(&self) -> &Arc<[Connection]> {
         self.messages.connections()
     }
-    /// Which connection a message goes over.
+    /// Returns the index of the connection of a message.
     pub fn connection_of(&self, message: &FlowSpec) -> usize {
         self.messages.connection_of(message)
     }
-    /// What messages of this workload ask for, if it is one of its operations.
+    /// Returns the operation of messages of this workload, if the workload is one of the operations.
     pub fn verb_of(&self, workload: u16) -> Option<Verb> {
         self.messages.verb_of(workload)
     }
-    /// How many messages there will be that follow others.
+    /// Returns the number of messages that follow others.
     pub fn extent(&self) -> Extent {
         let Some(begins) = &self.begins else { return Extent::Known(0) };
         let all = |messages: u64| Extent::Known(messages.saturating_mul(begins.len() as u64));
         self.limits.messages.map_or(Extent::Endless, all)
     }
 
-    /// The messages with which the connections of `host` begin. To be asked once.
+    /// Returns the messages with which the connections of `host` begin. Must be called once per host.
     pub fn begin(&mut self, host: HostId) -> Vec<FlowSpec> {
         let Some(begins) = self.begins.clone() else { return Vec::new() };
         let connections = Arc::clone(self.connections());
@@ -110,18 +110,19 @@ impl Posting {
         let depth = self.limits.depth;
         own.flat_map(|(n, _)| (0..depth).map_while(|_| self.next(n, begins[n])).collect::<Vec<_>>()).collect()
     }
-    /// The message that follows `done`, which ended at `now`; `None` if that was the last of its connection, or none
-    /// follows another.
+    /// Returns the message that follows `done`, which ended at `now`; `None` if that was the last of its connection, or
+    /// messages do not follow each other.
     pub fn after(&mut self, done: &FlowSpec, now: Instant) -> Option<FlowSpec> {
         self.begins.as_ref()?;
         self.next(self.connection_of(done), now.saturating_add(self.limits.think))
     }
 
-    /// The time from the end of a message to the next one.
+    /// Returns the time from the end of a message to the next one.
     pub(crate) fn think(&self) -> Duration {
         self.limits.think
     }
-    /// The next message of a connection, as if it began with the first; `None` where none follows another.
+    /// Returns the next message of a connection, as if it began with the first; `None` where messages do not follow
+    /// each other.
     pub(crate) fn message(&mut self, connection: usize) -> Option<FlowSpec> {
         let begin = *self.begins.as_ref()?.get(connection)?;
         self.next(connection, begin)
