@@ -1,19 +1,19 @@
-//! Why a command was refused.
+//! Errors of verbs commands.
 
 use core::fmt;
 
-/// Why a command was refused.
+/// Reason for which a command was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VerbsError {
-    /// There is no such thing (`EINVAL`).
+    /// The named resource does not exist (`EINVAL`).
     NoSuch(&'static str),
-    /// Something else still uses it (`EBUSY`).
+    /// Another resource still uses the named one (`EBUSY`).
     InUse(&'static str),
-    /// There are no more of these, or a queue is full (`ENOMEM`).
+    /// The resource is exhausted, or a queue is full (`ENOMEM`).
     Exhausted(&'static str),
-    /// It contradicts itself or the state that things are in (`EINVAL`).
+    /// The command contradicts itself or the present state (`EINVAL`).
     Invalid(&'static str),
-    /// Not here (`EOPNOTSUPP`).
+    /// The operation is not supported (`EOPNOTSUPP`).
     Unsupported(&'static str),
 }
 
