@@ -616,7 +616,7 @@ impl Requester {
         self.begun = self.begun.saturating_sub(1);
         self.complete_front(terms, shared, status);
     }
-    /// Fails the request that `seq` belongs to, and all requests before it.
+    /// Fails the request that `seq` belongs to, after flushing all requests before it.
     fn fail(&mut self, terms: &Terms, shared: &mut Shared, seq: Seq, status: Status) {
         let before = self.find(seq).unwrap_or(0);
         for _ in 0..before {

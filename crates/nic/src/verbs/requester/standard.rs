@@ -19,7 +19,8 @@ use crate::verbs::work::{Attached, Operation};
 
 /// Number of times per timeout that packets are repeated to a peer that may be a Selvedge NIC.
 pub(super) const OFTEN: u64 = 8;
-/// Minimum time between such repetitions: a thread may wait for the processor for milliseconds.
+/// Minimum time between repetitions to a peer that may be a Selvedge NIC: a thread may wait for the processor for
+/// milliseconds.
 pub(super) const NO_SOONER: Duration = Duration::from_ms(4);
 
 /// Minimum number of acknowledgement requests per window, the requester's own or that of congestion control.
