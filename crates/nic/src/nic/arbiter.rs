@@ -2,11 +2,11 @@
 //!
 //! Design notes.
 //! 1. *Ready ring.* A queue pair is in the ring at most once (`SendQp::queued`) and only while its engine has a packet
-//! to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to the back: round-robin, as the IRN
-//! paper's simulator polls its queue pairs (section 4.1). Where some classes are paused, queue pairs of other classes
-//! overtake; turns do not depend on the class otherwise.
+//!    to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to the back: round-robin, as the IRN
+//!    paper's simulator polls its queue pairs (section 4.1). Where some classes are paused, queue pairs of other
+//!    classes overtake; turns do not depend on the class otherwise.
 //! 2. *Control packets first.* Acknowledgements and congestion notifications are made when data arrives and leave
-//! before the next data packet; they are short, and the other side waits for them.
+//!    before the next data packet; they are short, and the other side waits for them.
 
 use selvedge_transport::Cx;
 use selvedge_units::{Bytes, HostId, Instant};

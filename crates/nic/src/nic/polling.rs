@@ -2,7 +2,7 @@
 //!
 //! Each queue pair polls the link once in each [`NicParams::mac_poll`]. A free link serves the first queue pair that
 //! polls, and waits for that. With fixed phases, derived from queue pair number and host, a queue pair that polls just
-//! after one with a busy link can be starved; phases drawn anew for each packet starve no queue pair.
+//! after another one may find the link busy again and again; phases drawn anew for each packet starve no queue pair.
 
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, Instant, QpNumber, mix64};
