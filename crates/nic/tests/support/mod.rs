@@ -106,7 +106,7 @@ impl Victim {
     fn new() -> Self {
         let mut rnic = Rnic::new(0, 16);
         let pd = rnic.alloc_pd();
-        let cq = rnic.create_cq(64).expect("it is right");
+        let cq = rnic.create_cq(64).expect("a valid depth");
         let own = Access { local_write: true, ..Access::default() };
         for (range, access, key) in [(OPEN, Access::ALL, OPEN_KEY), (OWN, own, OWN_KEY)] {
             let region =
@@ -143,7 +143,7 @@ impl Victim {
                 ack_every: 2,
                 options: QpOptions::default(),
             };
-            let qp = rnic.create_qp(init).expect("it is right");
+            let qp = rnic.create_qp(init).expect("a valid configuration");
             let datagrams = service == Service::Datagram;
             let handshake = Handshake {
                 access: Access::ALL,
@@ -159,13 +159,13 @@ impl Victim {
             };
             for step in handshake.steps() {
                 let step = QpChange { qkey: datagrams.then_some(1), ..step };
-                rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("it may");
+                rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("a permitted change");
             }
             qp
         });
-        rnic.attach(qps[2], GROUP).expect("it is for datagrams");
+        rnic.attach(qps[2], GROUP).expect("a datagram queue pair");
         let mut cm = ConnectionManager::new(1, 0, 1);
-        cm.listen(1).expect("nobody does");
+        cm.listen(1).expect("the service is unused");
         Self { rnic, cm, now: Instant::ZERO, cq, qps, route }
     }
 

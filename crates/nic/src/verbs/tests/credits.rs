@@ -188,7 +188,7 @@ fn a_shared_receive_queue_advertises_nothing_and_limits_nobody() {
         for id in 0..4 {
             let host = &mut world.hosts[1];
             let scatter = vec![host.sge(THERE + id * SLOT, SLOT as u32)];
-            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("there is room");
+            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("the shared queue has room");
         }
         for id in 0..4 {
             send(&mut world, id, 1 + (id * 397) as u32);
@@ -212,7 +212,7 @@ fn a_queue_that_drains_finishes_what_has_begun_and_waits_for_no_credit() {
         world.run(500);
         let (now, host) = (world.now, &mut world.hosts[0]);
         let drain = QpChange { state: Some(QpState::Draining), ..QpChange::default() };
-        host.rnic.modify_qp(&mut selvedge_transport::Cx::at(now), host.qp, &drain).expect("it may");
+        host.rnic.modify_qp(&mut selvedge_transport::Cx::at(now), host.qp, &drain).expect("a permitted change");
         assert!(!host.rnic.is_draining(host.qp), "what waits for credits has not begun: {recovery:?}");
         receive(&mut world, 1);
         world.run(100_000);

@@ -88,7 +88,7 @@ fn rights_of_the_queue_pair_and_of_the_region_both_count() {
         let (pd, now) = (world.hosts[1].pd, world.now);
         let access = Access { remote_write: false, ..ALL };
         let region = Region { pd, address: BASE, start: BASE, length: 4_096, access };
-        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("it is right");
+        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("a valid region");
         let data = vec![world.hosts[0].sge(0, 8)];
         // Reading is allowed.
         world.post(0, request(1, Operation::Read(Remote { address: BASE, key }), data.clone()));
@@ -96,7 +96,7 @@ fn rights_of_the_queue_pair_and_of_the_region_both_count() {
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
         let qp = world.hosts[1].qp;
         let change = QpChange { access: Some(Access { remote_read: false, ..ALL }), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
         world.post(0, request(2, Operation::Read(Remote { address: BASE, key }), data));
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(2, Status::RemoteInvalidRequest)]);
@@ -119,7 +119,7 @@ fn a_queue_pair_that_was_reset_begins_anew() {
         let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
         for at in 0..2 {
             let (now, qp) = (world.now, world.hosts[at].qp);
-            world.hosts[at].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("always");
+            world.hosts[at].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("a transition from any state");
             assert_eq!(statuses(&mut world, at), [], "what was flushed is forgotten");
             world.connect(at, |_| {});
         }
@@ -134,7 +134,7 @@ fn a_queue_pair_that_was_reset_begins_anew() {
 fn a_deregistered_region_is_out_of_reach() {
     each(|mut world| {
         let key = world.hosts[1].key;
-        world.hosts[1].rnic.dereg_mr(key).expect("it is there");
+        world.hosts[1].rnic.dereg_mr(key).expect("the region exists");
         let data = vec![world.hosts[0].sge(0, 8)];
         world.post(0, request(1, write_to(BASE, key), data));
         world.run(1_000);
@@ -209,7 +209,7 @@ fn a_receiver_may_ask_for_more_time_than_a_peer_that_is_gone_gets() {
         let (qp, now) = (world.hosts[1].qp, world.now);
         // 655 ms, as connections by the connection manager have it.
         let change = QpChange { not_ready_timer: Some(0), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
         let data = vec![world.hosts[0].sge(0, 5_000)];
         world.post(0, request(1, Operation::Send(Attached::Nothing), data));
         world.run(1_000);
@@ -225,7 +225,7 @@ fn a_receiver_that_is_never_ready_is_given_up() {
     each(|mut world| {
         let (qp, now) = (world.hosts[0].qp, world.now);
         let change = QpChange { not_ready_retries: Some(2), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
         let data = vec![world.hosts[0].sge(0, 10)];
         world.post(0, request(1, Operation::Send(Attached::Nothing), data.clone()));
         world.post(0, request(2, Operation::Send(Attached::Nothing), data));
@@ -298,7 +298,7 @@ fn a_fenced_request_waits_for_reads() {
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success), (2, Status::Success)]);
         let last_answer = world.log.iter().rposition(|(at, headers)| *at == 1 && headers.bth.opcode == 0x0f);
         let write = world.log.iter().skip(first).position(|(at, headers)| *at == 0 && headers.bth.opcode == 0x06);
-        assert!(last_answer.expect("it was sent") < first + write.expect("it was sent"));
+        assert!(last_answer.expect("the packet was sent") < first + write.expect("the packet was sent"));
         // What was read is what was written back.
         assert!(world.hosts[1].memory[5_000..7_000] == world.hosts[0].memory[100..2_100]);
     });
@@ -313,7 +313,7 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         world.run(1);
         let now = world.now;
         let drain = QpChange { state: Some(QpState::Draining), drained_event: Some(true), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("it may drain");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("a permitted change");
         world.post(0, request(2, write_to(BASE, key), data));
         assert_eq!(events(&mut world, 0), []);
         assert!(world.hosts[0].rnic.is_draining(qp));
@@ -323,7 +323,7 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         assert!(!world.hosts[0].rnic.is_draining(qp), "all that was begun is done");
         let go_on = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
         let now = world.now;
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("it may go on");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("a permitted change");
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(2, Status::Success)]);
     });
@@ -337,7 +337,7 @@ fn a_stranger_and_noise_change_nothing() {
             (selvedge_units::Rng::stream(3, selvedge_units::Domain::Impairment, 1), world.hosts[1].key);
         let before = world.hosts[1].memory.clone();
         let route = world.route(0);
-        let stranger = Route { local: "::ffff:10.9.9.9".parse().expect("right"), ..route };
+        let stranger = Route { local: "::ffff:10.9.9.9".parse().expect("a valid address"), ..route };
         // A Write that would be right, from somebody else.
         let bth = selvedge_wire::Bth {
             opcode: 0x0a,

@@ -8,7 +8,7 @@ use super::world::{BASE, Wire, World, each, irn, request, statuses, write_to};
 use crate::verbs::*;
 
 fn say_last_word(world: &mut World) {
-    let word = world.hosts[1].rnic.last_word(world.hosts[1].qp).expect("it has acknowledged something");
+    let word = world.hosts[1].rnic.last_word(world.hosts[1].qp).expect("a packet was acknowledged before");
     let mut packet = vec![0; Headers::LONGEST];
     let length = word.headers.emit(0, &mut packet);
     world.deliver(0, word.route, &packet[..length]);
@@ -35,7 +35,7 @@ fn a_last_word_completes_what_was_acknowledged_in_vain() {
         say_last_word(&mut world);
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
         let qp = world.hosts[1].qp;
-        world.hosts[1].rnic.destroy_qp(qp).expect("it is there");
+        world.hosts[1].rnic.destroy_qp(qp).expect("the queue pair exists");
         world.run(10_000_000);
         assert_eq!(statuses(&mut world, 0), []);
     });

@@ -78,7 +78,7 @@ fn flushes_need_the_regions_right_to_each_placement() {
         let pd = world.hosts[1].pd;
         let access = Access { flush_persistent: false, ..ALL };
         let region = Region { pd, address: BASE, start: BASE, length: 4_096, access };
-        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("it is right");
+        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("a valid region");
         let remote = Remote { address: BASE, key };
         world.post(0, request(1, global(remote, 4_096), Vec::new()));
         world.run(1_000);

@@ -199,7 +199,7 @@ impl World {
         };
         let (now, host) = (self.now, &mut self.hosts[at]);
         for step in handshake.steps() {
-            host.rnic.modify_qp(&mut Cx::at(now), host.qps[n], &step).expect("the step is right");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qps[n], &step).expect("a permitted change");
         }
     }
 
@@ -208,7 +208,7 @@ impl World {
         let (key, now, host) = (self.hosts[1].key, self.now, &mut self.hosts[0]);
         let data = vec![Sge { address: BASE, length: MESSAGE, key: host.key }];
         let post = request(n as u64, what(n as u64, key), data);
-        host.rnic.post_send(&mut Cx::at(now), host.qps[n], post).expect("there is room");
+        host.rnic.post_send(&mut Cx::at(now), host.qps[n], post).expect("the send queue has room");
     }
     /// All queue pairs of the first host post so many of these, and each again when one is done.
     fn begin(&mut self, depth: usize, what: fn(u64, u32) -> Operation) {
@@ -392,7 +392,7 @@ fn one_queue_pair_whose_other_end_is_gone_breaks_while_others_go_on() {
         world.begin(4, what);
         world.run(500);
         let gone = world.hosts[1].qps[3];
-        world.hosts[1].rnic.destroy_qp(gone).expect("it is there");
+        world.hosts[1].rnic.destroy_qp(gone).expect("the queue pair exists");
         world.run(10_000);
         let broken: Vec<u64> = world.failed.iter().map(|&(id, _)| id).collect();
         assert!(!broken.is_empty() && broken.iter().all(|&id| id == 3), "{broken:?}");
@@ -409,18 +409,18 @@ fn a_queue_pair_that_is_reset_or_destroyed_in_line_holds_nobody_up() {
     world.run(300);
     let qps = world.hosts[0].qps.clone();
     for qp in &qps[..8] {
-        world.hosts[0].rnic.destroy_qp(*qp).expect("it is there");
+        world.hosts[0].rnic.destroy_qp(*qp).expect("the queue pair exists");
     }
     let change = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
     for qp in &qps[8..12] {
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), *qp, &change).expect("it can be reset");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), *qp, &change).expect("a permitted change");
     }
     let before = world.completed.clone();
     world.run(500);
     let goes_on = world.completed.iter().zip(&before).skip(12).all(|(after, before)| after > before);
     assert!(goes_on, "{:?}, before {before:?}", world.completed);
     for qp in &qps[8..] {
-        world.hosts[0].rnic.destroy_qp(*qp).expect("it is there");
+        world.hosts[0].rnic.destroy_qp(*qp).expect("the queue pair exists");
     }
     assert_eq!(world.hosts[0].rnic.shared.paths.windows(), []);
 }

@@ -101,7 +101,7 @@ impl Case {
         for at in 0..2 {
             let host = &mut self.world.hosts[at];
             let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
-            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &reset).expect("always");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &reset).expect("a transition from any state");
             host.poll();
         }
         for at in 0..2 {

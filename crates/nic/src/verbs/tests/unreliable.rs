@@ -87,7 +87,7 @@ fn a_message_is_lost_as_a_whole_and_its_receive_request_is_the_next_ones() {
         // Those that were not used are still there.
         let (now, qp) = (world.now, world.hosts[1].qp);
         let error = QpChange { state: Some(QpState::Error), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &error).expect("always");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &error).expect("a transition from any state");
         assert_eq!(statuses(&mut world, 1).len() + received.len(), MESSAGES as usize, "{seed}");
     }
     assert!(total > 1_000, "most arrive: {total}");
@@ -134,7 +134,7 @@ fn a_request_that_fails_stops_the_send_queue_alone() {
     world.run(1_000);
     assert_eq!(statuses(&mut world, 0), [(50, Status::Success)], "it still receives");
     let again = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
-    world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &again).expect("it may");
+    world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &again).expect("a permitted change");
     world.receive(1, 60, 0, 600);
     world.post(0, request(4, Operation::Send(Attached::Nothing), good.clone()));
     world.run(1_000);

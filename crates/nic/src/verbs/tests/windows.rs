@@ -18,8 +18,8 @@ const PRIVATE: Access = Access { local_write: true, bind: true, ..Access::NONE }
 fn window(world: &mut World, kind: WindowKind) -> Bind {
     let host = &mut world.hosts[1];
     let region = Region { pd: host.pd, address: BASE, start: BASE, length: 10_000, access: PRIVATE };
-    let region = host.rnic.reg_mr(region, 0x5555).expect("it is right");
-    let (window, key) = host.rnic.alloc_mw(host.pd, kind, 0x1234_5678).expect("there are enough");
+    let region = host.rnic.reg_mr(region, 0x5555).expect("a valid region");
+    let (window, key) = host.rnic.alloc_mw(host.pd, kind, 0x1234_5678).expect("a free window");
     assert_eq!((window, key), (WindowId(0x12_3456), 0x1234_5678));
     Bind { window, key: key + 1, region, address: BASE + 100, length: 1_000, access: WRITE, zero_based: false }
 }
@@ -117,7 +117,7 @@ fn a_window_is_not_bound_against_the_rules() {
         // The window is another domain's.
         (both, |world, bind| {
             let pd = world.hosts[1].rnic.alloc_pd();
-            bind.window = world.hosts[1].rnic.alloc_mw(pd, WindowKind::Type2, 0x7777_7777).expect("there are enough").0;
+            bind.window = world.hosts[1].rnic.alloc_mw(pd, WindowKind::Type2, 0x7777_7777).expect("a free window").0;
         }),
         (&KINDS[..1], |_, bind| bind.zero_based = true),
         (second, |_, bind| bind.length = 0),
@@ -140,7 +140,7 @@ fn region(world: &mut World, access: Access, is_foreign: bool) -> u32 {
     let host = &mut world.hosts[1];
     let pd = if is_foreign { host.rnic.alloc_pd() } else { host.pd };
     let region = Region { pd, address: BASE, start: BASE, length: 10_000, access };
-    host.rnic.reg_mr(region, 0x6666).expect("it is right")
+    host.rnic.reg_mr(region, 0x6666).expect("a valid region")
 }
 
 #[test]
@@ -268,25 +268,25 @@ fn what_a_window_leads_into_stays() {
         let wanted = window(&mut world, WindowKind::Type2);
         bind(&mut world, 1, wanted);
         let host = &mut world.hosts[1];
-        let region = host.rnic.region(wanted.region).expect("it is there");
+        let region = host.rnic.region(wanted.region).expect("the region exists");
         let busy = Err(VerbsError::InUse("memory window"));
         assert_eq!(host.rnic.dereg_mr(wanted.region), busy);
         assert_eq!(host.rnic.rereg_mr(wanted.region, region), busy);
         // A queue pair that goes closes what it has bound; so does the window itself.
-        host.rnic.destroy_qp(host.qp).expect("it is there");
-        host.rnic.dereg_mr(wanted.region).expect("nothing leads there");
-        host.rnic.dereg_mr(host.key).expect("nothing leads there");
+        host.rnic.destroy_qp(host.qp).expect("the queue pair exists");
+        host.rnic.dereg_mr(wanted.region).expect("no window refers to the region");
+        host.rnic.dereg_mr(host.key).expect("no window refers to the region");
         assert_eq!(host.rnic.dealloc_pd(host.pd), busy);
-        host.rnic.dealloc_mw(wanted.window).expect("it is there");
+        host.rnic.dealloc_mw(wanted.window).expect("the window exists");
         assert_eq!(host.rnic.dealloc_mw(wanted.window), Err(VerbsError::NoSuch("memory window")));
-        host.rnic.dealloc_pd(host.pd).expect("nothing uses it");
+        host.rnic.dealloc_pd(host.pd).expect("nothing uses the domain");
     });
     each(|mut world| {
         let wanted = window(&mut world, WindowKind::Type1);
         bind(&mut world, 1, wanted);
         let rnic = &mut world.hosts[1].rnic;
-        rnic.dealloc_mw(wanted.window).expect("it is there");
-        rnic.dereg_mr(wanted.region).expect("nothing leads there");
+        rnic.dealloc_mw(wanted.window).expect("the window exists");
+        rnic.dereg_mr(wanted.region).expect("no window refers to the region");
         assert_eq!(ask(&mut world, write_to(BASE + 100, wanted.key), 8), Status::RemoteAccess);
     });
 }
@@ -307,7 +307,7 @@ fn what_is_closed_while_it_is_read_fails_the_read() {
         world.run(5);
         world.wire.loss = 1_000;
         world.run(10);
-        world.hosts[1].rnic.dealloc_mw(wanted.window).expect("it is there");
+        world.hosts[1].rnic.dealloc_mw(wanted.window).expect("the window exists");
         world.wire.loss = 0;
         world.run(100_000);
         assert_eq!(statuses(&mut world, 0), [(1, expected)]);
@@ -330,7 +330,7 @@ fn what_is_closed_after_it_was_read_holds_up_nothing() {
             }
             world.wire.loss = 1_000;
             world.run(100);
-            world.hosts[1].rnic.dealloc_mw(wanted.window).expect("it is there");
+            world.hosts[1].rnic.dealloc_mw(wanted.window).expect("the window exists");
             world.wire.loss = 0;
             let key = world.hosts[1].key;
             for id in 2..40 {
@@ -346,13 +346,13 @@ fn what_is_closed_after_it_was_read_holds_up_nothing() {
 fn keys_of_windows_and_regions_never_meet() {
     let mut world = World::connected([irn(); 2], Wire::default(), 1);
     let host = &mut world.hosts[0];
-    let (first, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type1, 0xffff_ff07).expect("there are enough");
-    let (second, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0xffff_ff08).expect("there are enough");
+    let (first, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type1, 0xffff_ff07).expect("a free window");
+    let (second, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0xffff_ff08).expect("a free window");
     assert_eq!([first, second], [WindowId(0xff_ffff), WindowId(1)]);
     let region = Region { pd: host.pd, address: BASE, start: BASE, length: 1, access: ALL };
-    let key = host.rnic.reg_mr(region, 0xffff_ff00).expect("it is right");
+    let key = host.rnic.reg_mr(region, 0xffff_ff00).expect("a valid region");
     assert_eq!(key, 1, "past the window's keys, and past 0");
-    let (third, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0x1007).expect("there are enough");
+    let (third, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0x1007).expect("a free window");
     assert_ne!(third, WindowId(host.key >> 8));
 }
 
@@ -383,14 +383,14 @@ fn at_random_windows_open_what_a_naive_model_opens() {
         let all: Vec<_> = [(1_000, 1_000, 31), (0, 5_000, 23), (2_000, 2_000, 15)]
             .map(|(address, start, bits)| {
                 let region = Region { pd, address, start, length: 64, access: access(bits) };
-                (regions.register(region, 0x100 + address as u32).expect("it is right"), region)
+                (regions.register(region, 0x100 + address as u32).expect("a valid region"), region)
             })
             .into();
         let mut windows: Vec<Known> = KINDS
             .iter()
             .chain(&KINDS)
             .map(|&kind| {
-                let (id, key) = regions.open(pd, kind, rng.below(1 << 32) as u32).expect("there are enough");
+                let (id, key) = regions.open(pd, kind, rng.below(1 << 32) as u32).expect("a free window");
                 Known { id, kind, key, open: None }
             })
             .collect();
@@ -441,7 +441,7 @@ fn at_random_windows_open_what_a_naive_model_opens() {
                 let intent = [Intent::RemoteRead, Intent::RemoteWrite, Intent::RemoteAtomic][rng.below(3) as usize];
                 let expected = known.open.and_then(|(owner, bind)| {
                     let from = if bind.zero_based { bind.address + address } else { address };
-                    let inside = all.iter().find(|(key, _)| *key == bind.region).expect("it is there").1;
+                    let inside = all.iter().find(|(key, _)| *key == bind.region).expect("the region exists").1;
                     let is_allowed = (known.kind == WindowKind::Type1 || owner == by)
                         && bind.access.admits(intent)
                         && from >= bind.address
@@ -461,8 +461,8 @@ fn another_queue_pair_of_the_domain_passes_through_type_1_alone() {
     for kind in KINDS {
         each(|mut world| {
             let wanted = window(&mut world, kind);
-            let (_, init) = world.hosts[1].rnic.query_qp(world.hosts[1].qp).expect("it is there");
-            let other = world.hosts[1].rnic.create_qp(init).expect("it is right");
+            let (_, init) = world.hosts[1].rnic.query_qp(world.hosts[1].qp).expect("the queue pair exists");
+            let other = world.hosts[1].rnic.create_qp(init).expect("a valid configuration");
             let used = core::mem::replace(&mut world.hosts[1].qp, other);
             world.connect(1, |_| {});
             assert_eq!(bind(&mut world, 1, wanted), [(1, Status::Success)]);
@@ -478,7 +478,7 @@ fn windows_run_out() {
     let mut world = World::connected([irn(); 2], Wire::default(), 1);
     let host = &mut world.hosts[0];
     for n in 0..Limits::HERE.windows {
-        host.rnic.alloc_mw(host.pd, WindowKind::Type2, n << 8).expect("there are enough");
+        host.rnic.alloc_mw(host.pd, WindowKind::Type2, n << 8).expect("a free window");
     }
     let last = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 1);
     assert_eq!(last, Err(VerbsError::Exhausted("memory windows")));

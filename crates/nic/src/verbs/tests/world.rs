@@ -143,8 +143,8 @@ impl Host {
         let mut rnic = Rnic::new(0, u32::from(n) * 100);
         let pd = rnic.alloc_pd();
         let region = Region { pd, address: BASE, start: BASE, length: SIZE as u64, access: ALL };
-        let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("it is right");
-        let cq = rnic.create_cq(1_000).expect("it is right");
+        let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("a valid region");
+        let cq = rnic.create_cq(1_000).expect("a valid depth");
         let capacities =
             Capacities { send_requests: 64, receive_requests: 64, send_pieces: 4, receive_pieces: 4, inline: 64 };
         let init = QpInit {
@@ -162,7 +162,7 @@ impl Host {
             ack_every: 8,
             options: QpOptions::default(),
         };
-        let qp = rnic.create_qp(init).expect("it is right");
+        let qp = rnic.create_qp(init).expect("a valid configuration");
         let memory = (0..SIZE).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ n as u8).collect();
         let address = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n);
         Self { rnic, memory, pd, key, cq, qp, address }
@@ -207,8 +207,8 @@ impl World {
     /// Gives each host a queue pair with these options, connected and ready, in place of the one that it has.
     pub(crate) fn choose(&mut self, options: [QpOptions; 2], adapt: impl Fn(&mut QpChange)) {
         for (host, options) in self.hosts.iter_mut().zip(options) {
-            let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
-            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("these options are for it");
+            let (_, init) = host.rnic.query_qp(host.qp).expect("the queue pair exists");
+            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("options of a reliable queue pair");
         }
         self.connect(0, &adapt);
         self.connect(1, &adapt);
@@ -219,20 +219,20 @@ impl World {
         let host = &mut self.hosts[at];
         let attributes = SrqAttributes { requests: 10, pieces: 1, limit: 0 };
         let srq = host.rnic.create_srq(host.pd, attributes).expect("ten requests are within limits");
-        let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
+        let (_, init) = host.rnic.query_qp(host.qp).expect("the queue pair exists");
         host.qp = host.rnic.create_qp(QpInit { srq: Some(srq), ..init }).expect("the queue is in its domain");
         srq
     }
     /// Tells both hosts that the other one has our extensions.
     pub(crate) fn agree(&mut self) {
         for host in &mut self.hosts {
-            host.rnic.agree(host.qp).expect("it is there");
+            host.rnic.agree(host.qp).expect("the queue pair exists");
         }
     }
     /// From now on packets are also lost in bursts of so many on average, so many in a thousand, in both directions.
     pub(crate) fn lose_bursts(&mut self, mean: f64, rate: u64, seed: u64) {
-        let rate = Chance::from_f64(rate as f64 / 1_000.0).expect("a share");
-        let states = TwoStates::bursts(mean, rate).expect("they can be");
+        let rate = Chance::from_f64(rate as f64 / 1_000.0).expect("a probability");
+        let states = TwoStates::bursts(mean, rate).expect("a valid length and rate");
         self.channels = [0, 1].map(|at| Some(Channel::new(states, Rng::stream(seed, Domain::LinkLoss, at))));
     }
     pub(crate) fn route(&self, from: usize) -> Route {
@@ -261,7 +261,7 @@ impl World {
         let host = &mut self.hosts[at];
         for mut step in handshake.steps() {
             adapt(&mut step);
-            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("the step is right");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("a permitted change");
         }
     }
     /// The same for a queue pair for datagrams.
@@ -270,12 +270,12 @@ impl World {
     }
     pub(crate) fn post(&mut self, at: usize, request: SendRequest) {
         let (now, host) = (self.now, &mut self.hosts[at]);
-        host.rnic.post_send(&mut Cx::at(now), host.qp, request).expect("it can be posted");
+        host.rnic.post_send(&mut Cx::at(now), host.qp, request).expect("a valid request, and room in the queue");
     }
     pub(crate) fn receive(&mut self, at: usize, id: u64, offset: u64, length: u32) {
         let host = &mut self.hosts[at];
         let request = ReceiveRequest { id, scatter: vec![host.sge(offset, length)] };
-        host.rnic.post_recv(host.qp, request).expect("it can be posted");
+        host.rnic.post_recv(host.qp, request).expect("the receive queue has room");
     }
 
     fn transmit(&mut self, at: usize) {
