@@ -1,4 +1,4 @@
-//! Whatever the other side says, nothing panics, and nothing is touched that is not registered.
+//! Tests that no input of the other side causes a panic or an access to memory that is not registered.
 
 use proptest::prelude::*;
 

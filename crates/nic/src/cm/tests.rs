@@ -1,4 +1,4 @@
-//! Two managers and a wire that loses.
+//! Tests of two connection managers and a wire that loses messages.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,11 +16,11 @@ const SERVICE: u64 = IpAddresses::TCP_SERVICES | 7_174;
 struct World {
     managers: [ConnectionManager; 2],
     now: Instant,
-    /// In a hundred.
+    /// Loss probability in per cent.
     loss: u64,
     rng: Rng,
     sent: Vec<Mad>,
-    /// The managers know each other for ours.
+    /// Whether the managers know each other as Selvedge NICs.
     ours: bool,
 }
 
@@ -30,7 +30,8 @@ fn address(n: usize) -> Ipv6Addr {
 fn route(from: usize) -> Route {
     Route { local: address(from), remote: address(1 - from), traffic_class: 0, hop_limit: 64, flow_label: 0 }
 }
-/// The queue pairs that agree with their other sides once a connection stands, where both prefer these.
+/// Returns the queue pairs that agree with their peers after a connection was established, where the two sides prefer
+/// these schemes.
 fn agreed(schemes: [Option<u8>; 2]) -> [Vec<QpNumber>; 2] {
     let mut world = World::listening(30, 1);
     for (manager, scheme) in world.managers.iter_mut().zip(schemes) {
@@ -70,7 +71,7 @@ impl World {
         let mut cx = self.cx();
         self.managers[0].connect(&mut cx, route(0), SERVICE, 4_000, 3, &offer(17))
     }
-    /// Lets time pass until an event comes at one of the two.
+    /// Lets time pass until one of the two managers raises an event.
     fn next(&mut self, within_ms: u64) -> Option<(usize, CmEvent)> {
         let end = self.now + Duration::from_ms(within_ms);
         loop {
@@ -108,7 +109,7 @@ impl World {
             }
         }
     }
-    /// Makes a connection; returns both names of it.
+    /// Establishes a connection; returns the identifiers of both sides.
     fn establish(&mut self) -> [ConnectionId; 2] {
         let active = self.connect();
         let (mut passive, mut stands) = (None, [false; 2]);
@@ -199,7 +200,7 @@ fn the_end_of_a_process_is_the_end_of_its_connections() {
         let [ended, refused] = heard;
         let stays = 1 - leaves;
         assert_eq!(ended, Some((stays, CmEvent::Disconnected(ids[stays]))));
-        // Whoever has asked and is gone by the time that it is answered, is not found then.
+        // A peer that has gone when its request is answered is not found then.
         match refused {
             Some((0, CmEvent::Rejected { id, .. })) if leaves == 1 => assert_eq!(id, waits),
             other => assert!(other.is_none() && leaves == 0, "{other:?}"),
@@ -231,7 +232,7 @@ fn who_does_not_answer_is_given_up() {
     let id = world.connect();
     assert_eq!(world.next(5_500), None);
     assert_eq!(world.next(1_000), Some((0, CmEvent::Unreachable(id))));
-    // 15 times: once, once, twice, and so on up to 16 at a time.
+    // 15 attempts of one copy, one copy, two copies, and so on up to 16 copies.
     assert_eq!(world.sent.len(), 1 + 15 + 10 * 16);
 }
 
@@ -248,7 +249,8 @@ fn a_first_packet_tells_that_the_connection_stands() {
     assert_eq!(world.managers[1].poll_event(), None);
 }
 
-/// A world of ours where a connection stands, and its names.
+/// Creates a world of two Selvedge NICs with an established connection, and returns it with the identifiers of both
+/// sides.
 fn standing() -> (World, [ConnectionId; 2]) {
     let mut world = World::listening(0, 1);
     world.ours = true;

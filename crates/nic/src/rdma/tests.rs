@@ -1,4 +1,4 @@
-//! Two NICs and a wire: what applications post completes, whatever is lost.
+//! Tests of two NICs and a wire: requests of applications complete whatever is lost.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -43,7 +43,7 @@ fn speaking() -> NicParams {
     NicParams { verbs: Some(verbs), ..params(1) }
 }
 
-/// Two NICs with a connection.
+/// Creates two NICs with a connection.
 fn pair(params: &NicParams) -> ([Nic; 2], [QpNumber; 2]) {
     let verbs = params.verbs.expect("RDMA parameters");
     let mut nics = [0, 1].map(|n| Nic::new(HostId(n), params));
@@ -67,7 +67,7 @@ fn request(id: u64, operation: Operation, length: u32) -> SendRequest {
     }
 }
 
-/// Lets a wire of a microsecond, which loses each `nth` packet, carry all there is.
+/// Carries all packets over a wire with a delay of 1 us that loses each `nth` packet; returns the packets sent.
 fn run(params: &NicParams, nics: &mut [Nic; 2], nth: u64) -> Vec<Packet> {
     let (mut now, mut sent) = (Instant::ZERO, 0);
     let mut seen = Vec::new();
@@ -113,7 +113,7 @@ fn each_operation_completes_whatever_is_lost() {
             (Operation::CompareSwap { remote: Remote { address: 64, key }, compare: 5, swap: 9 }, 8),
         ];
         for (id, (operation, length)) in (0..).zip(operations) {
-            nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(id, operation, length)).expect("room in the queue");
+            nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(id, operation, length)).expect("free capacity");
         }
         let seen = run(&params, &mut nics, nth);
         let done: Vec<_> = core::iter::from_fn(|| nics[0].poll_completed()).collect();
@@ -131,8 +131,8 @@ fn each_operation_completes_whatever_is_lost() {
     }
 }
 
-/// Bytes of the frames of a message of three packets, each with a payload of 1,024 bytes, and of the first
-/// acknowledgement.
+/// Returns the frame lengths in bytes of a message of three packets, each with a payload of 1,024 bytes, and of the
+/// first acknowledgement.
 fn frames(format: WireFormat, operation: Operation) -> (Vec<u16>, u16) {
     let mut params = speaking();
     params.verbs.as_mut().expect("RDMA parameters").format = format;

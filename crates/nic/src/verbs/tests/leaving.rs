@@ -1,4 +1,4 @@
-//! A queue pair is destroyed although its last acknowledgement was lost.
+//! Tests of queue pairs that are destroyed although their last acknowledgement was lost.
 
 use alloc::vec;
 
@@ -30,7 +30,7 @@ fn a_last_word_completes_what_was_acknowledged_in_vain() {
         world.wire.loss = 1_000;
         world.run(10);
         assert_eq!(statuses(&mut world, 0), [], "nobody has said that it arrived");
-        // Said twice, it changes nothing more.
+        // A repetition of the last acknowledgement has no further effect.
         say_last_word(&mut world);
         say_last_word(&mut world);
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);

@@ -1,4 +1,4 @@
-//! Datagrams for groups: who hears them, and who does not.
+//! Tests of datagrams for groups: which queue pairs receive them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use crate::verbs::*;
 
 const GROUP: Ipv6Addr = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0xef01, 0x0203);
 
-/// Two hosts for datagrams; the second has one more queue pair.
+/// Creates two hosts for datagrams; the second has another queue pair, which is returned.
 fn world() -> (World, QpNumber) {
     let mut world = World::new([irn(); 2], Wire::default(), 1, Service::Datagram);
     world.begin_datagrams(0);
@@ -39,7 +39,7 @@ fn receive(world: &mut World, qp: QpNumber, id: u64) {
     host.rnic.post_recv(qp, request).expect("the receive queue has room");
 }
 
-/// What the second host has received: which request, and whose.
+/// Returns the receive requests that the second host has completed, each with its queue pair.
 fn received(world: &mut World) -> Vec<(u64, QpNumber)> {
     world.run(1_000);
     let all = world.hosts[1].poll();
@@ -62,7 +62,7 @@ fn every_member_takes_a_copy_and_nobody_else() {
     for qp in [first, other, other] {
         world.hosts[1].rnic.attach(qp, GROUP).expect("a datagram queue pair");
     }
-    // As many members of something else.
+    // The first queue pair is a member of another group, too.
     world.hosts[1].rnic.attach(first, Ipv6Addr::new(0xff0e, 0, 0, 0, 0, 0, 0, 1)).expect("a datagram queue pair");
     send(&mut world, 2, QKEY);
     assert_eq!(received(&mut world), [(1, first), (4, other)], "one each, however often it was attached");
@@ -108,11 +108,11 @@ fn a_member_does_not_hear_itself_but_another_of_the_same_number() {
     let length = sent.headers.emit(100, &mut packet);
     packet.truncate(length);
     packet.resize(length + 100, 7);
-    // Back from the wire.
+    // The packet returns from the wire.
     world.deliver(0, sent.route, &packet);
     let done: Vec<_> = world.hosts[0].poll().iter().map(|done| done.id).collect();
     assert_eq!(done, [9], "it was sent, that is all");
-    // Another host's queue pair that happens to have the same number.
+    // A queue pair of another host has the same number by chance.
     let elsewhere = Route { local: world.hosts[1].address, ..sent.route };
     world.deliver(0, elsewhere, &packet);
     let done: Vec<_> = world.hosts[0].poll().iter().map(|done| done.id).collect();

@@ -1,4 +1,4 @@
-//! Atomic writes and flushes: done once, in order, if they may be.
+//! Tests of atomic writes and flushes: executed once, in order, if permitted.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ fn a_word_is_replaced_behind_a_write_and_flushed() {
         world.post(0, request(1, write_to(BASE + 8_192, key), all));
         world.post(0, request(2, Operation::AtomicWrite(Remote { address: word, key }), data));
         world.post(0, request(3, global(Remote { address: BASE + 8_192, key }, 3_000), Vec::new()));
-        // Of a whole region, only the key matters.
+        // For a whole region, only the key matters.
         let whole =
             Flush { whole_region: true, persistent: true, remote: Remote { address: 5, key }, ..Flush::default() };
         world.post(0, request(4, Operation::Flush(whole), Vec::new()));

@@ -1,4 +1,4 @@
-//! Queue pairs, queues, domains: what may be made, changed and destroyed when.
+//! Tests of the creation, change and destruction of queue pairs, queues and domains.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -143,7 +143,7 @@ fn that_a_connection_is_established_is_told_once_and_not_for_what_is_dropped() {
     for step in [initialise, receive] {
         world.hosts[1].rnic.modify_qp(&mut Cx::at(world.now), qp, &step).expect("a permitted change");
     }
-    // Of a scheme that this side does not have.
+    // A packet of a scheme that this side does not have.
     let bth = Bth { opcode: 0x04, destination: qp, psn: Psn::new(0xff_fff0), ..Bth::default() };
     let (extension, placement) = (Some(Extension::default()), Some(Placement::default()));
     let headers = Headers { bth, ours: Ours::Uses(1), extension, placement, ..Headers::default() };
@@ -212,7 +212,7 @@ fn datagrams_carry_who_sent_them_and_are_dropped_without_the_right_key() {
     assert_eq!((source.qp, source.route.remote), (world.hosts[0].qp, world.hosts[0].address));
     assert_eq!(world.hosts[1].memory[1_040..1_140], world.hosts[0].memory[..100]);
     assert!(world.hosts[1].memory[1_000..1_040].iter().all(|&byte| byte == 0x45));
-    // Without a receive request, it is lost.
+    // Without a receive request, the datagram is lost.
     let data = Data::Inline(vec![7; 10]);
     let destination = Some(Destination { route, qp, qkey: QKEY });
     let send = request(3, Operation::Send(Attached::Nothing), Vec::new());
