@@ -1,4 +1,4 @@
-//! One connection: its state, and the message sent last.
+//! A connection: its state, and the message sent last.
 
 use alloc::collections::VecDeque;
 
@@ -24,21 +24,21 @@ const SILENT: u32 = 8;
 /// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// This side has requested the connection.
+    /// Requested by this side.
     Asked,
-    /// The other side has requested the connection, and the application has not answered.
+    /// Requested by the other side; the application has not answered.
     Requested,
-    /// The other side has asked for a queue pair, and the application has not answered.
+    /// Question of the other side for a queue pair; the application has not answered.
     Questioned,
-    /// This side has accepted the connection.
+    /// Accepted by this side.
     Granted,
-    /// The other side has accepted the connection, and the application has not called `ready`.
+    /// Accepted by the other side; the application has not called `ready`.
     Replied,
-    /// The connection is established.
+    /// Established.
     Established,
-    /// This side has disconnected, and waits for the DREP.
+    /// Disconnected by this side, which waits for the DREP.
     Ending,
-    /// The connection has ended, or was rejected.
+    /// Ended or rejected.
     Ended,
 }
 
@@ -135,7 +135,7 @@ impl Connection {
         self.due = Some(now + LINGERING);
         self.attempts = ATTEMPTS;
     }
-    /// Repeats the last message when its time has come; returns whether attempts are left.
+    /// Repeats the last message, if attempts are left; returns whether they were.
     pub(super) fn retry(&mut self, now: Instant, outgoing: &mut VecDeque<(Route, Mad)>) -> bool {
         if self.attempts >= ATTEMPTS {
             return false;

@@ -40,7 +40,7 @@ pub struct Offer {
 /// An event of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CmEvent {
-    /// A peer requests a connection: accept or reject it.
+    /// A peer's request for a connection, to be accepted or rejected.
     Requested {
         /// Identifier of the new connection.
         id: ConnectionId,
@@ -49,16 +49,16 @@ pub enum CmEvent {
         /// Content of the request.
         request: Request,
     },
-    /// A peer has accepted a connection: prepare the queue pair of this side and call `ready`, or reject the reply.
+    /// A peer's acceptance of a connection: prepare the queue pair of this side and call `ready`, or reject the reply.
     Replied {
         /// Identifier of the connection.
         id: ConnectionId,
         /// Content of the reply.
         reply: Reply,
     },
-    /// A connection that this side accepted is established.
+    /// Establishment of a connection that this side accepted.
     Established(ConnectionId),
-    /// A connection was rejected, and is removed.
+    /// Rejection of a connection, which is removed.
     Rejected {
         /// Identifier of the connection.
         id: ConnectionId,
@@ -68,11 +68,11 @@ pub enum CmEvent {
         /// Private data of the peer's application.
         private: Vec<u8>,
     },
-    /// No answer has arrived: the connection is removed.
+    /// Failure to reach the peer, which never answered: the connection is removed.
     Unreachable(ConnectionId),
-    /// A connection has ended.
+    /// End of a connection.
     Disconnected(ConnectionId),
-    /// A peer asks which queue pair serves a service: answer it.
+    /// A peer's question which queue pair serves a service, to be answered.
     Asked {
         /// Identifier of the question.
         id: ConnectionId,
@@ -81,7 +81,7 @@ pub enum CmEvent {
         /// Content of the question.
         request: SidrRequest,
     },
-    /// A question was answered with a queue pair.
+    /// Answer to a question, with a queue pair.
     Resolved {
         /// Identifier of the question.
         id: ConnectionId,
@@ -93,9 +93,9 @@ pub enum CmEvent {
 /// Reason for which a command was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CmError {
-    /// The service is already in use (`EADDRINUSE`).
+    /// Service that is already in use (`EADDRINUSE`).
     InUse,
-    /// The connection does not exist, or its state does not permit the command (`EINVAL`).
+    /// Connection that does not exist, or whose state does not permit the command (`EINVAL`).
     NotThus,
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Arrival<'a, H> {
 #[derive(Debug)]
 pub(super) struct Inbound {
     end: End<()>,
-    /// Slot of the message that arrives through the tunnel.
+    /// Slot of the newest packet's message; `None` if it was not looked up yet.
     message: Option<u32>,
 }
 
@@ -264,7 +264,7 @@ impl Nic {
 }
 
 impl Tunnels {
-    /// Returns the message of a packet that has left this tunnel: each tunnel remembers its message.
+    /// Returns the message of the newest packet that has left this tunnel, and caches its slot.
     #[inline(always)]
     fn message_of(
         &mut self,

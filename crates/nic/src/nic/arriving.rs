@@ -31,7 +31,7 @@ impl Nic {
     /// Returns the receiver for a run of data packets from the queue pair that has sent `packet`; `None` if that queue
     /// pair has no receiver here.
     ///
-    /// Useful only if [`NicParams::takes_unanswered`].
+    /// Useful only where [`NicParams::takes_unanswered`] holds.
     #[inline(always)]
     pub fn incoming(&mut self, packet: &Packet) -> Option<Incoming<'_>> {
         let from = (packet.src, packet.qp);

@@ -119,7 +119,7 @@ impl SendQp {
 /// The deadlines of one NIC.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// Earliest of all deadlines.
+    /// Earliest of all deadlines, so that polls need no further look-up.
     next: Instant,
     /// Deadline of the first entry in the heap.
     first: Instant,

@@ -24,7 +24,7 @@ pub(super) struct Bundles {
     free: Vec<u32>,
 }
 
-/// One end of a flow with several subflows.
+/// An end of a flow with several subflows.
 #[derive(Debug)]
 struct Bundle {
     config: TcpConfig,

@@ -29,7 +29,7 @@ pub(crate) struct Flows {
     bundles: Bundles,
 }
 
-/// One end of a TCP flow.
+/// An end of a TCP flow.
 #[derive(Debug)]
 struct Flow {
     connection: Connection,

@@ -5,15 +5,15 @@ use core::fmt;
 /// Reason for which a command was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VerbsError {
-    /// The named resource does not exist (`EINVAL`).
+    /// Resource that does not exist (`EINVAL`).
     NoSuch(&'static str),
-    /// Another resource still uses the named one (`EBUSY`).
+    /// Resource that is still in use, by one of the named kind (`EBUSY`).
     InUse(&'static str),
-    /// The resource is exhausted, or a queue is full (`ENOMEM`).
+    /// Exhausted resource, or full queue (`ENOMEM`).
     Exhausted(&'static str),
-    /// The command contradicts itself or the present state (`EINVAL`).
+    /// Contradiction within the command, or with the present state (`EINVAL`).
     Invalid(&'static str),
-    /// The operation is not supported (`EOPNOTSUPP`).
+    /// Operation that is not supported (`EOPNOTSUPP`).
     Unsupported(&'static str),
 }
 

@@ -19,19 +19,19 @@ pub struct PdId(pub u32);
 /// Access rights of a region, a memory window or a queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Access {
-    /// The NIC may write here on behalf of its own application: receives and Reads.
+    /// Whether the NIC may write on behalf of its own application: receives and Reads.
     pub local_write: bool,
-    /// Remote peers may write.
+    /// Whether remote peers may write.
     pub remote_write: bool,
-    /// Remote peers may read.
+    /// Whether remote peers may read.
     pub remote_read: bool,
-    /// Remote peers may perform atomic operations.
+    /// Whether remote peers may perform atomic operations.
     pub remote_atomic: bool,
-    /// Memory windows may be bound to the region.
+    /// Whether memory windows may be bound to the region.
     pub bind: bool,
-    /// Remote peers may flush their writes to global visibility.
+    /// Whether remote peers may flush their writes to global visibility.
     pub flush_global: bool,
-    /// Remote peers may flush their writes to persistence against the loss of power.
+    /// Whether remote peers may flush their writes to persistence against the loss of power.
     pub flush_persistent: bool,
 }
 
@@ -53,17 +53,17 @@ pub struct Region {
 /// Kind of an access that is to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Intent {
-    /// Reads data of the local application, to send it.
+    /// Read of data of the local application, to be sent.
     LocalRead,
-    /// Writes data that arrives for the local application.
+    /// Write of data that arrives for the local application.
     LocalWrite,
-    /// Writes on behalf of the other side.
+    /// Write on behalf of the other side.
     RemoteWrite,
-    /// Reads on behalf of the other side.
+    /// Read on behalf of the other side.
     RemoteRead,
-    /// Performs an atomic operation on behalf of the other side.
+    /// Atomic operation on behalf of the other side.
     RemoteAtomic,
-    /// Flushes earlier writes of the other side.
+    /// Flush of earlier writes on behalf of the other side.
     Flush { global: bool, persistent: bool },
 }
 

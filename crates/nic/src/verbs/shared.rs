@@ -14,23 +14,23 @@ use super::work::{Completion, ReceiveRequest};
 /// An asynchronous event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A completion has arrived in an armed completion queue.
+    /// Arrival of a completion in an armed completion queue.
     Completion(CqId),
-    /// A completion queue has overflowed: a completion was lost, and the queue takes no more.
+    /// Overflow of a completion queue: a completion was lost, and the queue takes no more.
     CqOverrun(CqId),
-    /// A queue pair has failed.
+    /// Failure of a queue pair.
     QpFatal(QpNumber),
-    /// A queue pair has failed because of a malformed request from the other side.
+    /// Failure of a queue pair because of a malformed request from the other side.
     QpRequest(QpNumber),
-    /// A queue pair has failed because of a request from the other side that is not permitted.
+    /// Failure of a queue pair because of a request from the other side that is not permitted.
     QpAccess(QpNumber),
-    /// The first packet has arrived before the application moved the queue pair to ReadyToSend.
+    /// Arrival of the first packet before the application moved the queue pair to ReadyToSend.
     Established(QpNumber),
-    /// All outstanding requests of a draining queue pair are finished.
+    /// Completion of all outstanding requests of a draining queue pair.
     Drained(QpNumber),
-    /// A failed queue pair will take no more requests from its shared receive queue.
+    /// End of a failed queue pair's use of its shared receive queue.
     LastReceive(QpNumber),
-    /// The number of requests in a shared receive queue has fallen below its limit.
+    /// Fall of the number of requests in a shared receive queue below its limit.
     SrqLimit(SrqId),
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Shared {
     pub(super) paths: Paths,
     /// Number of completions so far.
     pub(super) completed: u64,
-    /// Whether a queue pair has configured the sizes of the on-chip pools.
+    /// Whether the sizes of the on-chip pools are set.
     pub(super) has_pools: bool,
 }
 

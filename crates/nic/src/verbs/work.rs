@@ -76,18 +76,19 @@ pub enum Data {
 /// Operation of a send request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Delivers a message into the next receive request of the responder.
+    /// A Send: delivers a message into the next receive request of the responder.
     Send(Attached),
-    /// Writes into the responder's memory.
+    /// A Write into the responder's memory.
     Write {
         /// Destination in the responder's memory.
         remote: Remote,
         /// Immediate data; if present, the Write also completes a receive request at the responder.
         immediate: Option<[u8; 4]>,
     },
-    /// Reads the responder's memory.
+    /// A Read of the responder's memory.
     Read(Remote),
-    /// Replaces 8 bytes at the responder if they equal the expected value, and returns the old value.
+    /// A compare-and-swap: replaces 8 bytes at the responder if they equal the expected value, and returns the old
+    /// value.
     CompareSwap {
         /// Address of the 8 bytes.
         remote: Remote,
@@ -96,20 +97,20 @@ pub enum Operation {
         /// Value to write if the expected one is found.
         swap: u64,
     },
-    /// Adds to 8 bytes at the responder, and returns the old value.
+    /// A fetch-and-add: adds to 8 bytes at the responder, and returns the old value.
     FetchAdd {
         /// Address of the 8 bytes.
         remote: Remote,
         /// Number to add.
         add: u64,
     },
-    /// Writes 8 bytes at the responder atomically, after all earlier requests are done.
+    /// An atomic write of 8 bytes at the responder, after all earlier requests are done.
     AtomicWrite(Remote),
-    /// Makes earlier writes to the responder's memory visible or persistent.
+    /// A flush: makes earlier writes to the responder's memory visible or persistent.
     Flush(Flush),
-    /// Invalidates a memory window of this side, by its key.
+    /// An invalidation of a memory window of this side, by its key.
     LocalInvalidate(u32),
-    /// Binds a memory window.
+    /// A binding of a memory window.
     Bind(Bind),
 }
 
@@ -137,7 +138,7 @@ pub struct Remote {
 /// Destination of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Destination {
-    /// Addresses and header fields of the way there.
+    /// Addresses and IP header fields of its packets.
     pub route: Route,
     /// Destination queue pair.
     pub qp: QpNumber,
@@ -237,33 +238,33 @@ pub enum CompletionKind {
     ReceiveWrite,
 }
 
-/// How a request ended (InfiniBand architecture, volume 1, section 11.6.2).
+/// Outcome of a request (InfiniBand architecture, volume 1, section 11.6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// The request succeeded.
+    /// Success.
     Success,
-    /// A message was longer than the buffer that was to take it.
+    /// Message longer than the buffer that was to take it.
     LocalLength,
-    /// The queue pair does not support the operation.
+    /// Operation that the queue pair does not support.
     LocalOperation,
-    /// A local key does not permit the access.
+    /// Access that a local key does not permit.
     LocalProtection,
-    /// The request was flushed because the queue pair had failed before.
+    /// Request flushed because the queue pair had failed before.
     Flushed,
-    /// The memory window may not be bound as requested.
+    /// Binding of a memory window that is not permitted.
     WindowBind,
-    /// The responder's response was malformed.
+    /// Malformed response from the responder.
     BadResponse,
-    /// The memory of a receive request could not be written.
+    /// Failure to write the memory of a receive request.
     LocalAccess,
-    /// The responder found the request malformed or too long.
+    /// Request that the responder found malformed or too long.
     RemoteInvalidRequest,
-    /// The responder does not permit the access.
+    /// Access that the responder does not permit.
     RemoteAccess,
-    /// The responder could not perform the operation.
+    /// Operation that the responder could not perform.
     RemoteOperation,
-    /// No response arrived, and all retries have failed.
+    /// No response within the permitted number of retries.
     RetriesExceeded,
-    /// The responder was not ready, and all retries have failed.
+    /// Responder not ready within the permitted number of retries.
     NotReadyRetriesExceeded,
 }

@@ -267,8 +267,8 @@ impl Standard {
 
     fn read(&mut self, terms: &Terms, answer: Reply) -> Result<u64, Refusal> {
         if self.reads_under_way() >= usize::from(terms.reads_answered.max(1)) {
-            // The requester has no more Reads outstanding: the original response to the oldest repeated Read has
-            // arrived late.
+            // The requester may not exceed its limit of outstanding Reads: a further Read shows that the original
+            // response to the oldest repeated Read has arrived late.
             let stale = self.replies.iter().position(|reply| reply.is_read() && reply.is_again());
             self.replies.remove(stale.ok_or(MALFORMED)?);
         }

@@ -48,6 +48,9 @@ impl Rnic {
         self.shared.completed
     }
     /// Arms a completion queue: it raises an event at the next completion, or at the next solicited one.
+    ///
+    /// # Errors
+    /// If the queue does not exist.
     pub fn arm_cq(&mut self, cq: CqId, solicited_only: bool) -> Result<(), VerbsError> {
         self.cq(cq)?.arm(solicited_only);
         Ok(())
