@@ -47,7 +47,7 @@ impl Datagrams {
         self.known_as.contains(address)
     }
 
-    /// Sends the next datagram, and completes its request.
+    /// Returns the next datagram, and completes its request.
     pub(super) fn poll_transmit(
         &mut self,
         terms: &Terms,
@@ -145,7 +145,8 @@ impl SendRequest {
             Data::Inline(bytes) => bytes.len() as u64,
         }
     }
-    /// Gathers `length` bytes of the message from `offset` on; `None` if a key forbids the access.
+    /// Appends `length` bytes of the message from `offset` on, or their spans, to `payload`. Returns `None` if a key
+    /// forbids the access.
     pub(super) fn gather(
         &self,
         regions: &super::region::Regions,
@@ -162,8 +163,8 @@ impl SendRequest {
             Data::Gather(_) => self.spans(regions, pd, offset, length, &mut |span| payload.spans.push(span)),
         }
     }
-    /// Returns the pieces of memory that hold or receive these bytes; `None` if a key forbids the access, or the data
-    /// is inline.
+    /// Calls `found` with each piece of memory that holds or receives `length` bytes from `offset` on. Returns `None`
+    /// if a key forbids the access, or the data is inline.
     pub(super) fn spans(
         &self,
         regions: &super::region::Regions,

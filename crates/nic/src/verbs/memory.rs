@@ -18,13 +18,13 @@ pub trait Memory {
     /// # Errors
     /// Returns [`Fault`] if the memory is no longer mapped.
     fn place_network_header(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault>;
-    /// Atomically adds to the 8 bytes at `address`, a multiple of 8, and returns the old value. Both are in the host's
+    /// Adds atomically to the 8 bytes at `address`, a multiple of 8, and returns the old value. Both are in the host's
     /// byte order.
     ///
     /// # Errors
     /// Returns [`Fault`] if the memory is no longer mapped.
     fn fetch_add(&mut self, address: u64, add: u64) -> Result<u64, Fault>;
-    /// Atomically replaces the 8 bytes at `address`, a multiple of 8, if they equal `compare`, and returns the old
+    /// Replaces atomically the 8 bytes at `address`, a multiple of 8, if they equal `compare`, and returns the old
     /// value.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ pub trait Memory {
     fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault>;
     /// Returns the packet's payload as a word in the host's byte order, if it is 8 bytes long.
     fn word(&self) -> Option<u64>;
-    /// Atomically replaces the 8 bytes at `address`, a multiple of 8.
+    /// Replaces atomically the 8 bytes at `address`, a multiple of 8.
     ///
     /// # Errors
     /// Returns [`Fault`] if the memory is no longer mapped.

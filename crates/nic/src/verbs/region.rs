@@ -210,8 +210,8 @@ impl Regions {
         found.opens_to(pd, intent).then_some(found)
     }
 
-    /// Returns the pieces of `list` that hold `length` bytes from `offset` on; `None` if a key forbids the access or
-    /// the list is shorter.
+    /// Calls `found` with each piece of `list` that holds some of `length` bytes from `offset` on. Returns `None` if a
+    /// key forbids the access or the list is shorter.
     pub(super) fn spans(
         &self,
         pd: PdId,

@@ -81,7 +81,7 @@ pub(super) struct Requester {
     not_ready_until: Option<Instant>,
     not_ready_tries: u8,
     timeouts: u8,
-    /// Time of the last retransmission of everything outstanding, to a peer of unknown kind.
+    /// Time of the last retransmission of everything outstanding to a peer that may be a Selvedge NIC.
     asked: Instant,
     /// Time of the last progress.
     progress: Instant,
@@ -334,8 +334,9 @@ impl Requester {
         ended.checked_sub(1).map(|last| &self.queue[last])
     }
 
-    /// Returns whether one more Read may begin. Once the limit is reached, a quarter has to be answered first:
-    /// otherwise each response would let a single request go, and single requests get single responses.
+    /// Returns whether one more Read may begin. Once the limit is reached, a quarter has to be answered first, unless
+    /// `ack_every` is 1: otherwise each response would let a single request go, and single requests get single
+    /// responses.
     fn may_ask(&mut self, terms: &Terms) -> bool {
         let most = usize::from(terms.reads_asked.max(1));
         let least = if terms.init.ack_every > 1 { most - most / 4 } else { most - 1 };

@@ -171,7 +171,7 @@ impl Wqe {
         }
     }
 
-    /// Returns the pieces of memory that hold or receive `length` bytes from `offset` on.
+    /// Calls `found` with each piece of memory that holds or receives `length` bytes from `offset` on.
     fn pieces(
         &self,
         terms: &Terms,

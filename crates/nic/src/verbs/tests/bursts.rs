@@ -10,7 +10,7 @@ use selvedge_units::{Duration, Setting};
 use super::world::{BASE, Wire, World, irn, request};
 use crate::verbs::*;
 
-/// IRN with the settings of the software RNIC.
+/// Returns IRN with the settings of the software RNIC.
 fn patient() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
     let most = Duration::from_us(20_000);

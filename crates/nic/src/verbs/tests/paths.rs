@@ -22,7 +22,7 @@ const HEADERS: u64 = 100;
 /// Length of a message in bytes.
 const MESSAGE: u32 = 64 * 1_024;
 
-/// IRN with the settings of the software RNIC.
+/// Returns IRN with the settings of the software RNIC.
 fn irn() -> RecoveryConfig {
     let most = Duration::from_ms(20);
     RecoveryConfig::Irn(IrnConfig {

@@ -25,7 +25,7 @@ const COUNTER: u64 = 2 * QUARTER + 26 * SLOT;
 /// Offset of a word that the other side replaces or compares and swaps.
 const LATCH: u64 = COUNTER + 8;
 
-/// IRN with the settings of the software RNIC, except for shorter timeouts.
+/// Returns IRN with the settings of the software RNIC, except for shorter timeouts.
 fn ours() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
     let high = Setting::Value(Duration::from_us(1_000));

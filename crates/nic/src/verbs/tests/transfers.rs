@@ -136,7 +136,7 @@ fn one_of_ours_and_a_standard_one_deliver() {
     }
 }
 
-/// IRN with the settings of the software RNIC.
+/// Returns IRN with the settings of the software RNIC.
 fn stamped() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
     let dynamic = DynamicRto {
@@ -228,7 +228,7 @@ fn who_knows_the_other_side_begins_at_once_in_its_own_way() {
     assert_eq!(world.hosts[0].poll().len(), 1);
 }
 
-/// Like [`stamped`], but no slower than the world's timeout.
+/// Returns the recovery of [`stamped`], but with timeouts no longer than the world's.
 fn quick() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = stamped() else { unreachable!("it is") };
     let high = Setting::Value(Duration::from_us(300));

@@ -24,7 +24,7 @@ pub(crate) const QKEY: u32 = 0x1111_1111;
 
 pub(crate) const ALL: Access = Access::ALL;
 
-/// IRN with timeouts for a round trip of 20 us.
+/// Returns IRN with timeouts for a round trip of 20 us.
 pub(crate) fn irn() -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig {
         timeouts: Timeouts::On,
@@ -33,7 +33,7 @@ pub(crate) fn irn() -> RecoveryConfig {
         ..IrnConfig::default()
     })
 }
-/// MELO with similar timeouts.
+/// Returns MELO with timeouts similar to those of [`irn`].
 pub(crate) fn melo() -> RecoveryConfig {
     RecoveryConfig::Melo(MeloConfig {
         reorder_buffer: Setting::Value(256),
@@ -176,7 +176,7 @@ impl Host {
 }
 
 impl World {
-    /// Two hosts with a queue pair each, connected and ready.
+    /// Creates two hosts with a queue pair each, connected and ready.
     pub(crate) fn connected(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> Self {
         Self::limited(recovery, wire, seed, 32, 4)
     }
@@ -382,7 +382,7 @@ pub(crate) fn each(test: impl Fn(World)) {
     }
 }
 
-/// A Write without an immediate.
+/// Returns a Write without an immediate.
 pub(crate) fn write_to(address: u64, key: u32) -> Operation {
     Operation::Write { remote: Remote { address, key }, immediate: None }
 }
