@@ -1,7 +1,7 @@
 //! NDP flows: connections that their receivers pull, in place of RDMA queue pairs.
 //!
-//! Like TCP flows ([`crate::tcp`]), NDP flows share the NIC's ready ring, its queue of answers and its deadlines, in
-//! slots beyond those of RDMA queue pairs. All flows that arrive here share one pacer of pulls.
+//! Like TCP flows ([`crate::tcp`]), NDP flows share the NIC's ready ring, its queue of control packets and its
+//! deadlines, in slots beyond those of RDMA queue pairs. All flows that arrive here share one pacer of pulls.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -221,7 +221,7 @@ impl Nic {
         }
         let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
         if another {
-            // The sender has said that it has another packet.
+            // The sender is known to have another packet.
             state.stand(slot, turns);
         } else {
             state.settle(slot, messages, mtu, eqds, turns);

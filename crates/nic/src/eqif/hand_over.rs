@@ -87,7 +87,8 @@ impl Nic {
         self.run_engine(cx, params, eqif);
     }
 
-    /// Takes the answers of stacks; those of tunnels stay. Each answer is examined once, however long it waits.
+    /// Takes the control packets of stacks from the NIC's queue; those of tunnels stay. Each is examined once, however
+    /// long it waits.
     fn take_answers(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
         let Some(eqifs) = &mut self.eqifs else { return };
         let mut at = core::mem::take(&mut eqifs.staying);

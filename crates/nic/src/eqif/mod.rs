@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *Stacks are unchanged.* Their flows are in the NIC's ready ring and answer into its queue of answers, as without
-//!    tunnels; after every event of the NIC, [`Nic::hand_over`] moves the packets of both to the queues of the EQIFs.
-//!    The packets that leave are tunnel packets, and the driver asks for their cargo ([`Nic::poll_cargo`]).
-//! 2. *The RDMA engine* hands over at its own rate and can be paused; answers go first there, too. TCP hands over at
-//!    once, as a kernel does.
+//! 1. *Stacks are unchanged.* Their flows are in the NIC's ready ring and add to its queue of control packets, as
+//!    without tunnels; after every event of the NIC, [`Nic::hand_over`] moves the packets of both to the queues of the
+//!    EQIFs. The packets that leave are tunnel packets, and the driver asks for their cargo ([`Nic::poll_cargo`]).
+//! 2. *The RDMA engine* hands over at its own rate and can be paused; control packets go first there, too. TCP hands
+//!    over at once, as a kernel does.
 //! 3. *One entry in the ring.* All tunnels with packets to send are in the ring as one entry ([`EDGE`]), behind which a
 //!    [`Schedule`] determines the next tunnel; flows that do not go through tunnels take turns with that entry.
 //! 4. *One tunnel per EQIF and destination*: the header's sender ID is the EQIF. RC packets lack the source's queue
@@ -61,7 +61,7 @@ pub(crate) struct Eqifs {
     leaving: Option<Packet>,
     backlog: Backlog,
     engine: Engine,
-    /// Number of packets at the front of the NIC's answers that are known to belong to no stack.
+    /// Number of packets at the front of the NIC's control packets that are known to belong to no stack.
     staying: usize,
     stats: EqifTotals,
 }
@@ -90,7 +90,7 @@ impl Eqifs {
         self.stand(ready);
     }
 
-    /// Notes that one of the NIC's answers has left.
+    /// Notes that one of the NIC's control packets has left.
     pub(crate) fn on_answer_left(&mut self) {
         self.staying = self.staying.saturating_sub(1);
     }

@@ -1,4 +1,4 @@
-//! Queue of acknowledgements and congestion notifications waiting for the link.
+//! Queue of control packets (acknowledgements and congestion notifications) waiting for the link.
 
 use alloc::vec::Vec;
 use core::ops::Deref;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *One window for all*: requests and answers of all queue pairs between the same two addresses share a [`Path`].
+//! 1. *One window for all*: requests and responses of all queue pairs between the same two addresses share a [`Path`].
 //! 2. *Round-robin, [`TURN`] packets at a time.* A queue pair that finds the window full, or others waiting, is
 //!    appended to the path's queue. The queue pair at the head sends until the window is full, its turn is over, or it
 //!    has no more to send. The last packet of a turn requests an acknowledgement, because the next turn may be far
