@@ -1,25 +1,27 @@
-//! In-band telemetry (HPCC): what switches wrote on data waits here until its acknowledgement leaves.
+//! In-band telemetry (HPCC): records that switches wrote on data wait here until the acknowledgement of the data
+//! leaves.
 //!
-//! Asked only where switches write, so that others pay nothing.
+//! Called only where switches write telemetry, so that other simulations pay nothing.
 
 use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, PathRecord, Repr};
 
 use crate::nic::Nic;
 
-/// What an acknowledgement will carry.
+/// Telemetry that an acknowledgement will carry.
 #[derive(Debug)]
 pub(crate) struct Echo {
-    /// Which one: a host sends one packet at a time.
+    /// The data packet: source, queue pair and sending time, which are unique because a host sends one packet at a
+    /// time.
     of: (HostId, QpNumber, Instant),
     path: PathRecord,
 }
 
 impl Nic {
-    /// Switches have written `path` on `packet`, which was handled just now.
+    /// Handles `path`, which switches have written on `packet`; the packet was handled just now.
     pub fn handle_path(&mut self, now: Instant, packet: &Packet, path: &PathRecord) {
         match packet.repr {
-            // The answer to it, if there is one, waits behind all others.
+            // The acknowledgement of the packet, if there is one, is the last in the queue.
             Repr::Data(_) => {
                 let of = (packet.src, packet.qp, packet.sent_at);
                 if self
@@ -46,8 +48,8 @@ impl Nic {
         }
     }
 
-    /// What `packet`, which [`Nic::poll_transmit`] has just given, carries when it leaves: an acknowledgement
-    /// that which its data brought, all others nothing.
+    /// Returns the telemetry that `packet`, just returned by [`Nic::poll_transmit`], carries when it leaves: an
+    /// acknowledgement carries the record of its data, all other packets carry none.
     pub fn poll_path(&mut self, packet: &Packet) -> PathRecord {
         if !is_ack(packet) {
             return PathRecord::EMPTY;

@@ -1,8 +1,8 @@
-//! One host's NIC, pure.
+//! The NIC of one host, as an engine without input or output.
 //!
-//! A [`Nic`] holds a host's queue pairs, shares the link between them round-robin, answers data
-//! with acknowledgements and keeps everybody's deadlines. It is the same object in a simulated host
-//! and behind a socket; it does not know which world it is in.
+//! A [`Nic`] holds a host's queue pairs, shares the link among them round-robin, answers data with acknowledgements and
+//! keeps all deadlines. The same object is used in a simulated host and behind a socket, and cannot tell the
+//! difference.
 //!
 //! ```text
 //!            open_sender, open_receiver, close_*          commands

@@ -1,7 +1,7 @@
-//! NDP flows: pulled by their receivers, where RDMA has queue pairs.
+//! NDP flows: connections that their receivers pull, in place of RDMA queue pairs.
 //!
-//! Like TCP's ([`crate::tcp`]), they share the NIC's ready ring, its queue of answers and its deadlines, in slots where
-//! no queue pair of RDMA can be. All that arrive here share one pacer of pulls.
+//! Like TCP flows ([`crate::tcp`]), NDP flows share the NIC's ready ring, its queue of control packets and its
+//! deadlines, in slots beyond those of RDMA queue pairs. All flows that arrive here share one pacer of pulls.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ pub(crate) struct Flows {
     receivers: Vec<Option<Box<Receiving>>>,
     free_receivers: Vec<u32>,
     pacer: Option<PullPacer>,
-    /// The earliest entry in the heap of deadlines that speaks of the pacer.
+    /// Earliest entry of the pacer in the heap of deadlines.
     pacer_armed: Option<Instant>,
 }
 
@@ -37,12 +37,12 @@ struct Sending {
     dst: HostId,
     class: u8,
     context: u32,
-    /// Of the last packet, which may be short.
+    /// Index of the last packet, which may be short.
     last: u64,
     last_payload: u16,
-    /// Whether it stands in the ready ring.
+    /// Whether the flow is in the ready ring.
     queued: bool,
-    /// The earliest entry in the heap of deadlines that speaks of it.
+    /// Earliest entry of this flow in the heap of deadlines.
     armed: Instant,
 }
 
@@ -53,7 +53,7 @@ struct Receiving {
     duplicates: u32,
     /// Packets that have not arrived yet.
     missing: u64,
-    /// What came last: pulls go back to where it came from.
+    /// Newest packet: pulls return to its source.
     newest: Packet,
 }
 
@@ -66,7 +66,7 @@ impl Flows {
         let place = self.senders.get_mut(NDP.place(slot) as usize)?;
         place.as_deref_mut().filter(|flow| flow.qp == qp)
     }
-    /// Class of what the flow in a slot sends.
+    /// Returns the traffic class of the flow in a slot.
     pub(crate) fn class_at(&self, slot: u32) -> Option<u8> {
         Some(self.senders.get(NDP.place(slot) as usize)?.as_deref()?.class)
     }
@@ -122,7 +122,7 @@ impl Nic {
     pub(crate) fn close_ndp_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
         let (queued, context) = self.ndp.sending(slot, qp).map(|flow| (flow.queued, flow.context))?;
         self.ndp.senders[NDP.place(slot) as usize] = None;
-        // A slot that stands in the ready ring is free when it comes up there.
+        // A slot that is in the ready ring becomes free when it comes up there.
         if !queued {
             self.ndp.free_senders.push(NDP.place(slot));
         }
@@ -145,7 +145,7 @@ impl Nic {
         self.ndp.sending(slot, qp).map(|flow| flow.sender.hold())
     }
 
-    /// See [`Nic::standing`].
+    /// Implements [`Nic::standing`] for NDP flows.
     #[cold]
     pub(crate) fn standing_of_ndp(&self, slot: u32, qp: QpNumber) -> Option<Standing> {
         let sender = &self.ndp.sending(slot, qp)?.sender;
@@ -154,7 +154,7 @@ impl Nic {
         Some(Standing { hold: sender.hold(), sent: None, unsent, has_lost, timeouts, resent: 0 })
     }
 
-    /// Of the flow that arrives in `slot`: what the caller named it, and packets that have not arrived.
+    /// Returns the caller's name of the flow that arrives in `slot`, and the packets that have not arrived.
     #[cold]
     pub(crate) fn received_by_ndp(&self, slot: u32) -> Option<(u32, u64)> {
         let flow = self.ndp.receivers.get(NDP.place(slot) as usize)?.as_deref()?;
@@ -167,7 +167,7 @@ impl Nic {
         Some(Limits { window: Bytes::MAX, rate: Rate::MAX, in_flight })
     }
 
-    /// Takes in data for the receiver at `slot`, or what a switch has left of it.
+    /// Handles data for the receiver at `slot`, possibly trimmed by a switch.
     #[inline(never)]
     pub(crate) fn on_ndp_data(
         &mut self,
@@ -194,7 +194,7 @@ impl Nic {
                 self.stats.duplicates += 1;
                 flow.duplicates += 1;
             }
-            // NDP places packets as they come.
+            // NDP places packets in the order of arrival.
             Verdict::Refused | Verdict::Invalid | Verdict::Buffered(_) | Verdict::Released { .. } => {}
         }
         let is_received = flow.missing == 0 && matches!(reply.verdict, Verdict::Accepted(_));
@@ -225,7 +225,7 @@ impl Nic {
         self.after_ndp(packet)
     }
 
-    /// The sender that `packet` was for has heard it.
+    /// Updates the sender of `packet`'s flow after it has handled the packet.
     fn after_ndp(&mut self, packet: &Packet) -> Handled {
         let (slot, qp) = (packet.slot, packet.qp);
         if self.ndp.sending(slot, qp).is_some_and(|flow| flow.sender.is_done())
@@ -237,7 +237,7 @@ impl Nic {
         Handled::Taken
     }
 
-    /// The next packet of the flow at `slot`, which comes up in the ready ring.
+    /// Returns the next packet of the flow at `slot`, which comes up in the ready ring.
     #[inline(never)]
     pub(crate) fn serve_ndp(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32) -> Option<Packet> {
         let Some(flow) = self.ndp.senders.get_mut(NDP.place(slot) as usize).and_then(Option::as_deref_mut) else {
@@ -267,7 +267,7 @@ impl Nic {
         Some(packet)
     }
 
-    /// A deadline of the flow at `slot`, or of the pacer, has come.
+    /// Handles a deadline of the flow at `slot`, or of the pacer.
     #[cold]
     pub(crate) fn on_ndp_deadline(
         &mut self,
@@ -312,7 +312,7 @@ impl Nic {
         }
     }
 
-    /// Puts a flow where its sender's wishes say.
+    /// Updates the ready ring and the deadlines of a flow after a change of its state.
     fn refresh_ndp(&mut self, slot: u32, qp: QpNumber) {
         let Some(flow) = self.ndp.sending_mut(slot, qp) else { return };
         let ready = !flow.queued && flow.sender.is_ready();

@@ -1,99 +1,99 @@
-//! Queue pairs: an engine and what the NIC needs to know about its flow.
+//! Queue pairs: an engine and the NIC's state of its flow.
 
 use selvedge_transport::{Feedback, Receiver, Sender};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Seq};
 use selvedge_wire::eqds::Flags;
 use selvedge_wire::{AckKind, Repr};
 
-/// A message to send: what [`crate::Nic::open_sender`] asks for.
+/// A message to send, for [`crate::Nic::open_sender`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing {
-    /// Who shall get it.
+    /// Destination host.
     pub dst: HostId,
-    /// Payload; above zero.
+    /// Payload length; above zero.
     pub size: Bytes,
-    /// What ECMP hashes.
+    /// Input of the ECMP hash.
     pub entropy: u32,
-    /// Traffic class of its data; one of [`crate::NicParams::data_classes`].
+    /// Traffic class of the data; one of [`crate::NicParams::data_classes`].
     pub class: u8,
-    /// Links that its packets cross; zero where that is not known.
+    /// Number of links that packets cross; zero if not known.
     pub links: u32,
-    /// The caller's own name for it, returned on completion.
+    /// The caller's name of the message, returned on completion.
     pub context: u32,
-    /// Whether it goes by TCP; [`crate::NicParams::tcp`] says how.
+    /// Whether the message uses TCP, configured by [`crate::NicParams::tcp`].
     pub is_tcp: bool,
 }
 
-/// What a packet finished.
+/// Completion of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// Everything sent on this queue pair is acknowledged.
+    /// Everything sent on a queue pair is acknowledged.
     Sent {
-        /// The queue pair.
+        /// Queue pair of the message.
         qp: QpNumber,
-        /// What the caller named it.
+        /// The caller's name of the message.
         context: u32,
     },
-    /// Everything expected on this queue pair has arrived.
+    /// Everything expected on a queue pair has arrived.
     Received {
-        /// Who sent it.
+        /// Sending host.
         src: HostId,
-        /// The queue pair.
+        /// Queue pair of the message.
         qp: QpNumber,
-        /// What the caller named it.
+        /// The caller's name of the message.
         context: u32,
-        /// Arrivals of data that had arrived before.
+        /// Data packets that had arrived before.
         duplicates: u32,
     },
 }
 
-/// News for the sending end of a queue pair that travels outside the fabric: an RTT sample where data is
-/// not acknowledged.
+/// Feedback for the sending end of a queue pair that travels outside the fabric: an RTT sample where data is not
+/// acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Who shall get it.
+    /// Host of the sending end.
     pub to: HostId,
-    /// The queue pair, and where it is kept there.
+    /// Queue pair at the sending end.
     pub qp: QpNumber,
-    /// See `qp`.
+    /// Slot of the queue pair at the sending end.
     pub slot: u32,
-    /// When the packet left that has just arrived.
+    /// Sending time of the packet that has just arrived.
     pub sent_at: Instant,
-    /// Bytes on the wire that have arrived since the report before.
+    /// Bytes on the wire that have arrived since the previous report.
     pub bytes: Bytes,
 }
 
-/// What a NIC has done so far.
+/// Counters of a NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct NicStats {
     /// Data packets put on the wire, retransmissions included.
     pub data_sent: u64,
-    /// Of these, how many had been sent before. Through EQDS's tunnels, what stacks hand over again and what tunnels
-    /// send again: more than `data_sent`, perhaps.
+    /// Data packets that had been sent before. Through EQDS tunnels, both retransmissions of stacks and of tunnels
+    /// count: the number may exceed `data_sent`.
     pub retransmissions: u64,
     /// Acknowledgements put on the wire.
     pub acks_sent: u64,
-    /// Of these, negative ones.
+    /// Negative acknowledgements put on the wire; also counted in `acks_sent`.
     pub nacks_sent: u64,
     /// Congestion notifications put on the wire.
     pub cnps_sent: u64,
     /// Data packets that arrived for a queue pair known here.
     pub data_received: u64,
-    /// Of these, how many carried data that had arrived before.
+    /// Data packets that arrived and had arrived before; also counted in `data_received`.
     pub duplicates: u64,
     /// Acknowledgements that arrived for a queue pair known here.
     pub acks_received: u64,
     /// Payload bytes accepted for the first time.
     pub goodput: u64,
-    /// Of these, how many went through a reorder buffer, and were copied from there.
+    /// Payload bytes that went through a reorder buffer, and were copied from there; also counted in `goodput`.
     pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
 
 impl NicStats {
-    /// Counts what a NIC answers.
+    /// Counts a control packet that is sent.
     #[inline(always)]
     pub(crate) fn count_answer(&mut self, answer: &Repr) {
         let is_negative = match answer {
@@ -105,7 +105,7 @@ impl NicStats {
         self.nacks_sent += u64::from(is_negative);
     }
 
-    /// The same of kinds of which there are few.
+    /// Counts a control packet of a rare kind.
     #[inline(never)]
     fn count_another(&mut self, answer: &Repr) {
         match answer {
@@ -121,7 +121,7 @@ impl NicStats {
     }
 }
 
-/// The sending end of a queue pair. What every packet touches comes first, as in its engine.
+/// Sending end of a queue pair. State that every packet touches comes first, as in its engine.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SendQp {
@@ -132,18 +132,17 @@ pub(crate) struct SendQp {
     /// Index of the last packet, whose payload may be short.
     pub(crate) last: Seq,
     pub(crate) last_payload: u16,
-    /// Traffic class of its data.
+    /// Traffic class of the data.
     pub(crate) class: u8,
-    /// Whether it stands in the ready ring.
+    /// Whether the queue pair is in the ready ring.
     pub(crate) queued: bool,
-    /// The earliest entries in the heap of deadlines that speak of this queue pair: of its timers, and of
-    /// its next packet.
+    /// Earliest timer entry of this queue pair in the heap of deadlines. `pacing_armed` holds that of its next packet.
     pub(crate) timer_armed: Instant,
     pub(crate) pacing_armed: Instant,
     pub(crate) sender: Sender,
 }
 
-/// The receiving end of a queue pair.
+/// Receiving end of a queue pair.
 #[derive(Debug)]
 pub(crate) struct RecvQp {
     pub(crate) receiver: Receiver,

@@ -1,7 +1,7 @@
-//! Whom a number in the ready ring, in the heap of deadlines or in a packet is about.
+//! Slots: numbers that name owners in the ready ring, in the heap of deadlines and in packets.
 //!
-//! All of them name queue pairs, flows, tunnels and a NIC's own parts by one number, a slot: so they ask nothing that
-//! only one kind needs. Each kind has a range; who is woken first of those with the same deadline goes by the number.
+//! Queue pairs, flows, tunnels and the NIC's own parts are all named by one number, so that the ring and the heap need
+//! no distinction of kinds. Each kind has a range; of equal deadlines, the lower slot comes first.
 //!
 //! ```text
 //!     0              2^28           2^29           2^29 + 2^28          2^30 - 2^27         2^30
@@ -9,32 +9,32 @@
 //!                                   |              |                    |           parts of the NIC
 //! ```
 
-/// Slots of one kind.
+/// Range of the slots of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Kind {
     first: u32,
     end: u32,
 }
 
-/// Of NDP: flows, at either end.
+/// NDP flows, at either end.
 pub(crate) const NDP: Kind = Kind { first: 1 << 28, end: NDP_PACER };
-/// Of EQDS: tunnels that begin here, and carry native messages; messages, too.
+/// EQDS tunnels for native messages that begin here, and messages.
 pub(crate) const TUNNELS: Kind = Kind { first: 1 << 29, end: CARRIERS.first };
-/// Tunnels that begin here, and carry packets of stacks.
+/// Tunnels for packets of stacks that begin here.
 pub(crate) const CARRIERS: Kind = Kind { first: (1 << 29) + (1 << 28), end: CARRIED.first };
-/// Such tunnels that end here.
+/// Tunnels for packets of stacks that end here.
 pub(crate) const CARRIED: Kind = Kind { first: (1 << 30) - (1 << 27), end: POLL };
-/// Of TCP: flows, at either end. One bit more is taken by deadlines.
+/// TCP flows, at either end. Deadlines use one bit more.
 pub(crate) const TCP: Kind = Kind { first: 1 << 30, end: 1 << 31 };
 
 /// NDP's pacer.
 pub(crate) const NDP_PACER: u32 = (1 << 29) - 1;
-/// The next queue pair that asks for the link, in deadlines.
+/// The next poll of the link by a queue pair, in deadlines.
 pub(crate) const POLL: u32 = TCP.first - 6;
 /// Acknowledgements of applications' queue pairs, in the ready ring.
 pub(crate) const ACKS: u32 = TCP.first - 5;
-/// Requests and answers of applications' queue pairs, in the ready ring; deadlines, too. Packets of those have it as
-/// their [`slot`](selvedge_wire::Packet::slot), and no others.
+/// Requests and responses of applications' queue pairs, in the ready ring, and their deadlines. Packets of those queue
+/// pairs, and no others, have this as their [`slot`](selvedge_wire::Packet::slot).
 pub const REQUESTS: u32 = TCP.first - 4;
 /// The RDMA engine that sends through tunnels, in deadlines.
 pub(crate) const ENGINE: u32 = TCP.first - 3;
@@ -44,27 +44,27 @@ pub(crate) const EDGE: u32 = TCP.first - 2;
 pub(crate) const PACER: u32 = TCP.first - 1;
 
 impl Kind {
-    /// The slot of the one at `place` among its like.
+    /// Returns the slot of the owner at index `place` of this kind.
     #[inline]
     pub(crate) const fn slot(self, place: u32) -> u32 {
         debug_assert!(place < self.end - self.first, "as many as have a slot");
         self.first + place
     }
 
-    /// Where the one in `slot` lies among its like; beyond all of them, if it is none of these.
+    /// Returns the index of `slot` within this kind; beyond the range if the slot is of another kind.
     #[inline]
     pub(crate) const fn place(self, slot: u32) -> u32 {
         slot.wrapping_sub(self.first)
     }
 
-    /// Whether one of these has `slot`.
+    /// Returns whether `slot` is of this kind.
     #[inline]
     pub(crate) const fn has(self, slot: u32) -> bool {
         self.place(slot) < self.end - self.first
     }
 }
 
-/// Who has a slot.
+/// Owner of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     /// A queue pair of the NIC's own.
@@ -73,28 +73,28 @@ pub(crate) enum Owner {
     Ndp,
     /// A tunnel for native messages that begins here, or a message.
     Tunnel,
-    /// A tunnel of stacks, at this place.
+    /// A tunnel for packets of stacks that begins here, at this index.
     Carrier(u32),
-    /// A tunnel of stacks that ends here, at this place.
+    /// A tunnel for packets of stacks that ends here, at this index.
     Carried(u32),
-    /// See [`POLL`].
+    /// The next poll of the link by a queue pair, see [`POLL`].
     Poll,
-    /// See [`ACKS`].
+    /// Acknowledgements of applications' queue pairs, see [`ACKS`].
     Acks,
-    /// See [`REQUESTS`].
+    /// Requests and responses of applications' queue pairs, see [`REQUESTS`].
     Requests,
-    /// See [`ENGINE`].
+    /// The RDMA engine that sends through tunnels, see [`ENGINE`].
     Engine,
-    /// See [`EDGE`].
+    /// All tunnels that begin here, see [`EDGE`].
     Edge,
-    /// See [`PACER`].
+    /// The pacer of all tunnels that end here, see [`PACER`].
     Pacer,
     /// A flow of TCP.
     Tcp,
 }
 
 impl Owner {
-    /// The owner of `slot`.
+    /// Returns the owner of `slot`.
     pub(crate) const fn of(slot: u32) -> Self {
         match slot {
             POLL => Self::Poll,

@@ -1,4 +1,4 @@
-//! How flows stand at either end, for whoever asks where their time goes.
+//! Progress of flows at either end, for diagnosis of where their time goes.
 
 use selvedge_transport::Hold;
 use selvedge_units::{HostId, Instant, Psn, QpNumber, TcpSeq};
@@ -7,37 +7,37 @@ use selvedge_wire::{Packet, Repr};
 
 use crate::nic::Nic;
 
-/// How a flow stands where it is sent.
+/// Progress of a flow at its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// What it waits for.
+    /// Cause for which the flow waits.
     pub hold: Hold,
-    /// Packets that were sent, or octets where [`Received::count`] is of octets; each once. `None` where windows do not
-    /// wait for what comes next in order.
+    /// Packets sent, or octets where [`Received::count`] is in octets; each counted once. `None` where windows do not
+    /// wait for the next packet in order.
     pub sent: Option<u64>,
-    /// What was never sent, in packets or octets as [`Received::missing`].
+    /// Packets or octets never sent, in the unit of [`Received::missing`].
     pub unsent: u64,
-    /// It knows of losses, and waits for leave to send again what they took.
+    /// Whether the flow has lost packets that it may not retransmit yet.
     pub has_lost: bool,
-    /// Retransmission timeouts so far; none of tunnels, which many flows share.
+    /// Retransmission timeouts so far; zero for tunnels, which many flows share.
     pub timeouts: u64,
-    /// Packets sent again so far; none of tunnels.
+    /// Retransmitted packets so far; zero for tunnels.
     pub resent: u64,
 }
 
-/// How a flow stands where it arrives.
+/// Progress of a flow at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// What the caller named it.
+    /// The caller's name of the flow.
     pub context: u32,
-    /// What has arrived in order, in the unit of [`Standing::sent`].
+    /// Packets or octets that have arrived in order, in the unit of [`Standing::sent`].
     pub count: Option<u64>,
-    /// What has not arrived, in packets or octets.
+    /// Packets or octets that have not arrived.
     pub missing: u64,
     next: Next,
 }
 
-/// What would come next in order.
+/// Next packet or octet expected in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Packet(Psn),
@@ -46,7 +46,7 @@ enum Next {
 }
 
 impl Received {
-    /// Whether `packet`, of this flow, brings what is expected next.
+    /// Returns whether `packet`, of this flow, carries the next expected packet or octet.
     pub fn is_brought_by(&self, packet: &Packet) -> bool {
         match (self.next, &packet.repr) {
             (Next::Packet(psn), Repr::Data(data)) => data.psn == psn && !data.trimmed,
@@ -58,7 +58,7 @@ impl Received {
         }
     }
 
-    /// How much of what may be missing `packet` carries, of this flow: in packets or octets.
+    /// Returns how many packets or octets of this flow `packet` carries.
     pub fn carried_by(&self, packet: &Packet) -> u64 {
         match &packet.repr {
             Repr::Tcp(tcp) if !tcp.is_trimmed() => u64::from(tcp.payload()),
@@ -70,7 +70,8 @@ impl Received {
 }
 
 impl Nic {
-    /// How the flow stands that was opened with these; `None` if there is none such, or it has ended.
+    /// Returns the progress of a flow at its sender, named by its slot and queue pair; `None` if it does not exist or
+    /// has ended.
     pub fn standing(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Standing> {
         if let Some(sender) = self.sender_of(slot, qp) {
             let stats = sender.stats();
@@ -89,7 +90,8 @@ impl Nic {
         })
     }
 
-    /// How the flow stands here that the queue pair `qp` of `src` sends; `None` if nothing is expected from there.
+    /// Returns the progress of the flow that the queue pair `qp` of `src` sends; `None` if no flow is expected from
+    /// there.
     pub fn received(&self, src: HostId, qp: QpNumber) -> Option<Received> {
         let slot = self.by_peer.get((src, qp))?;
         if let Some((context, missing, receiver)) = self.receiver_at(slot) {
@@ -106,7 +108,7 @@ impl Nic {
         Some(Received { context, count: None, missing, next: Next::Unknown })
     }
 
-    /// Acknowledgements and congestion notifications that wait for the link.
+    /// Returns the acknowledgements and congestion notifications that wait for the link.
     pub fn waiting_answers(&self) -> &[Packet] {
         &self.answers
     }

@@ -1,4 +1,4 @@
-//! The order in which a NIC serves its queue pairs.
+//! Tests of the order in which a NIC serves its queue pairs, of trains, and of unanswered data.
 
 use alloc::vec::Vec;
 
@@ -40,7 +40,7 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
     }
 }
 
-/// Which queue pair each packet comes from, when they have so many packets to send.
+/// Returns the queue pair of each packet, in order, when queue pair `n` has `packets[n]` packets to send.
 fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
     let params = params(qp_burst);
     let mut cx = Cx::at(Instant::ZERO);
@@ -63,7 +63,8 @@ fn queue_pairs_take_turns_packet_by_packet() {
     assert_eq!(served(1, &[1, 4, 2]), [0, 1, 2, 1, 2, 1, 1]);
 }
 
-/// The queue pair and the time of each packet that four of them send, 100 each, which poll every 50 ns.
+/// Returns the queue pair and the time of each packet when four queue pairs, which poll every 50 ns, send 100 packets
+/// each.
 fn polled(polls_at_random: bool) -> Vec<(u32, Instant)> {
     let params = NicParams { mac_poll: POLL, polls_at_random, ..params(1) };
     let mut nic = Nic::new(HostId(0), &params);
@@ -105,7 +106,7 @@ fn queue_pairs_that_poll_send_when_they_ask_and_the_link_waits_for_them() {
 
 #[test]
 fn fixed_phases_starve_queue_pairs_and_random_ones_do_not() {
-    // Packets until each has sent 20.
+    // Counts the packets sent until each queue pair has sent 20.
     let longest = |random| {
         let sent = polled(random);
         let twentieth = |qp| sent.iter().enumerate().filter(|(_, (from, _))| *from == qp).nth(19).map(|(at, _)| at);
@@ -118,11 +119,11 @@ fn fixed_phases_starve_queue_pairs_and_random_ones_do_not() {
 #[test]
 fn a_turn_may_be_a_burst() {
     assert_eq!(served(3, &[4, 6]), [0, 0, 0, 1, 1, 1, 0, 1, 1, 1]);
-    // Who has no more ends its turn, and its rest is nobody's.
+    // A queue pair without further packets ends its turn; the rest of the burst is not transferred.
     assert_eq!(served(3, &[1, 5, 2]), [0, 1, 1, 1, 2, 2, 1, 1]);
 }
 
-/// Parameters of RoCE with PFC, which acknowledges nothing and has no timeout; so many packets may be in flight.
+/// Parameters of RoCE with PFC, without acknowledgements and timeouts; at most `bdp_cap` packets may be in flight.
 fn roce(bdp_cap: Setting<u32>) -> NicParams {
     let recovery: RecoveryConfig =
         GoBackNConfig { acks: Acks::None, rto: Setting::Off, rto_low: Setting::Off, bdp_cap, ..Default::default() }
@@ -165,7 +166,7 @@ fn a_train_is_what_would_be_sent_packet_by_packet() {
         }
         one.end_train(at(train.len() as u64), train.len() as u64);
         assert_eq!(one.stats(), other.stats());
-        // They go on alike.
+        // Both NICs go on alike.
         loop {
             let mut mine = Packet::BLANK;
             let sends = one.poll_transmit(&mut cx, &params, 0, &mut mine);

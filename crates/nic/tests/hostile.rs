@@ -1,4 +1,4 @@
-//! Whatever the other side says, nothing panics, and nothing is touched that is not registered.
+//! Tests that no input of the other side causes a panic or an access to memory that is not registered.
 
 use proptest::prelude::*;
 
@@ -16,8 +16,8 @@ fn the_fuzz_corpus_passes() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/rnic");
     let mut inputs = 0;
     for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-        let path = entry.expect("it can be listed").path();
-        support::torment_rnic(&std::fs::read(&path).expect("it can be read"));
+        let path = entry.expect("a readable entry").path();
+        support::torment_rnic(&std::fs::read(&path).expect("a readable file"));
         inputs += 1;
     }
     assert!(inputs > 0);

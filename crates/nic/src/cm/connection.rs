@@ -1,4 +1,4 @@
-//! One connection: its state, and what was said last.
+//! A connection: its state, and the message sent last.
 
 use alloc::collections::VecDeque;
 
@@ -7,58 +7,58 @@ use selvedge_wire::cm::{Ids, Life, Mad, Message, Reject, SidrReply};
 
 use crate::verbs::Route;
 
-/// Between two attempts. Linux's manager waits for 4.3 s, which is long for a lost packet.
+/// Time between two attempts. Linux's manager waits for 4.3 s, which is long for a lost packet.
 const INTERVAL: Duration = Duration::from_ms(400);
-/// How often something is said that nobody answers, before it is given up: Linux's number.
+/// Number of attempts at an unanswered message before the connection is given up: Linux's number.
 const ATTEMPTS: u32 = 15;
-/// How often something is said at once, after attempts in vain: twice as often each time, up to this, because what ends
-/// a burst of losses may be packets and not time.
+/// Maximum number of copies of a message in one attempt, which doubles with each unanswered attempt: the length of a
+/// burst of losses may be counted in packets, not in time.
 const REPEATS: u32 = 16;
-/// How long what has ended is remembered, for those who did not hear.
+/// Time for which an ended connection is kept, to answer peers that missed its end.
 const LINGERING: Duration = Duration::from_ms(8_000);
-/// How often the other side of a connection that stands is asked whether it lives.
+/// Interval at which the other side of an established connection is asked whether it is alive.
 const HEARTBEAT: Duration = Duration::from_ms(1_000);
 /// Heartbeats without an answer after which a connection is lost.
 const SILENT: u32 = 8;
 
-/// How a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// We have asked.
+    /// Requested by this side.
     Asked,
-    /// They have asked, and the application has not answered.
+    /// Requested by the other side; the application has not answered.
     Requested,
-    /// They have asked for a queue pair, and the application has not answered.
+    /// Question of the other side for a queue pair; the application has not answered.
     Questioned,
-    /// We have granted it.
+    /// Accepted by this side.
     Granted,
-    /// They have granted it, and the application has not said that it is ready.
+    /// Accepted by the other side; the application has not called `ready`.
     Replied,
-    /// It stands.
+    /// Established.
     Established,
-    /// We have ended it.
+    /// Disconnected by this side, which waits for the DREP.
     Ending,
-    /// It has ended, or was refused.
+    /// Ended or rejected.
     Ended,
 }
 
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) route: Route,
-    /// How they call it; 0 if that is not known.
+    /// The other side's identifier of the connection; 0 if unknown.
     pub(super) theirs: u32,
     pub(super) their_qp: QpNumber,
     pub(super) service: u64,
     pub(super) state: State,
-    /// Our own queue pair; 0 if that is not known.
+    /// Queue pair of this side; 0 if unknown.
     pub(super) our_qp: QpNumber,
-    /// The loss recovery that the other side would rather use; 0 if it said nothing of that.
+    /// Loss recovery that the other side prefers; 0 if it named none.
     pub(super) scheme: u8,
-    /// The other side is one of our own, and answers when it is asked whether it lives.
+    /// Whether the other side is a Selvedge NIC, and answers when it is asked whether it is alive.
     pub(super) is_ours: bool,
     transaction: u64,
     said: Option<Message>,
-    /// When to say it again, or to forget.
+    /// Time at which to repeat the message, or to remove the connection.
     due: Option<Instant>,
     attempts: u32,
 }
@@ -90,30 +90,30 @@ impl Connection {
         self.due
     }
 
-    /// Says something, and again until it is answered if it `wants` that.
+    /// Sends a message, and repeats it until it is answered if `wants` is set.
     pub(super) fn say(&mut self, now: Instant, message: Message, wants: bool, outgoing: &mut VecDeque<(Route, Mad)>) {
         outgoing.push_back((self.route, Mad { transaction: self.transaction, message }));
         self.said = Some(message);
         self.attempts = 1;
         self.due = wants.then(|| now + INTERVAL);
     }
-    /// It was not heard.
+    /// Repeats the last message.
     pub(super) fn say_again(&self, outgoing: &mut VecDeque<(Route, Mad)>) {
         if let Some(message) = self.said {
             outgoing.push_back((self.route, Mad { transaction: self.transaction, message }));
         }
     }
-    /// It was answered.
+    /// Stops repeating the last message: it was answered.
     pub(super) fn hush(&mut self) {
         self.due = None;
     }
-    /// It stands, and the other side lives.
+    /// Notes that the connection is established and the other side is alive.
     pub(super) fn lives(&mut self, now: Instant) {
         self.attempts = 0;
         self.due = self.is_ours.then(|| now + HEARTBEAT);
     }
-    /// The other side was not heard of for a heartbeat: asks whether it lives. Returns false once that was in vain so
-    /// often that it is lost.
+    /// Asks whether the other side is alive, after a heartbeat without a message from it. Returns false if so many
+    /// questions are unanswered that the connection is lost.
     pub(super) fn asks(&mut self, now: Instant, id: u32, outgoing: &mut VecDeque<(Route, Mad)>) -> bool {
         if self.attempts >= SILENT {
             return false;
@@ -124,18 +124,18 @@ impl Connection {
         self.due = Some(now + HEARTBEAT);
         true
     }
-    /// The answer will take so long: 4.096 us times 2 to this power.
+    /// Waits longer for an answer: 4.096 us times 2 to the power `code`.
     pub(super) fn be_patient(&mut self, now: Instant, code: u8) {
         if let Some(due) = &mut self.due {
             *due = (*due).max(now + Duration::from_ns(4_096) * (1 << code.min(24)));
         }
     }
-    /// Is to be forgotten in a while.
+    /// Lets the connection be removed after [`LINGERING`].
     pub(super) fn linger(&mut self, now: Instant) {
         self.due = Some(now + LINGERING);
         self.attempts = ATTEMPTS;
     }
-    /// What is due; returns whether there is more to wait for.
+    /// Repeats the last message, if attempts are left; returns whether they were.
     pub(super) fn retry(&mut self, now: Instant, outgoing: &mut VecDeque<(Route, Mad)>) -> bool {
         if self.attempts >= ATTEMPTS {
             return false;
@@ -147,7 +147,7 @@ impl Connection {
         self.due = Some(now + INTERVAL);
         true
     }
-    /// Nobody serves what was asked for.
+    /// Returns the rejection of a request for a service that does not exist.
     pub(super) fn no_such_service(&self, local: u32) -> (Route, Mad) {
         let message = match self.state {
             State::Questioned => Message::Resolved(SidrReply {

@@ -1,4 +1,4 @@
-//! What an application says about connections, and hears.
+//! Connection parameters and events for the application.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,93 +8,94 @@ use selvedge_wire::cm::{Reply, Request, SidrReply, SidrRequest};
 
 use crate::verbs::Route;
 
-/// A connection that is being made, or stands.
+/// Identifier of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ConnectionId(pub u32);
 
-/// One side's part in a connection.
+/// Parameters of one side of a connection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Offer {
-    /// Its queue pair.
+    /// Queue pair of this side.
     pub qp: QpNumber,
-    /// The first PSN that it expects, and the other side sends.
+    /// First PSN that this side expects and the other side sends.
     pub psn: Psn,
-    /// Its Q_Key.
+    /// Q_Key of the queue pair.
     pub qkey: u32,
-    /// Reads and Atomics that it answers at a time.
+    /// Maximum outstanding Reads and Atomics as responder.
     pub responder_resources: u8,
-    /// Reads and Atomics that it asks for at a time.
+    /// Maximum outstanding Reads and Atomics as requester.
     pub initiator_depth: u8,
-    /// How often it tries again after silence, 0 to 7.
+    /// Number of retries after a timeout, 0 to 7.
     pub retries: u8,
-    /// How often it tries again when a receiver is not ready, 0 to 7.
+    /// Number of retries after a receiver was not ready, 0 to 7.
     pub not_ready_retries: u8,
-    /// How long it waits for an acknowledgement: 4.096 us times 2 to this power.
+    /// Timeout for an acknowledgement: 4.096 us times 2 to this power.
     pub ack_timeout: u8,
-    /// It has a shared receive queue.
+    /// Whether the queue pair has a shared receive queue.
     pub srq: bool,
-    /// What its application says: 56 bytes when it asks, 196 when it grants; more are cut off.
+    /// Private data of the application: 56 bytes in a request, 196 in a reply; longer data is cut off.
     pub private: Vec<u8>,
 }
 
-/// What has happened.
+/// An event of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CmEvent {
-    /// Somebody asks for a connection: accept or reject.
+    /// A peer's request for a connection, to be accepted or rejected.
     Requested {
-        /// Our name for it.
+        /// Identifier of the new connection.
         id: ConnectionId,
-        /// Where from; local is this side.
+        /// Route to the peer; local is this side.
         route: Route,
-        /// All that was said.
+        /// Content of the request.
         request: Request,
     },
-    /// A connection was granted: get one's queue pair ready, then say so, or reject.
+    /// A peer's acceptance of a connection: prepare the queue pair of this side and call `ready`, or reject the reply.
     Replied {
-        /// Which.
+        /// Identifier of the connection.
         id: ConnectionId,
-        /// All that was said.
+        /// Content of the reply.
         reply: Reply,
     },
-    /// A connection that we granted stands.
+    /// Establishment of a connection that this side accepted.
     Established(ConnectionId),
-    /// A connection was refused, and is forgotten.
+    /// Rejection of a connection, which is removed.
     Rejected {
-        /// Which.
+        /// Identifier of the connection.
         id: ConnectionId,
-        /// Why: see [`Reject`](selvedge_wire::cm::Reject); of a question for a queue pair, its status.
+        /// Reason, see [`Reject`](selvedge_wire::cm::Reject); for a question about a queue pair, the status of the
+        /// reply.
         reason: u16,
-        /// What the application said.
+        /// Private data of the peer's application.
         private: Vec<u8>,
     },
-    /// Nobody answers: the connection is forgotten.
+    /// Failure to reach the peer, which never answered: the connection is removed.
     Unreachable(ConnectionId),
-    /// A connection has ended.
+    /// End of a connection.
     Disconnected(ConnectionId),
-    /// Somebody asks which queue pair serves something: answer.
+    /// A peer's question which queue pair serves a service, to be answered.
     Asked {
-        /// Our name for the question.
+        /// Identifier of the question.
         id: ConnectionId,
-        /// Where from; local is this side.
+        /// Route to the peer; local is this side.
         route: Route,
-        /// All that was said.
+        /// Content of the question.
         request: SidrRequest,
     },
-    /// The queue pair that was asked for.
+    /// Answer to a question, with a queue pair.
     Resolved {
-        /// Which question.
+        /// Identifier of the question.
         id: ConnectionId,
-        /// All that was said.
+        /// Content of the answer.
         reply: SidrReply,
     },
 }
 
-/// Why a command was refused.
+/// Reason for which a command was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CmError {
-    /// Somebody listens there already (`EADDRINUSE`).
+    /// Service that is already in use (`EADDRINUSE`).
     InUse,
-    /// The connection is not in a state for that, or there is none (`EINVAL`).
+    /// Connection that does not exist, or whose state does not permit the command (`EINVAL`).
     NotThus,
 }
 
@@ -108,7 +109,7 @@ impl fmt::Display for CmError {
 }
 impl core::error::Error for CmError {}
 
-/// Private data in a field of so many bytes.
+/// Returns private data in a field of `N` bytes: padded with zeros, or cut off.
 pub(super) fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut field = [0; N];
     let length = bytes.len().min(N);

@@ -1,5 +1,5 @@
-//! The connection manager: how two queue pairs find each other by address and port (InfiniBand architecture, volume 1,
-//! chapter 12), for `librdmacm`.
+//! The connection manager: connects queue pairs by address and port (InfiniBand architecture, volume 1, chapter 12),
+//! for `librdmacm`.
 //!
 //! ```text
 //!     active                                passive
@@ -10,15 +10,15 @@
 //!     Event::Disconnected  <──────── DREP ─
 //! ```
 //!
-//! A process that is killed says nothing. So each side asks the other, if it is one of our own, every second whether it
-//! still knows the connection: if not, or if eight questions in a row have no answer, the connection has ended
+//! A process that is killed sends nothing. Therefore each side asks a Selvedge peer every second whether it still knows
+//! the connection: if not, or if eight questions in a row have no answer, the connection has ended
 //! ([`ConnectionManager::poll_lost`]).
 //!
-//! Between two of our own, REQ and REP also say which loss recovery queue pairs would rather use, so that they need not
-//! find out by a first request (IRN, section 7; [`ConnectionManager::poll_agreed`]).
+//! Between two Selvedge NICs, REQ and REP also name the loss recovery that queue pairs prefer, so that they need not
+//! negotiate it by a first request (IRN, section 7; [`ConnectionManager::poll_agreed`]).
 //!
-//! Pure, like every engine: messages go in and come out as 256 bytes for queue pair 1. What is not answered is said
-//! again; what comes twice is answered twice.
+//! Like every engine, the manager has no input or output: messages go in and come out as 256 bytes for queue pair 1.
+//! Unanswered messages are repeated; duplicates are answered again.
 
 mod connection;
 mod event;
@@ -36,7 +36,7 @@ use self::connection::{Connection, State};
 pub use self::event::{CmError, CmEvent, ConnectionId, Offer};
 use crate::verbs::Route;
 
-/// Requests of strangers that wait for an answer of the application; more are ignored.
+/// Maximum number of requests of peers that wait for the application's answer; more are ignored.
 const BACKLOG: usize = 1_024;
 
 /// All connections of a NIC.
@@ -46,26 +46,26 @@ pub struct ConnectionManager {
     next_id: u32,
     services: BTreeSet<u64>,
     connections: BTreeMap<u32, Connection>,
-    /// Who asked, by how they call it: so that a question that comes twice is one.
+    /// Connections by the peer's address and identifier, so that a repeated request is recognised.
     known: BTreeMap<(Ipv6Addr, u32), u32>,
     outgoing: VecDeque<(Route, Mad)>,
     events: VecDeque<CmEvent>,
-    /// Queue pairs of ours whose other sides were killed.
+    /// Queue pairs of this side whose peers were killed.
     lost: VecDeque<QpNumber>,
-    /// The loss recovery that queue pairs here would rather use, 1 to 15; 0 says nothing.
+    /// Loss recovery that queue pairs of this side prefer, 1 to 15; 0 means none.
     scheme: u8,
-    /// Queue pairs of ours whose other sides use the same.
+    /// Queue pairs of this side whose peers prefer the same recovery.
     agreed: VecDeque<QpNumber>,
-    /// What is being handled is from one of our own.
+    /// Whether the message being handled is from a Selvedge peer.
     hears_ours: bool,
 }
 
 impl ConnectionManager {
-    /// Low bits of names for connections that count; above them stands a prefix.
+    /// Number of low bits of connection identifiers that count up; above them is a prefix.
     pub const ID_BITS: u32 = 26;
 
-    /// A manager for the NIC of this GUID. Its names for connections have `prefix` (6 bits) above [`Self::ID_BITS`],
-    /// and begin at `entropy`, so that a process that was restarted is not taken for the one before.
+    /// Creates a manager for the NIC of this GUID. Its connection identifiers have `prefix` (6 bits) above
+    /// [`Self::ID_BITS`] and begin at `entropy`, so that a restarted process is not confused with the one before.
     pub fn new(guid: u64, prefix: u32, entropy: u32) -> Self {
         Self {
             guid,
@@ -83,32 +83,33 @@ impl ConnectionManager {
         }
     }
 
-    /// From now on requests and grants say that queue pairs here would rather use this loss recovery
-    /// ([`verbs::scheme`](crate::verbs::scheme)), in bits that the standard reserves and others ignore: IRN, section 7,
-    /// negotiates it so. `None`, as at first, says nothing.
+    /// Sets the loss recovery ([`verbs::scheme`](crate::verbs::scheme)) that REQ and REP name as preferred from now on,
+    /// in bits that the standard reserves and standard peers ignore, for the negotiation of IRN, section 7. `None`, the
+    /// initial setting, names none.
     pub fn prefer(&mut self, scheme: Option<u8>) {
         self.scheme = scheme.unwrap_or(0);
     }
-    /// A queue pair of ours whose other side would rather use the same loss recovery: [`Rnic::agree`] it.
+    /// Returns a queue pair of this side whose peer prefers the same loss recovery, for [`Rnic::agree`].
     ///
     /// [`Rnic::agree`]: crate::verbs::Rnic::agree
     pub fn poll_agreed(&mut self) -> Option<QpNumber> {
         self.agreed.pop_front()
     }
 
-    /// Requests for `service` (see [`IpAddresses::TCP_SERVICES`]) are told from now on.
+    /// Accepts requests for `service` (see [`IpAddresses::TCP_SERVICES`]) from now on: each raises an event.
     ///
     /// # Errors
-    /// If they are already.
+    /// If the service is accepted already.
     pub fn listen(&mut self, service: u64) -> Result<(), CmError> {
         if self.services.insert(service) { Ok(()) } else { Err(CmError::InUse) }
     }
-    /// They are refused from now on.
+    /// Rejects requests for `service` from now on.
     pub fn unlisten(&mut self, service: u64) {
         self.services.remove(&service);
     }
 
-    /// Asks for a connection with `service` over `route`; `port` is one's own, `mtu` the path's by its code.
+    /// Requests a connection with `service` over `route`; `port` is that of this side, `mtu` the code of the path's
+    /// MTU.
     pub fn connect(
         &mut self,
         cx: &mut Cx<'_>,
@@ -118,7 +119,7 @@ impl ConnectionManager {
         mtu: u8,
         offer: &Offer,
     ) -> ConnectionId {
-        /// What Linux's connection manager says: 4.3 s.
+        /// Response timeout of Linux's connection manager: 4.3 s.
         const RESPONSE_TIMEOUT: u8 = 20;
         let id = self.fresh();
         let request = Request {
@@ -152,7 +153,7 @@ impl ConnectionManager {
         self.begin(cx, id, route, offer.qp, Message::Request(request));
         ConnectionId(id)
     }
-    /// Asks which queue pair serves `service`, to send it datagrams.
+    /// Asks which queue pair serves `service`, to send datagrams to that queue pair.
     pub fn resolve(&mut self, cx: &mut Cx<'_>, route: Route, service: u64, port: u16, private: &[u8]) -> ConnectionId {
         let id = self.fresh();
         let ip = IpAddresses { port, source: route.local, destination: route.remote };
@@ -176,10 +177,10 @@ impl ConnectionManager {
         }
     }
 
-    /// Grants what was asked for in [`CmEvent::Requested`].
+    /// Accepts the request of [`CmEvent::Requested`].
     ///
     /// # Errors
-    /// If that is not how it stands.
+    /// If the connection does not exist or is in another state.
     pub fn accept(&mut self, cx: &mut Cx<'_>, id: ConnectionId, offer: &Offer) -> Result<(), CmError> {
         let (guid, scheme) = (self.guid, self.scheme);
         let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Requested);
@@ -205,10 +206,10 @@ impl ConnectionManager {
         connection.say(cx.now, Message::Reply(reply), true, &mut self.outgoing);
         Ok(())
     }
-    /// Answers what was asked in [`CmEvent::Asked`]: which queue pair, and its Q_Key; `None` refuses.
+    /// Answers the question of [`CmEvent::Asked`] with a queue pair and its Q_Key; `None` rejects the question.
     ///
     /// # Errors
-    /// If that is not how it stands.
+    /// If the connection does not exist or is in another state.
     pub fn answer(
         &mut self,
         cx: &mut Cx<'_>,
@@ -232,10 +233,10 @@ impl ConnectionManager {
         connection.linger(cx.now);
         Ok(())
     }
-    /// Refuses what was asked for in [`CmEvent::Requested`], or granted in [`CmEvent::Replied`].
+    /// Rejects the request of [`CmEvent::Requested`], or the reply of [`CmEvent::Replied`].
     ///
     /// # Errors
-    /// If that is not how it stands.
+    /// If the connection does not exist or is in another state.
     pub fn reject(&mut self, cx: &mut Cx<'_>, id: ConnectionId, private: &[u8]) -> Result<(), CmError> {
         let connection = self.connections.get_mut(&id.0).ok_or(CmError::NotThus)?;
         let refused = match connection.state {
@@ -250,18 +251,18 @@ impl ConnectionManager {
         connection.linger(cx.now);
         Ok(())
     }
-    /// Refuses what was asked for in [`CmEvent::Requested`] or [`CmEvent::Asked`] as a service that is not there, and
-    /// forgets it.
+    /// Rejects [`CmEvent::Requested`] or [`CmEvent::Asked`] with the reason that the service does not exist, and
+    /// removes the connection.
     pub fn refuse(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.get(&id.0).filter(|connection| connection.waits_for_application()) {
             self.outgoing.push_back(connection.no_such_service(id.0));
             self.forget(id);
         }
     }
-    /// After [`CmEvent::Replied`]: one's own queue pair is ready, the connection stands.
+    /// Establishes a connection after [`CmEvent::Replied`]: the queue pair of this side is ready.
     ///
     /// # Errors
-    /// If that is not how it stands.
+    /// If the connection does not exist or is in another state.
     pub fn ready(&mut self, cx: &mut Cx<'_>, id: ConnectionId) -> Result<(), CmError> {
         let connection = self.connections.get_mut(&id.0).filter(|connection| connection.state == State::Replied);
         let connection = connection.ok_or(CmError::NotThus)?;
@@ -271,7 +272,7 @@ impl ConnectionManager {
         connection.lives(cx.now);
         Ok(())
     }
-    /// A packet has arrived on a connection that was granted: that it stands got lost.
+    /// Notes that an accepted connection is established, because a packet arrived on it: the RTU was lost.
     pub fn established(&mut self, cx: &mut Cx<'_>, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id.0)
             && connection.state == State::Granted
@@ -281,10 +282,10 @@ impl ConnectionManager {
             self.events.push_back(CmEvent::Established(id));
         }
     }
-    /// Ends a connection.
+    /// Disconnects a connection.
     ///
     /// # Errors
-    /// If it does not stand.
+    /// If the connection is not established.
     pub fn disconnect(&mut self, cx: &mut Cx<'_>, id: ConnectionId) -> Result<(), CmError> {
         let connection = self.connections.get_mut(&id.0).ok_or(CmError::NotThus)?;
         if !matches!(connection.state, State::Established | State::Granted | State::Replied) {
@@ -295,10 +296,11 @@ impl ConnectionManager {
         connection.say(cx.now, message, true, &mut self.outgoing);
         Ok(())
     }
-    /// Forgets a connection, whatever its state: nothing more is heard of it. If its end was not answered yet, nobody
-    /// will repeat that it has ended: it is said a few times more.
+    /// Removes a connection in any state: no more events of it are raised. If its DREQ was not answered yet, the DREQ
+    /// is repeated a few times, because nothing will repeat it later.
     pub fn forget(&mut self, id: ConnectionId) {
-        /// With one packet in a hundred lost, one end in a hundred millions is not heard.
+        /// Repetitions of an unanswered DREQ. At a loss rate of one in a hundred, one in a hundred million
+        /// disconnections is missed.
         const LAST_WORDS: usize = 3;
         if let Some(connection) = self.connections.remove(&id.0) {
             if connection.state == State::Ending {
@@ -308,8 +310,8 @@ impl ConnectionManager {
         }
     }
 
-    /// The process ends: ends what stands and refuses what was asked for, as an operating system does for those who do
-    /// not. The other sides would wait for ever.
+    /// Disconnects all connections and rejects all requests, before the process ends, as an operating system does for
+    /// its sockets. Otherwise the other sides would wait for ever.
     pub fn leave(&mut self, cx: &mut Cx<'_>) {
         let all: alloc::vec::Vec<_> = self.connections.keys().copied().map(ConnectionId).collect();
         for id in all {
@@ -320,14 +322,14 @@ impl ConnectionManager {
         }
     }
 
-    /// As [`Self::handle`], of a datagram from one of our own.
+    /// Like [`Self::handle`], but for a datagram from a Selvedge peer.
     pub fn handle_ours(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {
         self.hears_ours = true;
         self.handle(cx, route, payload);
         self.hears_ours = false;
     }
-    /// A datagram has come for queue pair 1, over `route` (local is this side). What is no MAD of this class is
-    /// ignored.
+    /// Handles a datagram for queue pair 1, received over `route` (local is this side). Anything but a MAD of this
+    /// class is ignored.
     pub fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, payload: &[u8]) {
         let Ok(mad) = Mad::parse(payload) else { return };
         match mad.message {
@@ -387,7 +389,7 @@ impl ConnectionManager {
             connection.lives(cx.now);
         }
         let answer = match (life, state) {
-            // It has not heard that.
+            // The other side has not received the DREQ.
             (Life::Asked, State::Ending | State::Ended) => Message::Disconnect(back, qp, [0; 220]),
             (Life::Asked, _) => Message::Life(back, Life::Lives),
             (Life::Gone, State::Established) => return self.lose(cx.now, ids.remote),
@@ -396,12 +398,13 @@ impl ConnectionManager {
         self.outgoing.push_back((*route, Mad { transaction, message: answer }));
     }
 
-    /// The connection that the other side calls so, if it is its.
+    /// Returns the connection of identifier `id`, if its other side is the sender of the message.
     fn connection(&mut self, route: &Route, id: u32) -> Option<&mut Connection> {
         self.connections.get_mut(&id).filter(|connection| connection.route.remote == route.remote)
     }
 
-    /// Somebody asks for a connection or a queue pair; returns our name for it if that is new.
+    /// Handles a request for a connection or a queue pair; returns the new connection's identifier, or `None` for a
+    /// duplicate or a rejected request.
     fn on_question(
         &mut self,
         route: &Route,
@@ -412,7 +415,7 @@ impl ConnectionManager {
         event: impl FnOnce(ConnectionId) -> CmEvent,
     ) -> Option<u32> {
         if let Some(known) = self.known.get(&(route.remote, theirs)) {
-            // Our answer was lost, or is not given yet.
+            // The answer was lost, or is not given yet.
             if let Some(connection) = self.connections.get_mut(known) {
                 connection.say_again(&mut self.outgoing);
             }
@@ -447,14 +450,14 @@ impl ConnectionManager {
                 connection.hush();
                 connection.theirs = reply.ids.local;
                 connection.their_qp = reply.qp;
-                // Where the answer came from is where more is heard.
+                // Later messages follow the path of the reply.
                 connection.route.flow_label = route.flow_label;
                 let qp = connection.our_qp;
                 self.agreed.extend((scheme > 0 && reply.scheme == scheme).then_some(qp));
                 self.known.insert((route.remote, reply.ids.local), id);
                 self.events.push_back(CmEvent::Replied { id: ConnectionId(id), reply });
             }
-            // That the connection stands got lost.
+            // The RTU was lost.
             State::Established => {
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.say_again(&mut self.outgoing);
@@ -484,7 +487,7 @@ impl ConnectionManager {
     }
     fn on_disconnect(&mut self, cx: &mut Cx<'_>, route: &Route, transaction: u64, ids: Ids) {
         let back = Ids { local: ids.remote, remote: ids.local };
-        // One that is not known has ended before: say so again.
+        // An unknown connection has ended before: the DREP is repeated.
         self.outgoing.push_back((*route, Mad { transaction, message: Message::Disconnected(back, [0; 224]) }));
         let Some(connection) = self.connection(route, ids.remote) else { return };
         if matches!(connection.state, State::Established | State::Granted | State::Replied | State::Ending) {
@@ -499,38 +502,38 @@ impl ConnectionManager {
         }
     }
 
-    /// The other side's process was killed.
+    /// Ends a connection whose other side was killed.
     fn lose(&mut self, now: Instant, id: u32) {
         self.lost.extend(self.connections.get(&id).map(|connection| connection.our_qp).filter(|qp| qp.0 != 0));
         self.end(now, id);
     }
 
-    /// A queue pair of ours whose other side's process was killed: what is posted on it will not complete by itself.
-    /// [`CmEvent::Disconnected`] tells the same of its connection.
+    /// Returns a queue pair of this side whose peer was killed: its posted requests will not complete by themselves.
+    /// [`CmEvent::Disconnected`] reports the end of its connection.
     pub fn poll_lost(&mut self) -> Option<QpNumber> {
         self.lost.pop_front()
     }
-    /// The queue pair of ours that a connection is for, if it is known already.
+    /// Returns the queue pair of this side that belongs to a connection, if it is known already.
     pub fn queue_pair(&self, id: ConnectionId) -> Option<QpNumber> {
         self.connections.get(&id.0).map(|connection| connection.our_qp).filter(|qp| qp.0 != 0)
     }
-    /// The next message to send, for queue pair 1.
+    /// Returns the next message to send, for queue pair 1.
     pub fn poll_transmit(&mut self) -> Option<(Route, Mad)> {
         self.outgoing.pop_front()
     }
-    /// Whether there is a message to send.
+    /// Returns whether there is a message to send.
     pub fn has_messages(&self) -> bool {
         !self.outgoing.is_empty()
     }
-    /// What has happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<CmEvent> {
         self.events.pop_front()
     }
-    /// When to call [`Self::handle_timeout`].
+    /// Returns when to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.connections.values().filter_map(Connection::deadline).min()
     }
-    /// Handles what is due.
+    /// Handles all deadlines that have passed.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let is_due = |connection: &Connection| connection.deadline().is_some_and(|at| at <= cx.now);
         let due: alloc::vec::Vec<u32> =
@@ -547,11 +550,11 @@ impl ConnectionManager {
                 continue;
             }
             match connection.state {
-                // Nothing more will come.
+                // No more messages are expected.
                 State::Ended => self.forget(ConnectionId(id)),
                 State::Ending => self.end(cx.now, id),
                 state => {
-                    // Its queue pair is ready.
+                    // The queue pair of this side is ready.
                     self.lost.extend((state == State::Granted).then_some(connection.our_qp).filter(|qp| qp.0 != 0));
                     self.forget(ConnectionId(id));
                     self.events.push_back(CmEvent::Unreachable(ConnectionId(id)));

@@ -1,4 +1,4 @@
-//! Two managers and a wire that loses.
+//! Tests of two connection managers and a wire that loses messages.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,11 +16,11 @@ const SERVICE: u64 = IpAddresses::TCP_SERVICES | 7_174;
 struct World {
     managers: [ConnectionManager; 2],
     now: Instant,
-    /// In a hundred.
+    /// Loss probability in per cent.
     loss: u64,
     rng: Rng,
     sent: Vec<Mad>,
-    /// The managers know each other for ours.
+    /// Whether the managers know each other as Selvedge NICs.
     ours: bool,
 }
 
@@ -30,7 +30,8 @@ fn address(n: usize) -> Ipv6Addr {
 fn route(from: usize) -> Route {
     Route { local: address(from), remote: address(1 - from), traffic_class: 0, hop_limit: 64, flow_label: 0 }
 }
-/// The queue pairs that agree with their other sides once a connection stands, where both prefer these.
+/// Returns the queue pairs that agree with their peers after a connection was established, where the two sides prefer
+/// these schemes.
 fn agreed(schemes: [Option<u8>; 2]) -> [Vec<QpNumber>; 2] {
     let mut world = World::listening(30, 1);
     for (manager, scheme) in world.managers.iter_mut().zip(schemes) {
@@ -63,14 +64,14 @@ impl World {
     }
     fn listening(loss: u64, seed: u64) -> Self {
         let mut world = Self::new(loss, seed);
-        world.managers[1].listen(SERVICE).expect("nobody listens there");
+        world.managers[1].listen(SERVICE).expect("the service is unused");
         world
     }
     fn connect(&mut self) -> ConnectionId {
         let mut cx = self.cx();
         self.managers[0].connect(&mut cx, route(0), SERVICE, 4_000, 3, &offer(17))
     }
-    /// Lets time pass until an event comes at one of the two.
+    /// Lets time pass until one of the two managers raises an event.
     fn next(&mut self, within_ms: u64) -> Option<(usize, CmEvent)> {
         let end = self.now + Duration::from_ms(within_ms);
         loop {
@@ -108,12 +109,12 @@ impl World {
             }
         }
     }
-    /// Makes a connection; returns both names of it.
+    /// Establishes a connection; returns the identifiers of both sides.
     fn establish(&mut self) -> [ConnectionId; 2] {
         let active = self.connect();
         let (mut passive, mut stands) = (None, [false; 2]);
         while stands != [true; 2] {
-            match self.next(60_000).expect("it goes on") {
+            match self.next(60_000).expect("an event within the time limit") {
                 (1, CmEvent::Requested { id, request, .. }) => {
                     assert_eq!(
                         (request.qp, request.psn, &request.private[..6]),
@@ -121,14 +122,14 @@ impl World {
                     );
                     assert_eq!((request.ip.source, request.ip.port), (address(0), 4_000));
                     let mut cx = self.cx();
-                    self.managers[1].accept(&mut cx, id, &offer(99)).expect("it was asked for");
+                    self.managers[1].accept(&mut cx, id, &offer(99)).expect("the connection was requested");
                     assert_eq!(self.managers[1].accept(&mut cx, id, &offer(99)), Err(CmError::NotThus));
                     passive = Some(id);
                 }
                 (0, CmEvent::Replied { id, reply }) => {
                     assert_eq!((id, reply.qp, reply.psn), (active, QpNumber(99), Psn::new(990)));
                     let mut cx = self.cx();
-                    self.managers[0].ready(&mut cx, id).expect("it was granted");
+                    self.managers[0].ready(&mut cx, id).expect("the connection was accepted");
                     stands[0] = true;
                 }
                 (1, CmEvent::Established(id)) => {
@@ -138,7 +139,7 @@ impl World {
                 other => panic!("{other:?}"),
             }
         }
-        [active, passive.expect("it was asked for")]
+        [active, passive.expect("the connection was requested")]
     }
 }
 
@@ -150,7 +151,7 @@ fn connections_are_made_and_ended_whatever_is_lost() {
             let ids = world.establish();
             let who = (seed % 2) as usize;
             let mut cx = world.cx();
-            world.managers[who].disconnect(&mut cx, ids[who]).expect("it stands");
+            world.managers[who].disconnect(&mut cx, ids[who]).expect("an established connection");
             let mut ended = Vec::new();
             while let Some((at, event)) = world.next(60_000) {
                 assert_eq!(event, CmEvent::Disconnected(ids[at]));
@@ -172,7 +173,7 @@ fn who_leaves_without_an_answer_says_goodbye_often_enough() {
         let ids = world.establish();
         world.loss = 10;
         let mut cx = world.cx();
-        world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+        world.managers[0].disconnect(&mut cx, ids[0]).expect("an established connection");
         world.managers[0].forget(ids[0]);
         let mut ends = 0;
         while let Some((at, event)) = world.next(60_000) {
@@ -199,7 +200,7 @@ fn the_end_of_a_process_is_the_end_of_its_connections() {
         let [ended, refused] = heard;
         let stays = 1 - leaves;
         assert_eq!(ended, Some((stays, CmEvent::Disconnected(ids[stays]))));
-        // Whoever has asked and is gone by the time that it is answered, is not found then.
+        // A peer that has gone when its request is answered is not found then.
         match refused {
             Some((0, CmEvent::Rejected { id, .. })) if leaves == 1 => assert_eq!(id, waits),
             other => assert!(other.is_none() && leaves == 0, "{other:?}"),
@@ -215,12 +216,12 @@ fn what_nobody_serves_or_wants_is_refused() {
     let id = world.connect();
     let Some((0, CmEvent::Rejected { id: refused, reason, .. })) = world.next(1_000) else { panic!("it is refused") };
     assert_eq!((refused, reason), (id, Reject::INVALID_SERVICE));
-    world.managers[1].listen(SERVICE).expect("nobody listens there");
+    world.managers[1].listen(SERVICE).expect("the service is unused");
     assert_eq!(world.managers[1].listen(SERVICE), Err(CmError::InUse));
     let id = world.connect();
     let Some((1, CmEvent::Requested { id: asked, .. })) = world.next(1_000) else { panic!("it is asked for") };
     let mut cx = world.cx();
-    world.managers[1].reject(&mut cx, asked, b"no").expect("it was asked for");
+    world.managers[1].reject(&mut cx, asked, b"no").expect("the connection was requested");
     let Some((0, CmEvent::Rejected { id: refused, reason, private })) = world.next(1_000) else { panic!("refused") };
     assert_eq!((refused, reason, &private[..2]), (id, Reject::CONSUMER, &b"no"[..]));
 }
@@ -231,7 +232,7 @@ fn who_does_not_answer_is_given_up() {
     let id = world.connect();
     assert_eq!(world.next(5_500), None);
     assert_eq!(world.next(1_000), Some((0, CmEvent::Unreachable(id))));
-    // 15 times: once, once, twice, and so on up to 16 at a time.
+    // 15 attempts of one copy, one copy, two copies, and so on up to 16 copies.
     assert_eq!(world.sent.len(), 1 + 15 + 10 * 16);
 }
 
@@ -241,14 +242,15 @@ fn a_first_packet_tells_that_the_connection_stands() {
     world.connect();
     let Some((1, CmEvent::Requested { id, .. })) = world.next(1_000) else { panic!("it is asked for") };
     let mut cx = world.cx();
-    world.managers[1].accept(&mut cx, id, &offer(1)).expect("it was asked for");
+    world.managers[1].accept(&mut cx, id, &offer(1)).expect("the connection was requested");
     world.managers[1].established(&mut cx, id);
     world.managers[1].established(&mut cx, id);
     assert_eq!(world.managers[1].poll_event(), Some(CmEvent::Established(id)));
     assert_eq!(world.managers[1].poll_event(), None);
 }
 
-/// A world of ours where a connection stands, and its names.
+/// Creates a world of two Selvedge NICs with an established connection, and returns it with the identifiers of both
+/// sides.
 fn standing() -> (World, [ConnectionId; 2]) {
     let mut world = World::listening(0, 1);
     world.ours = true;
@@ -263,7 +265,7 @@ fn connections_of_ours_live_as_long_as_both_sides_do() {
     assert_eq!(world.next(600_000), None);
     world.loss = 0;
     let mut cx = world.cx();
-    world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+    world.managers[0].disconnect(&mut cx, ids[0]).expect("an established connection");
     assert!(matches!(world.next(1_000), Some((_, CmEvent::Disconnected(_)))));
     assert!(world.managers.iter_mut().all(|manager| manager.poll_lost().is_none()));
 }
@@ -292,7 +294,7 @@ fn who_ended_and_was_not_heard_is_not_taken_for_dead() {
     let (mut world, ids) = standing();
     world.loss = 100;
     let mut cx = world.cx();
-    world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
+    world.managers[0].disconnect(&mut cx, ids[0]).expect("an established connection");
     assert_eq!(world.next(3_000), None);
     world.loss = 0;
     let ends = [world.next(2_000), world.next(2_000)];
@@ -314,8 +316,8 @@ fn strangers_cannot_end_a_connection() {
     let mut world = World::listening(0, 1);
     let ids = world.establish();
     let mut cx = world.cx();
-    world.managers[0].disconnect(&mut cx, ids[0]).expect("it stands");
-    let (_, end) = world.managers[0].poll_transmit().expect("it says so");
+    world.managers[0].disconnect(&mut cx, ids[0]).expect("an established connection");
+    let (_, end) = world.managers[0].poll_transmit().expect("a DREQ is sent");
     let stranger = Route { remote: address(9), ..route(1) };
     world.managers[1].handle(&mut cx, &stranger, &end.emit());
     let message = Message::Life(Ids { local: ids[0].0, remote: ids[1].0 }, Life::Gone);
@@ -335,12 +337,12 @@ fn a_queue_pair_for_datagrams_is_found() {
             assert!(matches!(refused, Some((0, CmEvent::Rejected { reason: 1, .. }))), "{refused:?}");
             continue;
         }
-        world.managers[1].listen(service).expect("nobody listens there");
+        world.managers[1].listen(service).expect("the service is unused");
         let asked = world.next(60_000);
         let Some((1, CmEvent::Asked { id: question, request, .. })) = asked else { panic!("{asked:?}") };
         assert_eq!(&request.private[..3], b"who");
         cx = world.cx();
-        world.managers[1].answer(&mut cx, question, Some((QpNumber(55), 0x42)), b"me").expect("it was asked");
+        world.managers[1].answer(&mut cx, question, Some((QpNumber(55), 0x42)), b"me").expect("the question is open");
         let found = world.next(60_000);
         let Some((0, CmEvent::Resolved { id: of, reply })) = found else { panic!("{found:?}") };
         assert_eq!((of, reply.qp, reply.qkey, &reply.private[..2]), (id, QpNumber(55), 0x42, &b"me"[..]));

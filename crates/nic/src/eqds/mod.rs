@@ -1,14 +1,15 @@
-//! EQDS: tunnels to and from other hosts instead of queue pairs.
+//! EQDS: tunnels to and from other hosts, in place of queue pairs.
 //!
 //! Design notes.
-//! 1. *Native messages.* A flow is a message of a transport that speaks EQDS itself (section 6 of the paper). All
-//!    messages to one host share one tunnel, hence one window of credit. They take turns, packet by packet, or stand in
-//!    a queue ([`Messages`](selvedge_transport::eqds::Messages)).
-//! 2. *What is shared.* Tunnels stand in the NIC's ready ring as queue pairs do; what receivers say goes first, with
-//!    the acknowledgements; deadlines lie in the NIC's heap. They have slots of their own: RDMA pays nothing for them.
+//! 1. *Native messages.* A flow is a message of a transport that uses EQDS itself (section 6 of the paper). All
+//!    messages to one host share one tunnel, hence one window of credit. They take turns, packet by packet, or are sent
+//!    in order ([`Messages`](selvedge_transport::eqds::Messages)).
+//! 2. *Shared state.* Tunnels are in the NIC's ready ring like queue pairs; control packets of receivers go first, with
+//!    the acknowledgements; deadlines are in the NIC's heap. Tunnels have slots of their own: RDMA pays nothing for
+//!    them.
 //! 3. *One pacer* for all tunnels that end here. Its pulls leave on time or behind other control packets.
 //!
-//! Tunnels that carry what other stacks send are in [`crate::eqif`].
+//! Tunnels that carry packets of other stacks are in [`crate::eqif`].
 
 mod receiving;
 mod sending;
@@ -30,7 +31,7 @@ pub(crate) use receiving::{Arrival, End, Origin, control_packet, name};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
 
-/// Under which queue pair number tunnels are found, and their deadlines lie.
+/// Queue pair number under which tunnels and their deadlines are stored.
 pub(crate) const TUNNEL: QpNumber = QpNumber(0);
 
 /// All tunnels of one NIC.
@@ -40,16 +41,16 @@ pub(crate) struct Tunnels {
     by_destination: Table<(HostId, QpNumber)>,
     inbound: Vec<Inbound>,
     by_source: Table<(HostId, QpNumber)>,
-    /// Messages being sent, and being received.
+    /// Messages being sent. `arriving` holds those being received.
     messages: Vec<Option<Message>>,
     free_messages: Vec<u32>,
     arriving: Vec<Option<Arriving>>,
     free_arriving: Vec<u32>,
-    /// None before the first tunnel ends here.
+    /// Pacer of credit; `None` before the first tunnel ends here.
     pub(crate) pacer: Option<Pacer>,
-    /// The least time between two pulls that the host's own link allows.
+    /// Minimum time between two pulls that the host's own link permits.
     least_interval: Duration,
-    /// What is complete, and not yet reported.
+    /// Completions that are not yet reported.
     pub(crate) completions: VecDeque<Completion>,
 }
 
@@ -72,7 +73,7 @@ impl Default for Tunnels {
 }
 
 impl Tunnels {
-    /// See [`Nic::all_whereabouts`].
+    /// Returns the addresses and lengths in bytes of all tunnel state, see [`Nic::all_whereabouts`].
     #[inline]
     pub(crate) fn all_whereabouts(&self) -> [(*const u8, usize); 3] {
         let outbound = (self.outbound.as_ptr().cast(), self.outbound.len() * size_of::<Outbound>());
@@ -80,7 +81,7 @@ impl Tunnels {
         [outbound, inbound, self.by_source.all_whereabouts()]
     }
 
-    /// The pacer, which is built when the first tunnel ends here.
+    /// Returns the pacer, which is created when the first tunnel ends here.
     #[inline]
     pub(crate) fn pacer(&mut self, eqds: &EqdsParams) -> &mut Pacer {
         let least = self.least_interval;
@@ -92,8 +93,8 @@ impl Tunnels {
 }
 
 impl Nic {
-    /// Its link has this rate: receivers grant no more credit than their own links carry (EQDS). To be called before
-    /// anything is sent.
+    /// Sets the rate of the host's link: receivers grant no more credit than their own links carry (EQDS). Must be
+    /// called before anything is sent.
     pub fn set_link_rate(&mut self, params: &NicParams, rate: Rate) {
         if let Some(eqds) = &params.eqds {
             let frame = u64::from(eqds.quantum) + u64::from(params.gap);
@@ -101,13 +102,13 @@ impl Nic {
         }
     }
 
-    /// The next message that was completed; one packet may complete several.
+    /// Returns the next completed message; one packet may complete several.
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
         self.tunnels.completions.pop_front()
     }
 
-    /// See [`Nic::whereabouts`].
+    /// Returns the address and the length in bytes of a packet's tunnel state, see [`Nic::whereabouts`].
     pub(crate) fn whereabouts_of_tunnel(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
             Repr::EqdsData(_) => self.tunnels.by_source.whereabouts((packet.src, TUNNEL)),
@@ -118,7 +119,7 @@ impl Nic {
         }
     }
 
-    /// A deadline of a tunnel has come.
+    /// Handles a deadline of a tunnel.
     #[inline(never)]
     pub(crate) fn on_tunnel_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
         let Some(eqds) = &params.eqds else { return };
@@ -130,7 +131,7 @@ impl Nic {
     }
 }
 
-/// The tunnel at `slot` has a deadline.
+/// Adds a deadline of the tunnel at `slot`.
 #[cold]
 fn arm(deadlines: &mut Deadlines, at: Instant, slot: u32) {
     deadlines.push(at, Due::timer(slot), TUNNEL);

@@ -1,4 +1,4 @@
-//! Tunnels that end here, the pacer that gives them credit, and the messages that arrive.
+//! Tunnels that end here, the pacer that grants them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver};
@@ -13,24 +13,24 @@ use crate::nic::{Handled, Nic, NicParams, put};
 use crate::qp::Completion;
 use crate::slot::TUNNELS;
 
-/// The receiving end of a tunnel.
+/// Receiving end of a tunnel.
 #[derive(Debug)]
 pub(crate) struct End<H> {
     pub(crate) receiver: Receiver<H>,
-    /// Of the last packet that came through it: credit goes back where it came from.
+    /// Origin of the last packet that came through the tunnel: credit returns to it.
     last: Origin,
-    /// Traffic class of what came last.
+    /// Traffic class of the last packet.
     class: u8,
-    /// Quanta that its sender is owed, as the pacer knows.
+    /// Quanta of credit that the sender is owed, as known to the pacer.
     owed: u32,
-    /// Whether it stands in the pacer's list.
+    /// Whether the tunnel is in the pacer's list.
     listed: bool,
 }
 
-/// Where a packet of a tunnel came from: what answers must know of it.
+/// Origin of a tunnel's packet, as far as control packets in response need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// What answers carry back; see [`Packet::sent_at`].
+    /// Time stamp that control packets echo; see [`Packet::sent_at`].
     sent_at: Instant,
     src: HostId,
     qp: QpNumber,
@@ -46,28 +46,29 @@ impl Origin {
     }
 }
 
-/// A packet that has come through a tunnel, and what it carries.
+/// A packet that has arrived through a tunnel, and its cargo.
 pub(crate) struct Arrival<'a, H> {
     pub(crate) packet: &'a Packet,
     pub(crate) data: &'a Data,
     pub(crate) cargo: H,
 }
 
-/// One that carries native messages.
+/// Receiving end of a tunnel for native messages.
 #[derive(Debug)]
 pub(super) struct Inbound {
     end: End<()>,
-    /// Where its message is kept.
+    /// Slot of the newest packet's message; `None` if it was not looked up yet.
     message: Option<u32>,
 }
 
 impl<H: Copy> End<H> {
-    /// Of a tunnel whose first packet has come.
+    /// Creates the end of a tunnel whose first packet has arrived.
     pub(crate) fn new(first: &Packet) -> Self {
         Self { receiver: Receiver::new(), last: Origin::of(first), class: 0, owed: 0, listed: false }
     }
 
-    /// Takes in a packet; returns what became of it and what to answer. `name` is the tunnel's in the pacer's list.
+    /// Handles a packet; returns its disposition and the control packet to send. `name` identifies the tunnel in the
+    /// pacer's list.
     #[inline]
     pub(crate) fn hear(
         &mut self,
@@ -86,8 +87,8 @@ impl<H: Copy> End<H> {
         (disposition, Some(Control { busy: pacer.busy_beside(self.owed), flags: control.flags.with(echo), ..control }))
     }
 
-    /// Its turn to be given credit has come; returns what to say, and to whom. Nothing if its sender has begun anew
-    /// meanwhile and wants no more.
+    /// Grants credit when the tunnel's turn has come; returns the control packet and its destination. Returns `None` if
+    /// the sender has started over meanwhile and wants no more.
     #[inline]
     pub(crate) fn grant(
         &mut self,
@@ -105,7 +106,8 @@ impl<H: Copy> End<H> {
         Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
     }
 
-    /// Tells the pacer what its sender is owed, for whom it is to stand in the list if that is anything.
+    /// Informs the pacer of the credit that the sender is owed, and adds the tunnel to the pacer's list if that is not
+    /// zero.
     #[inline]
     fn account(&mut self, eqds: &EqdsParams, pacer: &mut Pacer, name: u32) {
         let owed = self.receiver.owed(eqds);
@@ -118,7 +120,7 @@ impl<H: Copy> End<H> {
     }
 }
 
-/// How the pacer calls the tunnel at a place among those of native messages, or of carriers.
+/// Returns the pacer's name of the tunnel at index `place` among those of native messages, or of carriers.
 #[inline]
 pub(crate) const fn name(place: u32, carries: bool) -> u32 {
     place << 1 | carries as u32
@@ -142,7 +144,7 @@ impl Nic {
         self.by_peer.insert((src, qp), TUNNELS.slot(slot));
     }
 
-    /// Forgets a message, complete or not; returns what the caller named it, and its duplicates.
+    /// Removes a message, complete or not; returns the caller's name of it, and its number of duplicates.
     #[cold]
     pub(crate) fn close_message(&mut self, src: HostId, slot: u32) -> Option<(u32, u32)> {
         if let Some(tunnel) = self.tunnels.by_source.get((src, TUNNEL)) {
@@ -154,14 +156,14 @@ impl Nic {
         Some((state.context, state.duplicates))
     }
 
-    /// Of the message that arrives in `slot`: what the caller named it, and packets that have not arrived.
+    /// Returns the caller's name of the message that arrives in `slot`, and the packets that have not arrived.
     #[cold]
     pub(crate) fn received_by_tunnel(&self, slot: u32) -> Option<(u32, u64)> {
         let place = self.tunnels.arriving.get(TUNNELS.place(slot) as usize)?;
         place.as_ref().map(|message| (message.context, message.pieces.missing()))
     }
 
-    /// A data packet or a request has come.
+    /// Handles a data packet or a request for credit.
     #[inline(never)]
     pub(crate) fn on_eqds_data(
         &mut self,
@@ -186,7 +188,7 @@ impl Nic {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
         if pull_at <= cx.now {
-            // Nobody need be woken for what is due already.
+            // No deadline is needed for a pull that is due already.
             self.pull(cx.now, params);
         }
         match disposition {
@@ -204,7 +206,7 @@ impl Nic {
         Handled::Taken
     }
 
-    /// The tunnel by which a packet has come.
+    /// Returns the tunnel by which a packet has arrived.
     #[inline]
     fn tunnel_from(&mut self, packet: &Packet) -> u32 {
         if let Some(tunnel) = self.tunnels.by_source.get((packet.src, TUNNEL)) {
@@ -216,7 +218,7 @@ impl Nic {
         tunnel
     }
 
-    /// A packet of a message has come out of its tunnel.
+    /// Handles a packet of a message that has left its tunnel.
     #[inline(always)]
     fn take_piece(&mut self, packet: &Packet, data: &Data, tunnel: u32) {
         self.stats.data_received += 1;
@@ -234,7 +236,7 @@ impl Nic {
         }
     }
 
-    /// It is time to give somebody credit.
+    /// Grants credit to the next tunnel in the pacer's list, if a pull is due.
     #[inline(never)]
     pub(crate) fn pull(&mut self, now: Instant, params: &NicParams) {
         let (Some(eqds), Some(pacer)) = (&params.eqds, &mut self.tunnels.pacer) else { return };
@@ -252,7 +254,7 @@ impl Nic {
         self.arm_pacer();
     }
 
-    /// Has the pacer called when it has credit for somebody.
+    /// Sets the deadline of the pacer's next pull.
     #[inline]
     pub(crate) fn arm_pacer(&mut self) {
         if let Some(pacer) = &self.tunnels.pacer {
@@ -262,7 +264,7 @@ impl Nic {
 }
 
 impl Tunnels {
-    /// The message that a packet out of this tunnel belongs to, the last that came out of it.
+    /// Returns the message of the newest packet that has left this tunnel, and caches its slot.
     #[inline(always)]
     fn message_of(
         &mut self,
@@ -278,7 +280,7 @@ impl Tunnels {
     }
 }
 
-/// A control packet to where `to` came from.
+/// Creates a control packet for the origin `to`.
 #[inline]
 pub(crate) fn control_packet(
     from: HostId,

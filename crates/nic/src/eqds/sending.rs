@@ -15,7 +15,7 @@ use crate::nic::{Deadlines, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
 use crate::slot::TUNNELS;
 
-/// The sending end of a tunnel, with the queue of its messages.
+/// Sending end of a tunnel, with the queue of its messages.
 #[derive(Debug)]
 pub(super) struct Outbound {
     sender: Sender<Piece>,
@@ -23,28 +23,28 @@ pub(super) struct Outbound {
     paths: Paths,
     /// Messages with packets that were never sent, in the order of their turns.
     queue: VecDeque<u32>,
-    /// The message that sent last, in whose name requests go.
+    /// Message that has sent last, to which requests for credit are attributed.
     last: QpNumber,
-    /// Whether it stands in the ready ring.
+    /// Whether the tunnel is in the ready ring.
     queued: bool,
-    /// The earliest entry in the heap of deadlines that speaks of it.
+    /// Earliest entry of this tunnel in the heap of deadlines.
     armed: Instant,
 }
 
 impl Outbound {
-    /// Bytes of the first packet that waits, if one does.
+    /// Returns the bytes of the first waiting packet, if there is one.
     #[inline]
     fn head(&self, messages: &[Option<Message>], mtu: u16, header: u32) -> Option<u32> {
         Some(u32::from(self.first(messages)?.payload(mtu)) + header)
     }
 
-    /// The message whose turn it is.
+    /// Returns the message whose turn it is.
     #[inline]
     fn first<'a>(&self, messages: &'a [Option<Message>]) -> Option<&'a Message> {
         messages[*self.queue.front()? as usize].as_ref()
     }
 
-    /// Puts it where its wishes say, after anything happened to it; `slot` is its own.
+    /// Updates the ready ring and the deadlines of the tunnel, which is in `slot`, after a change of its state.
     #[inline(always)]
     fn settle(&mut self, slot: u32, messages: &[Option<Message>], mtu: u16, eqds: &EqdsParams, to: Turns<'_>) {
         if !self.queued && !self.sender.is_out_of_credit(eqds) {
@@ -56,7 +56,7 @@ impl Outbound {
         self.arm(slot, to.deadlines);
     }
 
-    /// Stands in the ready ring.
+    /// Adds the tunnel to the ready ring.
     #[inline(always)]
     fn stand(&mut self, slot: u32, to: Turns<'_>) {
         self.queued = true;
@@ -77,7 +77,7 @@ impl Outbound {
     }
 }
 
-/// What tells a NIC when it is a tunnel's turn.
+/// State of a NIC in which the turns of tunnels are kept.
 struct Turns<'a> {
     ready: &'a mut VecDeque<u32>,
     eqifs: &'a mut Option<Box<Eqifs>>,
@@ -99,24 +99,24 @@ pub(super) struct Message {
     context: u32,
     tunnel: u32,
     class: u8,
-    /// Payload of its last packet.
+    /// Payload of the last packet in bytes.
     last_payload: u16,
     packets: u32,
-    /// The first packet that was never sent.
+    /// Index of the first packet that was never sent.
     next: u32,
     /// Packets that have not been acknowledged.
     missing: u32,
 }
 
 impl Message {
-    /// Payload of the packet whose turn it is.
+    /// Returns the payload in bytes of the packet whose turn it is.
     fn payload(&self, mtu: u16) -> u16 {
         if self.next + 1 == self.packets { self.last_payload } else { mtu }
     }
 }
 
 impl Nic {
-    /// Hands a message to the tunnel to its destination, which is built where there is none.
+    /// Gives a message to the tunnel to its destination, which is created if necessary.
     #[cold]
     pub(crate) fn open_message(
         &mut self,
@@ -149,7 +149,7 @@ impl Nic {
         (qp, TUNNELS.slot(slot))
     }
 
-    /// The tunnel to a host.
+    /// Returns the tunnel to a host.
     fn tunnel_to(&mut self, dst: HostId, key: u32) -> u32 {
         if let Some(tunnel) = self.tunnels.by_destination.get((dst, TUNNEL)) {
             return tunnel;
@@ -168,7 +168,7 @@ impl Nic {
         tunnel
     }
 
-    /// The next packet of the tunnel at `slot`, which comes up in the ready ring.
+    /// Returns the next packet of the tunnel at `slot`, which comes up in the ready ring.
     #[inline(never)]
     pub(crate) fn serve_tunnel(
         &mut self,
@@ -221,7 +221,7 @@ impl Nic {
         }
         let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
         if another {
-            // Nobody has to ask.
+            // The sender is known to have another packet.
             state.stand(slot, turns);
         } else {
             state.settle(slot, messages, mtu, eqds, turns);
@@ -229,7 +229,7 @@ impl Nic {
         true
     }
 
-    /// A control packet has come for a tunnel that begins here.
+    /// Handles a control packet for a tunnel that begins here.
     #[inline(never)]
     pub(crate) fn on_eqds_control(
         &mut self,
@@ -285,7 +285,7 @@ impl Nic {
         self.refresh_tunnel(mtu, eqds, tunnel);
     }
 
-    /// Puts a tunnel where its wishes say, after anything happened to it.
+    /// Updates the ready ring and the deadlines of a tunnel after a change of its state.
     fn refresh_tunnel(&mut self, mtu: u16, eqds: &EqdsParams, tunnel: u32) {
         let state = &mut self.tunnels.outbound[tunnel as usize];
         let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
@@ -303,7 +303,7 @@ impl Nic {
         })
     }
 
-    /// Of a message: whether its tunnel waits to send something again, and packets that were never sent.
+    /// Returns whether the message's tunnel waits to retransmit, and the message's packets that were never sent.
     #[cold]
     pub(crate) fn standing_of_message(&self, slot: u32, qp: QpNumber) -> Option<(bool, u64)> {
         let message = self.message(slot, qp)?;
@@ -327,7 +327,7 @@ impl Nic {
         place.as_ref().filter(|message| message.qp == qp)
     }
 
-    /// Class of what the tunnel in a slot sends next.
+    /// Returns the traffic class of the next packet of the tunnel in a slot.
     pub(crate) fn tunnel_class(&self, slot: u32) -> Option<u8> {
         let state = self.tunnels.outbound.get(TUNNELS.place(slot) as usize)?;
         let message = state.queue.front().and_then(|message| self.tunnels.messages[*message as usize].as_ref())?;
@@ -335,7 +335,8 @@ impl Nic {
     }
 }
 
-/// The next packet of the message whose turn it is, which goes to the back if it has more and they take turns.
+/// Takes the next packet of the message whose turn it is; the message goes to the back if it has more packets and
+/// messages take turns.
 fn take_turn(queue: &mut VecDeque<u32>, messages: &mut [Option<Message>], mtu: u16, eqds: &EqdsParams) -> (Piece, u32) {
     let number = *queue.front().expect("the tunnel asks only if a message waits");
     let message = messages[number as usize].as_mut().expect("messages in the queue are not all sent");

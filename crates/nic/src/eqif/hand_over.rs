@@ -1,4 +1,4 @@
-//! From stacks to the queues of their EQIFs.
+//! Moves packets from stacks to the queues of their EQIFs.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,19 +13,19 @@ use crate::nic::{Nic, NicParams};
 use crate::qp::NicStats;
 use crate::slot::{ENGINE, Owner};
 
-/// The RDMA engine as its EQIF sees it: what it would send.
+/// The RDMA engine as its EQIF sees it: the packets that it would send.
 #[derive(Debug)]
 pub(super) struct Engine {
     answers: VecDeque<Packet>,
-    /// Queue pairs that are ready, and packets that the first of them has sent in its turn: as at the NIC.
+    /// Ready queue pairs. `turn` counts the packets that the first of them has sent in its turn, as at the NIC.
     ready: VecDeque<u32>,
     turn: u32,
-    /// When the packet has left that was handed over last.
+    /// Time at which the last packet handed over has left the engine.
     free_at: Instant,
-    /// The entry in the heap of deadlines that speaks of it.
+    /// Earliest entry of the engine in the heap of deadlines.
     armed: Instant,
     paused: bool,
-    /// By slot: the queue pair that was sent a CNP, and when.
+    /// Queue pair of the last CNP, and its time, indexed by slot.
     cnps: Vec<(QpNumber, Instant)>,
 }
 
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Whether the queue pair may be sent a CNP, which is noted.
+    /// Returns whether the queue pair may be sent a CNP at `now`, and notes the CNP.
     fn may_hear(&mut self, slot: u32, qp: QpNumber, now: Instant, interval: Duration) -> bool {
         let place = slot as usize;
         if self.cnps.len() <= place {
@@ -68,8 +68,7 @@ impl Engine {
 }
 
 impl Nic {
-    /// Lets stacks that send through tunnels hand over what they have to send. To be called after anything happened to
-    /// the NIC.
+    /// Moves the packets of stacks that send through tunnels to the EQIFs. Must be called after every event of the NIC.
     #[inline]
     pub(crate) fn hand_over(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         if self.eqifs.is_some()
@@ -88,7 +87,8 @@ impl Nic {
         self.run_engine(cx, params, eqif);
     }
 
-    /// Takes the answers of stacks; those of tunnels stay. Looks at each once, however long they wait.
+    /// Takes the control packets of stacks from the NIC's queue; those of tunnels stay. Each is examined once, however
+    /// long it waits.
     fn take_answers(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
         let Some(eqifs) = &mut self.eqifs else { return };
         let mut at = core::mem::take(&mut eqifs.staying);
@@ -111,7 +111,7 @@ impl Nic {
         }
     }
 
-    /// Takes a packet of each flow that is ready and sends through tunnels; returns whether there was one of TCP.
+    /// Takes a packet of each ready flow that sends through tunnels; returns whether there was one of TCP.
     fn take_ready(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) -> bool {
         let mut any = false;
         for _ in 0..self.ready.len() {
@@ -131,7 +131,7 @@ impl Nic {
         any
     }
 
-    /// A TCP segment comes to the queue of its destination.
+    /// Adds a TCP segment to the queue of its destination.
     fn take_segment(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams, mut segment: Packet) {
         let (Some(tcp), Some(eqifs)) = (&eqif.tcp, &mut self.eqifs) else { return };
         let carrier = eqifs.carrier_to(segment.dst, OF_TCP, segment.entropy);
@@ -151,7 +151,7 @@ impl Nic {
         self.wait_for_credit(cx, params, eqif, carrier, segment);
     }
 
-    /// Lets the RDMA engine hand over what it has time for, unless it is paused.
+    /// Lets the RDMA engine hand over the packets that it has time for, unless it is paused.
     pub(super) fn run_engine(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
         let Some(rdma) = &eqif.rdma else { return };
         while self.engine_may_go(cx.now) {
@@ -166,7 +166,7 @@ impl Nic {
         }
     }
 
-    /// Whether the engine has something to send and may; if only time lacks, a deadline is set.
+    /// Returns whether the engine has a packet to send and may send it; if only time lacks, a deadline is set.
     fn engine_may_go(&mut self, now: Instant) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
         let (engine, pauses) = (&mut eqifs.engine, eqifs.backlog.pauses());
@@ -186,7 +186,7 @@ impl Nic {
         false
     }
 
-    /// The next packet of the engine; none if the queue pair whose turn it was has nothing to send.
+    /// Returns the engine's next packet; `None` if the queue pair whose turn it was has nothing to send.
     fn poll_engine(&mut self, cx: &mut Cx<'_>, params: &NicParams) -> Option<Packet> {
         let engine = &mut self.eqifs.as_mut()?.engine;
         if let Some(answer) = engine.answers.pop_front() {
@@ -194,14 +194,14 @@ impl Nic {
         }
         let slot = *engine.ready.front()?;
         let mut packet = Packet::BLANK;
-        // Where it stands afterwards is the engine's affair: in the NIC's ring it would send past its tunnel.
+        // The queue pair stays in the engine's ring: in the NIC's ring it would bypass its tunnel.
         self.swap_rings();
         let sent = self.uncounted(|nic| nic.send_data(cx, params, slot, &mut packet));
         self.swap_rings();
         sent.then_some(packet)
     }
 
-    /// The engine's ring, and whose turn it is there, take the place of the NIC's, or leave it again.
+    /// Exchanges the NIC's ring and turn with those of the engine.
     fn swap_rings(&mut self) {
         if let Some(Eqifs { engine, .. }) = self.eqifs.as_deref_mut() {
             core::mem::swap(&mut self.ready, &mut engine.ready);
@@ -209,7 +209,7 @@ impl Nic {
         }
     }
 
-    /// What flows send to an EQIF is not on the wire yet.
+    /// Calls `send` without counting its packets, which go to an EQIF and are not on the wire yet.
     fn uncounted<T>(&mut self, send: impl FnOnce(&mut Self) -> T) -> T {
         let NicStats { data_sent, acks_sent, .. } = self.stats;
         let sent = send(self);
@@ -217,7 +217,7 @@ impl Nic {
         sent
     }
 
-    /// A packet of the engine waits: perhaps its queue pair should hear that.
+    /// Notes that a packet of the engine waits: its queue pair may be sent a CNP.
     fn press_back(&mut self, cx: &mut Cx<'_>, rdma: &RdmaEqif, carrier: u32, packet: &Packet) {
         let Some(Eqifs { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
         let state = &mut outbound[carrier as usize];

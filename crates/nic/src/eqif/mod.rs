@@ -1,4 +1,4 @@
-//! EQIFs: a host's stacks, unaware of it, send through EQDS tunnels (Olteanu et al., NSDI'22, section 6).
+//! EQIFs: stacks of a host send through EQDS tunnels without being aware of it (Olteanu et al., NSDI'22, section 6).
 //!
 //! ```text
 //!   TCP flows ────> hand_over ──> queue per destination ──┐
@@ -8,15 +8,15 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *Stacks stay as they are.* Their flows stand in the NIC's ready ring and answer into its queue of answers, as
-//!    ever; whatever happens to the NIC, [`Nic::hand_over`] empties both into the EQIFs' queues afterwards. What leaves
-//!    is a packet of a tunnel, and the driver asks what it carries ([`Nic::poll_cargo`]).
-//! 2. *The RDMA engine* hands over at a rate of its own and can be paused; answers go first there, too. TCP hands over
-//!    at once, as a kernel does.
-//! 3. *One place in the ring.* All tunnels that want to send stand there as one ([`EDGE`]), behind which a [`Schedule`]
-//!    says whose turn it is; flows that do not go through tunnels take turns with it.
+//! 1. *Stacks are unchanged.* Their flows are in the NIC's ready ring and add to its queue of control packets, as
+//!    without tunnels; after every event of the NIC, [`Nic::hand_over`] moves the packets of both to the queues of the
+//!    EQIFs. The packets that leave are tunnel packets, and the driver asks for their cargo ([`Nic::poll_cargo`]).
+//! 2. *The RDMA engine* hands over at its own rate and can be paused; control packets go first there, too. TCP hands
+//!    over at once, as a kernel does.
+//! 3. *One entry in the ring.* All tunnels with packets to send are in the ring as one entry ([`EDGE`]), behind which a
+//!    [`Schedule`] determines the next tunnel; flows that do not go through tunnels take turns with that entry.
 //! 4. *One tunnel per EQIF and destination*: the header's sender ID is the EQIF. RC packets lack the source's queue
-//!    pair, for which the paper tracks connections; ours name it.
+//!    pair, for which the paper tracks connections; Selvedge's packets name it.
 
 mod hand_over;
 mod receiving;
@@ -40,7 +40,7 @@ use hand_over::Engine;
 use receiving::Carried;
 use sending::Carrier;
 
-/// Sender IDs: the EQIFs of a host.
+/// Sender ID of native messages. Sender IDs are the EQIFs of a host.
 pub(crate) const NATIVE: u8 = 0;
 const OF_TCP: u8 = 1;
 const OF_RDMA: u8 = 2;
@@ -49,19 +49,19 @@ const OF_RDMA: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct Eqifs {
     schedule: Schedule,
-    /// Whether [`EDGE`] stands in the ready ring.
+    /// Whether [`EDGE`] is in the ready ring.
     queued: bool,
     outbound: Vec<Carrier>,
     by_destination: Table<(HostId, QpNumber)>,
     inbound: Vec<Carried>,
     by_source: Table<(HostId, QpNumber)>,
-    /// What came out of tunnels and goes up.
+    /// Packets that have left tunnels, for the stacks.
     arrived: VecDeque<Packet>,
-    /// What the packet carries that was sent last.
+    /// Cargo of the packet that was sent last.
     leaving: Option<Packet>,
     backlog: Backlog,
     engine: Engine,
-    /// How many of the NIC's answers, from the first on, are known to be no stack's.
+    /// Number of packets at the front of the NIC's control packets that are known to belong to no stack.
     staying: usize,
     stats: EqifTotals,
 }
@@ -84,18 +84,18 @@ impl Eqifs {
         }
     }
 
-    /// A tunnel of an EQIF that waits for nothing joins the others; `ready` is the NIC's ring.
+    /// Adds a tunnel of an EQIF that waits for nothing to the schedule; `ready` is the NIC's ring.
     pub(crate) fn join(&mut self, ready: &mut VecDeque<u32>, eqif: u8, tunnel: u32) {
         self.schedule.join(eqif, tunnel);
         self.stand(ready);
     }
 
-    /// One of the NIC's answers has left.
+    /// Notes that one of the NIC's control packets has left.
     pub(crate) fn on_answer_left(&mut self) {
         self.staying = self.staying.saturating_sub(1);
     }
 
-    /// Stands in the ring while some tunnel wants to send.
+    /// Adds the tunnels' entry to the ring if some tunnel has a packet to send.
     fn stand(&mut self, ready: &mut VecDeque<u32>) {
         if !self.queued && !self.schedule.is_empty() {
             self.queued = true;
@@ -105,16 +105,16 @@ impl Eqifs {
 }
 
 impl Nic {
-    /// What its EQIFs have done so far; `None` where it has none.
+    /// Returns the counters of the NIC's EQIFs; `None` if it has none.
     pub fn eqif_totals(&self) -> Option<&EqifTotals> {
         self.eqifs.as_ref().map(|eqifs| &eqifs.stats)
     }
 }
 
-/// Under which queue pair number tunnels of an EQIF are found.
+/// Returns the queue pair number under which tunnels of an EQIF are stored.
 fn key(eqif: u8) -> QpNumber {
     QpNumber(eqif.into())
 }
 
-/// Later than any entry in the heap of deadlines.
+/// A time later than any entry in the heap of deadlines.
 const UNARMED: Instant = Instant::NEVER;

@@ -1,4 +1,4 @@
-//! Tunnels that end here, and what comes out of them: the receiving EQIF (sections 3 and 5).
+//! Tunnels that end here and the packets that leave them: the receiving EQIF (sections 3 and 5 of the paper).
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::eqif::EqifParams;
@@ -12,16 +12,16 @@ use crate::eqds::{Arrival, End, Origin, control_packet, name};
 use crate::nic::{Handled, Nic, NicParams};
 use crate::slot::CARRIED;
 
-/// The receiving end of a tunnel that carries packets of a stack.
+/// Receiving end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
 pub(super) struct Carried {
     end: End<Packet>,
-    /// The earliest entry in the heap of deadlines that speaks of its reorder queue.
+    /// Earliest entry of the tunnel's reorder queue in the heap of deadlines.
     armed: Instant,
 }
 
 impl Eqifs {
-    /// The tunnel by which a packet has come.
+    /// Returns the tunnel by which a packet has arrived.
     fn carried_from(&mut self, packet: &Packet, eqif: u8) -> u32 {
         let from = (packet.src, key(eqif));
         if let Some(place) = self.by_source.get(from) {
@@ -33,7 +33,7 @@ impl Eqifs {
         place
     }
 
-    /// The turn of the tunnel at `place` has come to be given credit.
+    /// Grants credit to the tunnel at index `place`, whose turn has come.
     pub(crate) fn grant(
         &mut self,
         now: Instant,
@@ -47,7 +47,7 @@ impl Eqifs {
 }
 
 impl Nic {
-    /// Takes in a packet that arrived, which may carry another; `cargo` is that one.
+    /// Handles an arriving packet that may carry another; `cargo` is the carried packet.
     pub fn handle_carrier(
         &mut self,
         cx: &mut Cx<'_>,
@@ -102,7 +102,7 @@ impl Nic {
         Handled::Taken
     }
 
-    /// Gives stacks what came out of tunnels.
+    /// Delivers packets that have left tunnels to the stacks.
     fn hand_up(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         while let Some(packet) = self.eqifs.as_mut().and_then(|eqifs| eqifs.arrived.pop_front()) {
             match self.handle_packet(cx, params, &packet) {
@@ -117,7 +117,7 @@ impl Nic {
         }
     }
 
-    /// A reorder queue may have waited long enough for what is missing.
+    /// Handles a deadline of a reorder queue, which may have waited long enough for missing packets.
     pub(super) fn on_reorder_deadline(
         &mut self,
         cx: &mut Cx<'_>,

@@ -11,7 +11,7 @@ use super::{Eqifs, NATIVE, OF_RDMA, UNARMED, key};
 use crate::nic::{Handled, Nic, NicParams};
 use crate::slot::{CARRIERS, Owner, TUNNELS};
 
-/// The sending end of a tunnel that carries packets of a stack.
+/// Sending end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
 pub(super) struct Carrier {
     sender: Sender<Packet>,
@@ -19,16 +19,16 @@ pub(super) struct Carrier {
     eqif: u8,
     dst: HostId,
     paths: Paths,
-    /// What it adds to the engine's backlog.
+    /// Contribution of the tunnel to the engine's backlog.
     pub(super) pressure: QueuePressure,
-    /// Whether it stands in the schedule.
+    /// Whether the tunnel is in the schedule.
     queued: bool,
-    /// The earliest entry in the heap of deadlines that speaks of it.
+    /// Earliest entry of the tunnel in the heap of deadlines.
     armed: Instant,
 }
 
 impl Eqifs {
-    /// The tunnel of an EQIF to a host, which is built where there is none.
+    /// Returns the tunnel of an EQIF to a host, which is created if necessary.
     pub(super) fn carrier_to(&mut self, dst: HostId, eqif: u8, entropy: u32) -> u32 {
         if let Some(carrier) = self.by_destination.get((dst, key(eqif))) {
             return carrier;
@@ -50,13 +50,14 @@ impl Eqifs {
 }
 
 impl Nic {
-    /// What the packet carries that [`Nic::poll_transmit`] has just given; nothing if it carries no other packet.
+    /// Returns the cargo of the packet that [`Nic::poll_transmit`] has just returned; `None` if it carries no other
+    /// packet.
     #[inline]
     pub fn poll_cargo(&mut self) -> Option<Packet> {
         self.eqifs.as_mut()?.leaving.take()
     }
 
-    /// A packet of a stack waits for its tunnel.
+    /// Queues a packet of a stack until its tunnel has credit.
     pub(super) fn wait_for_credit(
         &mut self,
         cx: &Cx<'_>,
@@ -75,7 +76,8 @@ impl Nic {
         self.refresh_carrier(params, &eqif.tunnel, carrier);
     }
 
-    /// The next packet of all tunnels, which come up in the ready ring as one.
+    /// Writes the next packet of all tunnels, which come up in the ready ring as one entry; returns whether there is
+    /// one.
     #[inline(never)]
     pub(crate) fn serve_edge(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &mut Packet) -> bool {
         let (Some(eqds), Some(eqif)) = (&params.eqds, &params.eqif) else { return false };
@@ -100,7 +102,7 @@ impl Nic {
         sent
     }
 
-    /// The next packet of a tunnel.
+    /// Writes the next packet of a tunnel to `packet`; returns whether there is one.
     fn serve_carrier(
         &mut self,
         cx: &mut Cx<'_>,
@@ -111,7 +113,7 @@ impl Nic {
     ) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
         let Carrier { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
-        // A request to send is for what waits.
+        // A request to send has the class of the first waiting packet.
         let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
         let new = || queue.pop(cx.now).expect("the tunnel asks only if a packet waits");
         let sent = sender.poll_transmit(&eqif.tunnel, cx.now, head, new);
@@ -161,7 +163,7 @@ impl Nic {
         true
     }
 
-    /// A queue of the RDMA engine's has become shorter: the engine may go on, perhaps.
+    /// Handles a shorter queue of the RDMA engine: the engine may be able to go on.
     fn ease(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams, carrier: u32) {
         let (Some(rdma), Some(Eqifs { outbound, backlog, .. })) = (&eqif.rdma, self.eqifs.as_deref_mut()) else {
             return;
@@ -172,7 +174,7 @@ impl Nic {
         }
     }
 
-    /// A control packet has come for a tunnel that begins here, if there is such.
+    /// Handles a control packet for a tunnel that begins here, if that tunnel exists.
     #[inline(never)]
     pub(crate) fn on_carrier_control(
         &mut self,
@@ -192,8 +194,8 @@ impl Nic {
         Handled::Taken
     }
 
-    /// A deadline of a tunnel that carries packets, or of the engine, has come. What follows from it for stacks,
-    /// [`Nic::hand_over`] sees to.
+    /// Handles a deadline of a tunnel that carries packets, or of the engine. [`Nic::hand_over`] handles the
+    /// consequences for stacks.
     #[cold]
     pub(crate) fn on_carrier_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, owner: Owner) {
         let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return };
@@ -214,7 +216,7 @@ impl Nic {
         self.refresh_carrier(params, &eqif.tunnel, carrier);
     }
 
-    /// Puts a tunnel where its wishes say, after anything happened to it.
+    /// Updates the schedule and the deadlines of a tunnel after a change of its state.
     fn refresh_carrier(&mut self, params: &NicParams, tunnel: &EqdsParams, carrier: u32) {
         debug_assert!(params.eqif.is_some());
         let Some(eqifs) = &mut self.eqifs else { return };
@@ -235,10 +237,10 @@ impl Nic {
     }
 }
 
-/// No flow of the host that sends the tunnel's packets.
+/// Queue pair number of no flow of the host that sends the tunnel's packets.
 const NO_FLOW: QpNumber = QpNumber(u32::MAX);
 
-/// The flow that a carried packet is of, if its sender is the flow's.
+/// Returns the flow of a carried packet, if the packet's sender is that of the flow.
 fn forward_qp(cargo: &Packet) -> QpNumber {
     let is_forward = match &cargo.repr {
         Repr::Tcp(tcp) => !tcp.is_backward(),
@@ -248,8 +250,8 @@ fn forward_qp(cargo: &Packet) -> QpNumber {
     if is_forward { cargo.qp } else { NO_FLOW }
 }
 
-/// What the outer header says of ECN (RFC 3168, section 9.1.1, full functionality): a mark that is there already is
-/// inside.
+/// Returns the ECN field of the outer header (RFC 3168, section 9.1.1, full functionality): an existing mark stays in
+/// the inner header.
 fn outer_ecn(inner: Ecn) -> Ecn {
     match inner {
         Ecn::NotCapable => Ecn::NotCapable,

@@ -1,4 +1,4 @@
-//! NICs whose stacks send through tunnels, with links between them that lose, double and delay.
+//! Tests of NICs whose stacks send through tunnels, over links that lose, duplicate and delay packets.
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,12 @@ use selvedge_wire::{Packet, Repr};
 use crate::tests::params;
 use crate::{Completion, Nic, NicParams, Outgoing};
 
-/// What one NIC's link takes.
+/// Rate of each NIC's link.
 const RATE: Rate = Rate::from_gbps(10);
 const DELAY: Duration = Duration::from_us(3);
 const MTU: Bytes = Bytes::new(1_024);
 
-/// NICs that speak TCP or go-back-N through tunnels, and native messages where these are asked for.
+/// Parameters of NICs that send TCP, go-back-N and native messages through tunnels, each if it has a share.
 fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> NicParams {
     let fabric = Fabric { line_rate: RATE, ..Fabric::IRN_PAPER };
     let eqif = EqifConfig {
@@ -49,14 +49,14 @@ fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> N
     }
 }
 
-/// NICs, each on a link of its own to all others.
+/// NICs, each with its own link to all others.
 struct World {
     params: NicParams,
     nics: Vec<Nic>,
     free_at: Vec<Instant>,
     under_way: Vec<(Instant, u64, Packet, Option<Packet>)>,
     sent: u64,
-    /// Of a thousand packets, how many are lost, doubled, delayed.
+    /// Lost, duplicated and delayed packets, each per thousand.
     faults: u64,
     completions: usize,
     now: Instant,
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Until nothing happens any more, or `end`.
+    /// Runs until no event is left, or until `end`.
     fn run(&mut self, end: Instant) {
         while let Some(next) = self.next().filter(|next| *next <= end) {
             self.now = next;
@@ -172,8 +172,8 @@ fn whatever_links_do_every_octet_comes_out_once() {
     }
 }
 
-/// One host sends to three, by TCP, RDMA or native messages: all have credit for the whole link. Returns who got how
-/// much.
+/// Lets one host send to two others, to the first by TCP and to the second by RDMA or native messages, each with credit
+/// for the whole link. Returns the goodput of both.
 fn shares(shares: [Option<Share>; 2], second_is_native: bool) -> [u64; 2] {
     let [tcp, other] = shares;
     let params = if second_is_native { speaking(tcp, None, other) } else { speaking(tcp, other, None) };
@@ -199,7 +199,7 @@ fn eqifs_share_the_uplink_as_they_are_told() {
 
 #[test]
 fn a_turn_at_the_engine_may_be_a_burst_and_goes_through_tunnels() {
-    // The first is opened before the second, and hands a packet over.
+    // The first queue pair is opened before the second, and hands over a packet.
     for (qp_burst, expected) in [(1, [0, 0, 1, 0, 1, 0, 1, 1, 1, 1]), (3, [0, 0, 0, 1, 1, 1, 0, 1, 1, 1])] {
         let params = NicParams { qp_burst, ..speaking(None, SHARE, None) };
         let mut world = World::new(params.clone(), 2, 0);
@@ -229,7 +229,7 @@ fn a_turn_at_the_engine_may_be_a_burst_and_goes_through_tunnels() {
 #[test]
 fn a_paused_engine_goes_on_and_its_answers_wait_with_it() {
     let mut world = World::new(speaking(None, SHARE, None), 3, 0);
-    // Both send to one: half the rate each, so that queues grow to where engines are paused.
+    // Both hosts send to one: each gets half the rate, so that queues grow until engines are paused.
     world.flow(0, 2, Bytes::new(4_000_000), false);
     world.flow(1, 2, Bytes::new(4_000_000), false);
     world.run(END);
@@ -239,7 +239,7 @@ fn a_paused_engine_goes_on_and_its_answers_wait_with_it() {
     assert_eq!(world.nics[0].stats().timeouts, 0);
 }
 
-/// However many answers of tunnels wait, the next that is made costs the same.
+/// However many control packets of tunnels wait, a further one costs the same.
 #[test]
 fn answers_of_tunnels_that_wait_are_looked_at_once() {
     let params = NicParams { data_classes: 0b11, ..speaking(SHARE, SHARE, None) };
@@ -257,7 +257,7 @@ fn answers_of_tunnels_that_wait_are_looked_at_once() {
         if of_tunnel {
             expected.push((turn, class));
         }
-        // Others may come before stacks hand over.
+        // Other packets may arrive before stacks hand over.
         if !(random >> 16).is_multiple_of(4) {
             nic.hand_over(&mut Cx::at(Instant::ZERO), &params);
             let left: Vec<_> = nic.answers.iter().map(|answer| (answer.entropy, answer.class)).collect();

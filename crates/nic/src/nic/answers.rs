@@ -1,17 +1,17 @@
-//! What a NIC answers, until it leaves.
+//! Queue of control packets (acknowledgements and congestion notifications) waiting for the link.
 
 use alloc::vec::Vec;
 use core::ops::Deref;
 
 use selvedge_wire::Packet;
 
-/// Packets in the order in which they leave. Whenever all have left, the next one is written where the first was read:
-/// mostly few wait, and they stay in the cache.
+/// A queue of packets in a vector. Whenever all packets have left, the next one is written to the beginning: usually
+/// few packets wait, so that they stay in the cache.
 #[derive(Debug)]
 pub(crate) struct Answers {
-    /// Empty when all have left.
+    /// Packets, including those at the front that have left; empty when all have left.
     packets: Vec<Packet>,
-    /// How many of them have left.
+    /// Number of packets at the front that have left.
     left: usize,
 }
 
@@ -20,7 +20,7 @@ impl Answers {
         Self { packets: Vec::new(), left: 0 }
     }
 
-    /// Whether none waits.
+    /// Returns whether no packet waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
@@ -34,7 +34,7 @@ impl Answers {
         self.packets.push(packet);
     }
 
-    /// The first one leaves, if there is any, and lies in `place` then.
+    /// Moves the first packet to `place`; returns whether there was one.
     #[inline]
     pub(crate) fn pop_front(&mut self, place: &mut Packet) -> bool {
         let Some(first) = self.packets.get(self.left) else { return false };
@@ -46,7 +46,7 @@ impl Answers {
         true
     }
 
-    /// One of those that wait leaves before its turn.
+    /// Removes the waiting packet at index `at`.
     pub(crate) fn remove(&mut self, at: usize) -> Option<Packet> {
         let at = self.left + at;
         let packet = (at < self.packets.len()).then(|| self.packets.remove(at));
@@ -56,7 +56,7 @@ impl Answers {
         packet
     }
 
-    /// The one that was pushed last.
+    /// Returns the packet that was pushed last.
     #[inline]
     pub(crate) fn last_mut(&mut self) -> Option<&mut Packet> {
         self.packets.last_mut()
@@ -68,7 +68,7 @@ impl Answers {
         self.left = 0;
     }
 
-    /// Uses the room of those that have left, if they are half of all; else there must be more room.
+    /// Reuses the space of packets that have left, if those are at least half of all; otherwise the vector grows.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
@@ -79,7 +79,7 @@ impl Answers {
     }
 }
 
-/// Those that wait.
+/// Dereferences to the packets that wait, in order.
 impl Deref for Answers {
     type Target = [Packet];
 
@@ -102,7 +102,7 @@ mod tests {
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
         let (mut answers, mut model) = (Answers::new(), VecDeque::new());
         for entropy in 0..20_000 {
-            // Now more come than leave, now more leave than come.
+            // Arrivals and departures outnumber each other in turn.
             match rng.below(if entropy / 1_000 % 2 == 0 { 3 } else { 7 }) {
                 0 | 1 => {
                     let packet = Packet { entropy, ..Packet::BLANK };

@@ -1,12 +1,12 @@
-//! Who sends next.
+//! Arbitration: selects the next packet for the link.
 //!
 //! Design notes.
-//! 1. *Ready ring.* A queue pair stands in the ring at most once (`SendQp::queued`) and only while
-//!    its engine wants to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to
-//!    the back: round-robin, as the IRN paper's simulator polls its queue pairs (section 4.1).
-//!    Where some classes are paused, others overtake them; whose turn it is does not depend on the class.
-//! 2. *Answers first.* Acknowledgements and congestion notifications are made when data arrives and leave
-//!    before the next data packet; they are short and hold up the other side.
+//! 1. *Ready ring.* A queue pair is in the ring at most once (`SendQp::queued`) and only while its engine has a packet
+//!    to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to the back: round-robin, as the IRN
+//!    paper's simulator polls its queue pairs (section 4.1). Where some classes are paused, queue pairs of other
+//!    classes overtake; turns do not depend on the class otherwise.
+//! 2. *Control packets first.* Acknowledgements and congestion notifications are made when data arrives and leave
+//!    before the next data packet; they are short, and the other side waits for them.
 
 use selvedge_transport::Cx;
 use selvedge_units::{Bytes, HostId, Instant};
@@ -17,21 +17,21 @@ use crate::qp::SendQp;
 use crate::slot::{Owner, TUNNELS};
 
 impl Nic {
-    /// Whether something may be ready to send.
+    /// Returns whether a packet may be ready to be sent.
     #[inline]
     pub fn is_ready(&self) -> bool {
         !self.answers.is_empty() || !self.ready.is_empty()
     }
 
-    /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays
-    /// as it is. Call while the link is free; bit `i` of `paused` forbids class `i`.
+    /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays as it
+    /// is. Call while the link is free; bit `i` of `paused` forbids class `i`.
     #[inline(always)]
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         (!self.answers.is_empty() && self.send_answer(params, paused, packet))
             || self.send_next(cx, params, paused, packet)
     }
 
-    /// Sends a packet of the queue pair whose turn it is, if one wants to send.
+    /// Sends a packet of the queue pair that is next in turn, if any has a packet to send.
     #[inline(always)]
     fn send_next(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         if !params.mac_poll.is_zero() {
@@ -45,7 +45,7 @@ impl Nic {
         }
     }
 
-    /// The queue pair whose turn it is, of those whose class may go: it stands in front.
+    /// Returns the next queue pair in turn whose class is not paused, and moves it to the front of the ring.
     #[inline]
     fn next_ready(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
         match paused & params.data_classes {
@@ -54,7 +54,7 @@ impl Nic {
         }
     }
 
-    /// As [`Nic::next_ready`] where some classes are paused. Those that have to wait keep their places.
+    /// Like [`Nic::next_ready`], but where some classes are paused. Queue pairs that have to wait keep their places.
     #[cold]
     fn next_unpaused(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
         if paused == params.data_classes {
@@ -75,7 +75,7 @@ impl Nic {
         Some(first)
     }
 
-    /// Sends the first answer whose class may go.
+    /// Sends the first control packet whose class is not paused.
     #[inline(always)]
     pub(crate) fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         if paused == 0 {
@@ -93,7 +93,8 @@ impl Nic {
         true
     }
 
-    /// The first answer, where some classes are paused. Those that have to wait keep their places.
+    /// Removes the first control packet whose class is not paused, where some classes are. The others keep their
+    /// places.
     #[cold]
     fn next_unpaused_answer(&mut self, params: &NicParams, paused: u8) -> Option<Packet> {
         if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
@@ -103,7 +104,8 @@ impl Nic {
         self.answers.remove(first)
     }
 
-    /// Sends a packet of the queue pair in `slot`, which stands in front of the ready ring, if it still wants to.
+    /// Sends a packet of the queue pair in `slot`, which is at the front of the ready ring, if it still has one to
+    /// send.
     #[inline(always)]
     pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
@@ -133,8 +135,8 @@ impl Nic {
         segment.is_some()
     }
 
-    /// What [`Nic::poll_transmit`] would return if it were called again and again, and nothing else happened: where one
-    /// queue pair has the link for itself, and has sent before. The last packet of its message is not among it.
+    /// Returns the packets that repeated calls of [`Nic::poll_transmit`] would return if nothing else happened, where a
+    /// single queue pair uses the link and has sent before. The last packet of its message is not included.
     #[inline]
     pub fn train(&self, params: &NicParams, paused: u8) -> Option<Train> {
         let &slot = self.ready.front().filter(|_| self.ready.len() == 1 && self.answers.is_empty())?;
@@ -154,7 +156,7 @@ impl Nic {
         Some(Train { first: state.packet(Instant::ZERO, self.id, slot, params, data), count })
     }
 
-    /// So many packets of a [`train`](Nic::train) have left, the last before `now`.
+    /// Notes that `packets` packets of a [`train`](Nic::train) have left, the last before `now`.
     #[inline]
     pub fn end_train(&mut self, now: Instant, packets: u64) {
         let Some(&slot) = self.ready.front() else { return };
@@ -164,12 +166,12 @@ impl Nic {
         state.end_turn(slot, now, &mut self.ready, &mut self.deadlines);
     }
 
-    /// What stands in front of the ready ring with `slot` is no queue pair (any more): a tunnel may send.
+    /// Serves an owner of `slot`, at the front of the ready ring, that is not a queue pair (any more): tunnels first.
     #[inline(never)]
     fn send_another(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         self.ready.pop_front();
         match &params.eqds {
-            // Most packets of tunnels; nothing is left to do after the call.
+            // The most frequent case: packets of tunnels. Nothing is left to do after the call.
             Some(eqds) if TUNNELS.has(slot) && params.qp_burst == 1 => {
                 self.serve_tunnel(cx, params, eqds, slot, packet)
             }
@@ -177,7 +179,8 @@ impl Nic {
         }
     }
 
-    /// The same if it is no tunnel, or sends several packets in its turn: a flow of TCP or NDP may send.
+    /// Serves an owner of `slot` that is no tunnel, or that sends several packets in its turn: for example a flow of
+    /// TCP or NDP.
     #[cold]
     #[inline(never)]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
@@ -197,7 +200,7 @@ impl Nic {
             Owner::Acks => return self.serve_acks(cx.now, packet),
             Owner::Ndp => self.serve_ndp(cx, params, slot),
             Owner::Tcp => self.serve_tcp(cx, slot),
-            // They stand there as one, or not at all.
+            // These are in the ring together as one entry, or not at all.
             Owner::Carrier(_) | Owner::Carried(_) | Owner::Poll | Owner::Engine | Owner::Pacer => return false,
         };
         let Some(segment) = segment else { return false };
@@ -206,8 +209,8 @@ impl Nic {
         true
     }
 
-    /// A queue pair has sent a packet and stands at the back if it has more: puts it back to the front
-    /// until it has sent `burst` in a train.
+    /// Moves a queue pair that has sent a packet and is at the back of the ring to the front again, until it has sent
+    /// `burst` packets.
     fn keep_turn(&mut self, slot: u32, burst: u32) {
         self.turn += 1;
         if self.turn < burst && self.ready.back() == Some(&slot) {
@@ -219,7 +222,7 @@ impl Nic {
 }
 
 impl SendQp {
-    /// A packet of the queue pair in `slot` of host `src`.
+    /// Creates a packet of the queue pair in `slot` of host `src`.
     #[inline(always)]
     fn packet(&self, sent_at: Instant, src: HostId, slot: u32, params: &NicParams, data: Data) -> Packet {
         Packet {
@@ -237,17 +240,17 @@ impl SendQp {
     }
 }
 
-/// Packets that leave one after another, all of full size.
+/// A train: full-size packets of one flow back to back.
 #[derive(Clone, Copy, Debug)]
 pub struct Train {
-    /// The first of them, but for when it leaves.
+    /// First packet of the train, without its sending time.
     pub first: Packet,
-    /// How many they are.
+    /// Number of packets.
     pub count: u64,
 }
 
 impl Train {
-    /// Writes to `packet` the one that `before` others of the train precede, and that leaves at `now`.
+    /// Writes to `packet` the packet of the train that `before` others precede and that leaves at `now`.
     #[inline(always)]
     pub fn write(&self, before: u64, now: Instant, packet: &mut Packet) {
         *packet = self.first;

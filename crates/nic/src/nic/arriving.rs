@@ -1,4 +1,4 @@
-//! What a NIC does with what arrives.
+//! Handling of arriving packets.
 
 use alloc::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::{Handled, Nic, NicParams, find};
 use crate::qp::{Completion, NicStats, RecvQp, Report};
 
 impl Nic {
-    /// Takes in a packet that arrived.
+    /// Handles an arriving packet.
     #[inline(always)]
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
         match &packet.repr {
@@ -20,7 +20,7 @@ impl Nic {
             Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
             Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
-            // The network's own business; the driver handles it before it gets here.
+            // The network handles these packets before they get here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
             Repr::EqdsData(data) => self.on_eqds_data(cx, params, packet, data),
@@ -28,16 +28,17 @@ impl Nic {
         }
     }
 
-    /// Where data of the queue pair that has sent `packet` may come in a row; `None` where it has no receiver.
+    /// Returns the receiver for a run of data packets from the queue pair that has sent `packet`; `None` if that queue
+    /// pair has no receiver here.
     ///
-    /// Of use only where [`NicParams::takes_unanswered`].
+    /// Useful only where [`NicParams::takes_unanswered`] holds.
     #[inline(always)]
     pub fn incoming(&mut self, packet: &Packet) -> Option<Incoming<'_>> {
         let from = (packet.src, packet.qp);
         let slot = self.by_peer.get(from)?;
         let state = self.receivers.get_mut(slot as usize).and_then(Option::as_mut)?;
         let (expected, limits) = state.receiver.unanswered()?;
-        // The last packet of a message finishes something; none is expected behind it.
+        // The last packet of a message completes it; no packet is expected behind it.
         let most = limits.packets.min(state.missing.checked_sub(1)?);
         let before = limits.before;
         Some(Incoming { from, expected, most, before, count: 0, payload: 0, state, stats: &mut self.stats })
@@ -110,7 +111,7 @@ impl Nic {
         self.after_ack(packet, done)
     }
 
-    /// A queue pair has heard an acknowledgement, which may have been its last.
+    /// Updates a queue pair after an acknowledgement, which may have been its last.
     #[inline]
     fn after_ack(&mut self, packet: &Packet, done: bool) -> Handled {
         self.stats.acks_received += 1;
@@ -127,7 +128,7 @@ impl Nic {
         Handled::Taken
     }
 
-    /// A report about the queue pair `qp` in `slot` has come, as the receiving NIC made it.
+    /// Handles a report about the queue pair `qp` in `slot`, as made by the receiving NIC.
     pub fn handle_report(&mut self, cx: &mut Cx<'_>, params: &NicParams, report: &Report) {
         let Some(state) = self.sender_at(report.slot, report.qp) else { return };
         cx.about(report.qp);
@@ -137,13 +138,13 @@ impl Nic {
     }
 }
 
-/// An answer to the data packet `to`, but for what kind it is.
+/// Returns a control packet in response to the data packet `to`, whose kind is still to be set.
 #[inline]
 pub(crate) fn answer(from: HostId, to: &Packet) -> Packet {
     Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
 }
 
-/// Names the holes that `receiver` sees in the NACK that it has just made, where NACKs do that.
+/// Adds the holes that `receiver` sees to the NACK that it has just made, if the scheme's NACKs carry holes.
 #[inline(never)]
 fn name_holes(receiver: &Receiver, params: &NicParams, answer: Option<&mut Packet>) {
     if let Some(Packet { repr, frame, .. }) = answer
@@ -154,7 +155,7 @@ fn name_holes(receiver: &Receiver, params: &NicParams, answer: Option<&mut Packe
     }
 }
 
-/// Makes what the arrival of `packet` gives occasion to.
+/// Sends the feedback that the arrival of `packet` requires: a congestion notification or a report.
 #[inline(never)]
 fn tell(
     told: &FeedbackDue,
@@ -174,17 +175,17 @@ fn tell(
     }
 }
 
-/// Data of one queue pair that comes in a row: what is taken is written down at the [end](Incoming::end).
+/// A run of data packets of one queue pair. The counters of the NIC are updated at the [end](Incoming::end).
 #[must_use]
 #[derive(Debug)]
 pub struct Incoming<'a> {
     from: (HostId, QpNumber),
     expected: Psn,
-    /// So many packets at most are taken.
+    /// Maximum number of packets to take.
     most: u64,
-    /// Only packets that arrive before this are.
+    /// Time before which a packet must arrive to be taken.
     before: Instant,
-    /// What has been taken: packets, and bytes.
+    /// Number of packets taken. `payload` holds their bytes.
     count: u64,
     payload: u64,
     state: &'a mut RecvQp,
@@ -192,9 +193,9 @@ pub struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Takes in data of the queue pair that arrives at `at`: the packet that comes `nth` in its train behind `first`.
-    /// As [`Nic::handle_packet`] does, if the packet is expected, is not answered and finishes nothing; returns whether
-    /// it did.
+    /// Takes a data packet that arrives at `at`: the `nth` packet of its train behind `first`. The effect is that of
+    /// [`Nic::handle_packet`]. Returns false, without effect, unless the packet is the expected one, requires no answer
+    /// and completes nothing.
     #[inline(always)]
     pub fn take(&mut self, at: Instant, first: &Packet, nth: u32) -> bool {
         let Repr::Data(data) = &first.repr else { return false };
@@ -208,7 +209,7 @@ impl Incoming<'_> {
         true
     }
 
-    /// Writes down what has been taken; returns how many packets that were.
+    /// Updates the counters of the NIC; returns the number of packets taken.
     #[inline(always)]
     pub fn end(self) -> u64 {
         let Self { count, payload, state, stats, .. } = self;

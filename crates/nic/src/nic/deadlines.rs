@@ -1,8 +1,8 @@
-//! Who is woken when.
+//! Deadlines of queue pairs, flows and tunnels.
 //!
-//! Lazy deadlines: each queue pair has at most a few entries in the heap. Moving a deadline later is
-//! free: the entry is looked at when it comes up. Timers and pacing are armed separately, so that a paced
-//! packet costs one entry and leaves that of a timer alone.
+//! Deadlines are lazy: each queue pair has at most a few entries in the heap. Moving a deadline later is free, because
+//! the entry is checked when it comes up. Timers and pacing have separate entries, so that a paced packet costs one
+//! entry and leaves that of a timer alone.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
@@ -16,14 +16,14 @@ use crate::qp::SendQp;
 use crate::slot::{Owner, PACER};
 
 impl Nic {
-    /// When [`Nic::handle_timeout`] wants to be called.
+    /// Returns when to call [`Nic::handle_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let at = self.deadlines.next();
         (at != Instant::NEVER).then_some(at)
     }
 
-    /// Lets queue pairs act whose deadlines have come. Early or twice does nothing.
+    /// Handles all deadlines that have passed. Early or repeated calls have no effect.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         while self.deadlines.next() <= cx.now {
             if self.deadlines.take_pull() {
@@ -59,7 +59,7 @@ impl Nic {
         self.hand_over(cx, params);
     }
 
-    /// Puts a queue pair where its engine's wishes say, after anything happened to it.
+    /// Updates the ready ring and the deadlines of a queue pair after a change of its state.
     #[inline]
     pub(crate) fn refresh(&mut self, slot: u32, now: Instant) {
         let Some(state) = self.senders[slot as usize].as_mut() else { return };
@@ -68,10 +68,10 @@ impl Nic {
 }
 
 impl SendQp {
-    /// The same, of the queue pair in `slot`, for whoever has it at hand.
+    /// Updates the ready ring and the deadlines of this queue pair, which is in `slot`, after a change of its state.
     #[inline(always)]
     pub(crate) fn settle(&mut self, slot: u32, now: Instant, ready: &mut VecDeque<u32>, deadlines: &mut Deadlines) {
-        // One that stands in the ring is asked when its turn comes.
+        // A queue pair in the ring is asked when its turn comes.
         if self.queued {
             return self.arm_timer(self.sender.timers(), slot, deadlines);
         }
@@ -81,7 +81,8 @@ impl SendQp {
         }
     }
 
-    /// The same after its turn, for which it stood in front: it goes to the back if it wants another.
+    /// Updates the ready ring and the deadlines after the queue pair's turn at the front: it goes to the back if it has
+    /// more to send.
     #[inline(always)]
     pub(crate) fn end_turn(&mut self, slot: u32, now: Instant, ready: &mut VecDeque<u32>, deadlines: &mut Deadlines) {
         if !self.ask(slot, now, deadlines) {
@@ -93,7 +94,7 @@ impl SendQp {
         }
     }
 
-    /// Whether its engine wants to send now. It is woken when it means to later, and for its timers.
+    /// Returns whether the engine has a packet to send now. Sets deadlines for a later packet, and for timers.
     #[inline(always)]
     fn ask(&mut self, slot: u32, now: Instant, deadlines: &mut Deadlines) -> bool {
         let (sends_at, timers) = self.sender.outlook(now);
@@ -105,7 +106,7 @@ impl SendQp {
         sends_at <= now
     }
 
-    /// Has its timers handled when their time comes.
+    /// Sets a deadline for the timers.
     #[inline(always)]
     fn arm_timer(&mut self, timer: Instant, slot: u32, deadlines: &mut Deadlines) {
         if timer < self.timer_armed {
@@ -118,11 +119,11 @@ impl SendQp {
 /// The deadlines of one NIC.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// The first of all: whoever asks when to come need not look further.
+    /// Earliest of all deadlines, so that polls need no further look-up.
     next: Instant,
-    /// That of the first entry.
+    /// Deadline of the first entry in the heap.
     first: Instant,
-    /// When EQDS's pacer gives credit. It moves with each packet, so it is no entry.
+    /// Time at which EQDS's pacer gives credit. Each packet changes that time, so it has no entry in the heap.
     pull: Instant,
     heap: BinaryHeap<Reverse<Entry>>,
 }
@@ -151,7 +152,7 @@ impl Deadlines {
         self.next
     }
 
-    /// Takes the pacer's deadline if that is next.
+    /// Takes the pacer's deadline if that is the next one.
     #[inline]
     fn take_pull(&mut self) -> bool {
         let pull = (self.pull, Due::timer(PACER), TUNNEL);
@@ -162,7 +163,7 @@ impl Deadlines {
         is_next
     }
 
-    /// Takes the first entry.
+    /// Takes the first entry of the heap.
     fn pop(&mut self) -> Option<Entry> {
         let Reverse(entry) = self.heap.pop()?;
         self.first = self.heap.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
@@ -171,7 +172,7 @@ impl Deadlines {
     }
 }
 
-/// What a deadline is for: a slot's timers, or its next packet.
+/// Purpose of a deadline: a slot's timers, or its next packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Due(u32);
 

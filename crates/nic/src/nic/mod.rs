@@ -1,7 +1,7 @@
-//! The NIC: queue pairs, and what they share.
+//! The NIC: queue pairs, and the state that they share.
 //!
-//! What arrives is handled in `arriving.rs`, who sends next is decided in `arbiter.rs` (or `polling.rs`), who is woken
-//! when in `deadlines.rs`.
+//! `arriving.rs` handles arriving packets, `arbiter.rs` (or `polling.rs`) selects the next packet for the link, and
+//! `deadlines.rs` keeps deadlines.
 
 mod answers;
 mod arbiter;
@@ -40,29 +40,29 @@ use crate::rdma::{Rdma, VerbsParams};
 use crate::slot::{Owner, TCP};
 use crate::tcp::Flows;
 
-/// What a NIC needs to know about its world; shared by all NICs of a fabric.
+/// Parameters of a NIC; shared by all NICs of a fabric.
 #[derive(Clone, Debug)]
 pub struct NicParams {
-    /// Payload of a full packet.
+    /// Payload of a full packet in bytes.
     pub mtu: u16,
-    /// Bytes of a data frame beside its payload.
+    /// Bytes of a data frame in addition to its payload.
     pub header: u16,
-    /// Bytes of an acknowledgement frame.
+    /// Length of an acknowledgement frame in bytes.
     pub ack_frame: u16,
-    /// Bytes of an acknowledgement frame that carries holes.
+    /// Length of an acknowledgement frame that carries holes in bytes.
     pub hole_nack_frame: u16,
-    /// Bytes of a congestion notification frame.
+    /// Length of a congestion notification frame in bytes.
     pub cnp_frame: u16,
-    /// Bytes that every frame takes on the wire beside itself.
+    /// Bytes that every frame occupies on the wire in addition to its length.
     pub gap: u16,
     /// Packets that a queue pair sends before the next one's turn.
     pub qp_burst: u32,
-    /// How often a queue pair of the NIC's own that wants to send asks whether the link is free; zero if they take turns
-    /// instead.
+    /// Interval at which one of the NIC's own queue pairs with a packet to send polls the link; zero if queue pairs
+    /// take turns instead.
     pub mac_poll: Duration,
-    /// Whether the times at which queue pairs ask are drawn anew for each packet that the NIC sends.
+    /// Whether the polling times of queue pairs are drawn anew for each packet that the NIC sends.
     pub polls_at_random: bool,
-    /// Bit per traffic class: data may have it.
+    /// Bit per traffic class that data may have.
     pub data_classes: u8,
     /// Traffic class of acknowledgements.
     pub ack_class: u8,
@@ -70,51 +70,52 @@ pub struct NicParams {
     pub cnp_class: u8,
     /// Whether data is marked as ECN-capable.
     pub ecn_capable: bool,
-    /// The engine at the sending end.
+    /// Configuration of the engine at the sending end.
     pub sender: SenderConfig,
-    /// The engine at the receiving end.
+    /// Configuration of the engine at the receiving end.
     pub receiver: ReceiverConfig,
-    /// What the receiving end tells congestion control.
+    /// Feedback that the receiving end gives to congestion control.
     pub feedback: FeedbackConfig,
-    /// How flows speak TCP that do, every "auto" resolved.
+    /// Configuration of TCP flows, every "auto" resolved.
     pub tcp: Option<TcpConfig>,
-    /// Flows are messages in EQDS tunnels instead, unless `eqif` says that they have a stack.
+    /// Configuration of EQDS. If present, flows are messages in EQDS tunnels, unless `eqif` says that they have a
+    /// stack.
     pub eqds: Option<EqdsParams>,
-    /// Stacks whose packets go through tunnels.
+    /// Configuration of stacks whose packets go through tunnels.
     pub eqif: Option<EqifParams>,
-    /// Flows speak NDP instead, every "auto" resolved.
+    /// Configuration of NDP, every "auto" resolved. If present, flows use NDP.
     pub ndp: Option<NdpConfig>,
     /// Traffic class of TCP's acknowledgements.
     pub tcp_ack_class: u8,
-    /// How queue pairs of applications are made, where there are any. Then `data_classes` names the class of
+    /// Parameters of applications' queue pairs, where there are any. Then `data_classes` includes the class of
     /// acknowledgements, too.
     pub verbs: Option<VerbsParams>,
 }
 
 impl NicParams {
-    /// Whether receivers leave packets that they expect without an answer ([`Nic::incoming`]).
+    /// Returns whether receivers leave expected packets without an answer ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
         self.feedback.is_silent() && !self.receiver.recovery.acknowledges_each()
     }
 
-    /// How native messages of EQDS are sent, where flows are such.
+    /// Returns the configuration of EQDS's native messages, if flows are such messages.
     pub(crate) fn native(&self) -> Option<&EqdsParams> {
         self.eqds.as_ref().filter(|_| self.eqif.as_ref().is_none_or(|eqif| eqif.has_native))
     }
 }
 
-/// What became of a packet.
+/// Outcome of handling a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handled {
-    /// It was taken in.
+    /// The packet was accepted.
     Taken,
-    /// It was taken in and finished something.
+    /// The packet was accepted and completed a message.
     Completed(Completion),
-    /// No such queue pair here (any more): dropped.
+    /// The packet was dropped because its queue pair does not exist (any more).
     Unknown,
 }
 
-/// One host's NIC. What every packet of RoCE touches comes first, then what tunnels need.
+/// The NIC of one host. State that every packet of RoCE touches comes first, followed by that of tunnels.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Nic {
@@ -123,35 +124,35 @@ pub struct Nic {
     pub(crate) by_peer: Table<(HostId, QpNumber)>,
     pub(crate) deadlines: Deadlines,
     pub(crate) ready: VecDeque<u32>,
-    /// Acknowledgements and congestion notifications that wait for the link.
+    /// Acknowledgements and congestion notifications waiting for the link.
     pub(crate) answers: Answers,
     pub(crate) id: HostId,
     next_qp: QpNumber,
-    /// How many bytes of a sending queue pair packets will touch.
+    /// Number of bytes of a sending queue pair that packets touch.
     busy_sender: u32,
-    /// Packets that the first of those that are ready has sent in its turn.
+    /// Packets that the first entry of the ready ring has sent in its turn.
     pub(crate) turn: u32,
-    /// Where stacks send through tunnels.
+    /// EQIFs, if stacks send through tunnels.
     pub(crate) eqifs: Option<Box<Eqifs>>,
     pub(crate) stats: NicStats,
     pub(crate) tunnels: Tunnels,
-    /// Reports that wait to be taken.
+    /// Reports waiting to be taken.
     reports: VecDeque<Report>,
-    /// What queue pairs share, lent to each for its call.
+    /// On-chip memory that queue pairs share, lent to each for its call.
     chip: OnChip,
-    /// Telemetry that waits with them; none where no switch writes.
+    /// Telemetry waiting for its acknowledgements; empty where no switch writes telemetry.
     pub(crate) echoes: VecDeque<Echo>,
     free_senders: Vec<u32>,
     free_receivers: Vec<u32>,
-    /// Where applications have queue pairs.
+    /// RNIC of applications, if there is one.
     pub(crate) rdma: Option<Box<Rdma>>,
     pub(crate) tcp: Flows,
     pub(crate) ndp: ndp::Flows,
-    /// When the NIC is woken for a queue pair that asks for the link, if that is to come.
+    /// Next time at which the NIC is woken because a queue pair polls the link, if that is in the future.
     polls_at: Instant,
 }
 
-/// What did not fit on a chip, and how much of it was used.
+/// Returns the shortage and use of on-chip memory.
 fn reordering_on(chip: &OnChip) -> Reordering {
     let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = chip;
     Reordering {
@@ -166,11 +167,11 @@ fn reordering_on(chip: &OnChip) -> Reordering {
     }
 }
 
-/// All queue pairs begin here; any value would do.
+/// First PSN of all queue pairs; any value would do.
 const FIRST_PSN: Psn = Psn::new(0);
 
 impl Nic {
-    /// The NIC of host `id`, without queue pairs.
+    /// Creates the NIC of host `id`, without queue pairs.
     pub fn new(id: HostId, params: &NicParams) -> Self {
         Self {
             id,
@@ -198,12 +199,12 @@ impl Nic {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counters of this NIC.
     pub fn stats(&self) -> &NicStats {
         &self.stats
     }
 
-    /// What it did with data out of order.
+    /// Returns the counters of out-of-order data.
     pub fn reordering(&self) -> Reordering {
         let mut sum = Reordering { buffered: Bytes::new(self.stats.reordered), ..reordering_on(&self.chip) };
         if let Some(rdma) = &self.rdma {
@@ -253,21 +254,20 @@ impl Nic {
         (qp, slot)
     }
 
-    /// A number that no queue pair had for long.
+    /// Returns a queue pair number that was not in use for a long time.
     pub(crate) fn name_qp(&mut self) -> QpNumber {
         let qp = self.next_qp;
         self.next_qp = QpNumber(qp.0.wrapping_add(1));
         qp
     }
 
-    /// Forgets a sending queue pair, finished or not; returns what the caller named it.
+    /// Closes a sending queue pair, finished or not; returns the caller's name of it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
         let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_other_sender(slot, qp) };
         state.sender.release(&mut self.chip);
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
-        // A slot that still stands in the ready ring is free when it comes up there: it must not
-        // stand there twice.
+        // A slot that is still in the ready ring becomes free when it comes up there: no slot may be in the ring twice.
         if !queued {
             self.free_senders.push(slot);
         }
@@ -299,7 +299,7 @@ impl Nic {
         self.by_peer.insert((src, qp), slot);
     }
 
-    /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must say how TCP is spoken.
+    /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must configure TCP.
     pub fn open_tcp_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         let Some(config) = &params.tcp else { return };
         if config.subflows > 1 {
@@ -309,7 +309,7 @@ impl Nic {
         self.by_peer.insert((src, qp), slot);
     }
 
-    /// Forgets a receiving queue pair; returns what the caller named it, and its duplicates.
+    /// Closes a receiving queue pair; returns the caller's name of it, and its number of duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
         let slot = self.by_peer.remove((src, qp))?;
         match Owner::of(slot) {
@@ -324,7 +324,7 @@ impl Nic {
         Some((state.context, state.duplicates))
     }
 
-    /// What a sending queue pair waits for at `now`; `None` if there is none such.
+    /// Returns the cause for which a sending queue pair waits at `now`; `None` if the queue pair does not exist.
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
@@ -333,25 +333,25 @@ impl Nic {
         )
     }
 
-    /// The engine of a queue pair of RDMA; `None` if there is none such.
+    /// Returns the engine of a sending RDMA queue pair; `None` if the queue pair does not exist.
     pub(crate) fn sender_of(&self, slot: u32, qp: QpNumber) -> Option<&Sender> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map(|state| &state.sender)
     }
 
-    /// What the caller named the queue pair of RDMA that receives in `slot`, packets that have not arrived, and its
-    /// engine.
+    /// Returns the caller's name of the RDMA queue pair that receives in `slot`, the number of packets that have not
+    /// arrived, and the engine.
     pub(crate) fn receiver_at(&self, slot: u32) -> Option<(u32, u64, &Receiver)> {
         let state = self.receivers.get(slot as usize).and_then(Option::as_ref);
         state.map(|state| (state.context, state.missing, &state.receiver))
     }
 
-    /// How many queue pairs the flow has that was opened with these: several if it has subflows, one after the other.
+    /// Returns the number of consecutive queue pairs of a flow, named by the first: several if the flow has subflows.
     pub fn queue_pairs(&self, slot: u32, qp: QpNumber) -> u32 {
         self.subflows(slot, qp).unwrap_or(1)
     }
 
-    /// What limits a sending queue pair; `None` if there is none such.
+    /// Returns the limits of a sending queue pair; `None` if the queue pair does not exist.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
@@ -364,38 +364,40 @@ impl Nic {
         )
     }
 
-    /// The next report that was made here, for the driver to bring to its receiver.
+    /// Returns the next report made here, for the driver to deliver to its receiver.
     #[inline]
     pub fn poll_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
 
-    /// Whether it has more to tell after a packet: a report, or completions beside what it said at once.
+    /// Returns whether the NIC has further results after a packet: a report, or completions in addition to the returned
+    /// one.
     #[inline]
     pub fn has_news(&self) -> bool {
         !self.reports.is_empty() || !self.tunnels.completions.is_empty()
     }
 
-    /// How many of its bytes, from its beginning, packets will touch; for drivers that fetch them ahead.
+    /// Returns how many bytes from the NIC's beginning packets touch; for drivers that prefetch them.
     pub fn busy_bytes(params: &NicParams) -> usize {
         if params.tcp.is_some() || params.ndp.is_some() || params.verbs.is_some() {
             size_of::<Self>()
         } else if params.eqds.is_some() {
             core::mem::offset_of!(Self, chip)
         } else {
-            // Timeouts, the last that is counted, are rare.
+            // Timeouts, the last counter, are rare.
             core::mem::offset_of!(Self, stats) + core::mem::offset_of!(NicStats, timeouts)
         }
     }
 
-    /// Where lies what waits to be sent, for drivers that fetch it ahead; nothing may be done to these addresses.
+    /// Returns the addresses of packets and slots waiting to be sent, for drivers that prefetch them. The addresses
+    /// must not be dereferenced.
     #[inline]
     pub fn waiting(&self) -> [*const u8; 2] {
         [self.ready.as_slices().0.as_ptr().cast(), self.answers.as_ptr().cast()]
     }
 
-    /// Where the state lies that handling `packet` will need, for drivers that fetch it ahead: its address, to which
-    /// nothing may be done, and of how many bytes it is.
+    /// Returns the address and the length in bytes of the state that handling `packet` will touch first, for drivers
+    /// that prefetch it. The address must not be dereferenced.
     #[inline]
     pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
@@ -405,7 +407,7 @@ impl Nic {
         }
     }
 
-    /// The same of what lies farther: where a queue pair lies is known when that which leads to it is there.
+    /// Like [`Nic::whereabouts`], but for the queue pair behind the first state, which must be in the cache already.
     #[inline]
     pub fn farther_whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
         let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };
@@ -413,29 +415,29 @@ impl Nic {
         place.map_or((core::ptr::null(), 0), |place| (core::ptr::from_ref(place).cast(), size_of::<RecvQp>()))
     }
 
-    /// How many queue pairs it has at least.
+    /// Returns a lower bound of the number of queue pairs.
     #[inline]
     pub fn queue_pairs_at_least(&self) -> usize {
         self.receivers.len().max(self.ready.len())
     }
 
-    /// Where the queue pair lies whose turn to send it is after so many others, and how many of its bytes packets will
-    /// touch.
+    /// Returns the address and the touched bytes of the queue pair that sends after `others` others. The address must
+    /// not be dereferenced.
     #[inline]
     pub fn ready_whereabouts(&self, others: usize) -> Option<(*const u8, usize)> {
         let place = self.senders.get(*self.ready.get(others)? as usize)?;
         Some((core::ptr::from_ref(place).cast(), self.busy_sender as usize))
     }
 
-    /// Where all such state lies: its addresses, each with how many bytes lie there. Where that is little, drivers
-    /// need not ask for the [`whereabouts`](Nic::whereabouts) of each packet.
+    /// Returns the addresses and lengths in bytes of all state to prefetch. Where that is little, drivers need not call
+    /// [`whereabouts`](Nic::whereabouts) for each packet.
     #[inline]
     pub fn all_whereabouts(&self, params: &NicParams) -> [(*const u8, usize); 6] {
-        // Where there are no tunnels, what says so lies far behind the rest.
+        // Without tunnels, their state lies far behind the rest, and is not touched.
         let nothing = [(core::ptr::null(), 0); 3];
         let [outbound, inbound, by_source] =
             if params.eqds.is_some() { self.tunnels.all_whereabouts() } else { nothing };
-        // Of the last of them, packets touch no more than that.
+        // Packets do not touch the rest of the last queue pair.
         let rest = size_of::<SendQp>() - self.busy_sender as usize;
         let senders = (self.senders.as_ptr().cast(), (self.senders.len() * size_of::<SendQp>()).saturating_sub(rest));
         let receivers = (self.receivers.as_ptr().cast(), self.receivers.len() * size_of::<RecvQp>());
@@ -448,13 +450,13 @@ impl Nic {
     }
 }
 
-/// The queue pair `qp`, if it is what `slot` holds.
+/// Returns the queue pair `qp`, if it is the one in `slot`.
 #[inline]
 fn find(senders: &mut [Option<SendQp>], slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
     senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
 }
 
-/// Stores `state` in a free place.
+/// Stores `state` in a free place; returns its index.
 pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
     match free.pop() {
         Some(slot) => {
@@ -463,7 +465,7 @@ pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T)
         }
         None => {
             if places.is_empty() {
-                // Most have one; by itself a vector begins with room for four.
+                // Most NICs have one; a vector would begin with space for four.
                 places.reserve_exact(1);
             }
             places.push(Some(state));

@@ -1,8 +1,8 @@
-//! Queue pairs that poll the MAC layer, as in the IRN paper's simulator (section 4.1), instead of taking turns.
+//! Queue pairs that poll the MAC layer, like those of the IRN paper's simulator (section 4.1), instead of taking turns.
 //!
-//! Each queue pair asks whether the link is free once in each [`NicParams::mac_poll`]. A free link serves whoever asks
-//! first, and waits for that. With a phase of its own, which its number and its host give, a queue pair that asks just
-//! after another has the link can find it busy again and again; phases that are drawn anew for each packet starve nobody.
+//! Each queue pair polls the link once in each [`NicParams::mac_poll`]. A free link serves the first queue pair that
+//! polls, and waits for that. With fixed phases, derived from queue pair number and host, a queue pair that polls just
+//! after another one may find the link busy again and again; phases drawn anew for each packet starve no queue pair.
 
 use selvedge_transport::Cx;
 use selvedge_units::{Duration, Instant, QpNumber, mix64};
@@ -13,8 +13,8 @@ use super::{Nic, NicParams};
 use crate::slot::POLL;
 
 impl Nic {
-    /// Sends a packet of the queue pair that asks now, if one does and wants to send. If not, the NIC is woken when the
-    /// next one asks; bit `i` of `paused` forbids class `i`.
+    /// Sends a packet of the queue pair that polls now, if one does and has a packet to send. If not, the NIC is woken
+    /// when the next queue pair polls; bit `i` of `paused` forbids class `i`.
     #[cold]
     pub(super) fn send_polled(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         while let Some((asks_at, place)) = self.next_to_ask(cx.now, params, paused) {
@@ -34,13 +34,13 @@ impl Nic {
         false
     }
 
-    /// The queue pair in the ready ring that asks first, from `now` on: when, and its place. Those whose class is paused
-    /// do not ask.
+    /// Returns the queue pair in the ready ring that polls first, from `now` on: its time and its index in the ring.
+    /// Queue pairs whose class is paused do not poll.
     fn next_to_ask(&self, now: Instant, params: &NicParams, paused: u8) -> Option<(Instant, usize)> {
         let period = params.mac_poll;
         let asks_at = |(place, &slot): (usize, &u32)| {
             let state = self.senders.get(slot as usize)?.as_ref();
-            // A place that nobody has any more is cleared at once.
+            // The entry of a closed queue pair is cleared at once.
             let at = state.map_or(now, |state| next_poll(now, period, self.phase(state.qp, params)));
             let may_go = state.is_none_or(|state| paused & (1 << state.class) == 0);
             may_go.then_some((at, place))
@@ -55,7 +55,7 @@ impl Nic {
     }
 }
 
-/// The first time from `now` on that is `phase` picoseconds, and any number of periods.
+/// Returns the first time from `now` on that is `phase` picoseconds plus a whole number of periods.
 fn next_poll(now: Instant, period: Duration, phase: u64) -> Instant {
     let period = period.as_ps();
     let since = (now.as_ps() + period - phase) % period;

@@ -1,4 +1,4 @@
-//! Queue pairs of applications: made, connected, given receive requests.
+//! Queue pairs of applications: creation, connection and receive requests.
 
 use alloc::vec::Vec;
 
@@ -14,32 +14,32 @@ use crate::verbs::{
     VerbsError,
 };
 
-/// What queue pairs of applications have in common.
+/// Parameters common to all queue pairs of applications.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VerbsParams {
-    /// Loss recovery, resolved. Go-back-N is the standard's.
+    /// Loss recovery, resolved. Go-back-N is that of the standard.
     pub recovery: RecoveryConfig,
-    /// Congestion control, resolved. HPCC's telemetry does not get here.
+    /// Congestion control, resolved. HPCC's telemetry is not available here.
     pub congestion: CongestionConfig,
-    /// What surrounds the payload of a packet on the wire, gap included.
+    /// Bytes around the payload of a packet on the wire, inter-packet gap included.
     pub overhead: Bytes,
-    /// Packets in flight with go-back-N, 1 to 2^22.
+    /// Maximum number of packets in flight with go-back-N, 1 to 2^22.
     pub window: u32,
-    /// Traffic class of requests and answers.
+    /// Traffic class of requests and responses.
     pub class: u8,
-    /// How long their headers are.
+    /// Lengths of packet headers.
     pub format: WireFormat,
 }
 
-/// How long the headers of packets between two of our own are. What they say is the same in each.
+/// Lengths of the headers of packets between two Selvedge NICs. The content of headers does not depend on the format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WireFormat {
-    /// As the software RNIC sends them.
+    /// Lengths of the software RNIC's headers.
     #[default]
     Selvedge,
-    /// As the paper of IRN has them ([`Headers::irn_length`]).
+    /// Header lengths of the IRN paper ([`Headers::irn_length`]).
     Irn,
-    /// RoCE's alone.
+    /// Header lengths of standard RoCE.
     Roce,
 }
 
@@ -53,37 +53,37 @@ impl WireFormat {
     }
 }
 
-/// How one end of a connection is made.
+/// Parameters of one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionParams {
-    /// Send requests that it holds.
+    /// Capacity of the send queue in requests.
     pub send_requests: u32,
-    /// Receive requests that it holds, and that wait when it begins.
+    /// Capacity of the receive queue in requests; as many wait when the connection begins.
     pub receive_requests: u32,
-    /// Reads and Atomics under way at a time, 1 to 128.
+    /// Outstanding Reads and Atomics, 1 to 128.
     pub reads: u8,
-    /// Code of the timeout, 0 to 31: 4.096 us times 2 to this power; 0 is for ever.
+    /// Timeout code, 0 to 31: 4.096 us times 2 to this power; 0 means no timeout.
     pub timeout: u8,
-    /// How often to try again after silence, 0 to 7.
+    /// Number of retries after a timeout, 0 to 7.
     pub retries: u8,
     /// Optional mechanisms of reliable connections.
     pub options: QpOptions,
 }
 
-/// Completions that may wait. They are polled at once.
+/// Capacity of completion queues. Completions are polled at once.
 const COMPLETIONS: u32 = 1 << 22;
-/// Where all of memory begins and how long it is, as any key names it.
+/// Length of memory, which begins at zero under any key.
 const MEMORY: u64 = 1 << 47;
 const KEY: u32 = 1;
 const FIRST: Psn = Psn::new(0);
-/// Code of 10 us: how long a sender waits for a receive request.
+/// RNR timer code for 10 us: how long a sender waits for a receive request.
 const NOT_READY: u8 = 1;
 
 impl Nic {
-    /// A queue pair for an application, not connected yet.
+    /// Creates a queue pair for an application, not connected yet.
     ///
     /// # Errors
-    /// As [`Rnic::create_qp`].
+    /// Like [`Rnic::create_qp`].
     pub fn create_qp(&mut self, params: &VerbsParams, connection: &ConnectionParams) -> Result<QpNumber, VerbsError> {
         if self.rdma.is_none() {
             self.rdma = Some(alloc::boxed::Box::new(Rdma::new()?));
@@ -112,11 +112,11 @@ impl Nic {
         })
     }
 
-    /// Connects a queue pair with `peer` of `to`, and lets its receive requests wait. Both ends know of each other
-    /// which recovery they use.
+    /// Connects a queue pair with queue pair `peer` of `to`, and posts its receive requests. Both ends know the other's
+    /// recovery.
     ///
     /// # Errors
-    /// As [`Rnic::modify_qp`].
+    /// Like [`Rnic::modify_qp`].
     pub fn connect_qp(
         &mut self,
         params: &NicParams,
@@ -148,10 +148,10 @@ impl Nic {
         (0..connection.receive_requests).try_for_each(|_| self.post_receive(qp))
     }
 
-    /// One more message may be received on `qp`, of any length.
+    /// Posts a receive request on `qp`, for a message of any length.
     ///
     /// # Errors
-    /// As [`Rnic::post_recv`].
+    /// Like [`Rnic::post_recv`].
     pub fn post_receive(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
         let Some(rdma) = &mut self.rdma else { return Err(VerbsError::NoSuch("queue pair")) };
         rdma.rnic.post_recv(qp, ReceiveRequest { id: 0, scatter: Vec::from([Self::memory(0, u32::MAX)]) })?;
@@ -161,7 +161,7 @@ impl Nic {
         Ok(())
     }
 
-    /// A piece of memory, at this NIC or another.
+    /// Returns a piece of memory, at this NIC or another.
     pub fn memory(address: u64, length: u32) -> Sge {
         Sge { address, length, key: KEY }
     }

@@ -1,4 +1,4 @@
-//! What the fabric sees of an RDMA packet.
+//! Conversion between RDMA packets and the packets of the fabric.
 
 use core::net::Ipv6Addr;
 
@@ -13,7 +13,7 @@ use crate::qp::NicStats;
 use crate::slot::REQUESTS;
 use crate::verbs::{Route, Stats, Transmit};
 
-/// The address of a host's RNIC.
+/// Returns the address of a host's RNIC.
 pub(super) fn address(host: HostId) -> Ipv6Addr {
     Ipv6Addr::from_bits(u128::from(host.0) + 1)
 }
@@ -22,7 +22,7 @@ fn host(address: Ipv6Addr) -> HostId {
     HostId((address.to_bits() - 1) as u32)
 }
 
-/// The way of a packet that has arrived, as its receiver sees it.
+/// Returns the route of a packet that has arrived, as its receiver sees it.
 pub(super) fn route_of(packet: &Packet) -> Route {
     Route {
         local: address(packet.dst),
@@ -33,15 +33,15 @@ pub(super) fn route_of(packet: &Packet) -> Route {
     }
 }
 
-/// The way to a host.
+/// Returns the route to a host.
 pub(super) fn route(from: HostId, to: HostId, class: u8, entropy: u32) -> Route {
     Route { local: address(from), remote: address(to), traffic_class: class, hop_limit: HOPS, flow_label: entropy }
 }
 
-/// Nobody counts hops here.
+/// Hop limit of packets; the fabric does not count hops.
 const HOPS: u8 = 64;
 
-/// The packet that carries `transmit` from `from` at `now`.
+/// Returns the packet that carries `transmit` from host `from` at `now`.
 pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &Transmit) -> Packet {
     let Transmit { route, headers, payload } = transmit;
     let repr = repr(headers, *payload);
@@ -52,7 +52,7 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
             (frame_of(params, around, headers, 0), params.ack_class)
         }
         _ => {
-            // What surrounds the headers, and pads the payload.
+            // `around` covers the frame around the RDMA headers, and the padding of the payload.
             let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
             (frame_of(params, around, headers, *payload), route.traffic_class)
         }
@@ -77,7 +77,7 @@ fn frame_of(params: &NicParams, around: usize, headers: &Headers, payload: u32) 
     length.max(Header::MINIMUM_FRAME.get() as usize) as u16
 }
 
-/// Which kind of packet it is to switches, loss processes and counters.
+/// Returns the packet's kind for switches, loss processes and counters.
 fn repr(headers: &Headers, payload: u32) -> Repr {
     let psn = headers.bth.psn;
     if headers.bth.opcode == Opcode::CONGESTION_NOTIFICATION {
@@ -98,7 +98,7 @@ fn repr(headers: &Headers, payload: u32) -> Repr {
     })
 }
 
-/// Headers as they arrive, and bytes of payload: switches may have marked the packet.
+/// Returns the headers as they arrive, with the marks of switches, and the payload length in bytes.
 pub(super) fn arrived(packet: &Packet, headers: &Headers) -> (Headers, u32) {
     let mut headers = *headers;
     headers.bth.fecn |= packet.ecn == Ecn::Marked;
@@ -106,7 +106,7 @@ pub(super) fn arrived(packet: &Packet, headers: &Headers) -> (Headers, u32) {
     (headers, payload)
 }
 
-/// Counts a packet that is sent.
+/// Counts a sent packet.
 pub(super) fn count_sent(stats: &mut NicStats, packet: &Packet, before: &Stats, after: &Stats) {
     stats.count_answer(&packet.repr);
     let new = since(before, after);

@@ -1,10 +1,10 @@
-//! Memory of which only words exist.
+//! Memory without content, except the words of atomic operations.
 
 use alloc::collections::BTreeMap;
 
 use crate::verbs::{Fault, Memory};
 
-/// Memory that counts what is placed in it, and keeps the words that atomic operations work on: all others are zero.
+/// Memory that counts placed bytes and keeps the words that atomic operations access: all other words are zero.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ledger {
     placed: u64,
@@ -12,15 +12,15 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Payload bytes placed so far, those that came twice included.
+    /// Returns the payload bytes placed so far, duplicates included.
     pub fn placed(&self) -> u64 {
         self.placed
     }
-    /// The word at `address`.
+    /// Returns the word at `address`.
     pub fn word(&self, address: u64) -> u64 {
         self.words.get(&address).copied().unwrap_or(0)
     }
-    /// The word at `address`, which nobody will ask for again.
+    /// Removes and returns the word at `address`.
     pub fn take(&mut self, address: u64) -> u64 {
         self.words.remove(&address).unwrap_or(0)
     }

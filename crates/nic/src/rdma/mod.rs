@@ -1,4 +1,4 @@
-//! An RNIC in the NIC: applications post work requests, and what [`Rnic`] sends shares the link with everything else.
+//! An RNIC in the NIC: applications post work requests, and packets of [`Rnic`] share the link with all other packets.
 //!
 //! ```text
 //!   post ────────> Rnic ──Transmit──> Packet, Headers ──> the ready ring ──> the link
@@ -6,13 +6,13 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *One place in the ring.* All queue pairs of applications stand in the NIC's ready ring as one ([`REQUESTS`]),
-//!    behind which the Rnic lets them take turns packet by packet; their acknowledgements stand before everything
-//!    ([`ACKS`]).
-//! 2. *A packet is what switches see.* It is data if it belongs to a request or an answer, and an acknowledgement
-//!    otherwise. Its headers go beside it: the driver asks for them ([`Nic::poll_headers`]) and brings them along
-//!    ([`Nic::handle_verbs`]).
-//! 3. *Payload does not exist* ([`Ledger`]): only what atomic operations work on does.
+//! 1. *One entry in the ring.* All queue pairs of applications are in the NIC's ready ring as one entry ([`REQUESTS`]),
+//!    behind which the Rnic lets them take turns packet by packet; their acknowledgements are a separate entry in front
+//!    of all others ([`ACKS`]).
+//! 2. *A packet is the part that switches see.* It is data if it belongs to a request or a response, and an
+//!    acknowledgement otherwise. Its headers travel separately: the driver takes them ([`Nic::poll_headers`]) and
+//!    delivers them with the packet ([`Nic::handle_verbs`]).
+//! 3. *Payload does not exist* ([`Ledger`]), except the words that atomic operations access.
 
 mod connection;
 mod frame;
@@ -42,15 +42,15 @@ pub(crate) struct Rdma {
     pd: PdId,
     cq: CqId,
     acks: VecDeque<(Packet, Headers)>,
-    /// The headers of the packet that was sent last.
+    /// Headers of the packet that was sent last.
     leaving: Option<Headers>,
-    /// Whether [`REQUESTS`] stands in the ready ring.
+    /// Whether [`REQUESTS`] is in the ready ring.
     queued: bool,
     /// Packets that the queue pair whose turn it is has sent.
     turn: u32,
-    /// The earliest entry in the NIC's heap of deadlines.
+    /// Earliest entry of the RNIC in the NIC's heap of deadlines.
     armed: Instant,
-    /// Where the payload of a packet stands: read by nobody, kept for its memory.
+    /// Location of a packet's payload: never read, kept to reuse its allocation.
     payload: Payload,
     transmit: Transmit,
 }
@@ -65,7 +65,7 @@ impl Nic {
     /// Posts a send request on a queue pair of an application.
     ///
     /// # Errors
-    /// As [`Rnic::post_send`].
+    /// Like [`Rnic::post_send`].
     pub fn post(&mut self, cx: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
         let Some(rdma) = &mut self.rdma else { return Err(VerbsError::NoSuch("queue pair")) };
         rdma.rnic.post_send(cx, qp, request)?;
@@ -73,23 +73,23 @@ impl Nic {
         Ok(())
     }
 
-    /// What the queue pairs of applications have completed.
+    /// Returns the next completion of an application's queue pair.
     pub fn poll_completed(&mut self) -> Option<Completion> {
         let rdma = self.rdma.as_mut()?;
         rdma.rnic.poll_cq(rdma.cq)
     }
 
-    /// The headers of the packet that was sent last, if it is of an application's queue pair.
+    /// Returns the headers of the packet that was sent last, if it belongs to an application's queue pair.
     pub fn poll_headers(&mut self) -> Option<Headers> {
         self.rdma.as_mut()?.leaving.take()
     }
 
-    /// What applications find in memory.
+    /// Returns the memory of applications.
     pub fn ledger(&mut self) -> Option<&mut Ledger> {
         self.rdma.as_mut().map(|rdma| &mut rdma.memory)
     }
 
-    /// Takes in a packet of an application's queue pair.
+    /// Handles a packet of an application's queue pair.
     pub fn handle_verbs(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, headers: &Headers) -> Handled {
         let Some(rdma) = &mut self.rdma else { return Handled::Unknown };
         let before = rdma.rnic.stats();
@@ -107,7 +107,7 @@ impl Nic {
         Handled::Taken
     }
 
-    /// Sends the next acknowledgement.
+    /// Writes the next acknowledgement to `packet`; returns whether there is one.
     pub(crate) fn serve_acks(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let Some(rdma) = &mut self.rdma else { return false };
         let Some((ack, headers)) = rdma.acks.pop_front() else { return false };
@@ -120,7 +120,7 @@ impl Nic {
         true
     }
 
-    /// Sends the next packet of a request or an answer.
+    /// Writes the next packet of a request or a response to `next`; returns whether there is one.
     pub(crate) fn serve_requests(&mut self, cx: &mut Cx<'_>, params: &NicParams, next: &mut Packet) -> bool {
         let Some(rdma) = &mut self.rdma else { return false };
         rdma.queued = false;
@@ -147,7 +147,7 @@ impl Nic {
         found
     }
 
-    /// A deadline of an application's queue pair has come.
+    /// Handles a deadline of an application's queue pair.
     pub(crate) fn on_verbs_deadline(&mut self, cx: &mut Cx<'_>, at: Instant) {
         let Some(rdma) = &mut self.rdma else { return };
         if rdma.armed != at {
@@ -160,7 +160,7 @@ impl Nic {
         self.stand();
     }
 
-    /// Traffic class of what stands in the ring.
+    /// Returns the traffic class of an entry of the ready ring.
     pub(crate) fn verbs_class(&self, params: &NicParams, slot: u32) -> Option<u8> {
         match slot {
             ACKS => Some(params.ack_class),
@@ -169,7 +169,7 @@ impl Nic {
         }
     }
 
-    /// Queue pairs may have something to send: they stand in the ring, which asks them.
+    /// Adds the queue pairs to the ready ring: they may have a packet to send.
     pub(super) fn stand(&mut self) {
         if let Some(rdma) = self.rdma.as_mut().filter(|rdma| !rdma.queued) {
             rdma.queued = true;
@@ -188,7 +188,7 @@ impl Nic {
     }
 }
 
-/// What the RNIC has done between two looks at its counters.
+/// Returns the difference between two states of the RNIC's counters.
 fn since(before: &Stats, after: &Stats) -> Stats {
     Stats {
         sent: after.sent - before.sent,

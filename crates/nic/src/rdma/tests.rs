@@ -1,4 +1,4 @@
-//! Two NICs and a wire: what applications post completes, whatever is lost.
+//! Tests of two NICs and a wire: requests of applications complete whatever is lost.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -43,14 +43,14 @@ fn speaking() -> NicParams {
     NicParams { verbs: Some(verbs), ..params(1) }
 }
 
-/// Two NICs with a connection.
+/// Creates two NICs with a connection.
 fn pair(params: &NicParams) -> ([Nic; 2], [QpNumber; 2]) {
-    let verbs = params.verbs.expect("it is there");
+    let verbs = params.verbs.expect("RDMA parameters");
     let mut nics = [0, 1].map(|n| Nic::new(HostId(n), params));
-    let qps = [0, 1].map(|n| nics[n].create_qp(&verbs, &CONNECTION).expect("there is room"));
+    let qps = [0, 1].map(|n| nics[n].create_qp(&verbs, &CONNECTION).expect("a valid configuration"));
     for at in 0..2 {
         let other = (HostId(1 - at as u32), qps[1 - at]);
-        nics[at].connect_qp(params, &CONNECTION, qps[at], other, 7).expect("it is right");
+        nics[at].connect_qp(params, &CONNECTION, qps[at], other, 7).expect("matching queue pairs");
     }
     (nics, qps)
 }
@@ -67,7 +67,7 @@ fn request(id: u64, operation: Operation, length: u32) -> SendRequest {
     }
 }
 
-/// Lets a wire of a microsecond, which loses each `nth` packet, carry all there is.
+/// Carries all packets over a wire with a delay of 1 us that loses each `nth` packet; returns the packets sent.
 fn run(params: &NicParams, nics: &mut [Nic; 2], nth: u64) -> Vec<Packet> {
     let (mut now, mut sent) = (Instant::ZERO, 0);
     let mut seen = Vec::new();
@@ -76,7 +76,7 @@ fn run(params: &NicParams, nics: &mut [Nic; 2], nth: u64) -> Vec<Packet> {
         for (at, nic) in nics.iter_mut().enumerate() {
             let mut packet = Packet::BLANK;
             while nic.poll_transmit(&mut Cx::at(now), params, 0, &mut packet) {
-                let headers = nic.poll_headers().expect("they are applications' packets");
+                let headers = nic.poll_headers().expect("headers of an application packet");
                 seen.push(packet);
                 sent += 1;
                 if sent % nth != 0 {
@@ -113,7 +113,7 @@ fn each_operation_completes_whatever_is_lost() {
             (Operation::CompareSwap { remote: Remote { address: 64, key }, compare: 5, swap: 9 }, 8),
         ];
         for (id, (operation, length)) in (0..).zip(operations) {
-            nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(id, operation, length)).expect("there is room");
+            nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(id, operation, length)).expect("free capacity");
         }
         let seen = run(&params, &mut nics, nth);
         let done: Vec<_> = core::iter::from_fn(|| nics[0].poll_completed()).collect();
@@ -131,13 +131,13 @@ fn each_operation_completes_whatever_is_lost() {
     }
 }
 
-/// Bytes of the frames of a message of three packets, each with a payload of 1,024 bytes, and of the first
-/// acknowledgement.
+/// Returns the frame lengths in bytes of a message of three packets, each with a payload of 1,024 bytes, and of the
+/// first acknowledgement.
 fn frames(format: WireFormat, operation: Operation) -> (Vec<u16>, u16) {
     let mut params = speaking();
-    params.verbs.as_mut().expect("it is there").format = format;
+    params.verbs.as_mut().expect("RDMA parameters").format = format;
     let (mut nics, qps) = pair(&params);
-    nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(0, operation, 3 * 1_024)).expect("there is room");
+    nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(0, operation, 3 * 1_024)).expect("room in the queue");
     let seen = run(&params, &mut nics, u64::MAX);
     let is_full = |packet: &&Packet| matches!(packet.repr, Repr::Data(data) if data.payload == 1_024);
     let full = seen.iter().filter(is_full).map(|packet| packet.frame).collect();
@@ -167,16 +167,16 @@ fn headers_cost_what_their_format_says() {
 fn queue_pairs_take_turns_packet_by_packet() {
     let params = speaking();
     let (mut nics, first) = pair(&params);
-    let verbs = params.verbs.expect("it is there");
-    let second = [0, 1].map(|n| nics[n].create_qp(&verbs, &CONNECTION).expect("there is room"));
+    let verbs = params.verbs.expect("RDMA parameters");
+    let second = [0, 1].map(|n| nics[n].create_qp(&verbs, &CONNECTION).expect("a valid configuration"));
     for at in 0..2 {
         let other = (HostId(1 - at as u32), second[1 - at]);
-        nics[at].connect_qp(&params, &CONNECTION, second[at], other, 8).expect("it is right");
+        nics[at].connect_qp(&params, &CONNECTION, second[at], other, 8).expect("matching queue pairs");
     }
     let remote = Remote { address: 0, key: Nic::memory(0, 0).key };
     for qp in [first[0], second[0]] {
         let write = request(0, Operation::Write { remote, immediate: None }, 10_000);
-        nics[0].post(&mut Cx::at(Instant::ZERO), qp, write).expect("there is room");
+        nics[0].post(&mut Cx::at(Instant::ZERO), qp, write).expect("room in the queue");
     }
     let seen = run(&params, &mut nics, u64::MAX);
     let senders: Vec<u32> = seen.iter().filter(|packet| packet.src == HostId(0)).map(|packet| packet.entropy).collect();

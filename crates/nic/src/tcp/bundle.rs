@@ -1,8 +1,8 @@
 //! Flows over several TCP connections: MPTCP.
 //!
-//! The flow's octets are handed to whichever subflow can send a segment at once, in turn; a further subflow is
-//! opened when none can. Each has a path of its own, and a queue pair number of its own: those that follow the
-//! flow's. Windows are coupled by the congestion control ([`Coupling`]).
+//! Octets of the flow are given to the subflows that can send a segment at once, in turn; if none can, a further
+//! subflow is opened. Each subflow has its own path, and its own queue pair number: the numbers that follow the flow's.
+//! Windows are coupled by the congestion control ([`Coupling`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,34 +17,34 @@ use super::{Classes, Flow, count_arrival};
 use crate::nic::{Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
 
-/// The flows of one NIC that have several subflows.
+/// Flows of one NIC that have several subflows.
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
     places: Vec<Option<Box<Bundle>>>,
     free: Vec<u32>,
 }
 
-/// One end of such a flow.
+/// An end of a flow with several subflows.
 #[derive(Debug)]
 struct Bundle {
     config: TcpConfig,
     is_opener: bool,
-    /// The flow's number, and that of its first subflow.
+    /// Queue pair number of the flow, and of its first subflow.
     qp: QpNumber,
     peer: HostId,
     entropy: u32,
     classes: Classes,
     context: u32,
-    /// Octets that no subflow has yet (opener), or that have not arrived.
+    /// Octets not yet given to a subflow (opener), or that have not arrived.
     left: u64,
     duplicates: u32,
-    /// Where the subflows are.
+    /// Slots of the subflows.
     subflows: Vec<u32>,
-    /// Whose turn it is.
+    /// Index of the subflow whose turn it is.
     turn: usize,
 }
 
-/// What is left of a flow that has ended.
+/// Results of a flow that has ended.
 pub(super) struct Ended {
     pub(super) context: u32,
     duplicates: u32,
@@ -56,7 +56,7 @@ impl Bundle {
     fn subflow_qp(&self, number: usize) -> QpNumber {
         QpNumber(self.qp.0.wrapping_add(number as u32))
     }
-    /// Its subflows: where they are, and their numbers.
+    /// Returns the slots and numbers of the subflows.
     fn subflows(&self) -> impl Iterator<Item = (u32, QpNumber)> + '_ {
         self.subflows.iter().enumerate().map(|(number, &slot)| (slot, self.subflow_qp(number)))
     }
@@ -132,11 +132,11 @@ impl Nic {
         }
     }
 
-    /// One subflow more; returns its slot.
+    /// Adds a subflow; returns its slot.
     fn add_subflow(&mut self, at: u32) -> u32 {
         let Some(bundle) = self.tcp.bundles.get(at) else { return u32::MAX };
         let number = bundle.subflows.len();
-        // It is closed when the flow is, not when it has sent what it has.
+        // The subflow is closed with the flow, not when it has sent its octets.
         let config = TcpConfig { fin: false, ..bundle.config };
         let mut flow =
             Flow::new(bundle.classes, &config, bundle.is_opener, bundle.subflow_qp(number), bundle.peer, Bytes::ZERO);
@@ -154,7 +154,7 @@ impl Nic {
         slot
     }
 
-    /// Hands octets to subflows that can send them now.
+    /// Gives octets to subflows that can send them now.
     pub(super) fn hand_out(&mut self, cx: &mut Cx<'_>, at: u32) {
         loop {
             let Some(bundle) = self.tcp.bundles.get(at).filter(|bundle| bundle.is_opener) else { return };
@@ -181,7 +181,7 @@ impl Nic {
                     }
                     self.refresh_tcp(cx, slot, qp);
                 }
-                // Another joins when the newest is there and full.
+                // Another subflow joins when the newest is established and full.
                 None if can_grow && self.is_newest_full(at) => {
                     let slot = self.add_subflow(at);
                     let Some(bundle) = self.tcp.bundles.get(at) else { return };
@@ -193,14 +193,14 @@ impl Nic {
         }
     }
 
-    /// Whether the newest subflow is open, and has as much under way as it may have.
+    /// Returns whether the newest subflow is established and has a full window in flight.
     fn is_newest_full(&mut self, at: u32) -> bool {
         let Some(bundle) = self.tcp.bundles.get(at) else { return false };
         let Some((slot, qp)) = bundle.subflows().last() else { return false };
         self.tcp.get(slot, qp).is_some_and(|flow| flow.connection.is_full())
     }
 
-    /// Lets all subflows end when they have sent what they have.
+    /// Closes all subflows, after they have sent their octets.
     fn finish_subflows(&mut self, cx: &mut Cx<'_>, at: u32) {
         let Some(bundle) = self.tcp.bundles.get(at).filter(|bundle| bundle.config.fin) else { return };
         bundle.config.fin = false;
@@ -213,7 +213,7 @@ impl Nic {
         }
     }
 
-    /// What the subflows' windows make of each other.
+    /// Returns the coupling of the subflows' windows.
     fn coupling(&mut self, at: u32) -> Coupling {
         let Some(bundle) = self.tcp.bundles.get(at) else { return Coupling::ALONE };
         let all: Vec<(u32, QpNumber)> = bundle.subflows().collect();
@@ -224,7 +224,7 @@ impl Nic {
         Coupling::of(all.into_iter().filter_map(state))
     }
 
-    /// What a flow waits for: what the subflow waits for that is nearest to sending.
+    /// Returns the cause for which a flow waits: that of the subflow nearest to sending.
     pub(super) fn hold_bundle(&self, at: u32) -> Option<Hold> {
         let bundle = self.tcp.bundles.places.get(at as usize)?.as_deref()?;
         let all = bundle.subflows().filter_map(|(slot, qp)| self.tcp.get(slot, qp));
@@ -237,26 +237,26 @@ impl Nic {
         })
     }
 
-    /// The subflows of a flow.
+    /// Returns the subflows of a flow.
     pub(super) fn subflows_of(&self, at: u32) -> impl Iterator<Item = &Flow> {
         let bundle = self.tcp.bundles.places.get(at as usize).and_then(Option::as_deref);
         let all = bundle.into_iter().flat_map(Bundle::subflows);
         all.filter_map(|(slot, qp)| self.tcp.get(slot, qp))
     }
 
-    /// What the caller named a flow, and octets that no subflow has yet, or that have not arrived.
+    /// Returns the caller's name of a flow, and the octets not yet given to a subflow, or that have not arrived.
     pub(super) fn left_of_bundle(&self, at: u32) -> Option<(u32, u64)> {
         let bundle = self.tcp.bundles.places.get(at as usize)?.as_deref()?;
         Some((bundle.context, bundle.left))
     }
 
-    /// How many subflows the flow may have whose first these are; `None` if it is not such a flow.
+    /// Returns the maximum number of subflows of the flow with this first subflow; `None` for any other flow.
     pub(crate) fn subflows(&self, slot: u32, qp: QpNumber) -> Option<u32> {
         let bundle = self.tcp.bundles.places.get(self.tcp.get(slot, qp)?.bundle? as usize)?.as_deref()?;
         Some(u32::from(bundle.config.subflows))
     }
 
-    /// Takes in a segment of a subflow.
+    /// Handles a segment of a subflow.
     pub(super) fn on_subflow(&mut self, cx: &mut Cx<'_>, packet: &Packet, tcp: &Tcp, slot: u32, at: u32) -> Handled {
         let coupling = self.coupling(at);
         let Some(flow) = self.tcp.get_mut(slot, packet.qp) else { return Handled::Unknown };
@@ -286,14 +286,14 @@ impl Nic {
         Handled::Taken
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether the flow has nothing left to do.
     fn is_bundle_sent(&mut self, at: u32) -> bool {
         let Some(bundle) = self.tcp.bundles.get(at) else { return false };
         let (left, all) = (bundle.left, bundle.subflows().collect::<Vec<_>>());
         left == 0 && all.into_iter().all(|(slot, qp)| self.tcp.get(slot, qp).is_none_or(Flow::is_sent))
     }
 
-    /// What the subflows still have to say they say now.
+    /// Sends the last segments of all subflows.
     fn say_last(&mut self, cx: &mut Cx<'_>, at: u32) {
         let Some(bundle) = self.tcp.bundles.get(at) else { return };
         let all: Vec<(u32, QpNumber)> = bundle.subflows().collect();
@@ -306,7 +306,7 @@ impl Nic {
         }
     }
 
-    /// Forgets a flow and its subflows.
+    /// Removes a flow and its subflows.
     #[cold]
     pub(super) fn close_bundle(&mut self, at: u32) -> Option<Ended> {
         let bundle = self.tcp.bundles.places.get_mut(at as usize)?.take()?;

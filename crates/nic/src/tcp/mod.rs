@@ -1,8 +1,8 @@
-//! TCP flows: connections where RDMA has queue pairs.
+//! TCP flows: connections in place of RDMA queue pairs.
 //!
-//! They share the NIC's ready ring, its queue of acknowledgements and its deadlines. Their slots are
-//! numbered from [`TCP`] on, where no queue pair of RDMA can be, so that RDMA pays nothing for them:
-//! what it does not find is looked for here.
+//! TCP flows share the NIC's ready ring, its queue of acknowledgements and its deadlines. Their slots begin at [`TCP`],
+//! beyond those of RDMA queue pairs, so that RDMA pays nothing for them: only lookups that find no queue pair come
+//! here.
 
 mod bundle;
 
@@ -29,31 +29,31 @@ pub(crate) struct Flows {
     bundles: Bundles,
 }
 
-/// One end of a flow.
+/// An end of a TCP flow.
 #[derive(Debug)]
 struct Flow {
     connection: Connection,
-    /// Whether this end opened it, and sends.
+    /// Whether this end opened the flow, and sends.
     is_opener: bool,
-    /// Whether it ends with FINs.
+    /// Whether the flow ends with FINs.
     has_fin: bool,
     qp: QpNumber,
     peer: HostId,
-    /// What ECMP hashes on the way to the peer.
+    /// Input of the ECMP hash on the path to the peer.
     entropy: u32,
-    /// Where the opener keeps the flow.
+    /// Slot of the flow at the opener.
     opener_slot: u32,
     context: u32,
-    /// Octets of it, and those that have not arrived here yet.
+    /// Stream of octets. `missing` holds the number of octets that have not arrived here yet.
     stream: Stream,
     missing: u64,
     duplicates: u32,
     classes: Classes,
-    /// The flow that it carries with others.
+    /// Index of the bundle of which this flow is a subflow.
     bundle: Option<u32>,
-    /// Whether it stands in the ready ring.
+    /// Whether the flow is in the ready ring.
     queued: bool,
-    /// The earliest entry in the timer heap that speaks of it.
+    /// Earliest entry of this flow in the heap of deadlines.
     armed: Instant,
 }
 
@@ -94,7 +94,7 @@ impl Flow {
             entropy: 0,
             opener_slot: 0,
             context: 0,
-            // Data begins one behind the SYN.
+            // Data begins one sequence number behind the SYN.
             stream: Stream {
                 mss: config.mss() as u16,
                 end: TcpSeq::new(opener.get().wrapping_add(1).wrapping_add(size.get() as u32)),
@@ -108,7 +108,7 @@ impl Flow {
         })
     }
 
-    /// The next segment as a packet, if there is one to send.
+    /// Returns the next segment as a packet, if there is one to send.
     fn poll(&mut self, cx: &mut Cx<'_>, host: HostId) -> Option<Packet> {
         let Transmit { segment, ecn_capable, is_again } = self.connection.poll_transmit(cx)?;
         let way = Way { is_backward: !self.is_opener, is_again };
@@ -127,7 +127,7 @@ impl Flow {
         })
     }
 
-    /// Takes in a segment; returns what it brought, and whether it carried data.
+    /// Handles a segment; returns the arrival, and whether the segment carried data.
     fn take_in(&mut self, cx: &mut Cx<'_>, packet: &Packet, tcp: &Tcp) -> (Arrival, bool) {
         if !self.is_opener {
             (self.opener_slot, self.entropy) = (packet.slot, !packet.entropy);
@@ -142,14 +142,15 @@ impl Flow {
         (arrival, segment.payload > 0)
     }
 
-    /// Whether the opener has nothing left to do.
+    /// Returns whether the opener has nothing left to do.
     fn is_sent(&self) -> bool {
         let is_closed = matches!(self.connection.state(), State::TimeWait | State::Closed);
         self.connection.is_acknowledged() && (!self.has_fin || is_closed)
     }
 }
 
-/// Initial sequence numbers: known to both ends without a word, and anywhere, as in life.
+/// Returns the initial sequence numbers of both ends, derived from the queue pair number so that both know them; they
+/// are spread over the whole range, as in real TCP.
 fn initial(qp: QpNumber) -> (TcpSeq, TcpSeq) {
     let hash = selvedge_units::mix64(u64::from(qp.0) + 1);
     (TcpSeq::new(hash as u32), TcpSeq::new((hash >> 32) as u32))
@@ -164,7 +165,7 @@ impl Flows {
         let place = self.places.get_mut(TCP.place(slot) as usize)?;
         place.as_deref_mut().filter(|flow| flow.qp == qp)
     }
-    /// Class of what the flow in a slot sends.
+    /// Returns the traffic class of the flow in a slot.
     pub(crate) fn class_at(&self, slot: u32) -> Option<u8> {
         let flow = self.places.get(TCP.place(slot) as usize)?.as_deref()?;
         Some(if flow.is_opener { flow.classes.data } else { flow.classes.ack })
@@ -172,7 +173,7 @@ impl Flows {
     fn put(&mut self, flow: Box<Flow>) -> u32 {
         TCP.slot(put(&mut self.places, &mut self.free, flow))
     }
-    /// Takes a flow out. A slot that stands in the ready ring is free when it comes up there.
+    /// Removes a flow. A slot that is in the ready ring becomes free when it comes up there.
     fn take(&mut self, slot: u32, qp: QpNumber) -> Option<Box<Flow>> {
         self.get(slot, qp)?;
         let flow = self.places[TCP.place(slot) as usize].take()?;
@@ -183,13 +184,13 @@ impl Flows {
     }
 }
 
-/// How far a connection has come.
+/// In-order progress of a connection.
 pub(crate) struct InOrder {
     /// Octets that have arrived in order.
     pub(crate) octets: u64,
-    /// The sequence number that is expected next.
+    /// Next expected sequence number.
     pub(crate) next: TcpSeq,
-    /// The stream of octets that the number belongs to.
+    /// Stream of octets that `next` belongs to.
     pub(crate) stream: Stream,
 }
 
@@ -256,7 +257,7 @@ impl Nic {
         flow.bundle.map_or_else(|| Some(flow.connection.hold()), |at| self.hold_bundle(at))
     }
 
-    /// See [`Nic::standing`].
+    /// Implements [`Nic::standing`] for TCP flows.
     #[cold]
     pub(crate) fn standing_of_tcp(&self, slot: u32, qp: QpNumber) -> Option<Standing> {
         let flow = self.tcp.get(slot, qp)?;
@@ -284,8 +285,8 @@ impl Nic {
         }))
     }
 
-    /// How much of the flow that arrives in `slot` is here: the caller's name for the flow, octets that have not
-    /// arrived, and how far it has come in order; the last is `None` for several subflows, which count for themselves.
+    /// Returns the progress of the flow that arrives in `slot`: the caller's name of the flow, the octets that have not
+    /// arrived, and the in-order progress, which is `None` for several subflows, as each counts for itself.
     #[cold]
     pub(crate) fn received_by_tcp(&self, slot: u32, qp: QpNumber) -> Option<(u32, u64, Option<InOrder>)> {
         let flow = self.tcp.get(slot, qp)?;
@@ -302,7 +303,7 @@ impl Nic {
         self.tcp.get(slot, qp).map(|flow| flow.connection.limits())
     }
 
-    /// Takes in a segment.
+    /// Handles a segment.
     #[inline(never)]
     pub(crate) fn on_tcp(&mut self, cx: &mut Cx<'_>, packet: &Packet, tcp: &Tcp) -> Handled {
         let qp = packet.qp;
@@ -319,7 +320,7 @@ impl Nic {
         flow.missing -= arrival.fresh.min(flow.missing);
         let (context, duplicates) = (flow.context, flow.duplicates);
         if flow.is_opener && flow.is_sent() {
-            // What it still has to say it says now.
+            // The flow sends its last segments now.
             while let Some(last) = flow.poll(cx, self.id) {
                 self.answers.push_back(last);
             }
@@ -334,7 +335,7 @@ impl Nic {
         Handled::Taken
     }
 
-    /// The next packet of the flow at `slot`, which comes up in the ready ring.
+    /// Returns the next packet of the flow at `slot`, which comes up in the ready ring.
     #[inline(never)]
     pub(crate) fn serve_tcp(&mut self, cx: &mut Cx<'_>, slot: u32) -> Option<Packet> {
         let Some(flow) = self.tcp.places.get_mut(TCP.place(slot) as usize).and_then(Option::as_deref_mut) else {
@@ -360,7 +361,7 @@ impl Nic {
         packet
     }
 
-    /// A deadline of the flow at `slot` has come.
+    /// Handles a deadline of the flow at `slot`.
     #[cold]
     pub(crate) fn on_tcp_deadline(&mut self, cx: &mut Cx<'_>, at: Instant, slot: u32, qp: QpNumber) {
         let Some(flow) = self.tcp.get_mut(slot, qp).filter(|flow| flow.armed == at) else { return };
@@ -374,8 +375,8 @@ impl Nic {
         self.refresh_tcp(cx, slot, qp);
     }
 
-    /// Puts a flow where its connection's wishes say. What the end that was opened has to say are
-    /// acknowledgements, which go first.
+    /// Updates the ready ring and the deadlines of a flow after a change of its state. Segments of the end that did not
+    /// open the flow are acknowledgements, which are sent first.
     fn refresh_tcp(&mut self, cx: &mut Cx<'_>, slot: u32, qp: QpNumber) {
         let Some(flow) = self.tcp.get_mut(slot, qp) else { return };
         if flow.is_opener {

@@ -1,4 +1,4 @@
-//! Connections with and without subflows at a bottleneck that they share.
+//! Tests of TCP connections with and without subflows at a shared bottleneck.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,11 +12,12 @@ use selvedge_wire::Packet;
 use crate::tests::params;
 use crate::{Nic, NicParams, Outgoing};
 
-/// What a packet takes at the bottleneck, from there to its end, and how many find room in its queue.
+/// Service time of a packet at the bottleneck. `WAY` is the delay from there to the receiver, `ROOM` the capacity of
+/// the queue in packets.
 const SERVICE: Duration = Duration::from_us(1);
 const WAY: Duration = Duration::from_us(20);
 const ROOM: usize = 60;
-/// Nobody gets done meanwhile.
+/// Size of a flow that does not complete within the test.
 const SIZE: Bytes = Bytes::new(1 << 40);
 
 fn speaking(congestion: impl Into<CongestionConfig>, subflows: u8) -> NicParams {
@@ -31,10 +32,10 @@ struct Dumbbell {
     params: [NicParams; 2],
     senders: [Nic; 2],
     receivers: [Nic; 2],
-    /// What waits at the bottleneck, and when it is free.
+    /// Packets in the queue of the bottleneck. `free_at` is the time at which its link is free.
     queue: VecDeque<Packet>,
     free_at: Instant,
-    /// What is on its way, by when it arrives.
+    /// Packets in flight, with their times of arrival.
     under_way: Vec<(Instant, Packet)>,
 }
 
@@ -101,7 +102,7 @@ impl Dumbbell {
                     self.queue.push_back(packet);
                 }
             }
-            // Acknowledgements meet nobody.
+            // Acknowledgements do not pass the bottleneck.
             while self.receivers[n].poll_transmit(&mut Cx::at(now), &self.params[n], 0, &mut packet) {
                 self.under_way.push((now + WAY, packet));
             }
@@ -114,7 +115,7 @@ impl Dumbbell {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     fn next(&self, now: Instant) -> Instant {
         let served = if self.queue.is_empty() { Instant::NEVER } else { self.free_at };
         let timers = self.senders.iter().chain(&self.receivers).filter_map(Nic::poll_timeout);
@@ -123,7 +124,7 @@ impl Dumbbell {
     }
 }
 
-/// What the second gets of the bottleneck beside one TCP connection.
+/// Returns the share of the bottleneck that the second sender gets in competition with one TCP connection.
 fn share(second: NicParams) -> f64 {
     let first = speaking(lia::Config {}, 1);
     let [first, second] = Dumbbell::new([first, second]).run(at_ms(20), at_ms(200));
@@ -136,12 +137,12 @@ fn at_ms(ms: u64) -> Instant {
 
 #[test]
 fn linked_subflows_take_no_more_of_a_bottleneck_than_one_connection() {
-    // Alone, a linked connection is TCP.
+    // A single linked connection behaves like TCP.
     let one = share(speaking(selvedge_transport::tcp::congestion::new_reno::Config {}, 1));
     let linked = share(speaking(lia::Config {}, 4));
     let unlinked = share(speaking(selvedge_transport::tcp::congestion::new_reno::Config {}, 4));
     assert!((0.4..0.6).contains(&one), "{one}");
-    // Four that are not linked take four shares of five, linked ones about one of two.
+    // Four subflows that are not linked take four fifths, linked ones about one half.
     assert!(unlinked > 0.7, "{unlinked}");
     assert!(linked < 0.62 && linked < unlinked - 0.1, "{linked}");
 }

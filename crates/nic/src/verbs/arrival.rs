@@ -1,4 +1,4 @@
-//! A packet that has arrived, and what it may touch.
+//! Received packets, and the resources that they may access.
 
 use selvedge_wire::Data;
 use selvedge_wire::verbs::Headers;
@@ -7,22 +7,22 @@ use super::receives::Receives;
 use super::shared::Shared;
 use super::work::Route;
 
-/// A packet that has arrived.
+/// A received packet.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival<'a> {
-    /// Over which way; local is this side.
+    /// Route over which the packet arrived; local is this side.
     pub(super) route: &'a Route,
     pub(super) headers: &'a Headers,
-    /// Bytes of payload, which the memory can place.
+    /// Payload length in bytes; the memory interface places the payload.
     pub(super) payload: u32,
 }
 
 impl Arrival<'_> {
-    /// Bytes that it brings an application: payload, or what an atomic operation found.
+    /// Returns the bytes delivered to an application: payload, or the result of an atomic operation.
     pub(super) fn brings(&self) -> u32 {
         self.payload + if self.headers.original.is_some() { 8 } else { 0 }
     }
-    /// As loss recovery sees it.
+    /// Returns the packet as loss recovery sees it.
     pub(super) fn data(&self) -> Data {
         Data {
             psn: self.headers.bth.psn,
@@ -34,7 +34,7 @@ impl Arrival<'_> {
     }
 }
 
-/// What a request may touch.
+/// Resources of a queue pair that a request may access.
 pub(super) struct Site<'a, M> {
     pub(super) shared: &'a mut Shared,
     pub(super) memory: &'a mut M,

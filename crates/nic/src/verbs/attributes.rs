@@ -1,4 +1,4 @@
-//! What a queue pair is made with, and what can be changed of it.
+//! Attributes of a queue pair: those set at creation and those that can change.
 
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Psn, QpNumber};
@@ -10,7 +10,7 @@ use super::region::{Access, PdId};
 use super::srq::SrqId;
 use super::work::Route;
 
-/// Which service a queue pair gives.
+/// Transport service of a queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Service {
     /// Reliable connection.
@@ -21,51 +21,53 @@ pub enum Service {
     Datagram,
 }
 
-/// How much queues hold.
+/// Capacities of a queue pair's queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capacities {
-    /// Requests in the send queue.
+    /// Number of requests in the send queue.
     pub send_requests: u32,
-    /// Requests in the receive queue.
+    /// Number of requests in the receive queue.
     pub receive_requests: u32,
-    /// Pieces of memory of a send request.
+    /// Number of scatter/gather elements of a send request.
     pub send_pieces: u32,
-    /// Pieces of memory of a receive request.
+    /// Number of scatter/gather elements of a receive request.
     pub receive_pieces: u32,
-    /// Bytes of data in a send request.
+    /// Bytes of inline data in a send request.
     pub inline: u32,
 }
 
-/// What a queue pair is made with.
+/// Attributes of a queue pair that are set at its creation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct QpInit {
-    /// Which service.
+    /// Transport service.
     pub service: Service,
-    /// Its protection domain.
+    /// Protection domain.
     pub pd: PdId,
-    /// Where send requests complete.
+    /// Completion queue of send requests.
     pub send_cq: CqId,
-    /// Where receive requests complete.
+    /// Completion queue of receive requests.
     pub receive_cq: CqId,
-    /// Where it takes receive requests from, if not from a queue of its own.
+    /// Shared receive queue; `None` if the queue pair has its own receive queue.
     pub srq: Option<SrqId>,
-    /// How much its queues hold.
+    /// Capacities of the queues.
     pub capacities: Capacities,
-    /// Each send request completes visibly.
+    /// Whether every send request generates a completion.
     pub all_signaled: bool,
-    /// The loss recovery between two of our own, resolved; towards others it is go-back-N.
+    /// Loss recovery between two Selvedge NICs, resolved; towards standard peers it is go-back-N.
     pub recovery: RecoveryConfig,
-    /// Congestion control of its requests and, between two of our own, of its answers, resolved. A standard queue pair
-    /// hears of congestion by notification packets and by losses, and does not control its answers.
+    /// Congestion control of requests and, between two Selvedge NICs, of responses, resolved. Towards a standard peer,
+    /// congestion is signalled by notification packets and losses, and responses are not controlled.
     pub congestion: CongestionConfig,
-    /// What surrounds the payload of a packet on the wire, gap included: congestion control counts it.
+    /// Bytes around the payload of a packet on the wire, inter-packet gap included: congestion control counts them.
     pub overhead: Bytes,
-    /// Packets that it may have in flight towards others: what their socket buffers or queues are sure to hold. 1 to
-    /// 2^22.
+    /// Maximum number of packets in flight towards standard peers: as many as their socket buffers or queues are sure
+    /// to hold. 1 to 2^22.
     pub window: u32,
-    /// Between two of our own, every so many-th packet asks for an acknowledgement, and the last behind which none is
-    /// ready to be sent, and a few packets of requests may leave before one; 1 is every packet, and at once, as IRN has
-    /// it. What arrives out of order, or late, is answered unasked. At least four of a full window ask in any case.
+    /// Acknowledgement interval in packets between two Selvedge NICs: every `ack_every`-th packet requests an
+    /// acknowledgement, as does a packet behind which no other is ready to be sent. A few packets of requests may leave
+    /// before an acknowledgement. With 1, every packet is acknowledged at once, as in IRN. Packets that are out of
+    /// order or late are acknowledged unrequested. At least four packets of a full window request an acknowledgement in
+    /// any case.
     pub ack_every: u32,
     /// Optional mechanisms of reliable connections.
     pub options: QpOptions,
@@ -74,80 +76,81 @@ pub struct QpInit {
 /// Optional mechanisms of a reliable connection. Default: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QpOptions {
-    /// End-to-end credits (InfiniBand architecture, volume 1, section 9.7.7.2; IRN, section 5.4). As responder it
-    /// advertises how many receive requests wait in its own queue; as requester it begins no Send and no Write with an
-    /// immediate beyond what the other side has advertised, but for one packet that asks for news. Without, it
-    /// advertises nothing and sends whatever the other side can take: a receiver that is not ready says so.
+    /// End-to-end credits (InfiniBand architecture, volume 1, section 9.7.7.2; IRN, section 5.4). As responder, the
+    /// queue pair advertises how many receive requests wait in its own queue. As requester, it begins no Send and no
+    /// Write with an immediate beyond the other side's advertised limit, except for one packet that asks for new
+    /// credits. Without credits, it advertises nothing and sends without a limit: a receiver that is not ready answers
+    /// with an RNR NAK.
     pub credits: bool,
     /// The fence that IRN, section 5.3.4, leaves to the driver: a request that could overwrite memory waits until all
-    /// before it that read or write any of that memory, here or at the other side, have completed. Without, packets of
-    /// an older request that are sent again may be placed last. Memory at the other side counts as one if addresses
-    /// are equal, whatever the key; what a receive request names is not known.
+    /// earlier requests that read or write any of that memory, at either side, have completed. Without the fence,
+    /// retransmitted packets of an older request may be placed last. Memory of the other side counts as the same if
+    /// addresses are equal, whatever the key; the memory of receive requests is not known.
     pub fence_overlaps: bool,
 }
 
 /// States of a queue pair (InfiniBand architecture, volume 1, section 10.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QpState {
-    /// New: takes no requests.
+    /// The initial state: accepts no requests.
     #[default]
     Reset,
-    /// Takes receive requests.
+    /// Accepts receive requests.
     Initialised,
-    /// Receives.
+    /// Receives packets.
     ReadyToReceive,
-    /// Sends, too.
+    /// Sends and receives packets.
     ReadyToSend,
-    /// Sends nothing new: what was begun is finished.
+    /// Begins no new send requests; requests that have begun are finished.
     Draining,
-    /// A send request has failed, of a queue pair that is not reliable.
+    /// A send request has failed, on a queue pair whose service is not reliable.
     SendError,
-    /// Has failed: requests are flushed.
+    /// The queue pair has failed: requests are flushed.
     Error,
 }
 
-/// What of a queue pair can be changed, and asked for.
+/// Attributes of a queue pair that can be changed and queried.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct QpChange {
-    /// The state that it is to take.
+    /// State to change to.
     pub state: Option<QpState>,
-    /// The state that it is said to be in: refused if it is not.
+    /// Expected present state; the change is rejected in any other state.
     pub from: Option<QpState>,
-    /// What the other side may do.
+    /// Access rights of the other side.
     pub access: Option<Access>,
     /// Q_Key of a datagram queue pair.
     pub qkey: Option<u32>,
-    /// The way to the other side.
+    /// Route to the other side.
     pub route: Option<Route>,
-    /// The queue pair on the other side.
+    /// Queue pair of the other side.
     pub destination: Option<QpNumber>,
-    /// Bytes of payload that a packet carries at most: 256, 512, 1024, 2048 or 4096.
+    /// Maximum payload of a packet in bytes: 256, 512, 1024, 2048 or 4096.
     pub mtu: Option<u16>,
-    /// PSN of the first request that is sent.
+    /// PSN of the first request to send.
     pub send_psn: Option<Psn>,
-    /// PSN of the first request that is expected.
+    /// PSN of the first request expected.
     pub receive_psn: Option<Psn>,
-    /// Reads and Atomics under way at a time that it asks for.
+    /// Maximum outstanding Reads and Atomics as requester.
     pub reads_asked: Option<u8>,
-    /// Reads and Atomics under way at a time that it answers.
+    /// Maximum outstanding Reads and Atomics as responder.
     pub reads_answered: Option<u8>,
-    /// How long to wait for an answer: 4.096 us times 2 to this power; 0 is for ever.
+    /// Retransmission timeout: 4.096 us times 2 to this power; 0 means no timeout.
     pub timeout: Option<u8>,
-    /// How often to try again after silence, 0 to 7.
+    /// Number of retries after a timeout, 0 to 7.
     pub retries: Option<u8>,
-    /// How often to try again after a receiver was not ready, 0 to 6; 7 is for ever.
+    /// Number of retries after a receiver was not ready, 0 to 6; 7 means unlimited.
     pub not_ready_retries: Option<u8>,
-    /// The code of how long a sender is to wait when no receive request is ready, 0 to 31.
+    /// RNR timer code, 0 to 31: how long a sender waits when no receive request is ready.
     pub not_ready_timer: Option<u8>,
-    /// Tell when the send queue has drained.
+    /// Whether to raise an event when the send queue has drained.
     pub drained_event: Option<bool>,
-    /// The index of its partition key.
+    /// Index of the partition key.
     pub pkey_index: Option<u16>,
-    /// Its port.
+    /// Port of the NIC.
     pub port: Option<u8>,
 }
 
-/// What a queue pair and its other side have agreed upon, once it can receive.
+/// Parameters that a queue pair and its peer have agreed upon, once the queue pair can receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) number: QpNumber,
@@ -165,13 +168,13 @@ pub(super) struct Terms {
     pub(super) retries: u8,
     pub(super) not_ready_retries: Option<u8>,
     pub(super) not_ready_timer: u8,
-    /// The way to the other side, where it has a congestion control of its own.
+    /// Path to the other side, if paths have their own congestion control.
     pub(super) path: PathId,
 }
 
 impl Terms {
-    /// From what was set so far; what was not is zero, which the checks of the state transitions make sure does not
-    /// matter.
+    /// Creates the terms from the attributes set so far. Attributes that were not set are zero; the checks of state
+    /// transitions make sure that those are not used.
     pub(super) fn of(number: QpNumber, init: QpInit, set: &QpChange) -> Self {
         Self {
             number,
@@ -192,18 +195,18 @@ impl Terms {
             path: PathId::NONE,
         }
     }
-    /// The BTH of a packet to the other side.
+    /// Returns the BTH of a packet to the other side.
     pub(super) fn bth(&self, operation: u8, psn: Psn) -> Bth {
         Bth { opcode: operation, partition: PARTITION, destination: self.destination, psn, ..Bth::default() }
     }
 }
 
-/// The default partition, of which all are full members.
+/// The default partition, of which every queue pair is a full member.
 pub(super) const PARTITION: u16 = 0xffff;
 
-/// How long a sender is to wait by the code in an RNR NAK (InfiniBand architecture, volume 1, table 45).
+/// Returns how long a sender waits for a code in an RNR NAK (InfiniBand architecture, volume 1, table 45).
 pub(super) const fn not_ready_wait(code: u8) -> Duration {
-    /// In units of 10 us.
+    /// Waiting times by code, in units of 10 us.
     const WAITS: [u16; 32] = [
         0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048, 3_072,
         4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,

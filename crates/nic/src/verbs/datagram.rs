@@ -17,17 +17,18 @@ use super::shared::Shared;
 use super::transmit::Transmit;
 use super::work::{Attached, Completion, CompletionKind, Data, Operation, Payload, SendRequest, Source, Span, Status};
 
-/// Bytes before a datagram's payload in its receive request: a global route header, or an IPv4 header at its end.
+/// Bytes before a datagram's payload in its receive request: a global route header, or an IPv4 header in its last
+/// bytes.
 const NETWORK_HEADER: u64 = 40;
-/// The bit of a Q_Key that lets the queue pair's own stand instead.
+/// The bit of a Q_Key that selects the queue pair's own Q_Key instead.
 const CONTROLLED: u32 = 1 << 31;
 
-/// A send queue of datagrams.
+/// Send queue of a datagram queue pair.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     waiting: VecDeque<SendRequest>,
     psn: u32,
-    /// By which addresses it is known to groups that it has sent to.
+    /// Local addresses from which the queue pair has sent to groups.
     known_as: BTreeSet<Ipv6Addr>,
 }
 
@@ -41,12 +42,12 @@ impl Datagrams {
     pub(super) fn drain(&mut self) -> impl Iterator<Item = SendRequest> {
         self.waiting.drain(..)
     }
-    /// Whether it has sent to groups from this address.
+    /// Returns whether the queue pair has sent to groups from this address.
     pub(super) fn has_sent_from(&self, address: &Ipv6Addr) -> bool {
         self.known_as.contains(address)
     }
 
-    /// Sends the next one, which completes with that.
+    /// Returns the next datagram, and completes its request.
     pub(super) fn poll_transmit(
         &mut self,
         terms: &Terms,
@@ -95,7 +96,7 @@ impl Datagrams {
         if status == Status::Success { Ok(Some(transmit)) } else { Err(SendFailed) }
     }
 
-    /// A datagram has arrived. What does not fit is dropped: nobody waits for an answer.
+    /// Receives a datagram. A datagram that cannot be delivered is dropped without notice.
     pub(super) fn receive(
         terms: &Terms,
         site: &mut Site<'_, impl Memory>,
@@ -137,14 +138,15 @@ impl Datagrams {
 }
 
 impl SendRequest {
-    /// Bytes of the message.
+    /// Returns the length of the message in bytes.
     pub(super) fn length(&self) -> u64 {
         match &self.data {
             Data::Gather(pieces) => pieces.iter().map(|piece| u64::from(piece.length)).sum(),
             Data::Inline(bytes) => bytes.len() as u64,
         }
     }
-    /// Where `length` bytes of the message from `offset` on stand; `None` if a key forbids it.
+    /// Appends `length` bytes of the message from `offset` on, or their spans, to `payload`. Returns `None` if a key
+    /// forbids the access.
     pub(super) fn gather(
         &self,
         regions: &super::region::Regions,
@@ -161,7 +163,8 @@ impl SendRequest {
             Data::Gather(_) => self.spans(regions, pd, offset, length, &mut |span| payload.spans.push(span)),
         }
     }
-    /// The pieces of memory that these bytes stand in, or go to; `None` if a key forbids it, or they are inline.
+    /// Calls `found` with each piece of memory that holds or receives `length` bytes from `offset` on. Returns `None`
+    /// if a key forbids the access, or the data is inline.
     pub(super) fn spans(
         &self,
         regions: &super::region::Regions,
@@ -177,7 +180,7 @@ impl SendRequest {
         };
         regions.spans(pd, pieces, offset, length, intent, found)
     }
-    /// Which kind of completion it has.
+    /// Returns the kind of the request's completion.
     pub(super) fn kind(&self) -> CompletionKind {
         match self.operation {
             Operation::Send(_) => CompletionKind::Send,
@@ -191,7 +194,7 @@ impl SendRequest {
             Operation::Bind(_) => CompletionKind::Bind,
         }
     }
-    /// Its completion, with so many bytes read.
+    /// Returns the request's completion, with `length` bytes read.
     pub(super) fn completion(&self, qp: selvedge_units::QpNumber, status: Status, length: u32) -> Completion {
         Completion {
             id: self.id,

@@ -1,19 +1,19 @@
-//! Why a command was refused.
+//! Errors of verbs commands.
 
 use core::fmt;
 
-/// Why a command was refused.
+/// Reason for which a command was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VerbsError {
-    /// There is no such thing (`EINVAL`).
+    /// Resource that does not exist (`EINVAL`).
     NoSuch(&'static str),
-    /// Something else still uses it (`EBUSY`).
+    /// Resource that is still in use, by one of the named kind (`EBUSY`).
     InUse(&'static str),
-    /// There are no more of these, or a queue is full (`ENOMEM`).
+    /// Exhausted resource, or full queue (`ENOMEM`).
     Exhausted(&'static str),
-    /// It contradicts itself or the state that things are in (`EINVAL`).
+    /// Contradiction within the command, or with the present state (`EINVAL`).
     Invalid(&'static str),
-    /// Not here (`EOPNOTSUPP`).
+    /// Operation that is not supported (`EOPNOTSUPP`).
     Unsupported(&'static str),
 }
 

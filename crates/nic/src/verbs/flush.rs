@@ -1,27 +1,27 @@
-//! Flushes: requests that make sure of what was written before (InfiniBand architecture, volume 1, annex A19).
+//! Flushes: requests that make earlier writes visible or persistent (InfiniBand architecture, volume 1, annex A19).
 
 use selvedge_wire::verbs::Feth;
 use selvedge_wire::{Reth, verbs::Headers};
 
 use super::work::Remote;
 
-/// What is to be made sure of, of what was written to the responder's memory before.
+/// A flush of earlier writes to the responder's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flush {
-    /// Where it begins. If it is a whole region, only the key matters.
+    /// Beginning of the flushed memory. For a whole region, only the key matters.
     pub remote: Remote,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
-    /// It is about all of the region.
+    /// Whether the flush covers the whole region.
     pub whole_region: bool,
-    /// Whoever reads that memory is to find it.
+    /// Whether the writes become visible to all readers of the memory.
     pub global: bool,
-    /// It is to survive the loss of power.
+    /// Whether the writes become persistent against the loss of power.
     pub persistent: bool,
 }
 
 impl Flush {
-    /// What a request asks for; `None` if it asks for what the specification does not know.
+    /// Returns the flush that a request's headers describe; `None` if the specification does not define it.
     pub(super) fn of(headers: &Headers) -> Option<Self> {
         let (feth, reth) = (headers.flush?, headers.reth?);
         let has = |placement| feth.placement & placement != 0;
@@ -32,7 +32,7 @@ impl Flush {
         let flush = Self { remote, length: reth.length, whole_region, global, persistent };
         (is_known && (global || persistent)).then_some(flush)
     }
-    /// The headers that ask for it.
+    /// Returns the headers that request the flush.
     pub(super) fn headers(&self) -> (Feth, Reth) {
         let bit = |wanted: bool, placement| if wanted { placement } else { 0 };
         let placement = bit(self.global, Feth::GLOBAL) | bit(self.persistent, Feth::PERSISTENT);

@@ -1,36 +1,36 @@
-//! From Reset to ReadyToSend in three steps, as whoever connects two reliable queue pairs takes them.
+//! The three steps that take a reliable queue pair from Reset to ReadyToSend.
 
 use selvedge_units::{Psn, QpNumber};
 
 use super::{Access, QpChange, QpState, Route};
 
-/// What one side is told of a reliable connection.
+/// Parameters of a reliable connection at one side.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Handshake {
-    /// What the other side may do.
+    /// Access rights of the other side.
     pub access: Access,
-    /// The way to the other side.
+    /// Route to the other side.
     pub route: Route,
-    /// The queue pair on the other side.
+    /// Queue pair of the other side.
     pub destination: QpNumber,
-    /// Bytes of payload that a packet carries at most, as [`QpChange::mtu`].
+    /// Maximum payload of a packet in bytes, like [`QpChange::mtu`].
     pub mtu: u16,
-    /// PSN of the first request that is sent.
+    /// PSN of the first request to send.
     pub send_psn: Psn,
-    /// PSN of the first request that is expected.
+    /// PSN of the first request expected.
     pub receive_psn: Psn,
-    /// Reads and Atomics under way at a time, asked for and answered.
+    /// Reads and Atomics outstanding at a time, in each direction.
     pub reads: u8,
-    /// How long to wait for an answer, as [`QpChange::timeout`].
+    /// Retransmission timeout, encoded like [`QpChange::timeout`].
     pub timeout: u8,
-    /// How often to try again after silence, 0 to 7.
+    /// Number of retries after a timeout, 0 to 7.
     pub retries: u8,
-    /// The code of how long a sender is to wait when no receive request is ready; it tries again for ever.
+    /// RNR timer code: how long a sender waits when no receive request is ready; it retries without limit.
     pub not_ready_timer: u8,
 }
 
 impl Handshake {
-    /// The changes to make, in order.
+    /// Returns the state changes to make, in order.
     pub fn steps(&self) -> [QpChange; 3] {
         [
             QpChange {

@@ -1,52 +1,51 @@
-//! The application's memory, as the NIC sees it: the engine says what goes where, its owner moves the bytes.
+//! The application's memory, as the NIC sees it: the engine decides which bytes go where, its owner copies them.
 
-/// Memory that was checked to be registered and cannot be reached all the same, because the application has unmapped
-/// it since.
+/// An access to registered memory that is no longer reachable, because the application has unmapped it since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault;
 
-/// What an engine needs of memory while it handles a packet. Addresses are those of the process; they lie in regions
-/// that allow it.
+/// Memory operations that an engine needs while it handles a packet. Addresses are those of the process; they lie in
+/// regions that permit the access.
 pub trait Memory {
     /// Copies `length` bytes of the packet's payload, from its byte `from` on, to `address`.
     ///
     /// # Errors
-    /// If the memory is gone.
+    /// Returns [`Fault`] if the memory is no longer mapped.
     fn place(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault>;
-    /// Copies the packet's network header, as the first 40 bytes of a datagram's receive request have it, to
-    /// `address`: `length` bytes from its byte `from` on.
+    /// Copies `length` bytes of the packet's network header, from its byte `from` on, to `address`. The header has the
+    /// layout of the first 40 bytes of a datagram's receive request.
     ///
     /// # Errors
-    /// If the memory is gone.
+    /// Returns [`Fault`] if the memory is no longer mapped.
     fn place_network_header(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault>;
-    /// Adds to the 8 bytes at `address`, a multiple of 8, at one stroke; returns what they were. Both in the host's
+    /// Adds atomically to the 8 bytes at `address`, a multiple of 8, and returns the old value. Both are in the host's
     /// byte order.
     ///
     /// # Errors
-    /// If the memory is gone.
+    /// Returns [`Fault`] if the memory is no longer mapped.
     fn fetch_add(&mut self, address: u64, add: u64) -> Result<u64, Fault>;
-    /// Replaces the 8 bytes at `address`, a multiple of 8, if they equal `compare`, at one stroke; returns what they
-    /// were.
+    /// Replaces atomically the 8 bytes at `address`, a multiple of 8, if they equal `compare`, and returns the old
+    /// value.
     ///
     /// # Errors
-    /// If the memory is gone.
+    /// Returns [`Fault`] if the memory is no longer mapped.
     fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault>;
-    /// The packet's payload as a word in the host's byte order, if it is 8 bytes.
+    /// Returns the packet's payload as a word in the host's byte order, if it is 8 bytes long.
     fn word(&self) -> Option<u64>;
-    /// Replaces the 8 bytes at `address`, a multiple of 8, at one stroke.
+    /// Replaces atomically the 8 bytes at `address`, a multiple of 8.
     ///
     /// # Errors
-    /// If the memory is gone.
+    /// Returns [`Fault`] if the memory is no longer mapped.
     fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault>;
-    /// Makes sure that whoever reads the `length` bytes at `address` finds what was placed there, and, if `persistent`,
-    /// that it survives the loss of power.
+    /// Makes the `length` bytes placed at `address` visible to all readers, and, if `persistent`, safe against the loss
+    /// of power.
     ///
     /// # Errors
-    /// If the memory is gone, or cannot be made to.
+    /// Returns [`Fault`] if the memory is no longer mapped, or cannot be flushed as requested.
     fn flush(&mut self, address: u64, length: u64, persistent: bool) -> Result<(), Fault>;
-    /// Writes 8 bytes to `address`: an atomic operation's answer.
+    /// Writes the response to an atomic operation, 8 bytes, to `address`.
     ///
     /// # Errors
-    /// If the memory is gone.
+    /// Returns [`Fault`] if the memory is no longer mapped.
     fn store(&mut self, address: u64, value: u64) -> Result<(), Fault>;
 }

@@ -1,10 +1,10 @@
-//! Messages in packets.
+//! Segmentation of messages into packets.
 
 use selvedge_wire::verbs::opcode::operation as op;
 
 use super::work::{Attached, Operation};
 
-/// Where a packet stands in its message or answer.
+/// Position of a packet in its message or response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Position {
     First,
@@ -14,7 +14,7 @@ pub(super) enum Position {
 }
 
 impl Position {
-    /// Of packet `index` of `count`.
+    /// Returns the position of packet `index` of `count`.
     pub(super) const fn of(index: u64, count: u64) -> Self {
         match (index == 0, index + 1 == count) {
             (true, true) => Self::Only,
@@ -23,27 +23,27 @@ impl Position {
             (false, false) => Self::Middle,
         }
     }
-    /// Whether it is the beginning of a message.
+    /// Returns whether the packet begins a message.
     pub(super) const fn begins(self) -> bool {
         matches!(self, Self::First | Self::Only)
     }
-    /// Whether it is the end of a message.
+    /// Returns whether the packet ends a message.
     pub(super) const fn ends(self) -> bool {
         matches!(self, Self::Last | Self::Only)
     }
 }
 
-/// Packets of so many bytes; an empty message has one.
+/// Returns the number of packets of a message of `bytes`; an empty message has one.
 pub(super) fn packets(bytes: u64, mtu: u32) -> u64 {
     bytes.div_ceil(u64::from(mtu)).max(1)
 }
 
-/// Bytes in packet `index` of a message of `bytes`.
+/// Returns the payload bytes in packet `index` of a message of `bytes`.
 pub(super) fn bytes_in(index: u64, bytes: u64, mtu: u32) -> u32 {
     bytes.saturating_sub(index * u64::from(mtu)).min(u64::from(mtu)) as u32
 }
 
-/// The opcode of a packet at `position` of a request.
+/// Returns the opcode of a packet at `position` of a request.
 pub(super) fn request_opcode(operation: &Operation, position: Position) -> u8 {
     use Position::{First, Last, Middle, Only};
     match (operation, position) {
@@ -70,7 +70,7 @@ pub(super) fn request_opcode(operation: &Operation, position: Position) -> u8 {
     }
 }
 
-/// The opcode of a packet at `position` of a Read's answer.
+/// Returns the opcode of a packet at `position` of a Read response.
 pub(super) fn response_opcode(position: Position) -> u8 {
     match position {
         Position::First => op::READ_RESPONSE_FIRST,
@@ -80,21 +80,21 @@ pub(super) fn response_opcode(position: Position) -> u8 {
     }
 }
 
-/// What a request's opcode says.
+/// Kind of request that an opcode stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
-    /// Part of a Send.
+    /// A packet of a Send.
     Send(Position),
-    /// Part of a Write.
+    /// A packet of a Write.
     Write(Position),
     /// A Read.
     Read,
-    /// Something else that has an answer beside an acknowledgement, and is done once: an atomic operation, a flush.
+    /// A request other than a Read that has a response and is executed once: an Atomic, an atomic write or a flush.
     Once,
 }
 
 impl Asked {
-    /// By a reliable connection's opcode; `None` if it is no request.
+    /// Returns the kind of request that a reliable connection's opcode stands for; `None` if it is no request.
     pub(super) const fn of(opcode: u8) -> Option<Self> {
         Some(match opcode {
             op::SEND_FIRST => Self::Send(Position::First),

@@ -1,5 +1,5 @@
 //! RDMA as applications see it: queue pairs, work requests, completions, memory regions (InfiniBand architecture,
-//! volume 1, chapters 9 to 11), over loss recovery of one's choice.
+//! volume 1, chapters 9 to 11), over a configurable loss recovery.
 //!
 //! ```text
 //!     post_send, post_recv, modify_qp, ...     commands
@@ -10,12 +10,12 @@
 //!           poll_cq, poll_event
 //! ```
 //!
-//! Like every engine it moves descriptors: which bytes of a packet go to which address ([`Memory`]), and which spans of
-//! memory a packet's payload is gathered from. Whoever owns the NIC moves the bytes.
+//! Like every engine, the NIC moves descriptors: which bytes of a packet go to which address ([`Memory`]), and from
+//! which spans of memory a packet's payload is gathered. The owner of the NIC copies the bytes.
 //!
-//! Towards a standard RoCEv2 NIC a reliable connection is go-back-N as the InfiniBand specification has it. Two of our
-//! own find out about each other by bits that the standard reserves ([`Ours`](selvedge_wire::verbs::Ours)), and then
-//! use the recovery that they were made with, with all of IRN's section 5.
+//! Towards a standard RoCEv2 NIC, a reliable connection is go-back-N as in the InfiniBand specification. Two Selvedge
+//! NICs recognise each other by bits that the standard reserves ([`Ours`](selvedge_wire::verbs::Ours)), and then use
+//! the recovery that they were configured with, including all of IRN's section 5.
 
 mod arrival;
 mod attributes;

@@ -1,8 +1,8 @@
 //! Multicast: datagrams for a group go to every queue pair that is attached to it (InfiniBand architecture, volume 1,
 //! section 10.5).
 //!
-//! Their destination is [`MULTICAST`], and the group is their network address. A queue pair that sends to its own group
-//! does not hear itself; others of the same host do.
+//! The destination queue pair of such datagrams is [`MULTICAST`], and the group is their network address. A queue pair
+//! that sends to its own group does not receive its own datagrams; others of the host do.
 
 use alloc::collections::BTreeSet;
 use core::net::Ipv6Addr;
@@ -17,15 +17,15 @@ use super::error::VerbsError;
 use super::memory::Memory;
 use super::rnic::{Limits, Rnic};
 
-/// The queue pair that datagrams for a group are sent to.
+/// Destination queue pair of datagrams to a group.
 pub const MULTICAST: QpNumber = QpNumber(0xff_ffff);
 
-/// Whether an address is a group's: IPv6's `ff00::/8`, or IPv4's `224.0.0.0/4` as `::ffff:a.b.c.d`.
+/// Returns whether an address is a group's: IPv6's `ff00::/8`, or IPv4's `224.0.0.0/4` as `::ffff:a.b.c.d`.
 pub fn is_group(address: &Ipv6Addr) -> bool {
     address.to_ipv4_mapped().map_or_else(|| address.is_multicast(), |v4| v4.is_multicast())
 }
 
-/// Which queue pairs are attached to which groups.
+/// Memberships: pairs of group address and queue pair number.
 #[derive(Debug, Default)]
 pub(super) struct Groups(BTreeSet<(Ipv6Addr, u32)>);
 
@@ -33,7 +33,7 @@ impl Groups {
     fn all_of(group: Ipv6Addr) -> RangeInclusive<(Ipv6Addr, u32)> {
         (group, 0)..=(group, u32::MAX)
     }
-    /// A queue pair is gone.
+    /// Removes a destroyed queue pair from all groups.
     pub(super) fn forget(&mut self, qp: QpNumber) {
         self.0.retain(|&(_, member)| member != qp.0);
     }
@@ -43,7 +43,7 @@ impl Rnic {
     /// Attaches a queue pair for datagrams to a group; returns whether it was not attached already.
     ///
     /// # Errors
-    /// If there is no such queue pair, the address is no group's, or there are too many.
+    /// Fails if the queue pair does not exist, the address is no group's, or the limit of attachments is reached.
     pub fn attach(&mut self, qp: QpNumber, group: Ipv6Addr) -> Result<bool, VerbsError> {
         let pair = self.qps.get(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         if pair.init.service != Service::Datagram || !is_group(&group) {
@@ -57,15 +57,15 @@ impl Rnic {
         }
         Ok(self.groups.0.insert((group, qp.0)))
     }
-    /// The other way round.
+    /// Detaches a queue pair from a group.
     ///
     /// # Errors
-    /// If it is not attached.
+    /// Fails if the queue pair is not attached to the group.
     pub fn detach(&mut self, qp: QpNumber, group: Ipv6Addr) -> Result<(), VerbsError> {
         if self.groups.0.remove(&(group, qp.0)) { Ok(()) } else { Err(VerbsError::NoSuch("member of the group")) }
     }
 
-    /// A packet for a group has arrived: each of its members takes it as if it were for that alone.
+    /// Delivers a packet for a group to each of its members, as if it were sent to that member alone.
     pub(super) fn handle_for_group(&mut self, cx: &mut Cx<'_>, memory: &mut impl Memory, arrival: &Arrival<'_>) {
         for (_, qp) in self.groups.0.range(Groups::all_of(arrival.route.local)) {
             if let Some(pair) = self.qps.get_mut(qp)

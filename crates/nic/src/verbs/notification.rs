@@ -1,7 +1,7 @@
-//! Congestion notification packets (InfiniBand architecture, annex 17; DCQCN, section 3.1): whoever receives packets
-//! that switches have marked says so, no more often than once in a while.
+//! Congestion notification packets (InfiniBand architecture, annex 17; DCQCN, section 3.1): a receiver of packets that
+//! switches have marked notifies the sender, at a limited rate.
 //!
-//! A notification names a queue pair, not what it has sent: its requests and its answers slow down alike.
+//! A notification names a queue pair, not a packet: the queue pair's requests and responses slow down alike.
 
 use selvedge_transport::{Feedback, FeedbackConfig, Needs, Tuning};
 use selvedge_units::{Bytes, Duration, Instant, Psn};
@@ -13,7 +13,7 @@ use super::arrival::Arrival;
 use super::attributes::Terms;
 use super::transmit::Transmit;
 
-/// The time between two notifications of a queue pair at the least (DCQCN, section 5), where paths control congestion.
+/// Minimum time between two notifications of a queue pair (DCQCN, section 5), where paths control congestion.
 const INTERVAL: Duration = Duration::from_us(50);
 
 pub(super) const OPCODE: u8 = Opcode::CONGESTION_NOTIFICATION;
@@ -28,11 +28,11 @@ pub(super) struct Notification {
 
 impl Notification {
     pub(super) fn new(terms: &Terms) -> Self {
-        // Both ends of a connection have the same congestion control; acknowledgements tell the rest.
+        // Both ends of a connection have the same congestion control; all other feedback is in acknowledgements.
         let config = FeedbackConfig::new(&terms.init.congestion.needs(), true);
         Self { config, point: Feedback::default(), is_due: false }
     }
-    /// A packet has arrived, of a queue pair whose path has a congestion control of its own, or not.
+    /// Handles a received packet of a queue pair; `has_path`: the path has its own congestion control.
     pub(super) fn on_arrival(&mut self, now: Instant, terms: &Terms, arrival: &Arrival<'_>, has_path: bool) {
         let Arrival { headers, payload, .. } = *arrival;
         if has_path && headers.bth.fecn && self.config.is_silent() {
@@ -45,7 +45,7 @@ impl Notification {
         let frame = Bytes::new(u64::from(payload)) + terms.init.overhead;
         self.is_due |= self.point.on_data(&self.config, now, frame, headers.bth.fecn, false).cnp;
     }
-    /// The packet that is due.
+    /// Returns the notification that is due.
     pub(super) fn poll(&mut self, terms: &Terms) -> Option<Transmit> {
         core::mem::take(&mut self.is_due).then(|| {
             let bth = Bth { becn: true, ..terms.bth(OPCODE, Psn::new(0)) };

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *One window for all*: requests and answers of all queue pairs between the same two addresses share a [`Path`].
+//! 1. *One window for all*: requests and responses of all queue pairs between the same two addresses share a [`Path`].
 //! 2. *Round-robin, [`TURN`] packets at a time.* A queue pair that finds the window full, or others waiting, is
 //!    appended to the path's queue. The queue pair at the head sends until the window is full, its turn is over, or it
 //!    has no more to send. The last packet of a turn requests an acknowledgement, because the next turn may be far
@@ -34,7 +34,7 @@ const AGAIN: Duration = Duration::from_ms(4);
 pub(super) struct PathId(u32);
 
 impl PathId {
-    /// The path of queue pairs that share no congestion control.
+    /// Placeholder path of queue pairs that share no congestion control.
     pub(super) const NONE: Self = Self(u32::MAX);
 }
 
@@ -63,16 +63,16 @@ struct Entry {
 /// Packets and timeouts of one sender since a timeout last counted as a failed retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attempt {
-    /// The time stamp of the sender's newest packet; `None` if it has sent none since.
+    /// Time stamp of the sender's newest packet; `None` if no packet was sent since.
     pub(super) newest: Option<Instant>,
-    /// The sender's timeouts are not handled before this time.
+    /// Time before which the sender's timeouts are not handled.
     pub(super) put_off: Instant,
-    /// When a timeout last counted as a failed retry.
+    /// Time at which a timeout last counted as a failed retry.
     counted: Instant,
 }
 
 impl Attempt {
-    /// A timeout counts as a failed retry at `now`: the sender has something to send again.
+    /// Notes that a timeout counts as a failed retry at `now`: the sender has packets to retransmit.
     pub(super) fn on_failed_retry(&mut self, now: Instant) {
         (self.newest, self.counted) = (None, now);
     }
@@ -88,13 +88,13 @@ pub(super) struct Paths {
     entries: Vec<Option<Entry>>,
     /// Paths with an open window and queue pairs that wait for it.
     open: VecDeque<PathId>,
-    /// When to look at paths that have heard no acknowledgement.
+    /// Deadlines of paths that have received no acknowledgement.
     deadlines: BTreeSet<(Instant, PathId)>,
-    /// The path whose window refused the packet that was asked for last.
+    /// Path whose window refused the most recently requested packet.
     full: Option<PathId>,
     /// Time that the packet being handled has waited in this host; `None` if that is not known.
     pub(super) waited: Option<Duration>,
-    /// When the caller's clock last resumed after standing still: packets sent before have no round-trip time.
+    /// Time at which the caller's clock last resumed after standing still: packets sent before have no round-trip time.
     lapse: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! A queue pair: its state, and who does what in it.
+//! A queue pair: its state, and the dispatch to its requester, responder and datagram queues.
 
 use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
@@ -26,7 +26,7 @@ pub(super) struct QueuePair {
     number: QpNumber,
     pub(super) init: QpInit,
     state: QpState,
-    /// All that was ever set.
+    /// All attributes that were ever set.
     set: QpChange,
     terms: Terms,
     requester: Requester,
@@ -36,32 +36,32 @@ pub(super) struct QueuePair {
     inbound: Inbound,
     receives: Receives,
     notification: Notification,
-    /// Packets of requests that an acknowledgement waits for.
+    /// Packets of requests sent since an acknowledgement has been waiting.
     overtook: u8,
-    /// It stands in the ready ring.
+    /// Whether the queue pair is in the NIC's ready ring.
     pub(super) is_ready: bool,
-    /// It waits in line for its path.
+    /// Whether the queue pair is in the queue of its path.
     pub(super) is_waiting: bool,
-    /// What stands in the NIC's list of deadlines.
+    /// Deadline of the queue pair in the NIC's list of deadlines.
     pub(super) deadline: Instant,
 }
 
-/// Packets of requests that may leave before an acknowledgement that waits.
+/// Packets of requests that may leave before a waiting acknowledgement.
 const OVERTAKES: u8 = 8;
 
-/// The send queue has failed, and nothing else.
+/// A failure of the send queue alone.
 pub(super) struct SendFailed;
 
-/// Why a queue pair fails.
+/// Cause of a queue pair's failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Failure {
-    /// By its own request.
+    /// A request of this side failed.
     Requester,
-    /// By a request of the other side that makes no sense.
+    /// A request of the other side was malformed.
     InvalidRequest,
-    /// By one that is not allowed.
+    /// A request of the other side was not permitted.
     Access,
-    /// By something else on this side.
+    /// Another error on this side.
     Fatal,
 }
 
@@ -88,7 +88,7 @@ impl QueuePair {
             deadline: Instant::NEVER,
         }
     }
-    /// Gives back what it holds of the chip's memory: it will be forgotten.
+    /// Releases the on-chip memory of the queue pair, before it is destroyed.
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.requester.release(shared);
         self.responder.release(shared);
@@ -110,14 +110,14 @@ impl QueuePair {
         self.terms = Terms::of(self.number, self.init, &self.set);
         self.terms.path = path;
         if change.route.is_some() && self.init.service == Service::Reliable {
-            // What it left on another way is nobody's.
+            // Packets left on the old path are no longer counted.
             self.terms.path = shared.paths.enter(&self.terms.route);
             shared.paths.leave(path, self.number);
             self.is_waiting = false;
         }
         match (from, to) {
             (_, QpState::Reset) => {
-                // As if it were new: its completions are those of another life.
+                // After a reset the queue pair is as new: completions of its earlier requests are dropped.
                 for cq in [self.init.send_cq, self.init.receive_cq] {
                     shared.forget(cq, self.number);
                 }
@@ -142,7 +142,7 @@ impl QueuePair {
         Ok(())
     }
 
-    /// Whether all of these can be posted.
+    /// Returns whether all of `requests` can be posted, or the error.
     pub(super) fn check_sends(&self, requests: &[SendRequest]) -> Result<(), VerbsError> {
         match self.state {
             QpState::ReadyToSend | QpState::Draining | QpState::SendError | QpState::Error => {}
@@ -158,7 +158,7 @@ impl QueuePair {
         }
         requests.iter().try_for_each(|request| request.check(&self.init))
     }
-    /// Posts what [`Self::check_sends`] has found good.
+    /// Posts a request that [`Self::check_sends`] has accepted.
     pub(super) fn post_send(&mut self, shared: &mut Shared, request: SendRequest) {
         match self.init.service {
             Service::Reliable => self.requester.post(request),
@@ -170,7 +170,7 @@ impl QueuePair {
         }
     }
 
-    /// Adds a receive request; returns whether the other side is to be told.
+    /// Adds a receive request; returns whether the other side has to be informed of it.
     pub(super) fn post_recv(&mut self, shared: &mut Shared, request: ReceiveRequest) -> Result<bool, VerbsError> {
         if self.state == QpState::Reset {
             return Err(VerbsError::Invalid("the queue pair is not initialised"));
@@ -206,7 +206,8 @@ impl QueuePair {
         }
         let is_datagram = headers.deth.is_some();
         let is_unreliable = headers.bth.opcode & SERVICE == UNRELIABLE;
-        // Of a connection, only the other side is heard; its queue pair's number is not in the packet.
+        // A connection accepts packets from its peer's address alone; the peer's queue pair number is not in the
+        // packet.
         let is_peer = arrival.route.remote == self.terms.route.remote;
         let outcome = match self.init.service {
             Service::Datagram if is_datagram => {
@@ -229,7 +230,7 @@ impl QueuePair {
         }
     }
 
-    /// A packet of a reliable connection: about what we asked for, or what is asked of us.
+    /// Handles a packet of a reliable connection: a response to this side's requests, or a request of the other side.
     fn handle_reliable(
         &mut self,
         cx: &mut Cx<'_>,
@@ -273,17 +274,17 @@ impl QueuePair {
         }
     }
 
-    /// Whether it is what it has sent itself.
+    /// Returns whether the queue pair has sent the arriving datagram itself.
     pub(super) fn is_sender_of(&self, arrival: &Arrival<'_>) -> bool {
         let is_ours = |source| source == self.number && self.datagrams.has_sent_from(&arrival.route.remote);
         arrival.headers.deth.is_some_and(|deth| is_ours(deth.source))
     }
 
-    /// The other side is known to be one of our own.
+    /// Notes that the other side is known to be a Selvedge NIC.
     pub(super) fn agree(&mut self) {
         self.requester.agree(&self.terms);
     }
-    /// What is to be said of packets that have arrived, before anything else.
+    /// Returns the next acknowledgement, which is sent before anything else.
     pub(super) fn poll_ack(&mut self) -> Option<Transmit> {
         if self.init.service != Service::Reliable {
             return None;
@@ -292,18 +293,18 @@ impl QueuePair {
         notification.or_else(|| self.responder.poll_ack(&self.terms)).or_else(|| self.requester.poll_ack(&self.terms))
     }
 
-    /// What it has acknowledged, once more, if it is connected.
+    /// Returns a repetition of the last acknowledgement, if the queue pair is connected.
     pub(super) fn last_word(&self) -> Option<Transmit> {
         let is_connected = !matches!(self.state, QpState::Reset | QpState::Initialised | QpState::Error);
         (is_connected && self.init.service == Service::Reliable).then(|| self.responder.last_word(&self.terms))?
     }
 
-    /// Whether a send request has not completed.
+    /// Returns whether a send request has not completed.
     pub(super) fn has_sends(&self) -> bool {
         self.requester.len() + self.outbound.len() + self.datagrams.len() > 0
     }
 
-    /// Writes the next packet to `transmit`, if there is one.
+    /// Writes the next packet to `transmit`; returns whether there is one.
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -317,11 +318,12 @@ impl QueuePair {
         if let Some(notification) = self.notification.poll(&self.terms) {
             return write(Some(notification), transmit);
         }
-        // The answer to a short message is often another: the acknowledgement of the first leaves behind it, in one go.
+        // The response to a short message is often another message: the acknowledgement of the first leaves behind it,
+        // in one go.
         let goes_first = self.init.ack_every > 1 && self.overtook < OVERTAKES && self.responder.has_ack();
         if !goes_first {
             self.overtook = 0;
-            // A failed queue pair still says why.
+            // A failed queue pair still sends the NAK that names the cause.
             if self.responder.poll_transmit(cx, &self.terms, shared, payload, transmit) {
                 return true;
             }
@@ -333,7 +335,8 @@ impl QueuePair {
         self.overtook = 0;
         goes_first && self.responder.poll_transmit(cx, &self.terms, shared, payload, transmit)
     }
-    /// What needs no answer. A request that fails takes only those with it that were to be sent.
+    /// Returns the next packet of a datagram or an unreliable connection. A failed request takes down only the requests
+    /// behind it.
     fn poll_unreliable(&mut self, shared: &mut Shared, payload: &mut Payload) -> Option<Transmit> {
         if !matches!(self.state, QpState::ReadyToSend | QpState::Draining) {
             return None;
@@ -389,15 +392,15 @@ impl QueuePair {
         }
     }
 
-    /// Whether requests have begun that are not finished.
+    /// Returns whether requests have begun that are not finished.
     pub(super) fn has_begun(&self) -> bool {
         self.requester.has_begun() || self.outbound.has_begun()
     }
-    /// Whether it is to drain, and has not finished what was begun.
+    /// Returns whether the queue pair is draining and has unfinished requests that have begun.
     pub(super) fn is_draining(&self) -> bool {
         self.state == QpState::Draining && self.has_begun()
     }
-    /// All that was begun is finished, if it is to drain.
+    /// Raises [`Event::Drained`] if the queue pair is draining and all requests that have begun are finished.
     fn drained(&mut self, shared: &mut Shared) {
         if self.state == QpState::Draining && !self.is_draining() && self.set.drained_event == Some(true) {
             self.set.drained_event = None;
@@ -405,14 +408,14 @@ impl QueuePair {
         }
     }
 
-    /// Goes to the error state: everything that waits is flushed.
+    /// Enters the error state, and flushes all waiting requests.
     fn fail(&mut self, shared: &mut Shared, failure: Option<Failure>) {
         if self.state == QpState::Error {
             return;
         }
         self.state = QpState::Error;
         match failure {
-            // The completion with the error tells it.
+            // The failed completion reports the error.
             None | Some(Failure::Requester) => {}
             Some(Failure::InvalidRequest) => shared.events.push_back(Event::QpRequest(self.number)),
             Some(Failure::Access) => shared.events.push_back(Event::QpAccess(self.number)),
@@ -459,7 +462,7 @@ impl Completion {
 }
 
 impl SendRequest {
-    /// What can be seen to be wrong before it is begun.
+    /// Checks a request for errors that are visible before it begins.
     fn check(&self, init: &QpInit) -> Result<(), VerbsError> {
         use super::work::{Data, Operation};
         let length = match &self.data {

@@ -5,40 +5,40 @@ use alloc::collections::VecDeque;
 use super::error::VerbsError;
 use super::work::{Completion, Status};
 
-/// A completion queue.
+/// Identifier of a completion queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct CqId(pub u32);
 
-/// What a completion queue waits for before it raises an event.
+/// Kind of completion for which a completion queue raises an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Armed {
     #[default]
     No,
-    /// For completions that the sender solicited, and failures.
+    /// Solicited completions and failures.
     Solicited,
-    /// For any.
+    /// Any completion.
     Next,
 }
 
-/// Completions in order.
+/// A completion queue.
 #[derive(Debug)]
 pub(super) struct CompletionQueue {
     ready: VecDeque<Completion>,
     depth: u32,
     armed: Armed,
     overrun: bool,
-    /// Queues of queue pairs that complete here.
+    /// Number of send and receive queues that complete here.
     pub(super) users: u32,
 }
 
-/// What a new completion did.
+/// Effect of adding a completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Added {
-    /// It waits to be polled.
+    /// The completion waits to be polled.
     Quietly,
-    /// It raises the event that was asked for.
+    /// The completion raises the requested event.
     Event,
-    /// There was no room: the queue has failed.
+    /// The queue was full, and has failed.
     Overrun,
 }
 
@@ -69,12 +69,12 @@ impl CompletionQueue {
     pub(super) fn poll(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
-    /// Whether a request of `qp` was carried out and nobody has polled that yet.
+    /// Returns whether a successful completion of `qp` waits to be polled.
     pub(super) fn holds_success(&self, qp: selvedge_units::QpNumber) -> bool {
         self.ready.iter().any(|completion| completion.qp == qp && completion.status == Status::Success)
     }
     pub(super) fn arm(&mut self, solicited_only: bool) {
-        // The stronger wish holds until it is fulfilled.
+        // An armed queue is never weakened from any completion to solicited ones.
         if !(solicited_only && self.armed == Armed::Next) {
             self.armed = if solicited_only { Armed::Solicited } else { Armed::Next };
         }
@@ -89,7 +89,7 @@ impl CompletionQueue {
         self.depth = depth;
         Ok(())
     }
-    /// A queue pair is gone: what it completed need not be told any more.
+    /// Removes the completions of a destroyed queue pair that were not polled.
     pub(super) fn forget(&mut self, qp: selvedge_units::QpNumber) {
         self.ready.retain(|completion| completion.qp != qp);
     }

@@ -1,4 +1,4 @@
-//! Where a queue pair takes its receive requests from.
+//! Source of a queue pair's receive requests: its own queue or a shared one.
 
 use alloc::collections::VecDeque;
 
@@ -6,11 +6,11 @@ use super::attributes::QpInit;
 use super::shared::Shared;
 use super::work::ReceiveRequest;
 
-/// A receive queue of one's own; unused if there is a shared one.
+/// Receive queue of one queue pair; unused with a shared receive queue.
 #[derive(Debug, Default)]
 pub(super) struct Receives {
     own: VecDeque<ReceiveRequest>,
-    /// How many were ever added.
+    /// Number of requests ever added.
     added: u64,
 }
 
@@ -19,14 +19,14 @@ impl Receives {
         self.own.push_back(request);
         self.added += 1;
     }
-    /// How many of its own were ever added.
+    /// Returns how many requests were ever added to the queue pair's own queue.
     pub(super) fn added(&self) -> u64 {
         self.added
     }
     pub(super) fn len(&self) -> usize {
         self.own.len()
     }
-    /// How many requests could be taken.
+    /// Returns how many requests could be taken, from the shared queue if there is one.
     pub(super) fn available(&self, shared: &Shared, init: &QpInit) -> usize {
         match init.srq {
             Some(srq) => shared.srqs.get(&srq).map_or(0, |queue| queue.waiting.len()),
@@ -39,7 +39,7 @@ impl Receives {
             None => self.own.pop_front(),
         }
     }
-    /// What of its own is left.
+    /// Removes and returns the requests left in the queue pair's own queue.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = ReceiveRequest> {
         self.own.drain(..)
     }

@@ -1,8 +1,8 @@
-//! Memory regions: who may touch which memory, by which key.
+//! Memory regions: access rights to memory, by key.
 //!
-//! A key is 32 bits that the NIC's owner draws and nobody can guess; a region is named by the same key locally and
-//! remotely. Every access is checked against its region's bounds, protection domain and rights, and against what the
-//! queue pair allows, before a byte moves.
+//! A key is a random 32-bit number that the NIC's owner supplies and nobody can guess; a region has the same key
+//! locally and remotely. Every access is checked against the bounds, protection domain and rights of its region, and
+//! against the rights of the queue pair, before a byte is copied.
 
 use alloc::collections::BTreeMap;
 
@@ -12,63 +12,63 @@ use super::error::VerbsError;
 use super::window::{Bind, WindowId, WindowKind, Windows};
 use super::work::{Sge, Span};
 
-/// A protection domain: what belongs together.
+/// A protection domain: the scope within which queue pairs may use regions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct PdId(pub u32);
 
-/// What may be done to a region, or through a queue pair.
+/// Access rights of a region, a memory window or a queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Access {
-    /// The NIC may write here for its own application: receives, Reads.
+    /// Whether the NIC may write on behalf of its own application: receives and Reads.
     pub local_write: bool,
-    /// Others may write.
+    /// Whether remote peers may write.
     pub remote_write: bool,
-    /// Others may read.
+    /// Whether remote peers may read.
     pub remote_read: bool,
-    /// Others may do atomic operations.
+    /// Whether remote peers may perform atomic operations.
     pub remote_atomic: bool,
-    /// Memory windows may be bound to it.
+    /// Whether memory windows may be bound to the region.
     pub bind: bool,
-    /// Others may make sure that what they have written is seen.
+    /// Whether remote peers may flush their writes to global visibility.
     pub flush_global: bool,
-    /// Others may make sure that what they have written survives the loss of power.
+    /// Whether remote peers may flush their writes to persistence against the loss of power.
     pub flush_persistent: bool,
 }
 
-/// A piece of memory under a key.
+/// A piece of registered memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Region {
-    /// Its protection domain.
+    /// Protection domain of the region.
     pub pd: PdId,
-    /// Its first address, as requests name it.
+    /// First address of the region, as requests name it.
     pub address: u64,
-    /// Where that is in the process.
+    /// First address of the region in the process.
     pub start: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// What may be done.
+    /// Access rights.
     pub access: Access,
 }
 
-/// What somebody wants to do.
+/// Kind of an access that is to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Intent {
-    /// Our own application's data is sent.
+    /// Read of data of the local application, to be sent.
     LocalRead,
-    /// Data for our own application arrives.
+    /// Write of data that arrives for the local application.
     LocalWrite,
-    /// The other side writes.
+    /// Write on behalf of the other side.
     RemoteWrite,
-    /// The other side reads.
+    /// Read on behalf of the other side.
     RemoteRead,
-    /// The other side does an atomic operation.
+    /// Atomic operation on behalf of the other side.
     RemoteAtomic,
-    /// The other side makes sure of what it has written.
+    /// Flush of earlier writes on behalf of the other side.
     Flush { global: bool, persistent: bool },
 }
 
 impl Access {
-    /// Nothing.
+    /// No rights.
     pub const NONE: Self = Self {
         local_write: false,
         remote_write: false,
@@ -78,7 +78,7 @@ impl Access {
         flush_global: false,
         flush_persistent: false,
     };
-    /// Everything.
+    /// All rights.
     pub const ALL: Self = Self {
         local_write: true,
         remote_write: true,
@@ -101,29 +101,31 @@ impl Access {
             }
         }
     }
-    /// Whether a queue pair with these rights lets the other side do that. Flushes are a matter of regions alone.
+    /// Returns whether a queue pair with these rights admits `intent` from the other side. Flushes depend on regions
+    /// alone.
     pub(super) fn admits(self, intent: Intent) -> bool {
         matches!(intent, Intent::Flush { .. }) || self.allows(intent)
     }
 }
 
 impl Region {
-    /// Where `length` bytes at `address` are in the process, if that is within it.
+    /// Returns the process address of `length` bytes at `address`, if they lie within the region.
     pub fn place(&self, address: u64, length: u64) -> Option<u64> {
         let offset = address.checked_sub(self.address)?;
         (offset.checked_add(length)? <= self.length).then(|| self.start.wrapping_add(offset))
     }
-    /// The same, if members of `pd` are allowed `intent`.
+    /// Returns the process address of `length` bytes at `address`, if they lie within the region and members of `pd`
+    /// may access it with `intent`.
     pub(super) fn resolve(&self, pd: PdId, address: u64, length: u64, intent: Intent) -> Option<u64> {
         if self.opens_to(pd, intent) { self.place(address, length) } else { None }
     }
-    /// Whether members of `pd` are allowed `intent`.
+    /// Returns whether members of `pd` may access the region with `intent`.
     fn opens_to(&self, pd: PdId, intent: Intent) -> bool {
         self.pd == pd && self.access.allows(intent)
     }
 }
 
-/// All regions of a NIC, and the windows into them.
+/// All regions of a NIC, and the memory windows into them.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     by_key: BTreeMap<u32, Region>,
@@ -131,10 +133,10 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Puts a region under a new key, which comes from `entropy`.
+    /// Registers a region under a new key, which is derived from `entropy`.
     pub(super) fn register(&mut self, region: Region, entropy: u32) -> Result<u32, VerbsError> {
         check(&region)?;
-        // Key 0 names nothing: programs leave it uninitialised.
+        // Key 0 names nothing: programs leave keys uninitialised.
         let mut key = entropy.max(1);
         while self.by_key.contains_key(&key) || self.windows.owns(key) {
             key = key.checked_add(1).unwrap_or(1);
@@ -143,7 +145,7 @@ impl Regions {
         Ok(key)
     }
 
-    /// Puts another region under a key that exists, and that no window leads into.
+    /// Replaces the region of an existing key, which no memory window may refer to.
     pub(super) fn change(&mut self, key: u32, region: Region) -> Result<(), VerbsError> {
         check(&region)?;
         self.has_no_windows(key)?;
@@ -159,12 +161,12 @@ impl Regions {
         if self.windows.any_into(key) { Err(VerbsError::InUse("memory window")) } else { Ok(()) }
     }
 
-    /// A new window, and its key.
+    /// Allocates a memory window, and returns its identifier and key.
     pub(super) fn open(&mut self, pd: PdId, kind: WindowKind, entropy: u32) -> Result<(WindowId, u32), VerbsError> {
         let regions = &self.by_key;
         self.windows.alloc(pd, kind, entropy, |id| regions.range(id.keys()).next().is_some())
     }
-    /// Binds a window: see [`Windows::bind`].
+    /// Binds a memory window, see [`Windows::bind`].
     pub(super) fn bind(&mut self, pd: PdId, by: QpNumber, bind: &Bind) -> Result<(), VerbsError> {
         let regions = &self.by_key;
         self.windows.bind(pd, by, bind, |key| regions.get(&key))
@@ -176,7 +178,7 @@ impl Regions {
     pub(super) fn get(&self, key: u32) -> Option<&Region> {
         self.by_key.get(&key)
     }
-    /// What of a protection domain there still is.
+    /// Returns the kind of a resource that still belongs to `pd`, if there is any.
     pub(super) fn any_of(&self, pd: PdId) -> Option<&'static str> {
         if self.by_key.values().any(|region| region.pd == pd) {
             return Some("memory region");
@@ -184,7 +186,8 @@ impl Regions {
         self.windows.any_of(pd).then_some("memory window")
     }
 
-    /// Where `length` bytes at `address` are, if the remote key `key` allows `intent` to the queue pair `qp` of `pd`.
+    /// Returns the process address of `length` bytes at `address`, if the remote key `key` permits `intent` to the
+    /// queue pair `qp` of `pd`.
     pub(super) fn resolve(
         &self,
         pd: PdId,
@@ -200,14 +203,15 @@ impl Regions {
         }
     }
 
-    /// All that the remote key `key` leads to, if it allows `intent` to the queue pair `qp` of `pd`.
+    /// Returns the whole region or window of the remote key `key`, if it permits `intent` to the queue pair `qp` of
+    /// `pd`.
     pub(super) fn whole(&self, pd: PdId, qp: QpNumber, key: u32, intent: Intent) -> Option<&Region> {
         let found = self.get(key).or_else(|| self.windows.view(qp, key))?;
         found.opens_to(pd, intent).then_some(found)
     }
 
-    /// The pieces of `list` that hold `length` bytes from `offset` on; `None` if a key forbids it, or the list is
-    /// shorter.
+    /// Calls `found` with each piece of `list` that holds some of `length` bytes from `offset` on. Returns `None` if a
+    /// key forbids the access or the list is shorter.
     pub(super) fn spans(
         &self,
         pd: PdId,

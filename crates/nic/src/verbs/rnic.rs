@@ -1,4 +1,4 @@
-//! The NIC: its resources, and what goes in and out.
+//! The NIC: its resources, and its handling of packets and timeouts.
 
 mod completion_queues;
 mod memory;
@@ -22,31 +22,31 @@ use super::shared::{Event, Shared, Stats};
 use super::transmit::Transmit;
 use super::work::{Payload, Route};
 
-/// What a NIC can hold.
+/// Limits of a NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Queue pairs.
+    /// Number of queue pairs.
     pub queue_pairs: u32,
-    /// Requests in a queue.
+    /// Number of requests in a queue.
     pub requests: u32,
-    /// Pieces of memory of a request.
+    /// Number of scatter/gather elements of a request.
     pub pieces: u32,
-    /// Bytes of data in a request.
+    /// Bytes of inline data in a request.
     pub inline: u32,
-    /// Completions in a queue.
+    /// Number of completions in a queue.
     pub completions: u32,
-    /// Reads and Atomics under way at a time, each way.
+    /// Outstanding Reads and Atomics, in each direction.
     pub reads: u8,
     /// Bytes of a message.
     pub message: u32,
-    /// Memory windows.
+    /// Number of memory windows.
     pub windows: u32,
-    /// Places in multicast groups, of all queue pairs together.
+    /// Number of multicast attachments, of all queue pairs together.
     pub attachments: u32,
 }
 
 impl Limits {
-    /// What this NIC can hold.
+    /// Limits of this implementation.
     pub const HERE: Self = Self {
         queue_pairs: 1 << 14,
         requests: 1 << 15,
@@ -60,20 +60,20 @@ impl Limits {
     };
 }
 
-/// An RDMA NIC without wires and without memory of its own.
+/// An RDMA NIC as an engine: it has no links and no memory of its own.
 pub struct Rnic {
     pub(super) shared: Shared,
     pds: BTreeSet<PdId>,
     next_id: u32,
-    /// Numbers of queue pairs: the high bits, which are the same for all of this NIC.
+    /// High bits of queue pair numbers, common to all of this NIC.
     prefix: u32,
     next_qp: u32,
     pub(super) qps: BTreeMap<u32, Box<QueuePair>>,
     pub(super) groups: Groups,
-    /// Queue pairs that may have something to send, each at most once.
+    /// Queue pairs that may have a packet to send, each at most once.
     ready: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
-    /// Other sides are to be told of receive requests.
+    /// Whether peers have to be informed of new receive requests.
     has_news: bool,
 }
 
@@ -81,8 +81,8 @@ impl Rnic {
     /// Bits of a queue pair's number below the prefix.
     pub const QP_BITS: u32 = 18;
 
-    /// A NIC without resources. Its queue pairs' numbers have `prefix` (6 bits) above [`Self::QP_BITS`], and begin
-    /// after `first` below: some of `entropy`, so that a restarted process does not reuse them at once.
+    /// Creates a NIC without resources. Numbers of its queue pairs have `prefix` (6 bits) above [`Self::QP_BITS`] and
+    /// begin after `first` below. `first` should be random, so that a restarted process does not reuse numbers at once.
     pub fn new(prefix: u32, first: u32) -> Self {
         Self {
             shared: Shared::default(),
@@ -98,8 +98,8 @@ impl Rnic {
         }
     }
 
-    /// Queue pairs that are connected from now on share one congestion control on their way to the same address, beside
-    /// their own; or have only their own, as at first.
+    /// Sets the congestion control that queue pairs connected from now on share with all others on the path to the same
+    /// address, in addition to their own; `None`, the initial setting: only their own.
     ///
     /// # Panics
     /// If the settings are out of range ([`PathConfig::check`]).
@@ -107,13 +107,13 @@ impl Rnic {
         assert!(config.is_none_or(|config| config.check().is_ok()), "settings of paths: {config:?}");
         self.shared.paths.control(config);
     }
-    /// How long the packets that are handled next have waited in this host before; `None`, as at first, if that is not
-    /// known. Round-trip times of paths are without it.
+    /// Sets how long the packets that are handled next have waited in this host; `None`, the initial setting, if that
+    /// is not known. Round-trip times of paths exclude this wait.
     pub fn set_waited(&mut self, waited: Option<Duration>) {
         self.shared.paths.waited = waited;
     }
-    /// The clock that [`Cx::now`] shows stood still until `now`, because nobody was there to handle packets and
-    /// timeouts: what left before has no round-trip time.
+    /// Notes that the clock shown by [`Cx::now`] stood still until `now`, because packets and timeouts were not
+    /// handled: packets sent before `now` give no round-trip time.
     pub fn on_lapse(&mut self, now: Instant) {
         self.shared.paths.on_lapse(now);
     }
@@ -123,7 +123,8 @@ impl Rnic {
         self.next_id
     }
 
-    /// A packet has arrived over `route` (local is this side) with so many bytes of payload, which `memory` can place.
+    /// Handles a packet that has arrived over `route` (local is this side) with `payload` bytes, which `memory` can
+    /// place.
     pub fn handle_packet(
         &mut self,
         cx: &mut Cx<'_>,
@@ -140,13 +141,13 @@ impl Rnic {
             self.handle_for_group(cx, memory, &Arrival { route, headers, payload });
         }
     }
-    /// The next acknowledgement that a queue pair has for the other side; for owners who send these before anything
-    /// else. Others find them with [`Self::poll_transmit`].
+    /// Returns the next acknowledgement of a queue pair, for owners that send acknowledgements before all else.
+    /// [`Self::poll_transmit`] returns them too.
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get_mut(&qp.0)?.poll_ack()
     }
-    /// Whether the owner of `qp` may hear of a success yet: a send request of it has not completed, or the completion
-    /// of a request that was carried out waits to be polled. False for a queue pair that does not exist.
+    /// Returns whether the owner of `qp` may still see a success: a send request has not completed, or the completion
+    /// of a successful request waits to be polled. Returns false for a queue pair that does not exist.
     pub fn has_unfinished(&self, qp: QpNumber) -> bool {
         let Some(pair) = self.qps.get(&qp.0) else { return false };
         if pair.has_sends() {
@@ -156,13 +157,14 @@ impl Rnic {
             [pair.init.send_cq, pair.init.receive_cq].into_iter().filter_map(|cq| self.shared.cqs.get(&cq));
         queues.any(|queue| queue.holds_success(qp))
     }
-    /// What a queue pair has acknowledged, once more, if it is connected and has: to be said, some times, before it is
-    /// destroyed. If what it said first is lost, nobody answers any more when the other side asks again.
+    /// Returns a repetition of the queue pair's last acknowledgement, if it is connected and has acknowledged anything.
+    /// Owners should send it a few times before they destroy the queue pair: if the original is lost, nobody answers
+    /// the other side's retransmissions any more.
     pub fn last_word(&self, qp: QpNumber) -> Option<Transmit> {
         self.qps.get(&qp.0)?.last_word()
     }
-    /// Writes the next packet to send to `transmit`, and to `payload` where its payload stands; returns whether there
-    /// is one.
+    /// Writes the next packet to `transmit`, and the location of its payload to `payload`; returns whether there is a
+    /// packet.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, payload: &mut Payload, transmit: &mut Transmit) -> bool {
         loop {
             while let Some(&qp) = self.ready.front() {
@@ -190,24 +192,25 @@ impl Rnic {
             }
         }
     }
-    /// The queue pair that has sent last.
+    /// Returns the queue pair at the front of the ready ring, which has sent last.
     pub fn whose_turn(&self) -> Option<QpNumber> {
         self.ready.front().copied().map(QpNumber)
     }
-    /// The queue pair that has sent last goes behind the others; for owners who let them take turns packet by packet.
+    /// Moves the queue pair that has sent last behind the others, for owners that schedule queue pairs packet by
+    /// packet.
     pub fn end_turn(&mut self) {
         if let Some(qp) = self.ready.pop_front() {
             self.ready.push_back(qp);
             self.renew(qp);
         }
     }
-    /// When to call [`Self::handle_timeout`], and [`Self::poll_transmit`] after it.
+    /// Returns when to call [`Self::handle_timeout`], followed by [`Self::poll_transmit`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         let paths = self.shared.paths.poll_timeout();
         let own = self.deadlines.first().map(|&(at, _)| at);
         own.into_iter().chain(paths).min()
     }
-    /// Handles what is due.
+    /// Handles all deadlines that have passed.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         self.shared.paths.handle_timeout(cx.now);
         while let Some(&(at, qp)) = self.deadlines.first() {
@@ -222,20 +225,20 @@ impl Rnic {
             }
         }
     }
-    /// What it has done so far.
+    /// Returns the counters of this NIC.
     pub fn stats(&self) -> Stats {
         self.shared.stats
     }
-    /// Memory that its queue pairs share on the chip.
+    /// Returns the on-chip memory that queue pairs share.
     pub(crate) fn chip(&self) -> &OnChip {
         &self.shared.chip
     }
-    /// What has happened.
+    /// Returns the next asynchronous event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.events.pop_front()
     }
 
-    /// Something about a queue pair has changed: it may have something to send, and another deadline.
+    /// Updates the ready ring and the deadline of a queue pair that has changed.
     fn settle(&mut self, qp: u32) {
         if let Some(pair) = self.qps.get_mut(&qp)
             && !pair.is_ready

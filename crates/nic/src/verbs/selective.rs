@@ -1,4 +1,4 @@
-//! What both ends of a connection between two of our own need (IRN, section 5).
+//! State that both ends of a connection between two Selvedge NICs need (IRN, section 5).
 
 use alloc::collections::VecDeque;
 
@@ -12,16 +12,17 @@ use super::requester::scheme;
 use super::shared::Shared;
 use super::transmit::Transmit;
 
-/// Packets that the other side may be expected to have under way, though its own cap may differ from ours: what is
-/// farther ahead is of another life of the queue pair.
+/// Packets that the other side may be expected to have in flight, though its own BDP cap may differ from this side's.
+/// Packets farther ahead belong to an earlier use of the queue pair.
 const FARTHEST: u32 = 4_096;
 
-/// How far ahead of what is expected packets may be.
+/// Returns how far ahead of the expected packet a packet may be.
 pub(super) fn reach(recovery: &RecoveryConfig) -> u32 {
     if let Setting::Value(cap) = recovery.bdp_cap() { cap.max(FARTHEST) } else { WIDEST_WINDOW as u32 }
 }
 
-/// The same recovery for a receiver, which takes what the other side's own cap lets it send.
+/// Returns `recovery` with settings for a receiver, which accepts as many packets in flight as the other side's cap
+/// permits.
 pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
     match recovery {
         RecoveryConfig::Irn(irn) => RecoveryConfig::Irn(selvedge_transport::recovery::irn::IrnConfig {
@@ -32,44 +33,45 @@ pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
     }
 }
 
-/// Whether a packet asks for an acknowledgement, which is about to be sent by `sender`.
+/// Returns whether a packet that `sender` is about to send requests an acknowledgement.
 pub(super) fn asks(terms: &Terms, sender: &Sender, segment: Segment) -> bool {
-    /// Acknowledgements that a full window brings at the least: the sender must not run dry between them.
+    /// Minimum acknowledgements per full window, so that the sender does not run dry between them.
     const LEAST: u32 = 4;
     let most = if let Setting::Value(window) = terms.init.recovery.bdp_cap() { window / LEAST } else { u32::MAX };
     let every = terms.init.ack_every.min(most).max(1);
-    // Once in 2^32 it asks too early.
+    // The index wraps around: once in 2^32 packets an acknowledgement is requested too early.
     let number = segment.seq.index() as u32;
     segment.seq + 1 == sender.supplied() || segment.retransmission || number.wrapping_add(1).is_multiple_of(every)
 }
 
-/// Who sends a packet several times at once, in a burst of losses, is answered as often, up to this.
+/// Maximum number of equal acknowledgements pending, one for each copy of a packet that the sender repeats in a burst
+/// of losses.
 const ECHOES: usize = 16;
 
-/// Acknowledgements that are to be sent. Where packets are taken in batches, one speaks for several.
+/// Acknowledgements waiting to be sent. Where packets are taken in batches, one acknowledgement may stand for several.
 #[derive(Debug, Default)]
 pub(super) struct Pending(VecDeque<PendingAck>);
 
-/// An acknowledgement that is to be sent.
+/// An acknowledgement waiting to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingAck {
     ack: Ack,
-    /// Where the scheme's NACKs carry them.
+    /// Holes in the received sequence, if the scheme's NACKs carry them.
     holes: Option<Holes>,
-    /// The time stamp of the packet that caused it.
+    /// Time stamp of the packet that caused the acknowledgement.
     sent_at: Instant,
-    /// The lowest SACK of the NACKs that it speaks for.
+    /// Lowest SACK of the NACKs that this acknowledgement stands for.
     first: Psn,
-    /// How long that packet waited in this host.
+    /// Time that the causing packet waited in this host.
     waited: Option<Duration>,
-    /// Syndrome of a positive acknowledgement: receive requests that it advertises.
+    /// Syndrome of a positive acknowledgement: the advertised receive requests.
     credits: Syndrome,
-    /// No packet caused it.
+    /// Whether no packet caused the acknowledgement.
     is_unasked: bool,
 }
 
 impl PendingAck {
-    /// What `receiver` says to a packet that was sent at `sent_at`.
+    /// Creates `receiver`'s acknowledgement of a packet that was sent at `sent_at`.
     pub(super) fn by(receiver: &Receiver, ack: Ack, sent_at: Instant) -> Self {
         let is_negative = ack.kind == AckKind::Nack;
         let holes = if is_negative { receiver.holes() } else { None };
@@ -79,7 +81,7 @@ impl PendingAck {
     pub(super) fn is_positive(&self) -> bool {
         self.ack.kind == AckKind::Ack
     }
-    /// Returns the acknowledgement with this syndrome, if it is positive: receive requests that it advertises.
+    /// Returns the acknowledgement with the syndrome `credits`, which advertises receive requests if it is positive.
     pub(super) fn advertising(self, credits: Syndrome) -> Self {
         Self { credits, ..self }
     }
@@ -87,24 +89,24 @@ impl PendingAck {
     pub(super) fn unasked(self) -> Self {
         Self { is_unasked: true, ..self }
     }
-    /// The same, of a packet that waited so long in this host before it was handled.
+    /// Returns the acknowledgement with the time that its packet waited in this host before it was handled.
     pub(super) fn after(self, waited: Option<Duration>) -> Self {
         Self { waited, ..self }
     }
-    /// Whether the same packet caused both, and nothing else came between.
+    /// Returns whether `before` has the same cause, with no other packet between.
     fn repeats(&self, before: &Self) -> bool {
         (self.ack.sack, self.ack.expected) == (before.ack.sack, before.ack.expected)
     }
-    /// This one for both, if nothing is lost by that.
+    /// Returns an acknowledgement that stands for both, if no information is lost.
     fn instead_of(self, before: &Self) -> Option<Self> {
         match (before.ack.kind, self.ack.kind) {
-            // Congestion control counts marks.
+            // Congestion control counts marked packets.
             _ if self.ack.ecn_echo != before.ack.ecn_echo => None,
             (AckKind::Ack, AckKind::Ack) => Some(self),
             (AckKind::Nack, AckKind::Ack) => (self.ack.expected.ahead_of(before.ack.sack) > 0).then_some(self),
             (AckKind::Ack, AckKind::Nack) => self.holes.is_some().then_some(self),
             (AckKind::Nack, AckKind::Nack) => {
-                // A packet that was sent again is not the newest.
+                // The SACK of a retransmission is not the newest.
                 let sack = if self.ack.sack.ahead_of(before.ack.sack) > 0 { self.ack.sack } else { before.ack.sack };
                 let first = if before.first.ahead_of(self.first) > 0 { self.first } else { before.first };
                 let both = Self { ack: Ack { sack, ..self.ack }, first, ..self };
@@ -112,7 +114,7 @@ impl PendingAck {
             }
         }
     }
-    /// Whether its holes show that all between the oldest and the newest packet that it speaks for has arrived.
+    /// Returns whether the holes reach back before `first`, so that they describe every packet from there to the SACK.
     fn tells_of_first(&self) -> bool {
         let oldest = self.holes.and_then(|holes| holes.into_iter().rfind(|hole| hole.length > 0));
         let Some(oldest) = oldest else { return false };
@@ -141,7 +143,7 @@ impl Pending {
     }
 }
 
-/// An acknowledgement as a packet.
+/// Returns the packet that carries an acknowledgement.
 pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Transmit {
     let PendingAck { ack, holes, sent_at, waited, credits, is_unasked, .. } = *ack;
     let (bth, mut aeth) = ack.headers();
@@ -161,7 +163,7 @@ pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Tr
     Transmit { route: terms.route, headers, payload: 0 }
 }
 
-/// Tells a sender what an acknowledgement says.
+/// Passes an acknowledgement to a sender.
 pub(super) fn hear(
     sender: &mut Sender,
     cx: &mut Cx<'_>,

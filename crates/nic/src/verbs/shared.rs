@@ -1,5 +1,4 @@
-//! What the queue pairs of a NIC share: regions, completion queues, shared receive queues, and the list of what has
-//! happened.
+//! State that the queue pairs of a NIC share: regions, completion queues, shared receive queues, and pending events.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -12,50 +11,50 @@ use super::region::Regions;
 use super::srq::{SharedQueue, SrqId};
 use super::work::{Completion, ReceiveRequest};
 
-/// What has happened that the application may want to know without asking.
+/// An asynchronous event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A completion that this queue waited for has come.
+    /// Arrival of a completion in an armed completion queue.
     Completion(CqId),
-    /// This queue had no room for a completion, which is lost: it takes no more.
+    /// Overflow of a completion queue: a completion was lost, and the queue takes no more.
     CqOverrun(CqId),
-    /// This queue pair has failed.
+    /// Failure of a queue pair.
     QpFatal(QpNumber),
-    /// The other side asked for what makes no sense: this queue pair has failed.
+    /// Failure of a queue pair because of a malformed request from the other side.
     QpRequest(QpNumber),
-    /// The other side asked for what it is not allowed to: this queue pair has failed.
+    /// Failure of a queue pair because of a request from the other side that is not permitted.
     QpAccess(QpNumber),
-    /// The first packet has arrived before the application said that it was ready to send.
+    /// Arrival of the first packet before the application moved the queue pair to ReadyToSend.
     Established(QpNumber),
-    /// All that was begun is finished.
+    /// Completion of all outstanding requests of a draining queue pair.
     Drained(QpNumber),
-    /// This failed queue pair will take no more requests from its shared receive queue.
+    /// End of a failed queue pair's use of its shared receive queue.
     LastReceive(QpNumber),
-    /// Fewer requests wait in this shared receive queue than its limit.
+    /// Fall of the number of requests in a shared receive queue below its limit.
     SrqLimit(SrqId),
 }
 
-/// What a NIC has done so far.
+/// Counters of a NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Packets of requests and of answers put on the wire, those sent again included; no acknowledgements.
+    /// Packets of requests and responses sent, retransmissions included, acknowledgements excluded.
     pub sent: u64,
-    /// Of these, how many had been sent before.
+    /// Retransmitted packets of requests and responses.
     pub retransmissions: u64,
-    /// Packets of requests and of answers that arrived and had arrived before.
+    /// Packets of requests and responses received that had been received before.
     pub duplicates: u64,
-    /// Payload bytes that arrived for the first time, 8 for the answer to an Atomic.
+    /// Payload bytes received for the first time; 8 for the response to an Atomic.
     pub goodput: u64,
-    /// Of these, how many came out of order and went through a reorder buffer (MELO).
+    /// Payload bytes counted by `goodput` that came out of order and went through a reorder buffer (MELO).
     pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Acknowledgements of one of our own that were dropped, because they count other messages as completed (MSN) than
-    /// those whose packets they acknowledge.
+    /// Acknowledgements of a Selvedge peer that were dropped because their MSN does not count the messages whose
+    /// packets they acknowledge.
     pub contradictions: u64,
 }
 
-/// See above.
+/// State that the queue pairs of a NIC share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) stats: Stats,
@@ -63,19 +62,19 @@ pub(super) struct Shared {
     pub(super) cqs: BTreeMap<CqId, CompletionQueue>,
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
     pub(super) events: VecDeque<Event>,
-    /// Memory that queue pairs share on the chip.
+    /// On-chip memory that queue pairs share.
     pub(super) chip: OnChip,
-    /// The ways to other hosts.
+    /// Paths to other hosts.
     pub(super) paths: Paths,
-    /// Completions so far.
+    /// Number of completions so far.
     pub(super) completed: u64,
-    /// Some queue pair has said how large that is.
+    /// Whether the sizes of the on-chip pools are set.
     pub(super) has_pools: bool,
 }
 
 impl Shared {
     pub(super) fn complete(&mut self, cq: CqId, completion: Completion) {
-        // The queue cannot have been destroyed: the queue pair uses it.
+        // The completion queue exists as long as the queue pair uses it.
         let Some(queue) = self.cqs.get_mut(&cq) else { return };
         self.completed += 1;
         match queue.add(completion) {
@@ -84,29 +83,29 @@ impl Shared {
             Added::Overrun => self.events.push_back(Event::CqOverrun(cq)),
         }
     }
-    /// Counts a packet of a request or an answer that is sent.
+    /// Counts a sent packet of a request or response.
     pub(super) fn count_sent(&mut self, again: bool) {
         self.stats.sent += 1;
         self.stats.retransmissions += u64::from(again);
     }
-    /// Counts what has arrived for the first time.
+    /// Counts payload bytes received for the first time.
     pub(super) fn count_accepted(&mut self, bytes: u32) {
         self.stats.goodput += u64::from(bytes);
     }
-    /// The same, where packets may come in any order.
+    /// Counts payload bytes received for the first time, where packets may arrive in any order.
     pub(super) fn count_placed(&mut self, verdict: Verdict, bytes: u32) {
         self.count_accepted(bytes);
         if let Verdict::Buffered(_) = verdict {
             self.stats.reordered += u64::from(bytes);
         }
     }
-    /// What a queue pair completed need not be told any more.
+    /// Removes the completions of a queue pair that were not polled.
     pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {
         if let Some(queue) = self.cqs.get_mut(&cq) {
             queue.forget(qp);
         }
     }
-    /// The next request of a shared receive queue.
+    /// Takes the next request of a shared receive queue.
     pub(super) fn take(&mut self, srq: SrqId) -> Option<ReceiveRequest> {
         let (request, reached) = self.srqs.get_mut(&srq)?.take()?;
         if reached {

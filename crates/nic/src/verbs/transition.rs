@@ -1,11 +1,11 @@
-//! From which state a queue pair may go to which, and what it takes (InfiniBand architecture, volume 1, section 10.3.1
-//! and table 96).
+//! State transitions of a queue pair, and the attributes that each requires (InfiniBand architecture, volume 1, section
+//! 10.3.1 and table 96).
 
 use super::attributes::{QpChange, QpState, Service};
 use super::error::VerbsError;
 use super::rnic::Limits;
 
-/// The state that `change` leads to from `state`, if it may.
+/// Returns the state to which `change` leads from `state`, if the change is permitted.
 pub(super) fn check(service: Service, state: QpState, change: &QpChange) -> Result<QpState, VerbsError> {
     use QpState::{Draining, Error, Initialised, ReadyToReceive, ReadyToSend, Reset, SendError};
     let from = change.from.unwrap_or(state);
@@ -52,7 +52,7 @@ pub(super) fn check(service: Service, state: QpState, change: &QpChange) -> Resu
     Ok(to)
 }
 
-/// What packets that are under way depend on does not change once there may be some.
+/// Rejects changes of attributes that packets in flight may depend on.
 fn fixed(state: QpState, to: QpState, change: &QpChange) -> Result<(), VerbsError> {
     use QpState::{Draining, Initialised, ReadyToReceive, ReadyToSend, Reset};
     if matches!(state, Reset | Initialised) || to == Reset {
@@ -79,7 +79,7 @@ fn fixed(state: QpState, to: QpState, change: &QpChange) -> Result<(), VerbsErro
     }
 }
 
-/// Values out of range.
+/// Rejects values that are out of range.
 fn values(change: &QpChange) -> Result<(), VerbsError> {
     let at_most = |value: Option<u8>, most: u8| value.is_none_or(|value| value <= most);
     let checks = [
@@ -104,7 +104,7 @@ fn values(change: &QpChange) -> Result<(), VerbsError> {
     }
 }
 
-/// Notes what was set.
+/// Merges the attributes of `change` into `set`.
 pub(super) fn merge(set: &mut QpChange, change: &QpChange) {
     macro_rules! take {
         ($($field:ident)*) => { $(if change.$field.is_some() { set.$field = change.$field; })* };

@@ -1,4 +1,4 @@
-//! A packet on its way out.
+//! Outgoing packets.
 
 use selvedge_wire::verbs::Headers;
 
@@ -7,16 +7,16 @@ use super::work::Route;
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transmit {
-    /// Where to.
+    /// Route of the packet.
     pub route: Route,
-    /// Its headers. The payload stands in the spans that came with it.
+    /// Headers of the packet. Its payload is in the [`Payload`](super::Payload) that came with it.
     pub headers: Headers,
-    /// Bytes of payload.
+    /// Payload length in bytes.
     pub payload: u32,
 }
 
 impl Default for Transmit {
-    /// Nothing, to nowhere.
+    /// Returns an empty packet without a destination.
     fn default() -> Self {
         Self { route: Route::NOWHERE, headers: Headers::default(), payload: 0 }
     }

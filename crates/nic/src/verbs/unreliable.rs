@@ -1,5 +1,5 @@
 //! Unreliable connections (InfiniBand architecture, volume 1, sections 9.8.2 and 9.8.3): Sends and Writes of any
-//! length, in packets that nobody acknowledges. Where one is missing, the rest of its message is dropped, too.
+//! length, in packets that are not acknowledged. Where a packet is missing, the rest of its message is dropped, too.
 
 use alloc::collections::VecDeque;
 
@@ -18,13 +18,13 @@ use super::shared::Shared;
 use super::transmit::Transmit;
 use super::work::{Attached, Operation, Payload, ReceiveRequest, SendRequest, Status};
 
-/// A send queue.
+/// Send queue of an unreliable connection.
 #[derive(Debug, Default)]
 pub(super) struct Outbound {
     waiting: VecDeque<SendRequest>,
-    /// Packets that have left of the first of them.
+    /// Packets sent of the first waiting request.
     begun: u64,
-    /// Packets that have left.
+    /// Packets sent in all.
     sent: Seq,
 }
 
@@ -39,12 +39,13 @@ impl Outbound {
         self.begun = 0;
         self.waiting.drain(..)
     }
-    /// Whether a message is under way.
+    /// Returns whether a message is partly sent.
     pub(super) fn has_begun(&self) -> bool {
         self.begun > 0
     }
 
-    /// Sends the next packet; a request completes with its last. Begins a message only where that `admits` one.
+    /// Returns the next packet; a request completes with its last one. A new message begins only if `admits` permits
+    /// it.
     pub(super) fn poll_transmit(
         &mut self,
         terms: &Terms,
@@ -96,7 +97,7 @@ fn headers(terms: &Terms, request: &SendRequest, position: Position, psn: Psn, l
     headers
 }
 
-/// What arrives.
+/// Receiving side of an unreliable connection.
 #[derive(Debug)]
 pub(super) struct Inbound {
     expected: Psn,
@@ -107,13 +108,13 @@ impl Inbound {
     pub(super) fn new(terms: &Terms) -> Self {
         Self { expected: terms.receive_psn, messages: InOrder::default() }
     }
-    /// The receive request that was begun.
+    /// Returns the receive request that was begun.
     pub(super) fn drain(&mut self) -> Option<ReceiveRequest> {
         self.messages.drain()
     }
 
-    /// Takes a packet, or drops it: nobody waits for an answer. What comes late is dropped, too, so that no message
-    /// comes twice.
+    /// Takes a packet, or drops it without notice. Late packets are dropped, too, so that no message is delivered
+    /// twice.
     pub(super) fn receive(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, arrival: &Arrival<'_>) {
         let bth = &arrival.headers.bth;
         let ahead = bth.psn.ahead_of(self.expected);

@@ -1,5 +1,5 @@
-//! Memory windows: pieces of regions that are opened to others and closed again by requests, without registering
-//! anything (InfiniBand architecture, volume 1, section 10.6.7).
+//! Memory windows: pieces of regions to which requests grant and revoke remote access without registering memory
+//! (InfiniBand architecture, volume 1, section 10.6.7).
 //!
 //! | | type 1 | type 2 (2B) |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | closes by | binding it to nothing | invalidating its key, from either side |
 //! | addresses begin | as the region's | as the region's, or at 0 |
 //!
-//! The high 24 bits of a window's keys are its own for its life, and nobody else's; with each binding the application
-//! chooses the low 8, so that a key from before is of no use.
+//! The high 24 bits of a window's keys belong to that window alone for as long as it exists. The application chooses
+//! the low 8 bits at each binding, so that an earlier key is invalid.
 
 use alloc::collections::BTreeMap;
 
@@ -19,58 +19,58 @@ use super::error::VerbsError;
 use super::region::{Access, Intent, PdId, Region};
 use super::rnic::Limits;
 
-/// A memory window: the high 24 bits of its keys.
+/// Identifier of a memory window: the high 24 bits of its keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct WindowId(pub u32);
 
-/// What kind of window.
+/// Types of memory windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowKind {
-    /// Type 1: for all queue pairs of its domain, and bound again at will.
+    /// Type 1: open to all queue pairs of its protection domain, and bound again at will.
     Type1,
-    /// Type 2B: for the queue pair that bound it, until its key is invalidated.
+    /// Type 2B: open to the queue pair that bound it, until its key is invalidated.
     Type2,
 }
 
-/// What a window is to be bound to.
+/// Parameters of a binding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bind {
-    /// Which window.
+    /// Memory window to bind.
     pub window: WindowId,
-    /// Its key from now on, of which the low 8 bits count.
+    /// New key of the window; only its low 8 bits count.
     pub key: u32,
-    /// The key of the region.
+    /// Key of the region.
     pub region: u32,
-    /// Where the window begins, by the addresses of the region.
+    /// First address of the window, in the address space of the region.
     pub address: u64,
-    /// Bytes; with 0 a window of type 1 is closed.
+    /// Length in bytes; 0 closes a window of type 1.
     pub length: u64,
-    /// What others may do there. Local rights mean nothing.
+    /// Rights of remote peers. Local rights are ignored.
     pub access: Access,
-    /// Others count addresses from the beginning of the window.
+    /// Whether remote addresses count from the beginning of the window.
     pub zero_based: bool,
 }
 
-/// A window.
+/// State of a memory window.
 #[derive(Debug)]
 struct Window {
     pd: PdId,
     kind: WindowKind,
-    /// The low 8 bits of its key.
+    /// Low 8 bits of the key.
     variant: u8,
     bound: Option<Bound>,
 }
 
-/// What is open.
+/// Binding of a window that is open.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     by: QpNumber,
     region: u32,
-    /// As others name it, and as the process does.
+    /// Open piece of the region, by its remote addresses and those of the process.
     view: Region,
 }
 
-/// All windows of a NIC.
+/// All memory windows of a NIC.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
     by_prefix: BTreeMap<u32, Window>,
@@ -81,18 +81,18 @@ const fn prefix(key: u32) -> u32 {
 }
 
 impl WindowId {
-    /// All keys that it may have.
+    /// Returns the range of keys that the window may have.
     pub(super) const fn keys(self) -> core::ops::RangeInclusive<u32> {
         self.0 << 8..=self.0 << 8 | 0xff
     }
 }
 
 impl Windows {
-    /// Whether this key can only be a window's.
+    /// Returns whether this key belongs to a window rather than a region.
     pub(super) fn owns(&self, key: u32) -> bool {
         self.by_prefix.contains_key(&prefix(key))
     }
-    /// A new window, which leads nowhere. Its key comes from `entropy`, past what is `taken`.
+    /// Allocates a window that is not bound. The key is derived from `entropy` and skips those that are `taken`.
     pub(super) fn alloc(
         &mut self,
         pd: PdId,
@@ -103,7 +103,7 @@ impl Windows {
         if self.by_prefix.len() >= Limits::HERE.windows as usize {
             return Err(VerbsError::Exhausted("memory windows"));
         }
-        // As key 0, the keys around it name nothing.
+        // Prefix 0 is not used: key 0 names nothing.
         let mut id = WindowId(prefix(entropy).max(1));
         while self.by_prefix.contains_key(&id.0) || taken(id) {
             id = WindowId(((id.0 + 1) & 0xff_ffff).max(1));
@@ -118,12 +118,12 @@ impl Windows {
     pub(super) fn any_of(&self, pd: PdId) -> bool {
         self.by_prefix.values().any(|window| window.pd == pd)
     }
-    /// Whether any leads into the region of this key.
+    /// Returns whether any window refers to the region of this key.
     pub(super) fn any_into(&self, region: u32) -> bool {
         self.by_prefix.values().any(|window| window.bound.is_some_and(|bound| bound.region == region))
     }
 
-    /// Binds a window, as a request of `by` asks it to, which belongs to `pd`. `find` knows regions.
+    /// Binds a window on a request of `by`, a queue pair of `pd`. `find` looks up regions.
     pub(super) fn bind<'a>(
         &mut self,
         pd: PdId,
@@ -158,7 +158,7 @@ impl Windows {
         Ok(())
     }
 
-    /// Closes a window of type 2, as a request of `by`, or one that arrived there, asks.
+    /// Invalidates a window of type 2, on a request that `by` has posted or received.
     pub(super) fn invalidate(&mut self, pd: PdId, by: QpNumber, key: u32) -> Result<(), VerbsError> {
         let window = self.by_prefix.get_mut(&prefix(key)).ok_or(VerbsError::NoSuch("memory window"))?;
         let is_its_own = window.variant == key as u8 && window.pd == pd;
@@ -169,14 +169,15 @@ impl Windows {
         window.bound = None;
         Ok(())
     }
-    /// A queue pair is gone: what it has bound is closed.
+    /// Closes the windows that a destroyed queue pair has bound.
     pub(super) fn forget(&mut self, qp: QpNumber) {
         for window in self.by_prefix.values_mut().filter(|window| window.kind == WindowKind::Type2) {
             window.bound.take_if(|bound| bound.by == qp);
         }
     }
 
-    /// Where `length` bytes at `address` are, if the window of `key` is open to `qp` of `pd` for that.
+    /// Returns the process address of `length` bytes at `address`, if the window of `key` grants that access to `qp` of
+    /// `pd`.
     pub(super) fn resolve(
         &self,
         pd: PdId,
@@ -188,7 +189,7 @@ impl Windows {
     ) -> Option<u64> {
         self.view(qp, key)?.resolve(pd, address, length, intent)
     }
-    /// What the window of `key` shows to `qp`, if it is open.
+    /// Returns the piece of memory that the window of `key` opens to `qp`, if it is bound.
     pub(super) fn view(&self, qp: QpNumber, key: u32) -> Option<&Region> {
         let window = self.by_prefix.get(&prefix(key)).filter(|window| window.variant == key as u8)?;
         let bound = window.bound.as_ref().filter(|bound| window.kind == WindowKind::Type1 || bound.by == qp)?;
@@ -196,7 +197,7 @@ impl Windows {
     }
 }
 
-/// What others see through the window, if it may be opened.
+/// Returns the piece of memory that remote peers see through the window, if the binding is permitted.
 fn view(region: &Region, pd: PdId, bind: &Bind) -> Result<Region, VerbsError> {
     if region.pd != pd {
         return Err(VerbsError::Invalid("a region of another protection domain"));

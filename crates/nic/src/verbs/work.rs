@@ -1,4 +1,4 @@
-//! What applications ask for, and what they hear back.
+//! Work requests that applications post, and the completions that they receive.
 
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
@@ -8,160 +8,161 @@ use selvedge_units::QpNumber;
 use super::flush::Flush;
 use super::window::Bind;
 
-/// A piece of memory.
+/// A contiguous piece of memory of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Span {
-    /// Where it begins: an address in the process that owns the NIC.
+    /// First address, in the process that owns the NIC.
     pub address: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
-/// Where the payload of a packet stands.
+/// Location of a packet's payload: spans of memory, or bytes held inline.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Payload {
-    /// In these pieces of memory, one after the other.
+    /// Pieces of memory that hold the payload, in order.
     pub spans: Vec<Span>,
-    /// Or here.
+    /// Payload bytes held here instead of in memory.
     pub inline: Vec<u8>,
 }
 
 impl Payload {
-    /// Nothing.
+    /// Empties the payload.
     pub fn clear(&mut self) {
         self.spans.clear();
         self.inline.clear();
     }
 }
 
-/// A piece of registered memory, as work requests name it.
+/// A piece of registered memory, as work requests name it (a scatter/gather element).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sge {
-    /// Where it begins, by the addresses of its region.
+    /// First address, in the address space of its region.
     pub address: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
-    /// The local key of its region.
+    /// Local key of the region.
     pub key: u32,
 }
 
-/// What a send queue is asked to do.
+/// A work request for a send queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SendRequest {
-    /// The application's name for it; comes back in its completion.
+    /// The application's identifier of the request, returned in its completion.
     pub id: u64,
-    /// What to do.
+    /// Operation to perform.
     pub operation: Operation,
-    /// Where the data is, or goes.
+    /// Location of the data to send, or of the buffer that receives data.
     pub data: Data,
-    /// Complete visibly even if the queue pair does not ask that of all.
+    /// Whether the request generates a completion even if the queue pair does not signal all requests.
     pub signaled: bool,
-    /// Raise an event at the receiver if its queue waits for solicited ones.
+    /// Whether the message raises an event at a receiver whose completion queue waits for solicited completions.
     pub solicited: bool,
-    /// Begin only when all earlier Reads and Atomics are complete.
+    /// Whether the request begins only after all earlier Reads and Atomics are complete.
     pub fence: bool,
-    /// Where a datagram goes; `None` on a connection.
+    /// Destination of a datagram; `None` on a connection.
     pub destination: Option<Destination>,
 }
 
-/// Where data is that is to be sent, or where it goes.
+/// Location of a request's data: the source of a message, or the destination of a response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Data {
-    /// In registered memory.
+    /// Data in registered memory.
     Gather(Vec<Sge>),
-    /// Here: the application may change its copy at once.
+    /// A copy of the data, so that the application may change its buffer at once.
     Inline(Vec<u8>),
 }
 
-/// What a send request does.
+/// Operation of a send request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Delivers a message into the next receive request.
+    /// A Send: delivers a message into the next receive request of the responder.
     Send(Attached),
-    /// Writes into the responder's memory.
+    /// A Write into the responder's memory.
     Write {
-        /// Where.
+        /// Destination in the responder's memory.
         remote: Remote,
-        /// With an immediate it completes a receive request there, too.
+        /// Immediate data; if present, the Write also completes a receive request at the responder.
         immediate: Option<[u8; 4]>,
     },
-    /// Reads the responder's memory.
+    /// A Read of the responder's memory.
     Read(Remote),
-    /// Replaces 8 bytes at the responder if they are what is expected; returns what they were.
+    /// A compare-and-swap: replaces 8 bytes at the responder if they equal the expected value, and returns the old
+    /// value.
     CompareSwap {
-        /// Where.
+        /// Address of the 8 bytes.
         remote: Remote,
-        /// What is expected there.
+        /// Expected value.
         compare: u64,
-        /// What to put there then.
+        /// Value to write if the expected one is found.
         swap: u64,
     },
-    /// Adds to 8 bytes at the responder; returns what they were.
+    /// A fetch-and-add: adds to 8 bytes at the responder, and returns the old value.
     FetchAdd {
-        /// Where.
+        /// Address of the 8 bytes.
         remote: Remote,
-        /// How much.
+        /// Number to add.
         add: u64,
     },
-    /// Writes 8 bytes at the responder at one stroke, once everything before is done.
+    /// An atomic write of 8 bytes at the responder, after all earlier requests are done.
     AtomicWrite(Remote),
-    /// Makes sure of what was written before.
+    /// A flush: makes earlier writes to the responder's memory visible or persistent.
     Flush(Flush),
-    /// Closes a window of one's own, by its key.
+    /// An invalidation of a memory window of this side, by its key.
     LocalInvalidate(u32),
-    /// Binds a memory window.
+    /// A binding of a memory window.
     Bind(Bind),
 }
 
-/// What a Send carries beside its data.
+/// Extra information that a Send carries in addition to its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Attached {
-    /// Nothing.
+    /// No extra information.
     #[default]
     Nothing,
-    /// Four bytes, in the order of the wire.
+    /// Four bytes of immediate data, in wire order.
     Immediate([u8; 4]),
-    /// The key of a window of the responder's that it is to close.
+    /// The key of a memory window that the responder is to invalidate.
     Invalidate(u32),
 }
 
-/// A place in the responder's memory.
+/// A location in the responder's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Remote {
-    /// By the addresses of its region.
+    /// Address in the address space of its region.
     pub address: u64,
-    /// The remote key of its region.
+    /// Remote key of the region.
     pub key: u32,
 }
 
-/// Where a datagram goes.
+/// Destination of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Destination {
-    /// Which way.
+    /// Addresses and IP header fields of its packets.
     pub route: Route,
-    /// The queue pair there.
+    /// Destination queue pair.
     pub qp: QpNumber,
-    /// Its Q_Key; with the highest bit set, the sending queue pair's own is used instead.
+    /// Q_Key of the destination; if its highest bit is set, the sending queue pair's own Q_Key is used instead.
     pub qkey: u32,
 }
 
-/// How to reach another NIC.
+/// Addresses and IP header fields for packets to another NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
-    /// The address that this side uses (IPv4 as `::ffff:a.b.c.d`).
+    /// Address of this side (IPv4 as `::ffff:a.b.c.d`).
     pub local: Ipv6Addr,
-    /// The address of the other side.
+    /// Address of the other side.
     pub remote: Ipv6Addr,
-    /// Type of service or traffic class.
+    /// Type of service (IPv4) or traffic class (IPv6).
     pub traffic_class: u8,
-    /// Time to live or hop limit.
+    /// Time to live (IPv4) or hop limit (IPv6).
     pub hop_limit: u8,
-    /// For what distinguishes flows (the UDP source port).
+    /// Source of the flow's entropy, for example of its UDP source port.
     pub flow_label: u32,
 }
 
 impl Route {
-    /// What is not set yet.
+    /// A route that is not set yet.
     pub const NOWHERE: Self = Self {
         local: Ipv6Addr::UNSPECIFIED,
         remote: Ipv6Addr::UNSPECIFIED,
@@ -171,99 +172,99 @@ impl Route {
     };
 }
 
-/// What a receive queue holds.
+/// A work request for a receive queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceiveRequest {
-    /// The application's name for it; comes back in its completion.
+    /// The application's identifier of the request, returned in its completion.
     pub id: u64,
-    /// Where the message goes. A datagram is preceded by 40 bytes of its network header.
+    /// Memory that receives the message. A datagram is preceded by 40 bytes of its network header.
     pub scatter: Vec<Sge>,
 }
 
-/// What became of a request.
+/// The outcome of a work request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// The application's name for it.
+    /// The application's identifier of the request.
     pub id: u64,
-    /// How it ended.
+    /// Success or cause of failure.
     pub status: Status,
-    /// Which kind it was. Means nothing if it failed.
+    /// Kind of the request. Meaningless if the request failed.
     pub kind: CompletionKind,
     /// Bytes received or read.
     pub length: u32,
-    /// What the message carried beside its data.
+    /// Extra information that the message carried in addition to its data.
     pub attached: Attached,
-    /// Whose request.
+    /// Queue pair of the request.
     pub qp: QpNumber,
-    /// Who sent it, of a datagram.
+    /// Sender of the message, for datagrams.
     pub source: Option<Source>,
-    /// The sender asked for an event.
+    /// Whether the sender solicited an event.
     pub solicited: bool,
 }
 
-/// Who sent a datagram.
+/// The sender of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
-    /// The queue pair there.
+    /// Queue pair of the sender.
     pub qp: QpNumber,
-    /// The way back.
+    /// Route back to the sender.
     pub route: Route,
 }
 
-/// Kinds of requests that complete.
+/// Kinds of completed requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionKind {
-    /// A Send was sent.
+    /// A Send.
     Send,
-    /// A Write was written.
+    /// A Write.
     Write,
-    /// A Read was read.
+    /// A Read.
     Read,
-    /// A compare-and-swap was done.
+    /// A compare-and-swap.
     CompareSwap,
-    /// A fetch-and-add was done.
+    /// A fetch-and-add.
     FetchAdd,
-    /// An atomic write was done.
+    /// An atomic write.
     AtomicWrite,
-    /// What was written before was made sure of.
+    /// A flush of earlier writes.
     Flush,
-    /// A window was closed.
+    /// An invalidation of a memory window of this side.
     LocalInvalidate,
-    /// A window was bound.
+    /// A binding of a memory window.
     Bind,
-    /// A message was received.
+    /// A received message.
     Receive,
-    /// A Write with an immediate was received.
+    /// A received Write with an immediate.
     ReceiveWrite,
 }
 
-/// How a request ended (InfiniBand architecture, volume 1, section 11.6.2).
+/// Outcome of a request (InfiniBand architecture, volume 1, section 11.6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Well.
+    /// Success.
     Success,
-    /// A message was longer than what was to take it.
+    /// Message longer than the buffer that was to take it.
     LocalLength,
-    /// The queue pair cannot do that.
+    /// Operation that the queue pair does not support.
     LocalOperation,
-    /// A local key does not allow it.
+    /// Access that a local key does not permit.
     LocalProtection,
-    /// The queue pair had failed before.
+    /// Request flushed because the queue pair had failed before.
     Flushed,
-    /// The window may not be bound so.
+    /// Binding of a memory window that is not permitted.
     WindowBind,
-    /// The responder's answer makes no sense.
+    /// Malformed response from the responder.
     BadResponse,
-    /// A receive request's memory could not be written.
+    /// Failure to write the memory of a receive request.
     LocalAccess,
-    /// The responder found the request malformed, or too long.
+    /// Request that the responder found malformed or too long.
     RemoteInvalidRequest,
-    /// The responder does not allow the access.
+    /// Access that the responder does not permit.
     RemoteAccess,
-    /// The responder could not do it.
+    /// Operation that the responder could not perform.
     RemoteOperation,
-    /// Nothing was heard, retry after retry.
+    /// No response within the permitted number of retries.
     RetriesExceeded,
-    /// The responder was not ready, retry after retry.
+    /// Responder not ready within the permitted number of retries.
     NotReadyRetriesExceeded,
 }

@@ -1,4 +1,4 @@
-//! An RNIC whose other side says anything at any time, and whose application does anything.
+//! An RNIC whose other side sends arbitrary packets at arbitrary times, and whose application posts arbitrary requests.
 
 use std::net::Ipv6Addr;
 
@@ -10,18 +10,18 @@ use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, Instant, Psn, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 
-/// What others may write, read and change.
+/// Addresses that remote peers may write, read and change.
 const OPEN: std::ops::Range<u64> = 0x10_0000..0x10_4000;
-/// What only our own application may have written to, by its own requests.
+/// Addresses that only the local application's own requests may write.
 const OWN: std::ops::Range<u64> = 0x20_0000..0x20_4000;
-/// A multicast group that the queue pair for datagrams is in.
+/// A multicast group to which the datagram queue pair is attached.
 const GROUP: Ipv6Addr = Ipv6Addr::new(0xff0e, 0, 0, 0, 0, 0, 0, 1);
 const OPEN_KEY: u32 = 0x0101_0101;
 const OWN_KEY: u32 = 0x7777_7777;
-/// Windows into what is open, by the high bits of their keys: of type 1 and of type 2.
+/// Prefixes of the keys of two memory windows into the open region: of type 1 and of type 2.
 const WINDOWS: [u32; 2] = [0x01_0102, 0x01_0103];
 
-/// Memory that is not there: notices when what is not registered is touched.
+/// Memory without content that panics on accesses outside registered regions.
 struct Guard {
     payload: u32,
 }
@@ -67,7 +67,7 @@ impl Memory for Guard {
     }
 }
 
-/// Bytes, one at a time; zeros when there are no more.
+/// A sequence of bytes, read one at a time; zeros follow its end.
 struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
@@ -106,7 +106,7 @@ impl Victim {
     fn new() -> Self {
         let mut rnic = Rnic::new(0, 16);
         let pd = rnic.alloc_pd();
-        let cq = rnic.create_cq(64).expect("it is right");
+        let cq = rnic.create_cq(64).expect("a valid depth");
         let own = Access { local_write: true, ..Access::default() };
         for (range, access, key) in [(OPEN, Access::ALL, OPEN_KEY), (OWN, own, OWN_KEY)] {
             let region =
@@ -143,7 +143,7 @@ impl Victim {
                 ack_every: 2,
                 options: QpOptions::default(),
             };
-            let qp = rnic.create_qp(init).expect("it is right");
+            let qp = rnic.create_qp(init).expect("a valid configuration");
             let datagrams = service == Service::Datagram;
             let handshake = Handshake {
                 access: Access::ALL,
@@ -159,17 +159,18 @@ impl Victim {
             };
             for step in handshake.steps() {
                 let step = QpChange { qkey: datagrams.then_some(1), ..step };
-                rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("it may");
+                rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("a permitted change");
             }
             qp
         });
-        rnic.attach(qps[2], GROUP).expect("it is for datagrams");
+        rnic.attach(qps[2], GROUP).expect("a datagram queue pair");
         let mut cm = ConnectionManager::new(1, 0, 1);
-        cm.listen(1).expect("nobody does");
+        cm.listen(1).expect("the service is unused");
         Self { rnic, cm, now: Instant::ZERO, cq, qps, route }
     }
 
-    /// A packet of the other side: what it says is the script's, that it is for this queue pair is not.
+    /// Delivers a packet of the other side: its content comes from the script, its destination is one of the queue
+    /// pairs.
     fn packet(&mut self, script: &mut Script<'_>) {
         let (which, length) = (script.byte(), usize::from(script.byte()) * 2);
         let mut bytes = script.bytes(length).to_vec();
@@ -177,7 +178,7 @@ impl Victim {
             bytes[1] &= 0xf0;
             bytes[5..8].copy_from_slice(&self.qps[usize::from(which % 4)].0.to_be_bytes()[1..]);
             if which & 0x80 != 0 {
-                // Near what is expected.
+                // The PSN is near the expected one.
                 let psn = Psn::new(0xff_fffe).plus(u32::from(bytes[11] & 0x1f));
                 bytes[9..12].copy_from_slice(&psn.get().to_be_bytes()[1..]);
             }
@@ -187,13 +188,13 @@ impl Victim {
         let mut route = self.route;
         let mut headers = headers;
         if which & 0x40 != 0 {
-            // For all who are attached.
+            // The datagram is for all members of the group.
             (route.local, headers.bth.destination) = (GROUP, MULTICAST);
         }
         self.rnic.handle_packet(&mut Cx::at(self.now), &mut Guard { payload }, &route, &headers, payload);
     }
 
-    /// A request of our own application.
+    /// Posts a request of the local application.
     fn post(&mut self, script: &mut Script<'_>) {
         let (qp, kind) = (self.qps[usize::from(script.byte() % 4)], script.byte());
         let remote = Remote { address: OPEN.start + u64::from(script.byte()), key: script.byte().into() };
@@ -237,7 +238,7 @@ impl Victim {
             fence: kind & 0x40 != 0,
             destination: Some(Destination { route: self.route, qp: QpNumber(5), qkey: 1 }),
         };
-        // The queue may be full, or the queue pair have failed.
+        // The queue may be full, or the queue pair may have failed.
         let _ = self.rnic.post_send(&mut Cx::at(self.now), qp, request);
         let _ = self.rnic.post_recv(qp, ReceiveRequest { id: 2, scatter: vec![piece] });
     }
@@ -269,8 +270,8 @@ impl Victim {
     }
 }
 
-/// Everything that the bytes say happens to an RNIC. Nothing of it may panic, reach what is not registered, or go on
-/// for ever.
+/// Applies the events that `bytes` encode to an RNIC. None of them may panic, access unregistered memory, or cause an
+/// endless loop.
 pub(crate) fn torment_rnic(bytes: &[u8]) {
     let mut script = Script(bytes);
     let mut victim = Victim::new();

@@ -1,12 +1,12 @@
 //! End-to-end credits, as the requester uses them (InfiniBand architecture, volume 1, section 9.7.7.2).
 //!
-//! Each positive acknowledgement advertises receive requests. Together with the requests that it acknowledges and that
-//! have consumed one, that is a limit: how many requests that consume one may begin in all. Receive requests are never
-//! taken back, so the highest limit counts, whatever the order in which acknowledgements arrive.
+//! Each positive acknowledgement advertises receive requests. Their number plus the number of acknowledged requests
+//! that have consumed one is a limit: how many requests that consume one may begin in all. Receive requests are never
+//! taken back, so the highest limit counts, in whatever order acknowledgements arrive.
 //!
-//! At the limit, one packet asks for news: at once as long as the other side has said nothing, and whenever it has said
-//! nothing new for a while, because what it says unasked may be lost. What is asked is the next request, or the first
-//! packet of it: if no receive request is ready for it, an RNR NAK is the answer.
+//! At the limit, one packet asks for new credits: at once as long as the other side has advertised nothing, and again
+//! whenever it has advertised nothing new for a while, because unrequested advertisements may be lost. The packet is
+//! the next request, or its first packet: if no receive request is ready for it, an RNR NAK is the response.
 
 use selvedge_units::Instant;
 
@@ -17,35 +17,35 @@ use crate::verbs::attributes::Terms;
 #[derive(Debug, Default)]
 pub(super) struct Credits {
     limit: Limit,
-    /// Requests that have begun and consume a receive request.
+    /// Number of requests that have begun and consume a receive request.
     pub(super) begun: u64,
-    /// Such requests that have left the queue.
+    /// Number of requests that consume a receive request and have left the queue.
     pub(super) ended: u64,
-    /// Packets of the newest request that wait for the limit.
+    /// Number of packets of the newest request that wait for the limit.
     pub(super) owed: u64,
-    /// When a packet asks for news.
+    /// Time at which a packet asks for new credits.
     asks_at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Limit {
-    /// The other side has said nothing yet.
+    /// The other side has advertised nothing yet.
     #[default]
     Unknown,
-    /// So many requests may begin that consume a receive request.
+    /// Number of requests that consume a receive request and may begin in all.
     Known(u64),
-    /// The other side does not count.
+    /// The other side does not use credits.
     Unlimited,
 }
 
 impl Credits {
-    /// With credits off, nothing is limited.
+    /// Creates the credits of a connection; with credits off, nothing is limited.
     pub(super) fn new(terms: &Terms) -> Self {
         let limit = if terms.init.options.credits { Limit::Unknown } else { Limit::Unlimited };
         Self { limit, ..Self::default() }
     }
-    /// An acknowledgement advertises so many receive requests, beside those that `consumed` requests have consumed;
-    /// `None`: it does not count.
+    /// Handles an acknowledgement that advertises receive requests in addition to those that `consumed` requests have
+    /// consumed; `None`: the other side does not use credits.
     pub(super) fn on_advertised(&mut self, consumed: u64, advertised: Option<u32>) {
         let limit = match (self.limit, advertised) {
             (Limit::Unlimited, _) | (_, None) => Limit::Unlimited,
@@ -57,11 +57,11 @@ impl Credits {
             self.asks_at = None;
         }
     }
-    /// Whether anything is limited at all.
+    /// Returns whether credits limit requests at all.
     pub(super) fn counts(&self) -> bool {
         self.limit != Limit::Unlimited
     }
-    /// Whether `begun` requests may have begun that consume a receive request.
+    /// Returns whether `begun` requests that consume a receive request may have begun.
     pub(super) fn allow(&self, begun: u64) -> bool {
         match self.limit {
             Limit::Unknown => false,
@@ -69,7 +69,8 @@ impl Credits {
             Limit::Unlimited => true,
         }
     }
-    /// Whether a packet leaves beyond the limit, to ask for news. When the next does is noted, in place of `asks_at`.
+    /// Returns whether a packet may leave beyond the limit, to ask for new credits. The time of the next such packet is
+    /// stored in place of `asks_at`.
     pub(super) fn may_ask(&mut self, now: Instant, terms: &Terms, asks_at: &mut Option<Instant>) -> bool {
         let interval = terms.timeout.map_or(NO_SOONER, |timeout| (timeout / OFTEN).max(NO_SOONER).min(timeout));
         let asks = match *asks_at {
@@ -82,7 +83,7 @@ impl Credits {
         self.asks_at = *asks_at;
         asks
     }
-    /// When a packet asks for news, which may have to be noted again.
+    /// Takes the time at which a packet asks for new credits; the caller may store it again.
     pub(super) fn take_asks_at(&mut self) -> Option<Instant> {
         self.asks_at.take()
     }

@@ -1,17 +1,17 @@
-//! The requester of a reliable connection: send requests become packets, answers become completions.
+//! The requester of a reliable connection: turns send requests into packets, and responses into completions.
 //!
-//! Which packet is sent when is decided by a [`Sender`] of `transport`, in a sequence that the send requests share out
-//! among themselves. What differs between a standard peer and one of our own is what a request takes of that
-//! sequence, what its packets look like, and where answers to Reads and Atomics stand:
+//! A [`Sender`] of `transport` decides when to send which packet of a sequence; each send request takes a part of that
+//! sequence. A standard peer and a Selvedge peer differ in the part that a request takes, in its packets, and in the
+//! sequence of responses to Reads and Atomics:
 //!
 //! | | [`standard`] | [`selective`] (IRN, section 5) |
 //! |---|---|---|
-//! | a Read takes | as many PSNs as its answer has packets | one (sPSN); the answer counts in rPSN |
-//! | acknowledgements | cumulative, an answer to a Read is one | each names the packet that caused it |
-//! | answers come | in order, or they are asked for again | in any order |
+//! | a Read takes | as many PSNs as its response has packets | one (sPSN); the response counts in rPSN |
+//! | acknowledgements | cumulative, a response to a Read is one | each names the packet that caused it |
+//! | responses arrive | in order, or are requested again | in any order |
 //!
-//! A connection begins standard. If the other side turns out to be one of our own, it goes over once all that was
-//! begun is finished.
+//! A connection begins standard. If the other side turns out to be a Selvedge NIC, the connection goes over once all
+//! requests that have begun are finished.
 
 mod credits;
 mod recovery;
@@ -45,50 +45,51 @@ use super::shared::Shared;
 use super::transmit::Transmit;
 use super::work::{Payload, SendRequest, Status};
 
-/// What is known of the other side.
+/// Kind of the other side, as far as known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
-    /// Nothing: one request at a time, until something is heard.
+    /// Unknown: one request at a time, until a packet arrives.
     Unknown,
-    /// It is somebody else's.
+    /// A standard RoCEv2 NIC.
     Standard,
-    /// It is one of our own.
+    /// A Selvedge NIC.
     Ours,
 }
 
-/// See above.
+/// Requester of a reliable connection.
 pub(super) struct Requester {
     queue: VecDeque<Wqe>,
-    /// How many at the front of the queue have begun.
+    /// Number of requests at the front of the queue that have begun.
     begun: usize,
-    /// How many have left the queue: request `n` of the connection's life stands at `n - completed`.
+    /// Number of requests that have left the queue: request `n` of the connection is at index `n - completed`.
     completed: u64,
-    /// Whose packet was sent last, by its number in the connection's life: the next is likely its, too.
+    /// Number, within the connection, of the request whose packet was sent last: the next packet is likely from the
+    /// same request.
     sending: u64,
-    /// Reads and Atomics that have begun and are not answered completely, by their numbers in the connection's life.
+    /// Reads and Atomics that have begun and are not answered completely, by their numbers within the connection.
     unanswered: VecDeque<u64>,
-    /// As many Reads are under way as may be, or were until lately.
+    /// Whether the limit of outstanding Reads was reached, and not enough of them have been answered since.
     has_asked_enough: bool,
     sender: Sender,
     first_psn: Psn,
-    /// Messages that the other side has completed, as it says.
+    /// MSN of the messages that the other side has reported as completed.
     msn: Msn,
     credits: Credits,
     peer: Peer,
     mode: Mode,
-    /// A receiver was not ready: nothing is sent before this.
+    /// Time before which nothing is sent because a receiver was not ready.
     not_ready_until: Option<Instant>,
     not_ready_tries: u8,
     timeouts: u8,
-    /// When all was sent again last, to somebody of whom nothing is known.
+    /// Time of the last retransmission of everything outstanding to a peer that may be a Selvedge NIC.
     asked: Instant,
-    /// The last sign of life that meant progress.
+    /// Time of the last progress.
     progress: Instant,
-    /// Packets and timeouts since a retry failed last.
+    /// Packets and timeouts since the last failed retry.
     attempt: Attempt,
     /// Retries that failed since `progress`.
     failed_retries: u8,
-    /// The connection is not given up before this time, because too few retries have failed.
+    /// Time before which the connection is not given up, because too few retries have failed.
     extended_until: Instant,
 }
 
@@ -97,7 +98,7 @@ enum Mode {
     Selective(Selective),
 }
 
-/// A request failed.
+/// The status with which a request failed.
 struct Failed(Status);
 
 impl Requester {
@@ -125,7 +126,7 @@ impl Requester {
             extended_until: Instant::ZERO,
         }
     }
-    /// The queue pair can send from now on.
+    /// Prepares for sending: the queue pair can send from now on.
     pub(super) fn begin(&mut self, terms: &Terms) {
         let peer = self.peer;
         *self = Self { queue: core::mem::take(&mut self.queue), ..Self::new(terms) };
@@ -133,7 +134,7 @@ impl Requester {
             self.peer = peer;
         }
     }
-    /// Gives back what it holds of the chip's memory.
+    /// Releases the on-chip memory of the requester.
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.sender.release(&mut shared.chip);
         if let Mode::Selective(selective) = &mut self.mode {
@@ -154,20 +155,20 @@ impl Requester {
         self.unanswered.clear();
         self.queue.drain(..).map(|wqe| wqe.request)
     }
-    /// The other side is known to be one of our own, and to use the same scheme.
+    /// Notes that the other side is known to be a Selvedge NIC with the same scheme.
     pub(super) fn agree(&mut self, terms: &Terms) {
         if scheme(&terms.init.recovery).is_some() {
             self.peer = Peer::Ours;
         }
     }
-    /// The other side has said that it is one of our own, and which scheme it uses.
+    /// Handles the other side's offer: it is a Selvedge NIC with this scheme.
     pub(super) fn on_offer(&mut self, terms: &Terms, offered: u8) {
         if self.peer != Peer::Ours && scheme(&terms.init.recovery) == Some(offered) {
             self.peer = Peer::Ours;
         }
     }
 
-    /// An acknowledgement of an answer.
+    /// Returns the next acknowledgement of a response.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         if let Mode::Selective(selective) = &mut self.mode { selective.poll_ack(terms) } else { None }
     }
@@ -219,7 +220,7 @@ impl Requester {
         }
     }
 
-    /// Goes over to our own way of talking, if the other side knows it and nothing is under way.
+    /// Goes over to selective mode, if the other side supports the scheme and no request has begun.
     fn go_over(&mut self, terms: &Terms) {
         if self.peer == Peer::Ours && self.begun == 0 && matches!(self.mode, Mode::Standard(_)) {
             self.first_psn = self.sender.supplied().to_psn(self.first_psn);
@@ -228,7 +229,8 @@ impl Requester {
         }
     }
 
-    /// Gives requests their place in the sequence, as long as they may begin: new ones only where that `admits` any.
+    /// Gives requests their part of the sequence, as long as they may begin. New requests begin only where `admits`
+    /// permits any.
     fn begin_requests(
         &mut self,
         cx: &mut Cx<'_>,
@@ -262,7 +264,7 @@ impl Requester {
             }
             let outcome = wqe.allowed(terms, shared).and_then(|()| wqe.execute(terms, shared));
             if let Err(Failed(status)) = outcome {
-                // What came before it completes first.
+                // Earlier requests complete first.
                 if self.begun > 0 {
                     break;
                 }
@@ -276,7 +278,7 @@ impl Requester {
                 wqe.msn = selective.msn(wqe.is_local());
             }
             if wqe.is_local() {
-                // Done, and complete when all before it is.
+                // The request is done, and completes when all before it have.
                 self.begun += 1;
                 self.complete_done(terms, shared);
                 continue;
@@ -300,8 +302,8 @@ impl Requester {
         }
         Ok(())
     }
-    /// Whether the request that begins next waits for those before it: the application has fenced it, or the driver
-    /// does.
+    /// Returns whether the request that begins next waits for those before it, because of the application's fence or
+    /// the driver's.
     fn is_fenced(&self, terms: &Terms) -> bool {
         let wqe = &self.queue[self.begun];
         let by_application = wqe.request.fence && !self.unanswered.is_empty();
@@ -309,7 +311,7 @@ impl Requester {
             || (terms.init.options.fence_overlaps
                 && self.queue.iter().take(self.begun).any(|older| wqe.could_overwrite(older)))
     }
-    /// Gives the next packets of the request that has begun last their place in the sequence.
+    /// Gives the next packets of the newest request their place in the sequence.
     fn supply(&mut self, cx: &mut Cx<'_>, packets: u64) {
         if packets > 0 && self.sender.is_done() {
             self.progress = cx.now;
@@ -317,8 +319,8 @@ impl Requester {
         }
         self.sender.supply(packets);
     }
-    /// An acknowledgement of everything before `to` says this of receive requests. What acknowledges less than is known
-    /// is out of date.
+    /// Handles the credits in an acknowledgement of everything before `to`. An acknowledgement older than the newest
+    /// one is out of date.
     fn on_advertised(&mut self, syndrome: Syndrome, to: Seq) {
         let is_news = self.sender.acked() <= to && to <= self.sender.supplied();
         if self.credits.counts() && is_news && matches!(syndrome, Syndrome::Ack(_)) {
@@ -326,14 +328,15 @@ impl Requester {
             self.credits.on_advertised(consumed, syndrome.advertised());
         }
     }
-    /// The last request in the queue that ends before `seq`.
+    /// Returns the last request in the queue that ends before `seq`.
     fn ended_before(&self, seq: Seq) -> Option<&Wqe> {
         let ended = self.queue.partition_point(|wqe| wqe.first + wqe.packets <= seq);
         ended.checked_sub(1).map(|last| &self.queue[last])
     }
 
-    /// Whether one more Read may be under way. Once as many are as may be, a quarter has to be answered first: else
-    /// each answer lets one request go, alone, and what is asked for one by one is answered one by one.
+    /// Returns whether one more Read may begin. Once the limit is reached, a quarter has to be answered first, unless
+    /// `ack_every` is 1: otherwise each response would let a single request go, and single requests get single
+    /// responses.
     fn may_ask(&mut self, terms: &Terms) -> bool {
         let most = usize::from(terms.reads_asked.max(1));
         let least = if terms.init.ack_every > 1 { most - most / 4 } else { most - 1 };
@@ -341,7 +344,7 @@ impl Requester {
         !self.has_asked_enough && self.unanswered.len() < most
     }
 
-    /// The request that `seq` belongs to, by its place in the queue.
+    /// Returns the index in the queue of the request that `seq` belongs to.
     #[inline]
     fn find(&mut self, seq: Seq) -> Option<usize> {
         let likely = self.sending.wrapping_sub(self.completed) as usize;
@@ -391,7 +394,7 @@ impl Requester {
                 place
             }
         };
-        // Whoever has no credit asks for news.
+        // A packet beyond the credit limit requests an acknowledgement, which brings new credits.
         transmit.headers.bth.ack_request |= self.credits.owed > 0 && segment.seq + 1 == self.sender.supplied();
         if length > 0 {
             let found = wqe.request.gather(&shared.regions, terms.init.pd, offset, u64::from(length), payload);
@@ -403,7 +406,7 @@ impl Requester {
         Ok(())
     }
 
-    /// An acknowledgement, or an answer to a Read or an Atomic.
+    /// Handles an acknowledgement, or a response to a Read or an Atomic.
     pub(super) fn on_reply(
         &mut self,
         cx: &mut Cx<'_>,
@@ -434,7 +437,7 @@ impl Requester {
         }
         if before.0 != self.sender.acked() {
             self.not_ready_tries = 0;
-            // A standard peer may count parts of a Read: all that matters is where it stands when we go over.
+            // A standard peer may count parts of a Read: only the MSN at the change of modes matters.
             if let (Mode::Standard(_), Some(aeth)) = (&self.mode, headers.aeth) {
                 self.msn = Msn::new(aeth.msn);
             }
@@ -446,13 +449,13 @@ impl Requester {
         })
     }
 
-    /// Packets of the oldest answer under way that have arrived.
+    /// Returns the number of packets of the oldest response in progress that have arrived.
     fn answered(&self) -> u64 {
         self.unanswered.front().map_or(0, |&number| self.queue[(number - self.completed) as usize].answered)
     }
 
-    /// What an acknowledgement says that is not just positive, for the packet at `seq`; everything before it has
-    /// arrived.
+    /// Handles the syndrome of an acknowledgement for the packet at `seq`, if it is not positive; everything before
+    /// `seq` has arrived.
     fn on_refusal(
         &mut self,
         cx: &mut Cx<'_>,
@@ -467,7 +470,8 @@ impl Requester {
                 if seq != self.sender.acked() {
                     return Ok(());
                 }
-                // Nothing else says that it was dropped: what came behind it may have been, too, or nothing did.
+                // Nothing else reports the dropped packet: packets behind it may have been dropped, too, or there are
+                // none.
                 if matches!(self.mode, Mode::Selective(_)) {
                     self.sender.on_not_ready(cx, &mut shared.chip);
                 }
@@ -478,7 +482,7 @@ impl Requester {
                 if terms.not_ready_retries.is_none_or(|retries| self.not_ready_tries <= retries) {
                     let until = cx.now + not_ready_wait(timer);
                     self.not_ready_until = Some(until);
-                    // Nothing can be heard before.
+                    // No response can arrive before.
                     self.progress = until;
                     return Ok(());
                 }
@@ -496,7 +500,7 @@ impl Requester {
         Err(Failed(status))
     }
 
-    /// Packets of ours arrive with marks.
+    /// Handles a congestion notification: packets of this side arrive with ECN marks.
     pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
         self.sender.on_cnp(cx);
     }
@@ -541,15 +545,16 @@ impl Requester {
         }
         Ok(())
     }
-    /// Until when anything must be heard, unless the other side is a standard one, of which timeouts are counted.
+    /// Returns the time by which a sign of progress must arrive; `None` for a standard peer, whose timeouts are
+    /// counted.
     fn patience(&self, terms: &Terms) -> Option<Instant> {
         let counts_time = self.begun > 0 && (self.peer != Peer::Standard || matches!(self.mode, Mode::Selective(_)));
         let whole = terms.timeout.filter(|_| counts_time)? * (u64::from(terms.retries) + 1);
         Some((self.progress + whole).max(self.extended_until))
     }
     /// Returns whether to wait longer than the application's timeout times its retries: as long as fewer retries than
-    /// it allows have failed, and packets of the remote host arrive. Where only an answer is missing, nothing is sent
-    /// again, and each such time counts as a retry.
+    /// permitted have failed, and packets of the remote host arrive. Where only a response is missing, nothing is
+    /// retransmitted, and each such time counts as a retry.
     fn is_extended(&mut self, now: Instant, terms: &Terms, shared: &Shared) -> bool {
         if terms.path == PathId::NONE || self.begun == 0 || self.failed_retries > terms.retries {
             return false;
@@ -578,13 +583,13 @@ impl Requester {
         retry.into_iter().chain(self.patience(terms)).chain(asks_at).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Completes what is finished, in order.
+    /// Completes finished requests, in order.
     fn complete_done(&mut self, terms: &Terms, shared: &mut Shared) {
         while self.begun > 0 {
             let wqe = &self.queue[0];
-            // An answer can overtake the acknowledgement of what asked for it, which may then have to be sent again.
+            // A response can overtake the acknowledgement of its request, which may then have to be retransmitted.
             let has_arrived = wqe.first + wqe.packets <= self.sender.acked();
-            // Between two of our own the MSN expires requests (IRN, section 5.3.3).
+            // Between two Selvedge NICs the MSN expires requests (IRN, section 5.3.3).
             let is_acked = match &self.mode {
                 Mode::Standard(_) => has_arrived,
                 Mode::Selective(_) => self.msn.covers(wqe.msn),
@@ -598,7 +603,7 @@ impl Requester {
             self.complete_front(terms, shared, Status::Success);
         }
     }
-    /// The oldest request completes so.
+    /// Completes the oldest request with `status`.
     fn complete_front(&mut self, terms: &Terms, shared: &mut Shared, status: Status) {
         let Some(wqe) = self.queue.pop_front() else { return };
         self.completed += 1;
@@ -612,7 +617,7 @@ impl Requester {
         self.begun = self.begun.saturating_sub(1);
         self.complete_front(terms, shared, status);
     }
-    /// The request that `seq` belongs to has failed; those before it are lost with it.
+    /// Fails the request that `seq` belongs to, after flushing all requests before it.
     fn fail(&mut self, terms: &Terms, shared: &mut Shared, seq: Seq, status: Status) {
         let before = self.find(seq).unwrap_or(0);
         for _ in 0..before {
@@ -621,7 +626,7 @@ impl Requester {
         self.fail_front(terms, shared, status);
     }
 
-    /// Tells the sender what has arrived: everything before `expected`, or that too much has not.
+    /// Passes an acknowledgement to the sender: everything before `expected` has arrived, or packets are missing.
     fn tell(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, ack: &Ack, sent_at: Instant) {
         self.sender.on_ack(cx, &mut shared.chip, ack, sent_at);
     }

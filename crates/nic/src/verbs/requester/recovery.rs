@@ -1,4 +1,4 @@
-//! Which loss recovery a connection uses.
+//! Selection of a connection's loss recovery.
 
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::{RecoveryConfig, Sender, SenderConfig};
@@ -6,7 +6,8 @@ use selvedge_units::{Bytes, Psn, Setting};
 
 use crate::verbs::attributes::Terms;
 
-/// The number that our own packets call a recovery by, 1 to 15; `None` if a connection that uses it is standard.
+/// Returns the number by which packets between Selvedge NICs name a recovery, 1 to 15; `None` if a connection with this
+/// recovery is standard.
 pub fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
     match recovery {
         RecoveryConfig::GoBackN(_) => None,
@@ -15,7 +16,7 @@ pub fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
     }
 }
 
-/// Go-back-N as the InfiniBand specification has it.
+/// Returns the configuration of go-back-N as in the InfiniBand specification.
 pub(in crate::verbs) fn go_back_n(terms: &Terms) -> GoBackNConfig {
     GoBackNConfig {
         rto: terms.timeout.map_or(Setting::Off, Setting::Value),
@@ -30,7 +31,7 @@ pub(in crate::verbs) fn go_back_n(terms: &Terms) -> GoBackNConfig {
     }
 }
 
-/// A sender of so large packets.
+/// Creates a sender of packets of the connection's MTU.
 pub(in crate::verbs) fn sender(terms: &Terms, recovery: RecoveryConfig, first_psn: Psn) -> Sender {
     let frame = Bytes::new(u64::from(terms.mtu)) + terms.init.overhead;
     Sender::new(&SenderConfig { recovery, congestion: terms.init.congestion, frame }, first_psn)

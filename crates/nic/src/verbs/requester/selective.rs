@@ -1,5 +1,5 @@
-//! Requests to one of our own (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because
-//! each says where it belongs; answers to Reads and Atomics have a sequence of their own, in which each is
+//! Requests to a Selvedge peer (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because
+//! each names its destination. Responses to Reads and Atomics have their own sequence, in which each packet is
 //! acknowledged.
 
 use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment, Verdict};
@@ -21,25 +21,25 @@ use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
 use crate::verbs::work::Operation;
 
-/// What a requester remembers beside its sender.
+/// State of a selective requester, apart from its sender.
 #[derive(Debug)]
 pub(super) struct Selective {
-    /// Of answers: rPSN.
+    /// Receiver of responses, in rPSN.
     answers: Receiver,
-    /// Acknowledgements of answers that are to be sent.
+    /// Acknowledgements of responses waiting to be sent.
     acks: Pending,
-    /// The next recv_WQE_SN.
+    /// Next recv_WQE_SN.
     next_receive: u32,
-    /// The next read_WQE_SN.
+    /// Next read_WQE_SN.
     next_read: u32,
-    /// The read_WQE_SN of the oldest Read that is unanswered.
+    /// Read_WQE_SN of the oldest unanswered Read.
     oldest_read: u32,
-    /// The MSN by which all requests that have begun are completed.
+    /// MSN by which all requests that have begun are completed.
     begun: Msn,
 }
 
 impl Selective {
-    /// The other side has completed as many messages as `msn` says, and expects `first_psn`.
+    /// Creates the state for a peer that has completed `msn` messages and sends responses from `first_psn` on.
     pub(super) fn new(terms: &Terms, first_psn: Psn, msn: Msn) -> Self {
         Self {
             answers: Receiver::new(&ReceiverConfig { recovery: selective::widest(terms.init.recovery) }, first_psn),
@@ -50,7 +50,7 @@ impl Selective {
             begun: msn,
         }
     }
-    /// The recv_WQE_SN or read_WQE_SN of a request.
+    /// Returns the next recv_WQE_SN or read_WQE_SN for a request.
     pub(super) fn number(&mut self, operation: &Operation) -> u32 {
         let counter = match operation {
             Operation::Send(_) | Operation::Write { immediate: Some(_), .. } => &mut self.next_receive,
@@ -65,7 +65,8 @@ impl Selective {
         *counter = counter.wrapping_add(1);
         number
     }
-    /// The MSN by which a request that begins is completed, if all begin in order. Nothing of a local one is sent.
+    /// Returns the MSN by which the next request is completed, if all begin in order. A local request sends nothing and
+    /// has no MSN of its own.
     pub(super) fn msn(&mut self, is_local: bool) -> Msn {
         if !is_local {
             self.begun = self.begun.next();
@@ -75,15 +76,15 @@ impl Selective {
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.answers.release(&mut shared.chip);
     }
-    /// An acknowledgement of an answer (IRN, section 5.2: a read (N)ACK).
+    /// Returns the next acknowledgement of a response (IRN, section 5.2: a read (N)ACK).
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         let ack = self.acks.pop()?;
         Some(selective::acknowledgement(terms, op::READ_ACKNOWLEDGE, &ack))
     }
 }
 
-/// The headers of a packet, and where its payload stands in the message: offset and bytes. Without its request for an
-/// acknowledgement.
+/// Returns the headers of a packet, and the offset and length in bytes of its payload in the message. The
+/// acknowledgement request is not set.
 #[inline]
 pub(super) fn headers(
     terms: &Terms,
@@ -103,7 +104,7 @@ pub(super) fn headers(
         Some(Extension { sent_at: now, retransmission: segment.retransmission, ..Extension::default() });
     headers.placement = Some(Placement { wqe: wqe.number, packet: index as u32 });
     match *operation {
-        // Each packet says where it goes itself (section 5.3.1).
+        // Each packet names its own destination address (IRN, section 5.3.1).
         Operation::Write { remote, .. } => {
             let address = remote.address.wrapping_add(offset);
             headers.reth = Some(Reth { address, key: remote.key, length: (wqe.length - offset) as u32 });
@@ -147,7 +148,7 @@ impl Requester {
             Syndrome::SEQUENCE_ERROR => AckKind::Nack,
             _ => AckKind::Ack,
         };
-        // An ACK names the last packet that has arrived in order, everything else the first that has not.
+        // An ACK names the last packet that has arrived in order; all others name the first that has not.
         let expected = match aeth.syndrome {
             Syndrome::Ack(_) => headers.bth.psn.next(),
             _ => headers.bth.psn,
@@ -161,14 +162,14 @@ impl Requester {
             self.on_advertised(aeth.syndrome, seq);
         }
         if extension.retransmission {
-            // Nothing has caused it but receive requests.
+            // Only new receive requests have caused the acknowledgement.
             return Ok(());
         }
         let ack = Ack { kind, ecn_echo: headers.bth.becn, expected, sack: extension.sack, msn: aeth.msn };
         let before = self.sender.acked();
         selective::hear(&mut self.sender, cx, terms, shared, &ack, headers);
         if before < self.sender.acked() {
-            // That it counts as many messages has just been seen.
+            // The acknowledgement has just been checked to count that many messages.
             self.msn = self.msn_at(self.sender.acked());
         }
         match expected.near(self.sender.acked(), self.first_psn) {
@@ -177,19 +178,20 @@ impl Requester {
         }
     }
 
-    /// The MSN once everything before `seq` has arrived, which is acknowledged or begun.
+    /// Returns the MSN once everything before `seq`, which is acknowledged or begun, has arrived.
     fn msn_at(&self, seq: Seq) -> Msn {
         self.ended_before(seq).map_or(self.msn, |last| last.msn)
     }
-    /// Whether an acknowledgement counts other messages as completed than those that end before `seq`, up to where it
-    /// acknowledges. What acknowledges less than is known is out of date, and a refusal may count what it refuses.
+    /// Returns whether an acknowledgement counts as completed other messages than those that end before `seq`, up to
+    /// which it acknowledges. Acknowledgements that are out of date are not checked, and a NAK may count the message
+    /// that it rejects.
     fn contradicts_itself(&self, aeth: Aeth, seq: Seq) -> bool {
         let is_refusal = matches!(aeth.syndrome, Syndrome::Nak(_)) && aeth.syndrome != Syndrome::SEQUENCE_ERROR;
         let is_news = self.sender.acked() <= seq && seq <= self.sender.supplied();
         is_news && !is_refusal && Msn::new(aeth.msn) != self.msn_at(seq)
     }
 
-    /// A packet of an answer, in any order.
+    /// Handles a packet of a response, in any order.
     fn on_selective_answer(
         &mut self,
         cx: &mut Cx<'_>,

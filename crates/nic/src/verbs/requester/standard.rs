@@ -17,42 +17,43 @@ use crate::verbs::paths::PathId;
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{Attached, Operation};
 
-/// How often in a timeout something is said again to whoever may be one of our own.
+/// Number of times per timeout that packets are repeated to a peer that may be a Selvedge NIC.
 pub(super) const OFTEN: u64 = 8;
-/// But no sooner than this: a thread that waits for the processor does so for milliseconds.
+/// Minimum time between repetitions to a peer that may be a Selvedge NIC: a thread may wait for the processor for
+/// milliseconds.
 pub(super) const NO_SOONER: Duration = Duration::from_ms(4);
 
-/// How often at least an acknowledgement is asked for: so often in a window, its own or that of congestion control.
+/// Minimum number of acknowledgement requests per window, the requester's own or that of congestion control.
 const ACKS_PER_WINDOW: u64 = 4;
-/// And so often in a timeout, where packets leave slowly.
+/// Minimum number of acknowledgement requests per timeout, where packets leave slowly.
 const ACKS_PER_TIMEOUT: u64 = 4;
 
-/// What a standard requester remembers.
+/// State of a standard requester.
 #[derive(Debug, Default)]
 pub(super) struct Standard {
-    /// What it would send next if nothing had to be sent again.
+    /// Sequence number that would be sent next without any retransmission.
     cursor: Seq,
-    /// The answers up to here have been asked for.
+    /// Sequence number up to which responses have been requested.
     covered: Seq,
-    /// The ends of the answers that were asked for and have not all arrived.
+    /// Ends of the responses that were requested and have not all arrived.
     asked: VecDeque<Seq>,
-    /// A gap in the answers was noticed, and what is missing asked for again.
+    /// Whether a gap in the responses was noticed, and the missing packets were requested again.
     gap: bool,
     since_ack_request: u64,
-    /// When an acknowledgement was asked for last, or the message began.
+    /// Time of the last acknowledgement request, or of the beginning of the message.
     asked_at: Instant,
-    /// When the packet before left.
+    /// Time at which the previous packet left.
     sent_at: Instant,
-    /// The packet that asked for an acknowledgement last.
+    /// Last packet that requested an acknowledgement.
     ack_requested: Option<Seq>,
-    /// Where paths control congestion: packets that are to be answered, and their time stamps, which standard packets
-    /// do not carry.
+    /// Packets that will be acknowledged, with their time stamps, which standard packets do not carry. Used where paths
+    /// control congestion.
     stamps: VecDeque<(Seq, Instant)>,
 }
 
 impl Standard {
-    /// Whether an answer may be asked for now: no more may be under way than the other side can remember, and all of it
-    /// has to fit into the window, where everything before `acked` has left it.
+    /// Returns whether a Read may be sent now: no more may be outstanding than the other side can store, and the whole
+    /// response has to fit into the window, from which everything before `acked` has left.
     pub(super) fn may_send(&self, terms: &Terms, wqe: Option<&Wqe>, seq: Seq, acked: Seq) -> bool {
         let Some(wqe) = wqe.filter(|wqe| wqe.is_read() && seq >= self.covered) else { return true };
         let is_new = seq == self.cursor;
@@ -60,15 +61,15 @@ impl Standard {
         let fits = seq + packets - acked <= u64::from(terms.init.window.max(1));
         fits && (!is_new || self.asked.len() < usize::from(terms.reads_asked.max(1)))
     }
-    /// A packet leaves with this time stamp that will be answered: one for all up to it.
+    /// Notes the time stamp of a packet that will be acknowledged, for all packets up to that one.
     pub(super) fn expect_echo(&mut self, seq: Seq, stamp: Instant) {
-        // What is sent again is answered later.
+        // Retransmitted packets are acknowledged later.
         while self.stamps.back().is_some_and(|&(before, _)| before >= seq) {
             self.stamps.pop_back();
         }
         self.stamps.push_back((seq, stamp));
     }
-    /// The newest time stamp that is answered when everything before `acked` is.
+    /// Returns the newest time stamp that is acknowledged when everything before `acked` is.
     fn echo(&mut self, acked: Seq) -> Option<Instant> {
         let mut echo = None;
         while let Some(&(seq, stamp)) = self.stamps.front()
@@ -79,20 +80,20 @@ impl Standard {
         }
         echo
     }
-    /// How many packets of an answer that was just asked for are still to be counted as sent.
+    /// Returns how many packets of a response that was just requested are still to be counted as sent.
     fn pass(&mut self) -> u64 {
         let packets = self.covered.checked_since(self.cursor).unwrap_or(0);
         self.cursor += packets;
         packets
     }
 
-    /// Whether a packet asks for an acknowledgement, which `sender` has just sent and which stands there in its
-    /// message: the last that any window lets go does, unless one that is under way has asked already.
+    /// Returns whether a packet that `sender` has just sent, at `position` of its message, requests an acknowledgement.
+    /// The last packet that the window permits does, unless an outstanding packet has already requested one.
     fn asks(&mut self, now: Instant, terms: &Terms, sender: &Sender, segment: Segment, position: Position) -> bool {
         if position.begins() {
             (self.asked_at, self.sent_at) = (now, now);
         }
-        // When the next packet leaves, if it takes as long as this one.
+        // Time at which the next packet leaves, if it takes as long as this one.
         let next_at = now + now.since(self.sent_at);
         self.sent_at = now;
         let is_late = terms.timeout.is_some_and(|timeout| next_at.since(self.asked_at) >= timeout / ACKS_PER_TIMEOUT);
@@ -111,8 +112,8 @@ impl Standard {
         asks
     }
 
-    /// The headers of a packet that `sender` has just sent, and where its payload stands in the message: offset and
-    /// bytes.
+    /// Returns the headers of a packet that `sender` has just sent, and the offset and length in bytes of its payload
+    /// in the message.
     pub(super) fn headers(
         &mut self,
         terms: &Terms,
@@ -124,7 +125,7 @@ impl Standard {
     ) -> (Headers, u64, u32) {
         let seq = segment.seq;
         if seq != self.cursor {
-            // Starting over: what was asked for behind it is asked for again.
+            // Starting over: all responses behind this one are requested again.
             self.covered = seq;
             self.asked.clear();
         }
@@ -157,9 +158,9 @@ impl Standard {
     }
 }
 
-/// What asks for the answer from its packet `index` on, and how many packets that are: at most half a window, so
-/// that answers do not come faster than they can be taken. What is asked for again ends where it ended the first time:
-/// behind that the responder expects something new.
+/// Returns the header that requests the response from its packet `index` on, and how many packets that covers: at most
+/// half a window, so that responses do not arrive faster than they can be taken. A repeated request ends where the
+/// original one ended: behind that the responder expects a new request.
 fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, u64) {
     match wqe.request.operation {
         Operation::Read(remote) => {
@@ -174,9 +175,9 @@ fn answer_from(terms: &Terms, wqe: &Wqe, index: u64) -> (Option<Reth>, u64) {
     }
 }
 
-/// The headers of what is done once.
+/// Adds the headers of a request that is executed once.
 pub(super) fn once(headers: &mut Headers, operation: &Operation) {
-    /// Bytes of a word.
+    /// Length of a word in bytes.
     const WORD: u32 = 8;
     match *operation {
         Operation::CompareSwap { remote, compare, swap } => {
@@ -196,7 +197,7 @@ pub(super) fn once(headers: &mut Headers, operation: &Operation) {
     }
 }
 
-/// What the last packet of a message carries.
+/// Adds the extra information of a message to its last packet.
 pub(super) fn attach(headers: &mut Headers, operation: &Operation) {
     match *operation {
         Operation::Send(Attached::Immediate(immediate)) | Operation::Write { immediate: Some(immediate), .. } => {
@@ -215,22 +216,22 @@ impl Requester {
         }
     }
 
-    /// When all that is under way is to be sent again, to somebody of whom nothing is known, or who is one of our own:
-    /// a burst of losses that packets end, not time, is seldom over after seven retries of a single packet.
+    /// Returns when to retransmit everything outstanding, to a peer that may be a Selvedge NIC: a burst of losses whose
+    /// length is counted in packets, not in time, is seldom over after seven retries of a single packet.
     pub(super) fn asks_again(&self, terms: &Terms) -> Option<Instant> {
         let may_be_ours = self.peer != Peer::Standard && matches!(self.mode, Mode::Standard(_));
         let timeout = terms.timeout.filter(|_| may_be_ours && self.begun > 0)?;
         Some(self.progress.max(self.asked) + (timeout / OFTEN).max(NO_SOONER).min(timeout))
     }
-    /// Begins again with the oldest packet that is not acknowledged.
+    /// Starts over with the oldest unacknowledged packet.
     pub(super) fn start_over(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
         let expected = self.sender.acked().to_psn(self.first_psn);
         let nack = Ack { kind: AckKind::Nack, ecn_echo: false, expected, sack: expected, msn: 0 };
         self.tell(cx, shared, &nack, cx.now);
     }
 
-    /// The answer that was just asked for counts as sent, all of it: it may be here before anyone looks what is next.
-    /// Congestion control lets a request go, and has no say in what the other side sends then.
+    /// Counts the whole response that was just requested as sent: it may arrive before the next poll. Congestion
+    /// control limits the request, but not what the other side sends in response.
     pub(super) fn pass_over_answers(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         if let Mode::Standard(standard) = &mut self.mode {
             let packets = standard.pass();
@@ -242,7 +243,7 @@ impl Requester {
         }
     }
 
-    /// The answer that is expected next, if any is.
+    /// Returns the sequence number of the next expected response packet, if any response is due.
     fn next_answer(&self) -> Option<Seq> {
         let wqe = &self.queue[(*self.unanswered.front()? - self.completed) as usize];
         Some(wqe.first + wqe.answered)
@@ -285,7 +286,7 @@ impl Requester {
         }
     }
 
-    /// Everything before `to` has arrived, but for answers that have not.
+    /// Handles the arrival of everything before `to`, except responses that have not arrived.
     fn acknowledge(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared, to: Seq) {
         match self.next_answer() {
             Some(answer) if answer < to => {
@@ -296,7 +297,7 @@ impl Requester {
         }
     }
 
-    /// Something behind the answer that is expected next has arrived: it was lost (an implied NAK).
+    /// Handles a gap: packets behind the expected response packet have arrived, so that one was lost (an implied NAK).
     fn on_gap(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         if !core::mem::replace(&mut self.standard().gap, true) {
             self.go_back(cx, terms, shared);

@@ -1,4 +1,4 @@
-//! A send request on its way: what of the sequence is its own, and what has come of its answer.
+//! A send request in progress: its part of the sequence, and the state of its response.
 
 use selvedge_units::Seq;
 
@@ -15,23 +15,23 @@ use crate::verbs::work::{Data, Operation, SendRequest, Span, Status};
 #[derive(Debug)]
 pub(super) struct Wqe {
     pub(super) request: SendRequest,
-    /// Its first packet; far away if it has not begun.
+    /// Sequence number of the first packet; [`NOT_BEGUN`] if the request has not begun.
     pub(super) first: Seq,
-    /// How many sequence numbers it takes.
+    /// Number of sequence numbers that the request takes.
     pub(super) packets: u64,
-    /// Bytes of its message, or of the answer.
+    /// Length of the message or response in bytes.
     pub(super) length: u64,
-    /// Packets of the answer that have arrived, of what has one.
+    /// Packets of the response that have arrived, for requests with a response.
     pub(super) answered: u64,
-    /// Its recv_WQE_SN or read_WQE_SN.
+    /// Recv_WQE_SN or read_WQE_SN of the request.
     pub(super) number: u32,
-    /// Between two of our own: the MSN by which it is completed at the other side.
+    /// MSN by which the other side has completed the request; used between two Selvedge NICs.
     pub(super) msn: Msn,
-    /// Requests that consume a receive request, up to this one, since the connection began.
+    /// Number of requests that consume a receive request, up to this one, since the connection began.
     pub(super) consumed: u64,
 }
 
-/// Where a request stands that has not begun.
+/// Sequence number of a request that has not begun.
 const NOT_BEGUN: Seq = Seq::new(u64::MAX);
 
 impl Wqe {
@@ -39,7 +39,7 @@ impl Wqe {
         let (length, msn) = (request.length(), Msn::default());
         Self { request, first: NOT_BEGUN, packets: 0, length, answered: 0, number: 0, msn, consumed: 0 }
     }
-    /// Whether it has an answer beside an acknowledgement.
+    /// Returns whether the request has a response beyond an acknowledgement.
     pub(super) fn is_read(&self) -> bool {
         matches!(
             self.request.operation,
@@ -50,11 +50,11 @@ impl Wqe {
                 | Operation::Flush(_)
         )
     }
-    /// Whether it consumes a receive request of the other side.
+    /// Returns whether the request consumes a receive request of the other side.
     pub(super) fn consumes(&self) -> bool {
         matches!(self.request.operation, Operation::Send(_) | Operation::Write { immediate: Some(_), .. })
     }
-    /// The memory of the other side that it reads or writes: where and how many bytes.
+    /// Returns the memory of the other side that the request reads or writes: address and length in bytes.
     fn there(&self) -> Option<(u64, u64)> {
         match self.request.operation {
             Operation::Write { remote, .. } | Operation::Read(remote) => Some((remote.address, self.length)),
@@ -63,7 +63,7 @@ impl Wqe {
             _ => None,
         }
     }
-    /// The memory of this side that it reads or writes.
+    /// Returns the memory of this side that the request reads or writes.
     fn here(&self) -> impl Iterator<Item = (u64, u64)> {
         let pieces = match &self.request.data {
             Data::Gather(pieces) => pieces.as_slice(),
@@ -71,7 +71,7 @@ impl Wqe {
         };
         pieces.iter().map(|piece| (piece.address, u64::from(piece.length)))
     }
-    /// Whether it could overwrite memory that `older` reads or writes.
+    /// Returns whether the request could overwrite memory that `older` reads or writes.
     pub(super) fn could_overwrite(&self, older: &Self) -> bool {
         let is_read = matches!(self.request.operation, Operation::Read(_));
         let overlaps = |(a, length): (u64, u64), (b, other): (u64, u64)| {
@@ -81,11 +81,11 @@ impl Wqe {
         there.is_some_and(|(new, old)| overlaps(new, old))
             || (self.is_read() && self.here().any(|new| older.here().any(|old| overlaps(new, old))))
     }
-    /// Whether nothing of it is sent.
+    /// Returns whether the request is executed without sending a packet.
     pub(super) fn is_local(&self) -> bool {
         matches!(self.request.operation, Operation::LocalInvalidate(_) | Operation::Bind(_))
     }
-    /// Does what is done without sending anything.
+    /// Executes a local request.
     pub(super) fn execute(&self, terms: &Terms, shared: &mut Shared) -> Result<(), Failed> {
         let (pd, qp) = (terms.init.pd, terms.number);
         match &self.request.operation {
@@ -97,7 +97,7 @@ impl Wqe {
             _ => Ok(()),
         }
     }
-    /// Bytes of payload in the packet of it that has this sequence number.
+    /// Returns the payload bytes in the request's packet with sequence number `seq`.
     pub(super) fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
         match self.request.operation {
             Operation::Read(_) | Operation::CompareSwap { .. } | Operation::FetchAdd { .. } => 0,
@@ -113,7 +113,7 @@ impl Wqe {
             _ => 1,
         }
     }
-    /// Whether its memory may be used so.
+    /// Checks whether the local keys permit the request's use of memory.
     pub(super) fn allowed(&self, terms: &Terms, shared: &Shared) -> Result<(), Failed> {
         let length = match self.request.operation {
             Operation::CompareSwap { .. } | Operation::FetchAdd { .. } | Operation::AtomicWrite(_) => 8,
@@ -128,7 +128,7 @@ impl Wqe {
         }
         self.pieces(terms, shared, 0, self.length, &mut |_| ())
     }
-    /// Puts the packet at `offset` of the answer where it belongs.
+    /// Places the packet at `offset` of the response.
     pub(super) fn take_answer(
         &self,
         terms: &Terms,
@@ -143,7 +143,7 @@ impl Wqe {
             _ => 0,
         };
         if payload != expected || index >= self.answer_packets(terms) {
-            // An empty packet where there should be data: it was closed before it could be read.
+            // The packet is empty although data was expected: the window was closed before the memory could be read.
             let is_closed = payload == 0 && expected > 0 && headers.original.is_none();
             return Err(Failed(if is_closed { Status::RemoteAccess } else { Status::BadResponse }));
         }
@@ -171,7 +171,7 @@ impl Wqe {
         }
     }
 
-    /// Where so many bytes from `offset` on stand, or go to.
+    /// Calls `found` with each piece of memory that holds or receives `length` bytes from `offset` on.
     fn pieces(
         &self,
         terms: &Terms,

@@ -1,4 +1,4 @@
-//! Sends and Writes whose packets are taken in order: the message that is under way.
+//! Sends and Writes whose packets are taken in order: the message in progress.
 
 use super::Refusal;
 use super::inbound::{self, MALFORMED};
@@ -11,11 +11,11 @@ use crate::verbs::region::Intent;
 use crate::verbs::shared::Shared;
 use crate::verbs::work::{CompletionKind, ReceiveRequest, Status};
 
-/// See above.
+/// State of the message in progress, where packets are taken in order.
 #[derive(Debug, Default)]
 pub(in crate::verbs) struct InOrder {
     under_way: Option<Message>,
-    /// What a message had begun to fill that was abandoned: the next one gets it.
+    /// Receive request that an abandoned message had begun to fill: the next message gets it.
     kept: Option<ReceiveRequest>,
 }
 
@@ -26,27 +26,27 @@ enum Message {
 }
 
 impl InOrder {
-    /// Whether no message is under way.
+    /// Returns whether no message is in progress.
     pub(in crate::verbs) fn is_idle(&self) -> bool {
         self.under_way.is_none()
     }
-    /// How many receive requests have begun and are not completed: none, or one.
+    /// Returns how many receive requests have begun and are not completed: none or one.
     pub(in crate::verbs) fn begun(&self) -> usize {
         usize::from(self.kept.is_some() || matches!(self.under_way, Some(Message::Send { .. })))
     }
-    /// What is under way will not be finished.
+    /// Abandons the message in progress.
     pub(in crate::verbs) fn abandon(&mut self) {
         if let Some(Message::Send { request, .. }) = self.under_way.take() {
             self.kept = Some(request);
         }
     }
-    /// The receive request that was begun.
+    /// Removes and returns the receive request that was begun.
     pub(in crate::verbs) fn drain(&mut self) -> Option<ReceiveRequest> {
         self.abandon();
         self.kept.take()
     }
 
-    /// Takes the next packet, which is part of a Send or a Write; returns whether it completes its message.
+    /// Takes the next packet, which is part of a Send or a Write; returns whether the packet completes its message.
     pub(in crate::verbs) fn take(
         &mut self,
         terms: &Terms,
@@ -135,7 +135,7 @@ impl InOrder {
         Ok(())
     }
 
-    /// The receive request that the next message fills.
+    /// Takes the receive request that the next message fills.
     fn request(
         &mut self,
         terms: &Terms,

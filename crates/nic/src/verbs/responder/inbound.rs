@@ -1,4 +1,4 @@
-//! What a request may do to memory, checked before a byte moves.
+//! Memory accesses of requests, checked before a byte is copied.
 
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers};
@@ -17,7 +17,8 @@ pub(super) const MALFORMED: Refusal = Refusal::Nak(nak::INVALID_REQUEST, Failure
 pub(super) const FORBIDDEN: Refusal = Refusal::Nak(nak::REMOTE_ACCESS, Failure::Access);
 pub(super) const BROKEN: Refusal = Refusal::Nak(nak::REMOTE_OPERATION, Failure::Fatal);
 
-/// All but the last packet of a message are full; the last of several carries something.
+/// Checks the payload length of a packet: all but the last packet of a message are full; the last of several is not
+/// empty.
 pub(super) fn check_length(terms: &Terms, position: Position, payload: u32) -> Result<(), Refusal> {
     let is_right = match position {
         Position::First | Position::Middle => payload == terms.mtu,
@@ -27,8 +28,8 @@ pub(super) fn check_length(terms: &Terms, position: Position, payload: u32) -> R
     if is_right { Ok(()) } else { Err(MALFORMED) }
 }
 
-/// Where the region of `key` has `length` bytes at `address`, if the other side may do that there. Nothing may be done
-/// to nothing anywhere.
+/// Returns the process address of `length` bytes at `address` in the region of `key`, if the other side may access them
+/// with `intent`. Accesses of zero bytes are permitted anywhere.
 pub(super) fn reach(
     terms: &Terms,
     shared: &Shared,
@@ -46,7 +47,7 @@ pub(super) fn reach(
     shared.regions.resolve(terms.init.pd, terms.number, key, address, length, intent).ok_or(FORBIDDEN)
 }
 
-/// Puts a packet of a Write where it says.
+/// Places the payload of a Write's packet at the address that the packet names.
 pub(super) fn write(
     terms: &Terms,
     shared: &Shared,
@@ -59,8 +60,8 @@ pub(super) fn write(
     if payload == 0 { Ok(()) } else { memory.place(at, 0, payload).map_err(|_| FORBIDDEN) }
 }
 
-/// Puts a packet of a Send into its receive request, at `offset` of the message. What went wrong on this side comes
-/// back as the status of the receive request.
+/// Places the payload of a Send's packet into its receive request, at `offset` of the message. An error on this side is
+/// returned as the status of the receive request.
 pub(super) fn scatter(
     terms: &Terms,
     shared: &Shared,
@@ -83,7 +84,7 @@ pub(super) fn scatter(
     if found.is_none() || faults { Err(Status::LocalProtection) } else { Ok(()) }
 }
 
-/// What the other side hears of a receive request that failed with this status.
+/// Returns the NAK for a receive request that failed with this status.
 pub(super) const fn refusal_of(status: Status) -> Refusal {
     match status {
         Status::LocalLength => MALFORMED,
@@ -91,7 +92,7 @@ pub(super) const fn refusal_of(status: Status) -> Refusal {
     }
 }
 
-/// Does an atomic operation; returns what was there before.
+/// Executes an atomic operation; returns the old value.
 pub(super) fn atomic(
     terms: &Terms,
     shared: &Shared,
@@ -113,7 +114,7 @@ pub(super) fn atomic(
     before.map_err(|_| FORBIDDEN)
 }
 
-/// Does an atomic write.
+/// Executes an atomic write.
 pub(super) fn atomic_write(
     terms: &Terms,
     shared: &Shared,
@@ -129,7 +130,7 @@ pub(super) fn atomic_write(
     memory.replace(at, value).map_err(|_| FORBIDDEN)
 }
 
-/// What a flush is about: where that begins, and how many bytes it is.
+/// Returns the address and the length in bytes of the memory that a flush covers.
 pub(super) fn flushed(terms: &Terms, shared: &Shared, flush: &Flush) -> Result<(u64, u64), Refusal> {
     let intent = Intent::Flush { global: flush.global, persistent: flush.persistent };
     let all = shared.regions.whole(terms.init.pd, terms.number, flush.remote.key, intent).ok_or(FORBIDDEN)?;
@@ -140,7 +141,7 @@ pub(super) fn flushed(terms: &Terms, shared: &Shared, flush: &Flush) -> Result<(
     Ok((all.place(flush.remote.address, length).ok_or(FORBIDDEN)?, length))
 }
 
-/// What the end of a message carries.
+/// Returns the extra information in the last packet of a message.
 pub(super) fn attached(headers: &Headers) -> Attached {
     match (headers.immediate, headers.invalidate) {
         (Some(immediate), _) => Attached::Immediate(immediate),
@@ -149,8 +150,8 @@ pub(super) fn attached(headers: &Headers) -> Attached {
     }
 }
 
-/// Tells the application of a message. First the window is closed that the message says is to be; if that is none of
-/// this queue pair's, it is no good message.
+/// Completes a receive request. A window that the message invalidates is closed first; if it is not bound to this queue
+/// pair, the completion reports an invalid request and the other side gets a NAK.
 pub(super) fn deliver(terms: &Terms, shared: &mut Shared, mut completion: Completion) -> Result<(), Refusal> {
     let mut outcome = Ok(());
     if let (Status::Success, Attached::Invalidate(key)) = (completion.status, completion.attached)
@@ -163,7 +164,7 @@ pub(super) fn deliver(terms: &Terms, shared: &mut Shared, mut completion: Comple
     outcome
 }
 
-/// The completion of a receive request.
+/// Creates the completion of a receive request.
 pub(super) fn completion(
     terms: &Terms,
     id: u64,

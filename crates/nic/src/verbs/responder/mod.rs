@@ -1,7 +1,7 @@
-//! The responder of a reliable connection: takes requests, answers them.
+//! The responder of a reliable connection: executes requests and sends responses.
 //!
-//! As the requester it begins standard ([`standard`]) and goes over to [`selective`] with the first packet of that
-//! kind, once the other side has said that it knows how.
+//! Like the requester, the responder begins in [`standard`] mode. It goes over to [`selective`] mode with the first
+//! packet of that kind, once the other side has announced that it is a Selvedge NIC.
 
 mod advertised;
 mod in_order;
@@ -31,10 +31,10 @@ use super::shared::Shared;
 use super::transmit::Transmit;
 use super::work::{Payload, ReceiveRequest};
 
-/// See above.
+/// Responder of a reliable connection.
 pub(super) struct Responder {
     mode: Mode,
-    /// The other side has said that it is one of our own, of this scheme.
+    /// Scheme that the other side has offered, if it is a Selvedge NIC.
     offer: Option<u8>,
     untouched: bool,
 }
@@ -44,11 +44,11 @@ enum Mode {
     Selective(Box<Selective>),
 }
 
-/// A request is refused.
+/// Rejection of a request.
 pub(super) enum Refusal {
-    /// No receive request was ready, or there is no room for one more Read.
+    /// RNR NAK: no receive request was ready, or there is no room for another Read.
     NotReady,
-    /// With a NAK; the queue pair fails.
+    /// NAK with this code; the queue pair fails.
     Nak(u8, Failure),
 }
 
@@ -56,11 +56,11 @@ impl Responder {
     pub(super) fn new(terms: &Terms) -> Self {
         Self { mode: Mode::Standard(Standard::new(terms)), offer: None, untouched: true }
     }
-    /// Whether nothing has arrived yet.
+    /// Returns whether no packet has arrived yet.
     pub(super) fn is_untouched(&self) -> bool {
         self.untouched
     }
-    /// The scheme that the other side would rather use, if it is one of our own.
+    /// Returns the scheme that the other side has offered, if it is a Selvedge NIC.
     pub(super) fn offer(&self) -> Option<u8> {
         self.offer
     }
@@ -96,12 +96,12 @@ impl Responder {
             Mode::Selective(selective) if matches!(headers.ours, Ours::Uses(_)) => {
                 selective.on_request(cx, terms, site, arrival)
             }
-            // From before the other side went over.
+            // The packet was sent before the other side went over.
             Mode::Selective(_) => Ok(()),
         }
     }
 
-    /// Receive requests were added: the other side may have to hear of them. Returns whether it has.
+    /// Handles new receive requests; returns whether the other side has to be informed of them.
     pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
         match &mut self.mode {
             Mode::Standard(standard) => standard.on_receives_added(terms, receives),
@@ -109,7 +109,7 @@ impl Responder {
         }
     }
 
-    /// An acknowledgement of an answer.
+    /// Handles an acknowledgement of a response.
     pub(super) fn on_read_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -123,38 +123,39 @@ impl Responder {
         }
     }
 
-    /// Packets of ours arrive with marks.
+    /// Handles a congestion notification: packets of this side arrived with ECN marks.
     pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
         if let Mode::Selective(selective) = &mut self.mode {
             selective.on_congestion(cx);
         }
     }
 
-    /// Whether an acknowledgement of one of our own is to be sent.
+    /// Returns whether an acknowledgement to a Selvedge peer waits to be sent.
     pub(super) fn has_ack(&self) -> bool {
         matches!(&self.mode, Mode::Selective(selective) if selective.has_ack())
     }
-    /// An acknowledgement, or what is said instead of one, if that comes next.
+    /// Returns an acknowledgement or a NAK, if that is the next packet.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         match &mut self.mode {
             Mode::Standard(standard) => standard.poll_ack(terms).map(|ack| self.offering(ack)),
             Mode::Selective(selective) => selective.poll_ack(terms),
         }
     }
-    /// What has been acknowledged, once more, if anything has: for whoever is about to forget it.
+    /// Returns a repetition of the last acknowledgement, if there was any, for an owner that is about to destroy the
+    /// queue pair.
     pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
         match &self.mode {
             Mode::Standard(standard) => standard.last_word(terms).map(|ack| self.offering(ack)),
             Mode::Selective(selective) => selective.last_word(terms),
         }
     }
-    /// A standard packet that says what we would rather use.
+    /// Returns the standard packet `reply` with this side's preferred scheme added.
     fn offering(&self, mut reply: Transmit) -> Transmit {
         reply.headers.ours = self.offer.map_or(Ours::No, Ours::Offers);
         reply
     }
 
-    /// Writes the next packet to `transmit`, if there is one.
+    /// Writes the next packet to `transmit`; returns whether there is one.
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -184,13 +185,13 @@ impl Responder {
         }
     }
 
-    /// Gives back what it holds of the chip's memory.
+    /// Releases the on-chip memory of the responder.
     pub(super) fn release(&mut self, shared: &mut Shared) {
         if let Mode::Selective(selective) = &mut self.mode {
             selective.release(shared);
         }
     }
-    /// The receive requests that were begun.
+    /// Removes and returns the receive requests that were begun.
     pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
         match &mut self.mode {
             Mode::Standard(standard) => standard.drain(),

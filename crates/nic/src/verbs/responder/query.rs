@@ -1,5 +1,5 @@
-//! Requests that have an answer beside an acknowledgement: Reads, Atomics, atomic writes, flushes. Each is done once,
-//! when everything before it is.
+//! Requests with a response beyond an acknowledgement: Reads, Atomics, atomic writes, flushes. Each is executed once,
+//! after everything before it.
 
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{AtomicEth, Headers};
@@ -14,7 +14,7 @@ use crate::verbs::message;
 use crate::verbs::region::Intent;
 use crate::verbs::shared::Shared;
 
-/// What is asked for.
+/// A request that has a response.
 #[derive(Clone, Copy)]
 pub(super) enum Query {
     Read { key: u32, address: u64, length: u64 },
@@ -23,26 +23,26 @@ pub(super) enum Query {
     Flush(Flush),
 }
 
-/// What there is to answer.
+/// Result of a request that has a response.
 #[derive(Clone, Copy)]
 pub(super) enum Found {
-    /// What stands there when the answer is sent.
+    /// Memory whose content is read when the response is sent.
     Read { key: u32, address: u64, length: u64 },
-    /// What was there before an Atomic.
+    /// Value before an Atomic.
     Word(u64),
-    /// That it is done.
+    /// No data: the request is done.
     Nothing,
 }
 
 impl Found {
-    /// Packets of the answer.
+    /// Returns the number of packets of the response.
     pub(super) fn packets(&self, terms: &Terms) -> u64 {
         match self {
             Self::Read { length, .. } => message::packets(*length, terms.mtu),
             Self::Word(_) | Self::Nothing => 1,
         }
     }
-    /// The opcode of an answer without payload, and the word that it carries.
+    /// Returns the opcode of a response without payload, and the word that the response carries.
     pub(super) fn answer(&self) -> (u8, Option<u64>) {
         match self {
             Self::Word(original) => (op::ATOMIC_ACKNOWLEDGE, Some(*original)),
@@ -52,14 +52,14 @@ impl Found {
 }
 
 impl Query {
-    /// What a packet asks for, which is one of these.
+    /// Returns the request in a packet whose opcode is one of these requests.
     pub(super) fn of(arrival: &Arrival<'_>, memory: &impl Memory) -> Result<Self, Refusal> {
         let &Arrival { headers, payload, .. } = arrival;
         Self::read(headers, payload, || memory.word()).ok_or(MALFORMED)
     }
 
     fn read(headers: &Headers, payload: u32, word: impl FnOnce() -> Option<u64>) -> Option<Self> {
-        /// Bytes of a word.
+        /// Length of a word in bytes.
         const WORD: u32 = 8;
         let empty = (payload == 0).then_some(());
         match headers.bth.opcode {
@@ -84,7 +84,7 @@ impl Query {
         }
     }
 
-    /// Whether it may be done, as far as can be said before it is its turn.
+    /// Checks whether the request is permitted, as far as that can be known before its turn.
     pub(super) fn check(&self, terms: &Terms, shared: &Shared) -> Result<(), Refusal> {
         let reach = |intent, key, address, length| inbound::reach(terms, shared, intent, key, address, length);
         let word = |intent, key, address: u64| match reach(intent, key, address, 8)? {
@@ -99,7 +99,7 @@ impl Query {
         }
     }
 
-    /// Does it.
+    /// Executes the request.
     pub(super) fn execute(self, terms: &Terms, shared: &Shared, memory: &mut impl Memory) -> Result<Found, Refusal> {
         match self {
             Self::Read { key, address, length } => Ok(Found::Read { key, address, length }),

@@ -1,5 +1,6 @@
-//! The Read WQE buffer (IRN, section 5.3.2): Reads, Atomics and what else has an answer wait here until everything that
-//! was sent before them has arrived. read_WQE_SN says which place is whose, in whatever order they arrive.
+//! The Read WQE buffer (IRN, section 5.3.2): Reads, Atomics and other requests with a response wait here until
+//! everything sent before them has arrived. The read_WQE_SN determines the place of a request, in whatever order
+//! requests arrive.
 
 use alloc::collections::VecDeque;
 
@@ -9,22 +10,22 @@ use super::Refusal;
 use super::inbound::MALFORMED;
 use super::query::Query;
 
-/// A ring of places, of which the first is for the oldest request that has not begun.
+/// A ring of places; the first belongs to the oldest request that has not begun.
 #[derive(Default)]
 pub(super) struct ReadBuffer {
     places: VecDeque<Option<(Seq, Query)>>,
-    /// The read_WQE_SN of the first place.
+    /// Read_WQE_SN of the first place.
     first: u32,
 }
 
-/// Requests say that they come in another order than they do.
+/// The error that read_WQE_SNs contradict the sequence numbers of their packets.
 pub(super) struct Disordered(pub(super) Seq);
 
 impl ReadBuffer {
-    /// Whether the request of packet `seq` has a place here, or would have one, if at most `most` requests have.
+    /// Checks whether the request of packet `seq` has a place, or can get one if at most `most` requests wait.
     ///
     /// # Errors
-    /// If its place is beyond these, somebody else's, or one that had its turn.
+    /// If the place is beyond `most`, belongs to another packet, or was used already.
     pub(super) fn check(&self, number: u32, seq: Seq, most: usize) -> Result<(), Refusal> {
         let ahead = number.wrapping_sub(self.first);
         if ahead > u32::MAX / 2 {
@@ -37,7 +38,7 @@ impl ReadBuffer {
             _ => Err(Refusal::NotReady),
         }
     }
-    /// Puts a request in its place, which [`Self::check`] has found good.
+    /// Stores a request in its place, after [`Self::check`] has accepted the place.
     pub(super) fn put(&mut self, number: u32, seq: Seq, query: Query) {
         let ahead = number.wrapping_sub(self.first) as usize;
         if ahead >= self.places.len() {
@@ -45,10 +46,11 @@ impl ReadBuffer {
         }
         self.places[ahead] = Some((seq, query));
     }
-    /// Takes the oldest request and its read_WQE_SN, if it comes before `until`.
+    /// Takes the oldest request with its sequence number and read_WQE_SN, if it was sent before `until`.
     ///
     /// # Errors
-    /// If the oldest is missing and a later one comes before `until`, up to where everything has arrived.
+    /// If the oldest request is missing although a later one was sent before `until`, up to which everything has
+    /// arrived.
     pub(super) fn take_before(&mut self, until: Seq) -> Result<Option<(Seq, u32, Query)>, Disordered> {
         match self.places.front() {
             Some(&Some((seq, query))) if seq < until => {

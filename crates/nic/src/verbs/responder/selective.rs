@@ -1,7 +1,7 @@
-//! Requests of one of our own, in any order (IRN, section 5.3).
+//! Requests of a Selvedge peer, in any order (IRN, section 5.3).
 //!
-//! Payload is placed when it arrives. What has to be in order waits until it is: that a message counts (MSN), that a
-//! receive request completes (a premature CQE, kept here), that a Read or an Atomic is executed.
+//! Payload is placed on arrival. Steps that must happen in order wait: counting a message (MSN), completing a receive
+//! request (a premature CQE, kept here), executing a Read or an Atomic.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -32,56 +32,56 @@ use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
 use crate::verbs::work::{Attached, Completion, CompletionKind, Payload, ReceiveRequest, Span, Status};
 
-/// After so many timeouts in a row, what an answer waits for becomes longer.
+/// Number of timeouts in a row after which the wait for a response's acknowledgement becomes longer.
 const TIMEOUTS: u32 = 32;
-/// At first by this, then by twice as much each time.
+/// First pause after too many timeouts; each later one is twice as long.
 const PAUSE: Duration = Duration::from_ms(20);
-/// An answer that nobody acknowledges is given up after so many of these pauses, hours: the requester, which alone
-/// knows its patience, has gone.
+/// Number of pauses after which an unacknowledged response is given up, which takes hours: the requester, which alone
+/// knows how long it waits, has gone.
 const PAUSES: u32 = 18;
 
-/// What a selective responder remembers.
+/// Responder of a selective connection.
 pub(super) struct Selective {
     receiver: Receiver,
     first_psn: Psn,
-    /// The time stamp of the packet that came last.
+    /// Time stamp of the packet that came last.
     newest: Instant,
     acks: Pending,
     advertised: Advertised,
-    /// An acknowledgement that no packet has caused, about receive requests.
+    /// Acknowledgement that no packet has caused, about receive requests.
     unasked: Option<PendingAck>,
-    /// What is said beside acknowledgements.
+    /// NAKs waiting to be sent.
     refusals: VecDeque<(Seq, Aeth, Instant)>,
-    /// Packets that were refused before their turn, and dropped.
+    /// Packets that were rejected before their turn, and dropped.
     too_early: BTreeMap<Seq, Refused>,
     msn: u32,
-    /// The 2-bitmap (section 5.3.3).
+    /// The 2-bitmap (IRN, section 5.3.3).
     completions: Completions,
-    /// Receive requests by recv_WQE_SN, from `oldest_receive` on.
+    /// Receive requests, indexed by recv_WQE_SN from `oldest_receive` on.
     slots: VecDeque<Slot>,
     oldest_receive: u32,
-    /// What has an answer and waits for what was sent before.
+    /// Requests with a response that wait for everything sent before them.
     waiting: ReadBuffer,
-    /// Of answers: rPSN.
+    /// Sender of responses, in rPSN.
     sender: Sender,
     answers: VecDeque<Answer>,
-    /// Timeouts of the sender when an answer was last acknowledged.
+    /// Timeouts of the sender at the last acknowledgement of a response.
     timeouts: u32,
-    /// Packets and timeouts since a retry failed last.
+    /// Packets and timeouts since the last failed retry.
     attempt: Attempt,
 }
 
-/// A receive request that has begun, or that a later one has made begin.
+/// A receive request that has begun, or that a later one has caused to begin.
 struct Slot {
     request: Option<ReceiveRequest>,
-    /// The premature CQE, and the packet that brought it.
+    /// Premature CQE, and the packet that brought it.
     completion: Option<(Completion, Seq)>,
 }
 
-/// What is to be said of a packet.
+/// Rejection of a packet.
 struct Refused {
     refusal: Refusal,
-    /// The completion of its receive request, if that fails with it.
+    /// Completion of the packet's receive request, if that fails with the packet.
     failed: Option<Completion>,
 }
 
@@ -91,7 +91,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// An answer that is under way.
+/// A response in progress.
 struct Answer {
     first: Seq,
     packets: u64,
@@ -101,7 +101,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Bytes of payload in the packet of it that has this sequence number.
+    /// Returns the payload bytes in the response's packet with sequence number `seq`.
     fn payload(&self, seq: Seq, terms: &Terms) -> u32 {
         match self.what {
             Found::Read { length, .. } => message::bytes_in(seq - self.first, length, terms.mtu),
@@ -133,7 +133,7 @@ impl Selective {
             attempt: Attempt::default(),
         }
     }
-    /// Gives back what it holds of the chip's memory.
+    /// Releases the on-chip memory of the responder.
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.receiver.release(&mut shared.chip);
         self.sender.release(&mut shared.chip);
@@ -153,7 +153,7 @@ impl Selective {
         let (Some(extension), Some(placement)) = (headers.extension, headers.placement) else { return Ok(()) };
         let before = self.receiver.expected();
         let Some(seq) = headers.bth.psn.near(before, self.first_psn) else { return Ok(()) };
-        // From another life of the queue pair.
+        // The packet belongs to an earlier use of the queue pair.
         if seq >= before + u64::from(selective::reach(&terms.init.recovery)) {
             return Ok(());
         }
@@ -181,7 +181,7 @@ impl Selective {
             self.execute(terms, site, self.receiver.expected())?;
             self.recall(terms, site.shared)?;
         }
-        // One packet more in order, that nobody asked about.
+        // The packet was the next in order and did not request an acknowledgement.
         let is_quiet = !headers.bth.ack_request && self.receiver.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             let ack = PendingAck::by(&self.receiver, Ack { msn: self.msn, ..ack }, extension.sent_at);
@@ -197,7 +197,7 @@ impl Selective {
         }
         self.acks.push(ack);
     }
-    /// Receive requests were added. Returns whether the other side is told.
+    /// Handles new receive requests; returns whether the other side is informed of them.
     pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
         let is_due = self.advertised.is_due(terms, receives, self.slots.len());
         if is_due && let Some(ack) = self.last_ack() {
@@ -218,11 +218,11 @@ impl Selective {
     ) -> Result<(), Failure> {
         let is_early = match refused.refusal {
             Refusal::NotReady => seq > self.receiver.expected(),
-            // Whoever hears it takes all before for arrived, and hears no more answers.
+            // A NAK acknowledges all packets before it, and ends all responses.
             Refusal::Nak(..) => self.is_early(seq),
         };
         if is_early {
-            // It counts as lost: by the time that it is next, a request may be there.
+            // The packet counts as lost: when it is sent again, a receive request may be ready.
             self.too_early.insert(seq, refused);
             return Ok(());
         }
@@ -233,7 +233,7 @@ impl Selective {
             }
             Refusal::Nak(code, failure) => {
                 if let Some(failed) = refused.failed {
-                    // All before it are complete.
+                    // All receive requests before it are complete.
                     if let Some(slot) = self.slots.front_mut() {
                         slot.request = None;
                     }
@@ -250,10 +250,10 @@ impl Selective {
         self.refusals.push_back((seq, aeth, sent_at));
     }
 
-    /// If the packet that is expected now was dropped when it came, this is said at last: nothing else would have it
-    /// sent again where it was the last of many, or had been sent again before, and timeouts are off.
+    /// Rejects the expected packet at last if it was rejected before its turn and dropped. Nothing else would cause its
+    /// retransmission if it was the last packet, or a retransmission itself, and timeouts are off.
     fn recall(&mut self, terms: &Terms, shared: &mut Shared) -> Result<(), Failure> {
-        /// 10 us. It need not wait long: now a request may be there.
+        /// RNR timer code for 10 us. No longer wait is needed: a receive request may be ready now.
         const SHORTEST: u8 = 1;
         let expected = self.receiver.expected();
         while let Some(entry) = self.too_early.first_entry()
@@ -261,7 +261,7 @@ impl Selective {
         {
             let (seq, is_nak) = (*entry.key(), matches!(entry.get().refusal, Refusal::Nak(..)));
             if seq < expected {
-                // It has come again since, and was accepted.
+                // The packet has been retransmitted since, and was accepted.
                 entry.remove();
             } else if !is_nak {
                 entry.remove();
@@ -276,13 +276,14 @@ impl Selective {
         Ok(())
     }
 
-    /// Whether a packet that has just come is before its time: others are missing, or answers on their way.
+    /// Returns whether a packet that has just arrived is before its turn: earlier packets are missing, or responses are
+    /// in progress.
     fn is_early(&self, seq: Seq) -> bool {
         let expected = self.receiver.expected();
         seq > expected || (seq == expected && !self.answers.is_empty())
     }
 
-    /// Puts a packet's payload where it belongs. A packet that came before is put there again: it is the same.
+    /// Places a packet's payload. A duplicate is placed again, with the same content.
     fn place(
         &mut self,
         terms: &Terms,
@@ -313,7 +314,7 @@ impl Selective {
                 if headers.immediate.is_some() {
                     self.slot(terms, site, placement)?;
                 }
-                // The rest of the message, so that nothing of one is written that does not fit.
+                // The rest of the message is checked, so that no part of a message that does not fit is written.
                 let (key, address, length) = (reth.key, reth.address, u64::from(reth.length));
                 let at = inbound::reach(terms, site.shared, Intent::RemoteWrite, key, address, length)?;
                 if payload > 0 { site.memory.place(at, 0, payload).map_err(|_| FORBIDDEN.into()) } else { Ok(()) }
@@ -325,14 +326,14 @@ impl Selective {
         }
     }
 
-    /// Whether one more Read can be remembered.
+    /// Checks whether one more Read can be stored.
     fn has_room(&self, terms: &Terms, number: u32, seq: Seq) -> Result<(), Refusal> {
-        // Twice what may be under way: the requester knows that an answer is complete before we know that it does.
+        // Twice the permitted number: the requester knows that a response is complete before this side does.
         let most = 2 * usize::from(terms.reads_answered.max(1));
         self.waiting.check(number, seq, (most + 1).saturating_sub(self.answers.len()))
     }
 
-    /// The receive request that a packet is for; those before it begin with it.
+    /// Returns the slot of the receive request that a packet is for; all receive requests before it begin with it.
     fn slot(
         &mut self,
         terms: &Terms,
@@ -351,7 +352,8 @@ impl Selective {
         Ok(&mut self.slots[ahead])
     }
 
-    /// What an accepted packet means beyond its payload: a premature CQE, or a request that waits for its turn.
+    /// Notes the effects of an accepted packet beyond its payload: a premature CQE, or a request that waits for its
+    /// turn.
     fn note(&mut self, terms: &Terms, memory: &impl Memory, arrival: &Arrival<'_>, placement: Placement, seq: Seq) {
         let &Arrival { headers, payload, .. } = arrival;
         let (kind, position) = match Asked::of(headers.bth.opcode) {
@@ -376,7 +378,7 @@ impl Selective {
         slot.completion = Some((completion, seq));
     }
 
-    /// So many receive requests have completed in order.
+    /// Completes the next `receives` receive requests in order.
     fn complete(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, receives: u64) -> Result<(), Failure> {
         for _ in 0..receives {
             let Some(slot) = self.slots.pop_front() else { break };
@@ -392,8 +394,7 @@ impl Selective {
         Ok(())
     }
 
-    /// Begins the Reads, and does what else has an answer, that come before `until`: everything before them has
-    /// arrived.
+    /// Executes the waiting requests that were sent before `until`, up to which everything has arrived; Reads begin.
     fn execute(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, until: Seq) -> Result<(), Failure> {
         loop {
             let (seq, number, what) = match self.waiting.take_before(until) {
@@ -414,7 +415,7 @@ impl Selective {
         }
     }
 
-    /// An acknowledgement of an answer.
+    /// Handles an acknowledgement of a response.
     pub(super) fn on_read_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -432,10 +433,10 @@ impl Selective {
         selective::hear(&mut self.sender, cx, terms, shared, &ack, headers);
         self.timeouts = self.sender.stats().timeouts;
         self.forget_answers();
-        // The last answer may be what a refusal waited for.
+        // A rejection may have waited for the last response.
         self.recall(terms, shared)
     }
-    /// Answers arrive with marks.
+    /// Handles a congestion notification: responses arrive with ECN marks.
     pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
         self.sender.on_cnp(cx);
     }
@@ -449,12 +450,12 @@ impl Selective {
     pub(super) fn has_ack(&self) -> bool {
         !self.acks.is_empty() || self.unasked.is_some()
     }
-    /// What has been acknowledged, once more.
+    /// Returns a repetition of the last acknowledgement.
     pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
         let ack = self.last_ack()?.advertising(Advertised::nothing_new(terms));
         Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack))
     }
-    /// An acknowledgement of all that has arrived in order, if anything has.
+    /// Returns an acknowledgement of all that has arrived in order, if any packet has.
     fn last_ack(&self) -> Option<PendingAck> {
         let expected = self.receiver.expected();
         let last = Seq::new(expected.index().checked_sub(1)?);
@@ -462,7 +463,7 @@ impl Selective {
         let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack, msn: self.msn };
         Some(PendingAck::by(&self.receiver, ack, self.newest))
     }
-    /// An acknowledgement, or what is said instead of one.
+    /// Returns the next acknowledgement or NAK.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         if let Some(ack) = self.acks.pop().or_else(|| self.unasked.take()) {
             return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack));
@@ -478,7 +479,7 @@ impl Selective {
         None
     }
 
-    /// Writes the next packet to `transmit`, if there is one.
+    /// Writes the next packet to `transmit`; returns whether there is one.
     pub(super) fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -521,7 +522,7 @@ impl Selective {
                 headers.bth.opcode = message::response_opcode(Position::of(index, answer.packets));
                 let bytes = message::bytes_in(index, length, terms.mtu);
                 let at = address.wrapping_add(index * u64::from(terms.mtu));
-                // If it is closed since, an empty packet says so: who had it before takes no harm, and goes on.
+                // If the window was closed since, an empty packet says so: the connection goes on.
                 if let Ok(address) = inbound::reach(terms, shared, Intent::RemoteRead, key, at, u64::from(bytes))
                     && bytes > 0
                 {

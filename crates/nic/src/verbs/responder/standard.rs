@@ -1,4 +1,4 @@
-//! Requests of a standard peer (InfiniBand architecture, volume 1, section 9.7): in order, or not at all.
+//! Requests of a standard peer (InfiniBand architecture, volume 1, section 9.7): packets are accepted in order only.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -28,21 +28,21 @@ use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
 use crate::verbs::work::{Payload, ReceiveRequest, Span};
 
-/// What a standard responder remembers.
+/// Responder of a standard connection.
 pub(super) struct Standard {
     receiver: Receiver<go_back_n::Recv>,
-    /// Messages completed.
+    /// Number of messages completed.
     msn: u32,
     messages: InOrder,
     replies: VecDeque<Reply>,
-    /// What was done lately that is to be done once, and what was found: to be said again, not done again.
+    /// Results of recent requests that are executed once: a repeated request gets the same response again.
     done: VecDeque<(Seq, Found)>,
-    /// No receive request was ready for the packet that is expected: what follows it is dropped.
+    /// Whether no receive request was ready for the expected packet: packets behind it are dropped.
     not_ready: bool,
     advertised: Advertised,
 }
 
-/// What is to be said, in order.
+/// Acknowledgements and responses, which are sent in order.
 enum Reply {
     Ack { seq: Seq, aeth: Aeth },
     Read { first: Seq, key: u32, address: u64, length: u64, sent: u64, aeth: Aeth, again: bool },
@@ -56,19 +56,19 @@ impl Reply {
             Self::Read { first, .. } => first,
         }
     }
-    /// Whether it is an answer to something that was asked for again.
+    /// Returns whether this is the response to a repeated request.
     fn is_again(&self) -> bool {
         matches!(self, Self::Read { again: true, .. } | Self::Done { again: true, .. })
     }
     fn is_read(&self) -> bool {
         matches!(self, Self::Read { .. })
     }
-    /// Whether it answers any of what `answer` answers.
+    /// Returns whether this response has a packet in common with `answer`.
     fn overlaps(&self, answer: &Self, mtu: u32) -> bool {
         let end = |of: &Self| of.seq() + of.packets(mtu);
         self.seq() < end(answer) && answer.seq() < end(self)
     }
-    /// Packets of an answer; an acknowledgement is none.
+    /// Returns the number of packets of a response; an acknowledgement has none.
     fn packets(&self, mtu: u32) -> u64 {
         match *self {
             Self::Ack { .. } => 0,
@@ -93,7 +93,8 @@ impl Standard {
     pub(super) fn expected_psn(&self, terms: &Terms) -> Psn {
         self.receiver.expected().to_psn(terms.receive_psn)
     }
-    /// Whether no message is under way, and a packet with this PSN is neither from before nor from another life.
+    /// Returns whether no message is in progress, and a packet with this PSN is neither a duplicate nor from an earlier
+    /// use of the queue pair.
     pub(super) fn is_idle_at(&self, terms: &Terms, psn: Psn) -> bool {
         let expected = self.receiver.expected();
         let near = expected..expected + u64::from(reach(&terms.init.recovery));
@@ -153,17 +154,18 @@ impl Standard {
         Ok(())
     }
 
-    /// Tells the receiver of a packet; returns which is missing if that is to be said.
+    /// Passes a packet to the receiver; returns the missing sequence number if a NAK is due.
     fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, arrival: &Arrival<'_>) -> Option<Seq> {
         let reply = self.receiver.on_data(cx, &mut shared.chip, &arrival.data(), arrival.headers.bth.fecn);
         (reply.verdict == Verdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 
-    /// The syndrome of what is acknowledged now.
+    /// Returns the syndrome of an acknowledgement that is sent now.
     fn positive(&mut self, terms: &Terms, receives: &Receives) -> Syndrome {
         self.advertised.advertise(terms, receives, self.messages.begun())
     }
-    /// Receive requests were added. Returns whether the other side is told, by repeating what was acknowledged last.
+    /// Handles new receive requests. Returns whether the other side is informed of them, by a repetition of the last
+    /// acknowledgement.
     pub(super) fn on_receives_added(&mut self, terms: &Terms, receives: &Receives) -> bool {
         let Some(last) = self.receiver.expected().index().checked_sub(1) else { return false };
         let is_due = self.advertised.is_due(terms, receives, self.messages.begun());
@@ -185,7 +187,7 @@ impl Standard {
         self.replies.push_back(Reply::Ack { seq, aeth });
     }
 
-    /// A request that was executed before: its answer was lost.
+    /// Responds to a duplicate request, whose response was lost.
     fn say_again(&mut self, terms: &Terms, site: &Site<'_, impl Memory>, headers: &Headers, seq: Seq) {
         let syndrome = self.positive(terms, site.receives);
         let aeth = Aeth { syndrome, msn: self.msn };
@@ -214,8 +216,8 @@ impl Standard {
         }
     }
 
-    /// Whoever asks again has started over: what waits to be said of the same is not listened to any more, and what
-    /// comes behind it would only be taken for a gap.
+    /// Responds to a repeated Read. The requester has started over: it ignores pending responses to the same request,
+    /// and takes those behind it for a gap.
     fn answer_again(&mut self, terms: &Terms, answer: Reply) {
         self.replies.retain(|reply| !reply.overlaps(&answer, terms.mtu));
         if self.reads_under_way() <= usize::from(terms.reads_answered) {
@@ -227,7 +229,7 @@ impl Standard {
         self.replies.iter().filter(|reply| reply.is_read()).count()
     }
 
-    /// Executes the packet that is expected; returns how many sequence numbers it takes.
+    /// Executes the expected packet; returns how many sequence numbers the packet takes.
     fn execute(
         &mut self,
         terms: &Terms,
@@ -265,8 +267,8 @@ impl Standard {
 
     fn read(&mut self, terms: &Terms, answer: Reply) -> Result<u64, Refusal> {
         if self.reads_under_way() >= usize::from(terms.reads_answered.max(1)) {
-            // No more may be asked for: so the oldest answer that was asked for again has arrived, late, the first
-            // time.
+            // The requester may not exceed its limit of outstanding Reads: a further Read shows that the original
+            // response to the oldest repeated Read has arrived late.
             let stale = self.replies.iter().position(|reply| reply.is_read() && reply.is_again());
             self.replies.remove(stale.ok_or(MALFORMED)?);
         }
@@ -276,14 +278,15 @@ impl Standard {
         Ok(packets)
     }
 
-    /// What has been acknowledged, once more; nothing where answers are owed, which nobody will hear of any more.
+    /// Returns a repetition of the last acknowledgement; `None` while responses are due, of which nothing more will be
+    /// heard.
     pub(super) fn last_word(&self, terms: &Terms) -> Option<Transmit> {
         let last = self.receiver.expected().index().checked_sub(1).filter(|_| self.replies.is_empty())?;
         let bth = terms.bth(op::ACKNOWLEDGE, Seq::new(last).to_psn(terms.receive_psn));
         let aeth = Some(Aeth { syndrome: Advertised::nothing_new(terms), msn: self.msn });
         Some(Transmit { route: terms.route, headers: Headers { bth, aeth, ..Headers::default() }, payload: 0 })
     }
-    /// An acknowledgement, if that is what is to be said next.
+    /// Returns an acknowledgement or NAK, if that is the next packet.
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
         let &Reply::Ack { seq, aeth } = self.replies.front()? else { return None };
         self.replies.pop_front();
@@ -322,7 +325,7 @@ impl Standard {
                     self.replies.pop_front();
                 }
                 let Ok(found) = found else {
-                    // The region is gone since.
+                    // The region was deregistered since.
                     let aeth = Some(Aeth { syndrome: Syndrome::Nak(nak::REMOTE_ACCESS), ..aeth });
                     let bth = terms.bth(op::ACKNOWLEDGE, psn(first + index));
                     return reply(Headers { bth, aeth, ..Headers::default() }, 0);

@@ -6,32 +6,32 @@ use crate::verbs::queue::{CompletionQueue, CqId};
 use crate::verbs::work::Completion;
 
 impl Rnic {
-    /// A new completion queue.
+    /// Creates a completion queue.
     ///
     /// # Errors
-    /// If it is to hold nothing, or too much.
+    /// If `depth` is zero or above the limit.
     pub fn create_cq(&mut self, depth: u32) -> Result<CqId, VerbsError> {
         check_depth(depth)?;
         let cq = CqId(self.fresh());
         self.shared.cqs.insert(cq, CompletionQueue::new(depth));
         Ok(cq)
     }
-    /// Changes how much one holds.
+    /// Changes the depth of a completion queue.
     ///
     /// # Errors
-    /// If more than that waits in it.
+    /// If the queue does not exist, `depth` is out of range, or more completions than `depth` wait in the queue.
     pub fn resize_cq(&mut self, cq: CqId, depth: u32) -> Result<(), VerbsError> {
         check_depth(depth)?;
         self.cq(cq)?.resize(depth)
     }
-    /// How much one holds.
+    /// Returns the depth of a completion queue.
     pub fn cq_depth(&self, cq: CqId) -> Option<u32> {
         self.shared.cqs.get(&cq).map(CompletionQueue::depth)
     }
-    /// Forgets one.
+    /// Destroys a completion queue.
     ///
     /// # Errors
-    /// While a queue pair completes there.
+    /// If the queue does not exist, or while a queue pair uses it.
     pub fn destroy_cq(&mut self, cq: CqId) -> Result<(), VerbsError> {
         if self.cq(cq)?.users > 0 {
             return Err(VerbsError::InUse("queue pair"));
@@ -39,15 +39,18 @@ impl Rnic {
         self.shared.cqs.remove(&cq);
         Ok(())
     }
-    /// The next completion.
+    /// Returns the next completion of a queue.
     pub fn poll_cq(&mut self, cq: CqId) -> Option<Completion> {
         self.shared.cqs.get_mut(&cq)?.poll()
     }
-    /// How many completions there have been in all queues.
+    /// Returns the number of completions so far, in all queues.
     pub fn completed(&self) -> u64 {
         self.shared.completed
     }
-    /// Asks for an event at the next completion, or the next that the sender solicited.
+    /// Arms a completion queue: it raises an event at the next completion, or at the next solicited one.
+    ///
+    /// # Errors
+    /// If the queue does not exist.
     pub fn arm_cq(&mut self, cq: CqId, solicited_only: bool) -> Result<(), VerbsError> {
         self.cq(cq)?.arm(solicited_only);
         Ok(())

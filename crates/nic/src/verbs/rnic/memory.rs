@@ -6,16 +6,16 @@ use crate::verbs::region::{PdId, Region};
 use crate::verbs::window::{WindowId, WindowKind};
 
 impl Rnic {
-    /// A new protection domain.
+    /// Allocates a protection domain.
     pub fn alloc_pd(&mut self) -> PdId {
         let pd = PdId(self.fresh());
         self.pds.insert(pd);
         pd
     }
-    /// Forgets one.
+    /// Deallocates a protection domain.
     ///
     /// # Errors
-    /// While anything belongs to it.
+    /// If the domain does not exist, or while any resource belongs to it.
     pub fn dealloc_pd(&mut self, pd: PdId) -> Result<(), VerbsError> {
         self.pd(pd)?;
         if let Some(what) = self.shared.regions.any_of(pd) {
@@ -33,46 +33,46 @@ impl Rnic {
     pub(super) fn pd(&self, pd: PdId) -> Result<(), VerbsError> {
         self.pds.contains(&pd).then_some(()).ok_or(VerbsError::NoSuch("protection domain"))
     }
-    /// Registers memory; returns its key, local and remote. `entropy` is a number that nobody can guess.
+    /// Registers memory and returns its key, local and remote. `entropy` must be unpredictable.
     ///
     /// # Errors
-    /// When rights contradict each other, or the region runs past the end of memory.
+    /// If the protection domain does not exist, the rights contradict each other, or the region runs past the end of
+    /// memory.
     pub fn reg_mr(&mut self, region: Region, entropy: u32) -> Result<u32, VerbsError> {
         self.pd(region.pd)?;
         self.shared.regions.register(region, entropy)
     }
-    /// Changes what a key stands for.
+    /// Replaces the region of a key.
     ///
     /// # Errors
-    /// As [`Self::reg_mr`], if there is no such key, or while a window leads into the region.
+    /// Like [`Self::reg_mr`], or if the key does not exist, or while a window refers to the region.
     pub fn rereg_mr(&mut self, key: u32, region: Region) -> Result<(), VerbsError> {
         self.pd(region.pd)?;
         self.shared.regions.change(key, region)
     }
-    /// What a key stands for.
+    /// Returns the region of a key.
     pub fn region(&self, key: u32) -> Option<Region> {
         self.shared.regions.get(key).copied()
     }
-    /// Forgets a region: nothing touches its memory from now on.
+    /// Deregisters a region: its memory is not accessed from now on.
     ///
     /// # Errors
-    /// If there is none, or while a window leads into it.
+    /// If the key does not exist, or while a window refers to the region.
     pub fn dereg_mr(&mut self, key: u32) -> Result<(), VerbsError> {
         self.shared.regions.deregister(key).map(drop)
     }
-    /// A new memory window, which leads nowhere until it is bound; and its key. `entropy` is a number that nobody can
-    /// guess.
+    /// Allocates a memory window, which is not bound yet, and returns it with its key. `entropy` must be unpredictable.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If the protection domain does not exist, or the limit of windows is reached.
     pub fn alloc_mw(&mut self, pd: PdId, kind: WindowKind, entropy: u32) -> Result<(WindowId, u32), VerbsError> {
         self.pd(pd)?;
         self.shared.regions.open(pd, kind, entropy)
     }
-    /// Forgets a window: nothing is reached through it from now on.
+    /// Deallocates a window: no memory is accessed through it from now on.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the window does not exist.
     pub fn dealloc_mw(&mut self, window: WindowId) -> Result<(), VerbsError> {
         self.shared.regions.windows().dealloc(window)
     }

@@ -1,4 +1,4 @@
-//! Queue pairs, and what is posted on them.
+//! Queue pairs, and the requests posted on them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,10 +15,10 @@ use crate::verbs::qp::QueuePair;
 use crate::verbs::work::{ReceiveRequest, SendRequest};
 
 impl Rnic {
-    /// A new queue pair, in state Reset.
+    /// Creates a queue pair, in state Reset.
     ///
     /// # Errors
-    /// If it is to hold too much, or what it names does not exist.
+    /// If a capacity is above its limit, or a resource that `init` names does not exist.
     pub fn create_qp(&mut self, init: QpInit) -> Result<QpNumber, VerbsError> {
         self.pd(init.pd)?;
         check_capacities(&init.capacities)?;
@@ -40,7 +40,7 @@ impl Rnic {
         let number = loop {
             self.next_qp = (self.next_qp + 1) % (1 << Self::QP_BITS);
             let number = self.prefix | self.next_qp;
-            // 0 and 1 are for management, the last for groups.
+            // Numbers 0 and 1 are for management, the last is for multicast.
             if number > 1 && number != MULTICAST.0 && !self.qps.contains_key(&number) {
                 break number;
             }
@@ -48,15 +48,16 @@ impl Rnic {
         self.qps.insert(number, Box::new(QueuePair::new(QpNumber(number), init)));
         Ok(QpNumber(number))
     }
-    /// Changes a queue pair.
+    /// Changes attributes and the state of a queue pair.
     ///
     /// # Errors
-    /// If it may not go from the state that it is in to the one that it should, or what that needs is missing.
+    /// If the queue pair does not exist, the state transition is not permitted, or an attribute that it requires is
+    /// missing.
     pub fn modify_qp(&mut self, _: &mut Cx<'_>, qp: QpNumber, change: &QpChange) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.modify(&mut self.shared, change)?;
         if change.state == Some(QpState::Reset) {
-            // It is as new: of what it was asked before, nothing more is told.
+            // After a reset the queue pair is as new: completions of its earlier requests are dropped.
             for cq in [pair.init.send_cq, pair.init.receive_cq] {
                 if let Some(queue) = self.shared.cqs.get_mut(&cq) {
                     queue.forget(qp);
@@ -66,35 +67,35 @@ impl Rnic {
         self.settle(qp.0);
         Ok(())
     }
-    /// Says that the other side is one of our own, with the same recovery, as a connection manager may know (IRN,
-    /// section 7): the connection need not find out. Without a recovery of ours it changes nothing.
+    /// Notes that the other side is a Selvedge NIC with the same recovery, as a connection manager may know (IRN,
+    /// section 7), so that in-band negotiation is not needed. No effect if the queue pair's recovery is a standard one.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the queue pair does not exist.
     pub fn agree(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
         self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?.agree();
         Ok(())
     }
-    /// How a queue pair stands: every field but `from` is filled in that was ever set.
+    /// Returns the attributes of a queue pair: every field that was ever set, except `from`.
     pub fn query_qp(&self, qp: QpNumber) -> Option<(QpChange, QpInit)> {
         self.qps.get(&qp.0).map(|pair| (pair.attributes(), pair.init))
     }
-    /// Its state.
+    /// Returns the state of a queue pair.
     pub fn qp_state(&self, qp: QpNumber) -> Option<QpState> {
         self.qps.get(&qp.0).map(|pair| pair.state())
     }
-    /// Whether requests of its have begun that are not finished: something will be heard of them.
+    /// Returns whether a queue pair has unfinished requests that have begun: they will complete.
     pub fn has_begun(&self, qp: QpNumber) -> bool {
         self.qps.get(&qp.0).is_some_and(|pair| pair.has_begun())
     }
-    /// Whether it is to drain, and has not finished what was begun.
+    /// Returns whether a queue pair is draining and has unfinished requests that have begun.
     pub fn is_draining(&self, qp: QpNumber) -> bool {
         self.qps.get(&qp.0).is_some_and(|pair| pair.is_draining())
     }
-    /// Forgets a queue pair and its completions that were not polled yet.
+    /// Destroys a queue pair and its completions that were not polled yet.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the queue pair does not exist.
     pub fn destroy_qp(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
         let mut pair = self.qps.remove(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.release(&mut self.shared);
@@ -112,10 +113,11 @@ impl Rnic {
         }
         Ok(())
     }
-    /// Adds a send request.
+    /// Posts a send request.
     ///
     /// # Errors
-    /// If there is no room, the state does not allow it, or the request contradicts itself.
+    /// If the queue pair does not exist, its queue is full, its state does not permit sending, or the request
+    /// contradicts itself.
     pub fn post_send(&mut self, _: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.check_sends(slice::from_ref(&request))?;
@@ -123,10 +125,10 @@ impl Rnic {
         self.settle(qp.0);
         Ok(())
     }
-    /// Adds send requests: all of them, or none.
+    /// Posts send requests: all of them, or none.
     ///
     /// # Errors
-    /// As [`Self::post_send`], for any of them.
+    /// Like [`Self::post_send`], for any of the requests.
     pub fn post_sends(&mut self, _: &mut Cx<'_>, qp: QpNumber, requests: Vec<SendRequest>) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         pair.check_sends(&requests)?;
@@ -136,10 +138,10 @@ impl Rnic {
         self.settle(qp.0);
         Ok(())
     }
-    /// Adds a receive request.
+    /// Posts a receive request.
     ///
     /// # Errors
-    /// As [`Self::post_send`].
+    /// Like [`Self::post_send`].
     pub fn post_recv(&mut self, qp: QpNumber, request: ReceiveRequest) -> Result<(), VerbsError> {
         let pair = self.qps.get_mut(&qp.0).ok_or(VerbsError::NoSuch("queue pair"))?;
         if pair.post_recv(&mut self.shared, request)? {
@@ -148,8 +150,8 @@ impl Rnic {
         }
         Ok(())
     }
-    /// Whether receive requests were added, since this was asked last, that other sides are to be told of
-    /// ([`QpOptions::credits`]): then there is something to send.
+    /// Returns whether receive requests that peers have to be informed of ([`QpOptions::credits`]) were added since the
+    /// last call: then there is a packet to send.
     ///
     /// [`QpOptions::credits`]: crate::verbs::QpOptions::credits
     pub fn take_news(&mut self) -> bool {

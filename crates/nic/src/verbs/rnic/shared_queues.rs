@@ -9,10 +9,10 @@ use crate::verbs::srq::{SharedQueue, SrqAttributes, SrqId};
 use crate::verbs::work::ReceiveRequest;
 
 impl Rnic {
-    /// A new shared receive queue.
+    /// Creates a shared receive queue.
     ///
     /// # Errors
-    /// If it is to hold nothing, or too much.
+    /// If the protection domain does not exist, the capacity is zero, or an attribute is above its limit.
     pub fn create_srq(&mut self, pd: PdId, attributes: SrqAttributes) -> Result<SrqId, VerbsError> {
         self.pd(pd)?;
         let limits = Limits::HERE;
@@ -24,10 +24,11 @@ impl Rnic {
         self.shared.srqs.insert(srq, queue);
         Ok(srq)
     }
-    /// Sets how much one holds, and its limit.
+    /// Sets the capacity and the limit of a shared receive queue.
     ///
     /// # Errors
-    /// If it cannot hold what waits in it, or the limit is above what it holds.
+    /// If the queue does not exist, the capacity is out of range or below the number of waiting requests, or the limit
+    /// is above the capacity.
     pub fn modify_srq(&mut self, srq: SrqId, requests: Option<u32>, limit: Option<u32>) -> Result<(), VerbsError> {
         let queue = self.shared.srqs.get_mut(&srq).ok_or(VerbsError::NoSuch("shared receive queue"))?;
         let requests = requests.unwrap_or(queue.attributes.requests);
@@ -41,14 +42,14 @@ impl Rnic {
         queue.attributes = SrqAttributes { requests, limit, ..queue.attributes };
         Ok(())
     }
-    /// How one stands.
+    /// Returns the attributes of a shared receive queue.
     pub fn query_srq(&self, srq: SrqId) -> Option<SrqAttributes> {
         self.shared.srqs.get(&srq).map(|queue| queue.attributes)
     }
-    /// Forgets one.
+    /// Destroys a shared receive queue.
     ///
     /// # Errors
-    /// While a queue pair takes from it.
+    /// If the queue does not exist, or while a queue pair uses it.
     pub fn destroy_srq(&mut self, srq: SrqId) -> Result<(), VerbsError> {
         let queue = self.shared.srqs.get(&srq).ok_or(VerbsError::NoSuch("shared receive queue"))?;
         if queue.users > 0 {
@@ -57,10 +58,10 @@ impl Rnic {
         self.shared.srqs.remove(&srq);
         Ok(())
     }
-    /// Adds a receive request.
+    /// Posts a receive request on a shared receive queue.
     ///
     /// # Errors
-    /// If there is no room, or it has too many pieces.
+    /// If the queue does not exist or is full, or the request has too many scatter elements.
     pub fn post_srq_recv(&mut self, srq: SrqId, request: ReceiveRequest) -> Result<(), VerbsError> {
         let queue = self.shared.srqs.get_mut(&srq).ok_or(VerbsError::NoSuch("shared receive queue"))?;
         if queue.waiting.len() >= queue.attributes.requests as usize {

@@ -1,4 +1,5 @@
-//! Bursts of losses in a channel that only packets move on: who asks with one packet at a time does not outlast them.
+//! Tests of bursts of losses whose length is counted in packets: a requester that sends one packet at a time does not
+//! outlast them.
 
 use alloc::vec;
 
@@ -9,7 +10,7 @@ use selvedge_units::{Duration, Setting};
 use super::world::{BASE, Wire, World, irn, request};
 use crate::verbs::*;
 
-/// IRN as the software RNIC has it.
+/// Returns IRN with the settings of the software RNIC.
 fn patient() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
     let most = Duration::from_us(20_000);
@@ -19,7 +20,7 @@ fn patient() -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig { rto, rto_high, time_stamps: true, holes: true, probes: 16, bdp_cap, ..irn })
 }
 
-/// Two hosts that wait so long, as a code of InfiniBand's, eight times.
+/// Creates two hosts with this timeout code, and seven retries.
 fn patient_world(timeout: u8, seed: u64) -> World {
     let mut world = World::new([patient(); 2], Wire::default(), seed, Service::Reliable);
     for at in 0..2 {
@@ -28,7 +29,7 @@ fn patient_world(timeout: u8, seed: u64) -> World {
     world
 }
 
-/// As applications mostly wait: 0.5 s.
+/// Timeout code of most applications: 67 ms, hence 0.5 s with all retries.
 const USUAL: u8 = 14;
 
 fn post(world: &mut World, number: u64, slot: u64) {
@@ -44,7 +45,7 @@ fn post(world: &mut World, number: u64, slot: u64) {
     world.post(0, request(number, operation, data));
 }
 
-/// Posts `depth` requests at a time and waits for them, so many times.
+/// Posts `depth` requests at a time and waits for their completions, `rounds` times.
 fn talk(world: &mut World, rounds: u64, depth: u64, what: &str) {
     for number in 0..rounds {
         for slot in 0..depth {
@@ -82,7 +83,7 @@ fn connections_outlast_bursts_of_losses() {
 
 #[test]
 fn the_first_words_outlast_bursts_too() {
-    // Nothing is known of the other side yet.
+    // The kind of the other side is not known yet.
     for seed in 0..400 {
         let mut world = patient_world(USUAL, seed);
         world.lose_bursts(8.0, 100, seed);
@@ -92,7 +93,7 @@ fn the_first_words_outlast_bursts_too() {
 
 #[test]
 fn the_answer_to_a_read_waits_for_as_long_as_the_requester_does() {
-    // 8 times 1 s, of which 5 pass in silence.
+    // Eight times 1 s, of which 5 s pass without a packet.
     let mut world = patient_world(18, 1);
     talk(&mut world, 3, 1, "before");
     let (length, remote) = (200_000, Remote { address: BASE, key: world.hosts[1].key });

@@ -1,4 +1,4 @@
-//! End-to-end credits (InfiniBand architecture, volume 1, section 9.7.7.2; IRN, section 5.4).
+//! Tests of end-to-end credits (InfiniBand architecture, volume 1, section 9.7.7.2; IRN, section 5.4).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,12 +13,13 @@ use crate::verbs::*;
 
 const ON: QpOptions = QpOptions { credits: true, fence_overlaps: false };
 const OFF: QpOptions = QpOptions { credits: false, fence_overlaps: false };
-/// Where messages arrive.
+/// Offset of the receive buffers.
 const THERE: u64 = 1 << 19;
-/// Room for one.
+/// Size of a receive buffer in bytes.
 const SLOT: u64 = 4_096;
 
-/// Two hosts with these options, that know each other and are patient: of themselves they ask for news every 8 ms.
+/// Creates two hosts with these options, which know each other as Selvedge NICs. Their timeouts are long: without other
+/// causes they ask for new credits every 8 ms.
 fn world(recovery: RecoveryConfig, options: [QpOptions; 2], wire: Wire, seed: u64) -> World {
     let mut world = World::connected([recovery; 2], wire, seed);
     world.choose(options, |step| step.timeout = step.timeout.map(|_| 14));
@@ -53,8 +54,8 @@ fn all_well(world: &mut World, count: u64, what: &str) {
     }
 }
 
-/// Twenty Sends at once; one receive request is there, and two more come whenever that is long done. Returns how often
-/// the receiver said that it was not ready.
+/// Posts twenty Sends at once, with one receive request ready and two more posted after each pause. Returns the number
+/// of RNR NAKs.
 fn more_sends_than_receives(recovery: RecoveryConfig, options: [QpOptions; 2], wire: Wire, seed: u64) -> usize {
     let mut world = world(recovery, options, wire, seed);
     receive(&mut world, 0);
@@ -188,7 +189,7 @@ fn a_shared_receive_queue_advertises_nothing_and_limits_nobody() {
         for id in 0..4 {
             let host = &mut world.hosts[1];
             let scatter = vec![host.sge(THERE + id * SLOT, SLOT as u32)];
-            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("there is room");
+            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("the shared queue has room");
         }
         for id in 0..4 {
             send(&mut world, id, 1 + (id * 397) as u32);
@@ -212,7 +213,7 @@ fn a_queue_that_drains_finishes_what_has_begun_and_waits_for_no_credit() {
         world.run(500);
         let (now, host) = (world.now, &mut world.hosts[0]);
         let drain = QpChange { state: Some(QpState::Draining), ..QpChange::default() };
-        host.rnic.modify_qp(&mut selvedge_transport::Cx::at(now), host.qp, &drain).expect("it may");
+        host.rnic.modify_qp(&mut selvedge_transport::Cx::at(now), host.qp, &drain).expect("a permitted change");
         assert!(!host.rnic.is_draining(host.qp), "what waits for credits has not begun: {recovery:?}");
         receive(&mut world, 1);
         world.run(100_000);

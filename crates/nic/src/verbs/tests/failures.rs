@@ -1,4 +1,4 @@
-//! What is refused, how the other side hears of it, and what is flushed then.
+//! Tests of rejected requests: their NAKs, and the requests that are flushed.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ fn events(world: &mut World, at: usize) -> Vec<Event> {
     core::iter::from_fn(|| world.hosts[at].rnic.poll_event()).collect()
 }
 
-/// A request that fails, with two behind it: these are flushed, and both queue pairs have failed.
+/// Posts a request that fails, with two behind it: those are flushed, and both queue pairs have failed.
 pub(super) fn refused(
     operation: impl Fn(&World) -> Operation,
     length: u32,
@@ -41,7 +41,7 @@ pub(super) fn refused(
         let expected = event(&world);
         assert_eq!(events(&mut world, 1), [expected]);
         assert!(world.hosts[1].memory == before, "nothing was touched");
-        // What comes later is flushed at once.
+        // Later requests are flushed at once.
         world.receive(0, 51, 0, 100);
         let data = vec![world.hosts[0].sge(0, length)];
         world.post(0, request(4, operation, data));
@@ -58,7 +58,7 @@ fn what_the_responder_does_not_allow_touches_nothing() {
     refused(|world| write_to(BASE - 1, world.hosts[1].key), 8, status, access);
     refused(|world| write_to(end - 7, world.hosts[1].key), 8, status, access);
     refused(|world| write_to(u64::MAX - 3, world.hosts[1].key), 8, status, access);
-    // A message whose first packet would still fit.
+    // The first packet of the message would still fit.
     refused(|world| write_to(end - 300, world.hosts[1].key), 301, status, access);
     refused(|world| Operation::Read(Remote { address: end - 7, key: world.hosts[1].key }), 8, status, access);
     refused(|_| Operation::Read(Remote { address: BASE, key: 0 }), 8, status, access);
@@ -88,15 +88,15 @@ fn rights_of_the_queue_pair_and_of_the_region_both_count() {
         let (pd, now) = (world.hosts[1].pd, world.now);
         let access = Access { remote_write: false, ..ALL };
         let region = Region { pd, address: BASE, start: BASE, length: 4_096, access };
-        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("it is right");
+        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("a valid region");
         let data = vec![world.hosts[0].sge(0, 8)];
-        // Reading is allowed.
+        // Reading is permitted.
         world.post(0, request(1, Operation::Read(Remote { address: BASE, key }), data.clone()));
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
         let qp = world.hosts[1].qp;
         let change = QpChange { access: Some(Access { remote_read: false, ..ALL }), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
         world.post(0, request(2, Operation::Read(Remote { address: BASE, key }), data));
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(2, Status::RemoteInvalidRequest)]);
@@ -119,7 +119,7 @@ fn a_queue_pair_that_was_reset_begins_anew() {
         let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
         for at in 0..2 {
             let (now, qp) = (world.now, world.hosts[at].qp);
-            world.hosts[at].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("always");
+            world.hosts[at].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("a transition from any state");
             assert_eq!(statuses(&mut world, at), [], "what was flushed is forgotten");
             world.connect(at, |_| {});
         }
@@ -134,7 +134,7 @@ fn a_queue_pair_that_was_reset_begins_anew() {
 fn a_deregistered_region_is_out_of_reach() {
     each(|mut world| {
         let key = world.hosts[1].key;
-        world.hosts[1].rnic.dereg_mr(key).expect("it is there");
+        world.hosts[1].rnic.dereg_mr(key).expect("the region exists");
         let data = vec![world.hosts[0].sge(0, 8)];
         world.post(0, request(1, write_to(BASE, key), data));
         world.run(1_000);
@@ -179,7 +179,7 @@ fn a_receiver_that_is_not_ready_is_tried_again() {
     });
 }
 
-/// Where paths reorder, what found no receive request before its turn is asked for when its turn comes.
+/// Where paths reorder, a packet that found no receive request before its turn is requested again in its turn.
 #[test]
 fn a_receiver_that_is_not_ready_needs_no_timeouts() {
     let RecoveryConfig::Irn(timed) = irn() else { unreachable!("it is IRN") };
@@ -207,9 +207,9 @@ fn a_receiver_that_is_not_ready_needs_no_timeouts() {
 fn a_receiver_may_ask_for_more_time_than_a_peer_that_is_gone_gets() {
     each(|mut world| {
         let (qp, now) = (world.hosts[1].qp, world.now);
-        // 655 ms, as connections by the connection manager have it.
+        // An RNR timer of 655 ms, as in connections by the connection manager.
         let change = QpChange { not_ready_timer: Some(0), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
         let data = vec![world.hosts[0].sge(0, 5_000)];
         world.post(0, request(1, Operation::Send(Attached::Nothing), data));
         world.run(1_000);
@@ -225,7 +225,7 @@ fn a_receiver_that_is_never_ready_is_given_up() {
     each(|mut world| {
         let (qp, now) = (world.hosts[0].qp, world.now);
         let change = QpChange { not_ready_retries: Some(2), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("it may change");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
         let data = vec![world.hosts[0].sge(0, 10)];
         world.post(0, request(1, Operation::Send(Attached::Nothing), data.clone()));
         world.post(0, request(2, Operation::Send(Attached::Nothing), data));
@@ -243,7 +243,7 @@ fn a_peer_that_is_gone_is_given_up() {
         let key = world.hosts[1].key;
         world.post(0, request(1, write_to(BASE, key), data.clone()));
         world.post(0, request(2, write_to(BASE, key), data));
-        // Eight times 4.096 us x 2^7 at least.
+        // At least eight times 4.096 us x 2^7.
         world.run(4_100);
         assert_eq!(statuses(&mut world, 0), []);
         world.run(100_000);
@@ -265,7 +265,7 @@ fn a_message_longer_than_its_receive_request_fails_on_both_sides() {
 
 #[test]
 fn keys_of_regions_cannot_be_invalidated() {
-    // No request could make such a region valid again; and it is not for the other side to take it away.
+    // No request could make such a region valid again, and the other side has no right to invalidate it.
     each(|mut world| {
         let key = world.hosts[1].key;
         world.receive(1, 9, 500_000, 500);
@@ -298,8 +298,8 @@ fn a_fenced_request_waits_for_reads() {
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success), (2, Status::Success)]);
         let last_answer = world.log.iter().rposition(|(at, headers)| *at == 1 && headers.bth.opcode == 0x0f);
         let write = world.log.iter().skip(first).position(|(at, headers)| *at == 0 && headers.bth.opcode == 0x06);
-        assert!(last_answer.expect("it was sent") < first + write.expect("it was sent"));
-        // What was read is what was written back.
+        assert!(last_answer.expect("the packet was sent") < first + write.expect("the packet was sent"));
+        // The Read returned the data that was written back.
         assert!(world.hosts[1].memory[5_000..7_000] == world.hosts[0].memory[100..2_100]);
     });
 }
@@ -313,7 +313,7 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         world.run(1);
         let now = world.now;
         let drain = QpChange { state: Some(QpState::Draining), drained_event: Some(true), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("it may drain");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("a permitted change");
         world.post(0, request(2, write_to(BASE, key), data));
         assert_eq!(events(&mut world, 0), []);
         assert!(world.hosts[0].rnic.is_draining(qp));
@@ -323,7 +323,7 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         assert!(!world.hosts[0].rnic.is_draining(qp), "all that was begun is done");
         let go_on = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
         let now = world.now;
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("it may go on");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("a permitted change");
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(2, Status::Success)]);
     });
@@ -337,8 +337,8 @@ fn a_stranger_and_noise_change_nothing() {
             (selvedge_units::Rng::stream(3, selvedge_units::Domain::Impairment, 1), world.hosts[1].key);
         let before = world.hosts[1].memory.clone();
         let route = world.route(0);
-        let stranger = Route { local: "::ffff:10.9.9.9".parse().expect("right"), ..route };
-        // A Write that would be right, from somebody else.
+        let stranger = Route { local: "::ffff:10.9.9.9".parse().expect("a valid address"), ..route };
+        // A valid Write, from another host.
         let bth = selvedge_wire::Bth {
             opcode: 0x0a,
             destination: world.hosts[1].qp,
@@ -350,7 +350,7 @@ fn a_stranger_and_noise_change_nothing() {
         let length = Headers { bth, reth, ..Headers::default() }.emit(4, &mut packet);
         world.deliver(1, stranger, &packet[..length + 4]);
         assert!(world.hosts[1].memory == before);
-        // Noise from the right address: all opcodes, all reserved bits, any numbers.
+        // Random packets from the right address: all opcodes, all reserved bits, any numbers.
         for _ in 0..20_000 {
             let mut noise = vec![0; rng.below(200) as usize];
             noise.fill_with(|| rng.next_u64() as u8);

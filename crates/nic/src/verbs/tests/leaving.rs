@@ -1,4 +1,4 @@
-//! A queue pair is destroyed although its last acknowledgement was lost.
+//! Tests of queue pairs that are destroyed although their last acknowledgement was lost.
 
 use alloc::vec;
 
@@ -8,7 +8,7 @@ use super::world::{BASE, Wire, World, each, irn, request, statuses, write_to};
 use crate::verbs::*;
 
 fn say_last_word(world: &mut World) {
-    let word = world.hosts[1].rnic.last_word(world.hosts[1].qp).expect("it has acknowledged something");
+    let word = world.hosts[1].rnic.last_word(world.hosts[1].qp).expect("a packet was acknowledged before");
     let mut packet = vec![0; Headers::LONGEST];
     let length = word.headers.emit(0, &mut packet);
     world.deliver(0, word.route, &packet[..length]);
@@ -30,12 +30,12 @@ fn a_last_word_completes_what_was_acknowledged_in_vain() {
         world.wire.loss = 1_000;
         world.run(10);
         assert_eq!(statuses(&mut world, 0), [], "nobody has said that it arrived");
-        // Said twice, it changes nothing more.
+        // A repetition of the last acknowledgement has no further effect.
         say_last_word(&mut world);
         say_last_word(&mut world);
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
         let qp = world.hosts[1].qp;
-        world.hosts[1].rnic.destroy_qp(qp).expect("it is there");
+        world.hosts[1].rnic.destroy_qp(qp).expect("the queue pair exists");
         world.run(10_000_000);
         assert_eq!(statuses(&mut world, 0), []);
     });

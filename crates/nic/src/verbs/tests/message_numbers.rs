@@ -1,4 +1,4 @@
-//! Message sequence numbers (IRN, section 5.3.3): what expires requests, and what becomes of wrong ones.
+//! Tests of message sequence numbers (IRN, section 5.3.3): expiry of requests, and handling of wrong numbers.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use selvedge_wire::verbs::opcode::operation as op;
 use super::world::{BASE, Wire, World, irn, melo, request, statuses, write_to};
 use crate::verbs::*;
 
-/// Ten requests of each kind, with what receives them, between two that know each other.
+/// Creates two hosts that know each other, and posts ten requests of each kind with their receive requests.
 fn asked(recovery: selvedge_transport::RecoveryConfig, wire: Wire, tamper: fn(usize, u64, &mut Headers)) -> World {
     let mut world = World::connected([recovery; 2], wire, 1);
     world.agree();

@@ -1,4 +1,4 @@
-//! Atomic writes and flushes: done once, in order, if they may be.
+//! Tests of atomic writes and flushes: executed once, in order, if permitted.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ fn a_word_is_replaced_behind_a_write_and_flushed() {
         world.post(0, request(1, write_to(BASE + 8_192, key), all));
         world.post(0, request(2, Operation::AtomicWrite(Remote { address: word, key }), data));
         world.post(0, request(3, global(Remote { address: BASE + 8_192, key }, 3_000), Vec::new()));
-        // Of a whole region, only the key matters.
+        // For a whole region, only the key matters.
         let whole =
             Flush { whole_region: true, persistent: true, remote: Remote { address: 5, key }, ..Flush::default() };
         world.post(0, request(4, Operation::Flush(whole), Vec::new()));
@@ -78,7 +78,7 @@ fn flushes_need_the_regions_right_to_each_placement() {
         let pd = world.hosts[1].pd;
         let access = Access { flush_persistent: false, ..ALL };
         let region = Region { pd, address: BASE, start: BASE, length: 4_096, access };
-        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("it is right");
+        let key = world.hosts[1].rnic.reg_mr(region, 0x77).expect("a valid region");
         let remote = Remote { address: BASE, key };
         world.post(0, request(1, global(remote, 4_096), Vec::new()));
         world.run(1_000);

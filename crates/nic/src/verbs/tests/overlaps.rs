@@ -1,4 +1,4 @@
-//! The driver's fence (IRN, section 5.3.4): requests that could overwrite each other's memory.
+//! Tests of the driver's fence (IRN, section 5.3.4): requests that could overwrite each other's memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use crate::verbs::*;
 
 const FENCED: QpOptions = QpOptions { credits: false, fence_overlaps: true };
 const LENGTH: u32 = 2_000;
-/// Where everything is written to.
+/// Offset to which all Writes write.
 const THERE: u64 = 1 << 19;
 
 fn world(options: QpOptions, wire: Wire, seed: u64) -> World {
@@ -17,12 +17,12 @@ fn world(options: QpOptions, wire: Wire, seed: u64) -> World {
     world.agree();
     world
 }
-/// Where the data of the `id`-th Write stands.
+/// Returns the offset of the `id`-th Write's data.
 fn from(id: u64) -> usize {
     id as usize * 4_096
 }
 
-/// Ten Writes over each other; returns whether the last is what remains.
+/// Posts ten Writes to the same memory; returns whether the last one's data remains.
 fn keeps_the_last(options: QpOptions, seed: u64) -> bool {
     let mut world = world(options, Wire { loss: 50, jitter_us: 30, ..Wire::default() }, seed);
     let key = world.hosts[1].key;
@@ -42,7 +42,7 @@ fn with_the_fence_what_was_written_last_remains() {
     assert!((0..30).any(|seed| !keeps_the_last(QpOptions::default(), seed)), "without, it is chance");
 }
 
-/// How many of two requests have left together.
+/// Returns how many of two requests have left together.
 fn together(first: Operation, second: Operation, offsets: [u64; 2]) -> usize {
     let mut world = world(FENCED, Wire::default(), 1);
     for (id, operation) in [(0, first), (1, second)] {
@@ -65,13 +65,13 @@ fn only_what_could_overwrite_something_waits() {
     let write = |address| Operation::Write { remote: at(address), immediate: None };
     let (read, add) =
         (|address| Operation::Read(at(address)), |address| Operation::FetchAdd { remote: at(address), add: 1 });
-    // At the other side.
+    // Overlaps at the other side.
     assert_eq!(together(write(0), write(64), [0, 64]), 2, "they meet and do not overlap");
     assert_eq!(together(write(0), write(63), [0, 64]), 1);
     assert_eq!(together(read(0), write(32), [0, 64]), 1);
     assert_eq!(together(write(0), read(32), [0, 64]), 2, "a Read waits at the other side anyway");
     assert_eq!(together(write(0), add(56), [0, 64]), 1);
-    // At this side.
+    // Overlaps at this side.
     assert_eq!(together(read(0), read(64), [0, 63]), 1);
     assert_eq!(together(write(0), read(64), [0, 63]), 1, "what is sent again is read again");
     assert_eq!(together(read(0), write(64), [0, 0]), 2, "a Write reads what is here");

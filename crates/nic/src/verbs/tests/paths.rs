@@ -1,4 +1,4 @@
-//! Many queue pairs between two hosts, and one queue on the way.
+//! Tests of many queue pairs between two hosts that share one bottleneck queue.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
@@ -17,12 +17,12 @@ use super::world::{ALL, BASE, go_back_n, request, write_to};
 use crate::verbs::*;
 
 const MTU: u16 = 1_024;
-/// What a packet has beside its payload.
+/// Bytes of a packet in addition to its payload.
 const HEADERS: u64 = 100;
-/// Bytes of a message.
+/// Length of a message in bytes.
 const MESSAGE: u32 = 64 * 1_024;
 
-/// What the software RNIC uses.
+/// Returns IRN with the settings of the software RNIC.
 fn irn() -> RecoveryConfig {
     let most = Duration::from_ms(20);
     RecoveryConfig::Irn(IrnConfig {
@@ -46,7 +46,7 @@ fn melo() -> RecoveryConfig {
     })
 }
 
-/// Memory of which the contents do not matter.
+/// Memory whose content is irrelevant.
 struct Nothing;
 
 impl Memory for Nothing {
@@ -84,9 +84,9 @@ struct Host {
     address: Ipv6Addr,
 }
 
-/// One direction.
+/// One direction of the link.
 struct Lane {
-    /// When what is in the queue has left it.
+    /// Times at which the packets in the queue leave.
     queue: VecDeque<Instant>,
     longest: usize,
     carried: u64,
@@ -97,20 +97,20 @@ struct World {
     hosts: [Host; 2],
     lanes: [Lane; 2],
     now: Instant,
-    /// Bits per microsecond.
+    /// Rate in bits per microsecond.
     mbps: u64,
     limit: usize,
     delay: Duration,
-    /// In a thousand.
+    /// Loss probability per thousand.
     loss: u64,
     rng: Rng,
     in_flight: BTreeMap<(Instant, u64), (usize, Route, Headers, u32)>,
     number: u64,
     completed: Vec<u64>,
     failed: Vec<(u64, Status)>,
-    /// Posted again as soon as one completes.
+    /// Operation that each queue pair posts again after each completion.
     what: Option<fn(u64, u32) -> Operation>,
-    /// No host looks at anything before this.
+    /// Time before which hosts handle no events.
     asleep_until: Instant,
 }
 
@@ -192,14 +192,14 @@ impl World {
             send_psn: Psn::new(0),
             receive_psn: Psn::new(0),
             reads: 16,
-            // 67 ms, eight times: what perftest and most programs ask for.
+            // A timeout of 67 ms, eight times: the setting of perftest and most programs.
             timeout: 14,
             retries: 7,
             not_ready_timer: 1,
         };
         let (now, host) = (self.now, &mut self.hosts[at]);
         for step in handshake.steps() {
-            host.rnic.modify_qp(&mut Cx::at(now), host.qps[n], &step).expect("the step is right");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qps[n], &step).expect("a permitted change");
         }
     }
 
@@ -208,9 +208,9 @@ impl World {
         let (key, now, host) = (self.hosts[1].key, self.now, &mut self.hosts[0]);
         let data = vec![Sge { address: BASE, length: MESSAGE, key: host.key }];
         let post = request(n as u64, what(n as u64, key), data);
-        host.rnic.post_send(&mut Cx::at(now), host.qps[n], post).expect("there is room");
+        host.rnic.post_send(&mut Cx::at(now), host.qps[n], post).expect("the send queue has room");
     }
-    /// All queue pairs of the first host post so many of these, and each again when one is done.
+    /// Posts `depth` requests on each queue pair of the first host; after each completion another one follows.
     fn begin(&mut self, depth: usize, what: fn(u64, u32) -> Operation) {
         self.what = Some(what);
         for n in 0..self.completed.len() {
@@ -279,7 +279,7 @@ impl World {
         }
     }
 
-    /// The part of the link that is payload which completes within so long.
+    /// Returns the share of the link's capacity that is payload of messages completed within `ms` milliseconds.
     fn share(&mut self, ms: u64) -> f64 {
         let before: u64 = self.completed.iter().sum();
         self.run(ms);
@@ -349,8 +349,8 @@ fn random_losses_leave_most_of_the_link() {
     }
 }
 
-/// IRN's own timeouts: the short one of few packets in flight becomes the long one of many without any retransmission,
-/// and after it the long one has to be handled.
+/// With IRN's own timeouts, RTO_low for few packets in flight becomes RTO_high for many without any retransmission, and
+/// RTO_high has to be handled afterwards.
 #[test]
 fn no_lost_packet_waits_for_ever_with_the_timeouts_of_the_paper() {
     for rto_restart in [RtoRestart::Progress, RtoRestart::AnyAck] {
@@ -392,7 +392,7 @@ fn one_queue_pair_whose_other_end_is_gone_breaks_while_others_go_on() {
         world.begin(4, what);
         world.run(500);
         let gone = world.hosts[1].qps[3];
-        world.hosts[1].rnic.destroy_qp(gone).expect("it is there");
+        world.hosts[1].rnic.destroy_qp(gone).expect("the queue pair exists");
         world.run(10_000);
         let broken: Vec<u64> = world.failed.iter().map(|&(id, _)| id).collect();
         assert!(!broken.is_empty() && broken.iter().all(|&id| id == 3), "{broken:?}");
@@ -409,18 +409,18 @@ fn a_queue_pair_that_is_reset_or_destroyed_in_line_holds_nobody_up() {
     world.run(300);
     let qps = world.hosts[0].qps.clone();
     for qp in &qps[..8] {
-        world.hosts[0].rnic.destroy_qp(*qp).expect("it is there");
+        world.hosts[0].rnic.destroy_qp(*qp).expect("the queue pair exists");
     }
     let change = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
     for qp in &qps[8..12] {
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), *qp, &change).expect("it can be reset");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), *qp, &change).expect("a permitted change");
     }
     let before = world.completed.clone();
     world.run(500);
     let goes_on = world.completed.iter().zip(&before).skip(12).all(|(after, before)| after > before);
     assert!(goes_on, "{:?}, before {before:?}", world.completed);
     for qp in &qps[8..] {
-        world.hosts[0].rnic.destroy_qp(*qp).expect("it is there");
+        world.hosts[0].rnic.destroy_qp(*qp).expect("the queue pair exists");
     }
     assert_eq!(world.hosts[0].rnic.shared.paths.windows(), []);
 }
@@ -460,7 +460,7 @@ fn who_was_asleep_has_lost_nothing() {
     world.begin(4, write);
     world.run(500);
     for _ in 0..20 {
-        // 50 ms, in which answers come that nobody looks at.
+        // Acknowledgements that arrive within these 50 ms are not handled.
         world.asleep_until = world.now + Duration::from_ms(50);
         world.run(100);
     }

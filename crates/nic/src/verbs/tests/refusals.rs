@@ -1,4 +1,4 @@
-//! A request is refused: what was asked for before it is done all the same, and said to be.
+//! Tests of rejected requests: earlier requests are executed nevertheless, and complete with success.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,11 +9,11 @@ use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use super::world::{BASE, Wire, World, go_back_n, irn, melo, request, statuses, write_to};
 use crate::verbs::*;
 
-/// Everything in front of a Write with a key of nobody's; statuses in order.
+/// Posts requests of each kind, with a Write with an invalid key behind them; returns the statuses in order.
 fn refused_at_the_end(recovery: RecoveryConfig, wire: Wire, seed: u64) -> (World, Vec<(u64, Status)>) {
     let mut world = World::connected([recovery; 2], wire, seed);
     let key = world.hosts[1].key;
-    // So that both know what the other one is.
+    // Both sides learn the kind of the other.
     let first = vec![world.hosts[0].sge(0, 8)];
     world.post(0, request(0, write_to(BASE + 500_000, key), first));
     world.run(100_000);
@@ -33,7 +33,7 @@ fn refused_at_the_end(recovery: RecoveryConfig, wire: Wire, seed: u64) -> (World
     (world, statuses)
 }
 
-/// What is said to have been done has been.
+/// Checks that requests reported as successful were executed.
 fn check(world: &World, statuses: &[(u64, Status)], what: &str) {
     let (here, there) = (&world.hosts[0].memory, &world.hosts[1].memory);
     let done = |id| statuses.contains(&(id, Status::Success));
@@ -52,7 +52,7 @@ fn what_came_before_a_refused_request_succeeds() {
     for recovery in [irn(), melo(), go_back_n()] {
         for seed in 0..50 {
             let wire = Wire { jitter_us: [0, 0, 30, 200][seed as usize % 4], ..Wire::default() };
-            // Of packets that are late, a standard responder knows nothing but that they are not next.
+            // A standard responder cannot distinguish late packets from packets that are not next.
             let wire = if recovery == go_back_n() { Wire::default() } else { wire };
             let (world, statuses) = refused_at_the_end(recovery, wire, seed);
             let what = alloc::format!("{recovery:?}, seed {seed}");
@@ -62,7 +62,7 @@ fn what_came_before_a_refused_request_succeeds() {
     }
 }
 
-/// The refused request comes before its turn, and is the last: nothing would have it sent again.
+/// The rejected request arrives before its turn, and is the last: nothing else would cause its retransmission.
 #[test]
 fn who_is_refused_out_of_order_hears_why_without_timeouts() {
     let RecoveryConfig::Irn(timed) = irn() else { unreachable!("it is IRN") };

@@ -1,4 +1,4 @@
-//! Queue pairs, queues, domains: what may be made, changed and destroyed when.
+//! Tests of the creation, change and destruction of queue pairs, queues and domains.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,12 +21,12 @@ fn what_is_used_cannot_be_destroyed() {
     let host = &mut world.hosts[0];
     assert_eq!(host.rnic.destroy_cq(host.cq), Err(VerbsError::InUse("queue pair")));
     assert_eq!(host.rnic.dealloc_pd(host.pd), Err(VerbsError::InUse("memory region")));
-    host.rnic.dereg_mr(host.key).expect("it is there");
+    host.rnic.dereg_mr(host.key).expect("the region exists");
     assert_eq!(host.rnic.dealloc_pd(host.pd), Err(VerbsError::InUse("queue pair")));
-    host.rnic.destroy_qp(host.qp).expect("it is there");
+    host.rnic.destroy_qp(host.qp).expect("the queue pair exists");
     assert_eq!(host.rnic.destroy_qp(host.qp), Err(VerbsError::NoSuch("queue pair")));
-    host.rnic.dealloc_pd(host.pd).expect("nothing uses it");
-    host.rnic.destroy_cq(host.cq).expect("nothing uses it");
+    host.rnic.dealloc_pd(host.pd).expect("nothing uses the domain");
+    host.rnic.destroy_cq(host.cq).expect("nothing uses the queue");
     assert_eq!(host.rnic.poll_timeout(), None);
 }
 
@@ -50,11 +50,11 @@ fn states_follow_one_another_and_nothing_else() {
     assert_eq!(post, Err(VerbsError::Invalid("the queue pair is not ready to send")));
     world.connect(0, |_| {});
     assert!(to(&mut world, QpState::Initialised).is_err());
-    to(&mut world, QpState::Reset).expect("always");
+    to(&mut world, QpState::Reset).expect("a transition from any state");
     assert_eq!(world.hosts[0].rnic.qp_state(qp), Some(QpState::Reset));
     world.connect(0, |_| {});
-    to(&mut world, QpState::Error).expect("always");
-    to(&mut world, QpState::Reset).expect("always");
+    to(&mut world, QpState::Error).expect("a transition from any state");
+    to(&mut world, QpState::Reset).expect("a transition from any state");
 }
 
 #[test]
@@ -141,9 +141,9 @@ fn that_a_connection_is_established_is_told_once_and_not_for_what_is_dropped() {
     }
     .steps();
     for step in [initialise, receive] {
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(world.now), qp, &step).expect("the step is right");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(world.now), qp, &step).expect("a permitted change");
     }
-    // Of a scheme that this side does not have.
+    // A packet of a scheme that this side does not have.
     let bth = Bth { opcode: 0x04, destination: qp, psn: Psn::new(0xff_fff0), ..Bth::default() };
     let (extension, placement) = (Some(Extension::default()), Some(Placement::default()));
     let headers = Headers { bth, ours: Ours::Uses(1), extension, placement, ..Headers::default() };
@@ -167,7 +167,7 @@ fn that_a_connection_is_established_is_told_once_and_not_for_what_is_dropped() {
 fn completion_queues_raise_the_events_that_were_asked_for_and_notice_an_overrun() {
     let mut world = World::connected([irn(); 2], Wire::default(), 1);
     let (cq, key) = (world.hosts[1].cq, world.hosts[1].key);
-    world.hosts[1].rnic.arm_cq(cq, true).expect("it is there");
+    world.hosts[1].rnic.arm_cq(cq, true).expect("the completion queue exists");
     for solicited in [false, true, true] {
         world.receive(1, 1, 0, 10);
         let data = vec![world.hosts[0].sge(0, 1)];
@@ -176,7 +176,7 @@ fn completion_queues_raise_the_events_that_were_asked_for_and_notice_an_overrun(
     }
     let events: Vec<_> = core::iter::from_fn(|| world.hosts[1].rnic.poll_event()).collect();
     assert_eq!(events, [Event::Completion(cq)], "one, for the first that was solicited");
-    world.hosts[0].rnic.resize_cq(world.hosts[0].cq, 4).expect("three wait");
+    world.hosts[0].rnic.resize_cq(world.hosts[0].cq, 4).expect("only three completions wait");
     let operation = Operation::Write { remote: Remote { address: BASE, key }, immediate: None };
     for id in 10..13 {
         let data = vec![world.hosts[0].sge(0, 1)];
@@ -208,11 +208,11 @@ fn datagrams_carry_who_sent_them_and_are_dropped_without_the_right_key() {
     let [completion] = &received[..] else { panic!("{received:?}") };
     assert_eq!((completion.id, completion.length, completion.status), (9, 140, Status::Success));
     assert_eq!(completion.attached, Attached::Immediate([1, 2, 3, 4]));
-    let source = completion.source.expect("it has one");
+    let source = completion.source.expect("a datagram has a source");
     assert_eq!((source.qp, source.route.remote), (world.hosts[0].qp, world.hosts[0].address));
     assert_eq!(world.hosts[1].memory[1_040..1_140], world.hosts[0].memory[..100]);
     assert!(world.hosts[1].memory[1_000..1_040].iter().all(|&byte| byte == 0x45));
-    // Without a receive request, it is lost.
+    // Without a receive request, the datagram is lost.
     let data = Data::Inline(vec![7; 10]);
     let destination = Some(Destination { route, qp, qkey: QKEY });
     let send = request(3, Operation::Send(Attached::Nothing), Vec::new());
@@ -229,14 +229,14 @@ fn shared_receive_queues_serve_whoever_comes_first_and_tell_when_they_run_low() 
         let host = &mut world.hosts[1];
         for id in 0..4 {
             let scatter = vec![host.sge(id * 1_000, 1_000)];
-            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("there is room");
+            host.rnic.post_srq_recv(srq, ReceiveRequest { id, scatter }).expect("the shared queue has room");
         }
-        host.rnic.modify_srq(srq, None, Some(3)).expect("it may change");
+        host.rnic.modify_srq(srq, None, Some(3)).expect("a valid limit");
         assert_eq!(host.rnic.destroy_srq(srq), Err(VerbsError::InUse("queue pair")));
         let now = world.now;
         let qp = world.hosts[0].qp;
         let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("always");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &reset).expect("a transition from any state");
         world.connect(0, |_| {});
         world.connect(1, |_| {});
         for id in 0..3 {

@@ -1,5 +1,5 @@
-//! Everything at random: operations, sizes, windows, MTUs, what the wire does, queue pairs that begin another life in
-//! the middle.
+//! Randomised tests: operations, sizes, windows, MTUs, impairments of the wire, and resets of queue pairs in the
+//! middle.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,18 +13,19 @@ use super::world::{BASE, MTU, QKEY, Wire, World, go_back_n, irn, melo, request};
 use crate::verbs::*;
 
 const SEEDS: u64 = 150;
-/// Of each kind: sent from and read, received in, written to, read into.
+/// Size of each quarter of memory: source of Sends and Reads, receive buffers, destination of Writes, destination of
+/// Reads.
 const QUARTER: u64 = 1 << 18;
-/// Room for one message.
+/// Size of a message buffer in bytes.
 const SLOT: u64 = 10_000;
-/// Messages of a round, in each direction.
+/// Maximum number of messages of a round, in each direction.
 const MOST: u64 = 24;
-/// A word that the other side adds to, behind the last slot of what is written to.
+/// Offset of a word that the other side adds to, behind the last message buffer of the third quarter.
 const COUNTER: u64 = 2 * QUARTER + 26 * SLOT;
-/// A word that the other side replaces, or replaces if it is what it should be.
+/// Offset of a word that the other side replaces or compares and swaps.
 const LATCH: u64 = COUNTER + 8;
 
-/// IRN as the software RNIC has it, but for the times.
+/// Returns IRN with the settings of the software RNIC, except for shorter timeouts.
 fn ours() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
     let high = Setting::Value(Duration::from_us(1_000));
@@ -44,16 +45,16 @@ struct Case {
     timeout: u8,
     psns: [Psn; 2],
     counters: [u64; 2],
-    /// What is in each side's latch once all that was asked is done.
+    /// Value of each side's latch once all requests are done.
     latches: [u64; 2],
 }
 
-/// What one side has asked for.
+/// A request of one side.
 #[derive(Clone, Copy)]
 struct Asked {
     operation: u64,
     size: u64,
-    /// What a compare-and-swap is to find.
+    /// Value that a compare-and-swap is expected to find.
     finds: u64,
 }
 
@@ -72,7 +73,7 @@ impl Case {
         };
         let (window, reads) = (any(&mut rng, &[1, 4, 32, 256]), any(&mut rng, &[1, 3, 16]));
         let mut world = World::limited(recovery, wire, seed, window, reads);
-        // Bursts want patience.
+        // Bursts of losses require a longer timeout.
         let mut timeout = 10;
         if recovery.iter().all(|&recovery| recovery == ours()) && rng.below(3) == 0 {
             world.lose_bursts(8.0, 30, seed);
@@ -85,9 +86,9 @@ impl Case {
         case.begin_again();
         case
     }
-    /// Another life of both queue pairs, far from the numbers of the one before.
+    /// Resets and reconnects both queue pairs, with PSNs far from the previous ones.
     fn begin_again(&mut self) {
-        // What is still under way of the old life could be of the new one, otherwise.
+        // Packets of the old connection that are still in flight could otherwise be taken for packets of the new one.
         let is_far = |psn: Psn, from: Psn| psn.ahead_of(from).unsigned_abs() > 1 << 14;
         self.psns = self.psns.map(|before| {
             loop {
@@ -101,7 +102,7 @@ impl Case {
         for at in 0..2 {
             let host = &mut self.world.hosts[at];
             let reset = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
-            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &reset).expect("always");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &reset).expect("a transition from any state");
             host.poll();
         }
         for at in 0..2 {
@@ -171,7 +172,7 @@ impl Case {
         Asked { operation, size, finds }
     }
 
-    /// Both sides ask at random, and are left alone now and then.
+    /// Lets both sides post random requests, with random pauses.
     fn round(&mut self) -> [Vec<Asked>; 2] {
         let mut asked: [Vec<Asked>; 2] = Default::default();
         let counts = [0, 1].map(|_| self.rng.below(MOST + 1));
@@ -235,7 +236,7 @@ impl Case {
                         let word = self.word(at, 3 * QUARTER + place);
                         assert_eq!(word, finds, "{what}: compare-and-swap {number}, once and in order");
                     }
-                    // What an atomic write has written is what is found next, or in the end.
+                    // The value of an atomic write is checked by the next compare-and-swap, or at the end.
                     _ => {}
                 }
             }
@@ -258,7 +259,7 @@ fn anything_asked_at_random_is_done_once_and_in_order() {
             if case.rng.below(4) == 0 {
                 let wait = case.rng.below(300);
                 case.world.run(wait);
-                // Packets of this life are still under way in the next.
+                // Packets of the old connection are still in flight during the next one.
                 case.begin_again();
                 continue;
             }

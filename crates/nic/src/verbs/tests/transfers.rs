@@ -1,4 +1,4 @@
-//! Whatever the wire does, messages arrive once, whole, in order.
+//! Tests that messages arrive once, whole and in order, whatever the wire does.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ fn wires() -> Vec<Wire> {
     ]
 }
 
-/// Everything at once: each kind of request, of all sizes, in both directions.
+/// Posts each kind of request, in all sizes, in both directions at once.
 fn mixture(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> World {
     let mut world = World::connected(recovery, wire, seed);
     let sizes = [0, 1, 255, 256, 257, 1_000, 5_000, 20_000];
@@ -33,7 +33,7 @@ fn mixture(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> World {
     for (at, expected) in expected.iter_mut().enumerate() {
         for (n, &size) in sizes.iter().enumerate() {
             let n = n as u64;
-            // Quarters of memory: what is sent from, received in, written to, read into.
+            // Quarters of memory: sources, receive buffers, destinations of Writes, destinations of Reads.
             let (from, into) = (n * 30_000, 262_144 + n * 30_000);
             let (written, read) = (524_288 + n * 30_000, 786_432 + n * 30_000);
             let key = world.hosts[1 - at].key;
@@ -136,7 +136,7 @@ fn one_of_ours_and_a_standard_one_deliver() {
     }
 }
 
-/// IRN as the software RNIC has it.
+/// Returns IRN with the settings of the software RNIC.
 fn stamped() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = irn() else { unreachable!("it is") };
     let dynamic = DynamicRto {
@@ -148,7 +148,7 @@ fn stamped() -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig { rto, time_stamps: true, holes: true, bdp_cap: Setting::Value(1_024), ..irn })
 }
 
-/// Many large messages one way; how many packets were sent again.
+/// Sends many large messages one way; returns the number of retransmissions.
 fn bulk(wire: Wire, seed: u64) -> (u64, World) {
     let mut world = World::connected(both(stamped()), wire, seed);
     let key = world.hosts[1].key;
@@ -171,7 +171,7 @@ fn what_is_lost_is_sent_again_and_nothing_else() {
         for seed in 0..20 {
             let (again, world) = bulk(Wire { loss: 10, batch_us, ..Wire::default() }, seed);
             let [lost, acks_lost] = world.lost;
-            // Of what only a lost NACK told, the sender cannot know.
+            // The sender does not know of arrivals that only a lost NACK has reported.
             let is_right = again == lost || (again > lost && acks_lost > 0);
             assert!(
                 is_right,
@@ -186,7 +186,7 @@ fn some_packets_ask_for_acknowledgements_and_these_speak_for_the_others() {
     let (_, world) = bulk(Wire::default(), 1);
     let of = |host| world.log.iter().filter(move |(at, headers)| *at == host && headers.extension.is_some());
     let (data, asked) = (of(0).count(), of(0).filter(|(_, headers)| headers.bth.ack_request).count());
-    // Every eighth, and the last when there is no more to send.
+    // Every eighth packet, and the last when no more is to be sent.
     assert!((data / 8..data / 8 + 20).contains(&asked), "{asked} of {data}");
     assert!((1..=asked).contains(&of(1).count()));
 }
@@ -195,7 +195,7 @@ fn some_packets_ask_for_acknowledgements_and_these_speak_for_the_others() {
 fn counters_are_what_an_onlooker_counts() {
     for (n, recovery) in [irn(), melo()].into_iter().enumerate() {
         let world = mixture(both(recovery), Wire { loss: 30, ..Wire::default() }, n as u64);
-        // Of what is standard, before both go over, only the NIC itself knows.
+        // Standard packets, before both sides go over, are counted by the NIC alone.
         let again = world.log.iter().filter(|(_, headers)| headers.extension.is_some_and(|sent| sent.retransmission));
         let counted: u64 = world.hosts.iter().map(|host| host.rnic.stats().retransmissions).sum();
         assert!(counted > 0 && counted >= again.count() as u64, "{counted}");
@@ -209,7 +209,7 @@ fn nothing_is_sent_twice_where_nothing_is_lost() {
         for host in &world.hosts {
             let stats = host.rnic.stats();
             assert_eq!((stats.retransmissions, stats.duplicates, stats.timeouts), (0, 0, 0));
-            // Each direction's Sends, Writes and Writes with immediates, and the answers to Reads and Atomics.
+            // Each direction's Sends, Writes and Writes with immediates, and the responses to Reads and Atomics.
             let payload: u64 = [0, 1, 255, 256, 257, 1_000, 5_000, 20_000].iter().sum();
             assert_eq!(stats.goodput, 4 * payload + 8 * 8);
         }
@@ -228,7 +228,7 @@ fn who_knows_the_other_side_begins_at_once_in_its_own_way() {
     assert_eq!(world.hosts[0].poll().len(), 1);
 }
 
-/// As [`stamped`], no slower than the world's timeout.
+/// Returns the recovery of [`stamped`], but with timeouts no longer than the world's.
 fn quick() -> RecoveryConfig {
     let RecoveryConfig::Irn(irn) = stamped() else { unreachable!("it is") };
     let high = Setting::Value(Duration::from_us(300));
@@ -236,7 +236,7 @@ fn quick() -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig { rto, rto_high: high, ..irn })
 }
 
-/// Writes, then Reads of the same, then additions, all posted at once: windows fill with answers.
+/// Posts Writes, then Reads of the written memory, then additions, all at once: windows fill with responses.
 fn round(world: &mut World, number: u64) {
     let (here, key) = (&world.hosts[0], world.hosts[1].key);
     let remote = |offset| Remote { address: BASE + offset, key };

@@ -1,4 +1,5 @@
-//! Unreliable connections: what arrives is whole, in order, and comes once; what does not is nobody's business.
+//! Tests of unreliable connections: messages that arrive are whole, in order, and arrive once; others are lost without
+//! notice.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,7 +17,7 @@ fn connected(wire: Wire, seed: u64) -> World {
     world
 }
 
-/// Message `n`: how long, and which bytes.
+/// Lengths of messages in bytes, by number modulo seven.
 const LENGTHS: [u32; 7] = [0, 1, 255, 256, 257, 1_000, 5_000];
 fn message(n: u64) -> (u64, u32) {
     (n * 131, LENGTHS[n as usize % LENGTHS.len()])
@@ -55,8 +56,7 @@ fn sends_and_writes_arrive_without_a_word_in_return() {
     assert!(world.log.iter().all(|(at, headers)| *at == 0 && headers.bth.opcode & UNRELIABLE != 0));
 }
 
-/// Which messages arrive is the wire's to say; that they are whole, in order, and in the receive requests that are
-/// next, is ours.
+/// The wire determines which messages arrive; those are whole, in order, and in the next receive requests.
 #[test]
 fn a_message_is_lost_as_a_whole_and_its_receive_request_is_the_next_ones() {
     let mut total = 0;
@@ -84,10 +84,10 @@ fn a_message_is_lost_as_a_whole_and_its_receive_request_is_the_next_ones() {
             assert!(bytes(1, 300_000 + place * 10_000) == bytes(0, from), "{seed}: message {n}");
         }
         total += received.len();
-        // Those that were not used are still there.
+        // Unused receive requests are still in the queue.
         let (now, qp) = (world.now, world.hosts[1].qp);
         let error = QpChange { state: Some(QpState::Error), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &error).expect("always");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &error).expect("a transition from any state");
         assert_eq!(statuses(&mut world, 1).len() + received.len(), MESSAGES as usize, "{seed}");
     }
     assert!(total > 1_000, "most arrive: {total}");
@@ -102,14 +102,14 @@ fn what_may_not_be_done_is_not_done_and_nobody_hears_of_it() {
         let data = vec![world.hosts[0].sge(0, 600)];
         world.post(0, request(id as u64, write_to(address, key), data));
     }
-    // Nothing is ready for this one.
+    // No receive request is ready for this message.
     let data = vec![world.hosts[0].sge(0, 600)];
     world.post(0, request(3, Operation::Send(Attached::Nothing), data.clone()));
     world.run(1_000);
     assert_eq!(statuses(&mut world, 0), [0, 1, 2, 3].map(|id| (id, Status::Success)));
     assert!(world.hosts[1].memory == before && world.hosts[1].poll().is_empty());
     assert_eq!(world.hosts[1].rnic.qp_state(world.hosts[1].qp), Some(QpState::ReadyToSend));
-    // A message that is too long for its receive request fails that, and the next is taken again.
+    // A message that is too long for its receive request fails that request, and the next one is received again.
     world.receive(1, 7, 0, 599);
     world.receive(1, 8, 0, 600);
     (4..6).for_each(|id| world.post(0, request(id, Operation::Send(Attached::Nothing), data.clone())));
@@ -134,12 +134,12 @@ fn a_request_that_fails_stops_the_send_queue_alone() {
     world.run(1_000);
     assert_eq!(statuses(&mut world, 0), [(50, Status::Success)], "it still receives");
     let again = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
-    world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &again).expect("it may");
+    world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &again).expect("a permitted change");
     world.receive(1, 60, 0, 600);
     world.post(0, request(4, Operation::Send(Attached::Nothing), good.clone()));
     world.run(1_000);
     assert_eq!(statuses(&mut world, 1), [(3, Status::Success), (60, Status::Success)]);
-    // What needs an answer is not for it.
+    // The service supports no requests that need a response.
     let remote = Remote { address: BASE, key: world.hosts[1].key };
     let refused = [
         Operation::Read(remote),
@@ -153,7 +153,7 @@ fn a_request_that_fails_stops_the_send_queue_alone() {
     }
 }
 
-/// Neither service listens to the other's packets, whoever sends them.
+/// Neither service accepts the other's packets, whatever their source.
 #[test]
 fn packets_of_the_other_service_do_nothing() {
     for service in [Service::Reliable, Service::Unreliable] {

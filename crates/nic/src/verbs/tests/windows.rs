@@ -1,4 +1,4 @@
-//! Memory windows: who reaches what through them, and until when.
+//! Tests of memory windows: which peers reach which memory through them, and until when.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,15 +11,16 @@ use crate::verbs::*;
 
 const WRITE: Access = Access { remote_write: true, ..Access::NONE };
 const READ: Access = Access { remote_read: true, remote_write: false, ..WRITE };
-/// What its owner may do, and bind windows to.
+/// Rights of a region for its owner: writing, and binding of windows.
 const PRIVATE: Access = Access { local_write: true, bind: true, ..Access::NONE };
 
-/// A region of host 1's that only windows open, its key, a window, and how that is bound to part of it.
+/// Creates a region at host 1 that only windows open, and a window; returns the parameters that bind it to a part of
+/// the region.
 fn window(world: &mut World, kind: WindowKind) -> Bind {
     let host = &mut world.hosts[1];
     let region = Region { pd: host.pd, address: BASE, start: BASE, length: 10_000, access: PRIVATE };
-    let region = host.rnic.reg_mr(region, 0x5555).expect("it is right");
-    let (window, key) = host.rnic.alloc_mw(host.pd, kind, 0x1234_5678).expect("there are enough");
+    let region = host.rnic.reg_mr(region, 0x5555).expect("a valid region");
+    let (window, key) = host.rnic.alloc_mw(host.pd, kind, 0x1234_5678).expect("a free window");
     assert_eq!((window, key), (WindowId(0x12_3456), 0x1234_5678));
     Bind { window, key: key + 1, region, address: BASE + 100, length: 1_000, access: WRITE, zero_based: false }
 }
@@ -28,7 +29,7 @@ fn bind(world: &mut World, id: u64, bind: Bind) -> Vec<(u64, Status)> {
     world.run(1_000);
     statuses(world, 1)
 }
-/// What becomes of an operation of host 0's.
+/// Returns the status of an operation of host 0.
 fn ask(world: &mut World, operation: Operation, length: u32) -> Status {
     let data = vec![world.hosts[0].sge(0, length)];
     world.post(0, request(77, operation, data));
@@ -47,7 +48,8 @@ fn a_window_opens_part_of_a_region_that_is_closed() {
             assert_eq!(ask(&mut world, write_to(BASE + 100, wanted.key), 1_000), Status::Success);
             assert!(world.hosts[1].memory[100..1_100] == world.hosts[0].memory[..1_000]);
         });
-        // Beyond its ends, for what it does not allow, and by keys that are not, or no longer, its own.
+        // Accesses beyond the window's ends, without the right to them, and by keys that are not, or no longer, the
+        // window's.
         let write = |address, key| Operation::Write { remote: Remote { address, key }, immediate: None };
         type Ask = fn(&Bind) -> Remote;
         let beyond: [Ask; 4] = [
@@ -96,7 +98,7 @@ fn every_operation_goes_through_windows() {
     });
 }
 
-/// How a request to bind is spoilt.
+/// A change that makes a binding invalid.
 type Spoil = fn(&mut World, &mut Bind);
 
 #[test]
@@ -110,14 +112,14 @@ fn a_window_is_not_bound_against_the_rules() {
         (both, |_, bind| bind.length = 9_901),
         (both, |_, bind| bind.length = u64::MAX),
         (both, |_, bind| (bind.address, bind.length) = (u64::MAX, 2)),
-        // The region allows no windows, cannot be written, or is another domain's.
+        // The region permits no windows, cannot be written, or belongs to another domain.
         (both, |world, bind| bind.region = region(world, Access { bind: false, ..ALL }, false)),
         (both, |world, bind| bind.region = region(world, Access { bind: true, ..READ }, false)),
         (both, |world, bind| bind.region = region(world, ALL, true)),
-        // The window is another domain's.
+        // The window belongs to another domain.
         (both, |world, bind| {
             let pd = world.hosts[1].rnic.alloc_pd();
-            bind.window = world.hosts[1].rnic.alloc_mw(pd, WindowKind::Type2, 0x7777_7777).expect("there are enough").0;
+            bind.window = world.hosts[1].rnic.alloc_mw(pd, WindowKind::Type2, 0x7777_7777).expect("a free window").0;
         }),
         (&KINDS[..1], |_, bind| bind.zero_based = true),
         (second, |_, bind| bind.length = 0),
@@ -135,12 +137,12 @@ fn a_window_is_not_bound_against_the_rules() {
     }
 }
 
-/// Another region of host 1's, perhaps of another domain.
+/// Registers another region at host 1, of another domain if `is_foreign`; returns its key.
 fn region(world: &mut World, access: Access, is_foreign: bool) -> u32 {
     let host = &mut world.hosts[1];
     let pd = if is_foreign { host.rnic.alloc_pd() } else { host.pd };
     let region = Region { pd, address: BASE, start: BASE, length: 10_000, access };
-    host.rnic.reg_mr(region, 0x6666).expect("it is right")
+    host.rnic.reg_mr(region, 0x6666).expect("a valid region")
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn windows_of_type_1_are_bound_again_and_closed_by_binding() {
         assert_eq!(bind(&mut world, 3, closed), [(3, Status::Success)]);
         assert_eq!(ask(&mut world, write_to(BASE + 5_000, closed.key), 8), Status::RemoteAccess);
     });
-    // Its key from before is of no use, and to invalidate it is a mistake.
+    // The earlier key is invalid, and its invalidation is an error.
     each(|mut world| {
         let first = window(&mut world, WindowKind::Type1);
         bind(&mut world, 1, first);
@@ -191,14 +193,14 @@ fn windows_of_type_2_are_closed_by_either_side_and_bound_anew() {
         let second = Bind { key: first.key + 1, ..first };
         assert_eq!(bind(&mut world, 3, second), [(2, Status::Success), (3, Status::Success)]);
         assert_eq!(ask(&mut world, write_to(BASE + 100, second.key), 1_000), Status::Success);
-        // By the other side, which hears that it is closed as soon as its message is received.
+        // The other side invalidates the window, and is informed as soon as its message is received.
         world.receive(1, 9, 500_000, 500);
         assert_eq!(ask(&mut world, Operation::Send(Attached::Invalidate(second.key)), 20), Status::Success);
         let received = world.hosts[1].poll();
         assert_eq!((received[0].id, received[0].attached), (9, Attached::Invalidate(second.key)));
         assert_eq!(ask(&mut world, write_to(BASE + 100, second.key), 8), Status::RemoteAccess);
     });
-    // Bound twice; invalidated twice.
+    // The window is bound twice, and invalidated twice.
     each(|mut world| {
         let first = window(&mut world, WindowKind::Type2);
         bind(&mut world, 1, first);
@@ -217,7 +219,7 @@ fn windows_of_type_2_are_closed_by_either_side_and_bound_anew() {
 
 #[test]
 fn what_was_asked_before_a_window_is_closed_is_done() {
-    // Fenced, so that nothing is read from what is closed; an Atomic is done in its turn anyway.
+    // The requests are fenced, so that no Read finds the window closed; an Atomic is executed in its turn anyway.
     for loss in [0, 100, 300] {
         each(|mut world| {
             let access = Access { local_write: false, bind: false, ..ALL };
@@ -254,7 +256,7 @@ fn a_binding_holds_for_what_is_asked_behind_it_and_completes_in_its_turn() {
         let data = vec![world.hosts[1].sge(0, 8)];
         world.receive(0, 15, 400_000, 2_000);
         world.post(1, request(6, Operation::Send(Attached::Nothing), data));
-        // Bound already, but not told before what was asked first is done.
+        // The window is bound already, but the completion waits for that of earlier requests.
         world.run(0);
         assert_eq!(statuses(&mut world, 1), []);
         assert_eq!(ask(&mut world, write_to(BASE + 100, wanted.key), 8), Status::Success);
@@ -268,32 +270,32 @@ fn what_a_window_leads_into_stays() {
         let wanted = window(&mut world, WindowKind::Type2);
         bind(&mut world, 1, wanted);
         let host = &mut world.hosts[1];
-        let region = host.rnic.region(wanted.region).expect("it is there");
+        let region = host.rnic.region(wanted.region).expect("the region exists");
         let busy = Err(VerbsError::InUse("memory window"));
         assert_eq!(host.rnic.dereg_mr(wanted.region), busy);
         assert_eq!(host.rnic.rereg_mr(wanted.region, region), busy);
-        // A queue pair that goes closes what it has bound; so does the window itself.
-        host.rnic.destroy_qp(host.qp).expect("it is there");
-        host.rnic.dereg_mr(wanted.region).expect("nothing leads there");
-        host.rnic.dereg_mr(host.key).expect("nothing leads there");
+        // The destruction of a queue pair closes the windows that it has bound; so does the deallocation of a window.
+        host.rnic.destroy_qp(host.qp).expect("the queue pair exists");
+        host.rnic.dereg_mr(wanted.region).expect("no window refers to the region");
+        host.rnic.dereg_mr(host.key).expect("no window refers to the region");
         assert_eq!(host.rnic.dealloc_pd(host.pd), busy);
-        host.rnic.dealloc_mw(wanted.window).expect("it is there");
+        host.rnic.dealloc_mw(wanted.window).expect("the window exists");
         assert_eq!(host.rnic.dealloc_mw(wanted.window), Err(VerbsError::NoSuch("memory window")));
-        host.rnic.dealloc_pd(host.pd).expect("nothing uses it");
+        host.rnic.dealloc_pd(host.pd).expect("nothing uses the domain");
     });
     each(|mut world| {
         let wanted = window(&mut world, WindowKind::Type1);
         bind(&mut world, 1, wanted);
         let rnic = &mut world.hosts[1].rnic;
-        rnic.dealloc_mw(wanted.window).expect("it is there");
-        rnic.dereg_mr(wanted.region).expect("nothing leads there");
+        rnic.dealloc_mw(wanted.window).expect("the window exists");
+        rnic.dereg_mr(wanted.region).expect("no window refers to the region");
         assert_eq!(ask(&mut world, write_to(BASE + 100, wanted.key), 8), Status::RemoteAccess);
     });
 }
 
 #[test]
 fn what_is_closed_while_it_is_read_fails_the_read() {
-    // A standard responder cannot know whether who asks again is only late, and says nothing.
+    // A standard responder cannot know whether a repeated request is only late, and sends nothing.
     for (recovery, expected) in [(irn(), Status::RemoteAccess), (go_back_n(), Status::RetriesExceeded)] {
         let mut world = World::connected([recovery; 2], Wire::default(), 1);
         let wanted = Bind { access: READ, length: 9_000, ..window(&mut world, WindowKind::Type1) };
@@ -302,12 +304,12 @@ fn what_is_closed_while_it_is_read_fails_the_read() {
         assert_eq!(ask(&mut world, write_to(BASE + 20_000, key), 8), Status::Success);
         let remote = Remote { address: BASE + 100, key: wanted.key };
         let data = vec![world.hosts[0].sge(0, 9_000)];
-        // The answer's first packets are lost.
+        // The first packets of the response are lost.
         world.post(0, request(1, Operation::Read(remote), data));
         world.run(5);
         world.wire.loss = 1_000;
         world.run(10);
-        world.hosts[1].rnic.dealloc_mw(wanted.window).expect("it is there");
+        world.hosts[1].rnic.dealloc_mw(wanted.window).expect("the window exists");
         world.wire.loss = 0;
         world.run(100_000);
         assert_eq!(statuses(&mut world, 0), [(1, expected)]);
@@ -316,7 +318,7 @@ fn what_is_closed_while_it_is_read_fails_the_read() {
 
 #[test]
 fn what_is_closed_after_it_was_read_holds_up_nothing() {
-    // The requester has the answer, and the responder does not know.
+    // The requester has the response, but the responder does not know that yet.
     for steps in [22, 25, 40, 60] {
         each(|mut world| {
             let wanted = Bind { access: READ, length: 9_000, ..window(&mut world, WindowKind::Type1) };
@@ -330,7 +332,7 @@ fn what_is_closed_after_it_was_read_holds_up_nothing() {
             }
             world.wire.loss = 1_000;
             world.run(100);
-            world.hosts[1].rnic.dealloc_mw(wanted.window).expect("it is there");
+            world.hosts[1].rnic.dealloc_mw(wanted.window).expect("the window exists");
             world.wire.loss = 0;
             let key = world.hosts[1].key;
             for id in 2..40 {
@@ -346,17 +348,17 @@ fn what_is_closed_after_it_was_read_holds_up_nothing() {
 fn keys_of_windows_and_regions_never_meet() {
     let mut world = World::connected([irn(); 2], Wire::default(), 1);
     let host = &mut world.hosts[0];
-    let (first, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type1, 0xffff_ff07).expect("there are enough");
-    let (second, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0xffff_ff08).expect("there are enough");
+    let (first, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type1, 0xffff_ff07).expect("a free window");
+    let (second, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0xffff_ff08).expect("a free window");
     assert_eq!([first, second], [WindowId(0xff_ffff), WindowId(1)]);
     let region = Region { pd: host.pd, address: BASE, start: BASE, length: 1, access: ALL };
-    let key = host.rnic.reg_mr(region, 0xffff_ff00).expect("it is right");
+    let key = host.rnic.reg_mr(region, 0xffff_ff00).expect("a valid region");
     assert_eq!(key, 1, "past the window's keys, and past 0");
-    let (third, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0x1007).expect("there are enough");
+    let (third, _) = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 0x1007).expect("a free window");
     assert_ne!(third, WindowId(host.key >> 8));
 }
 
-/// What a naive NIC knows of a window.
+/// A window, as a naive model of the NIC knows it.
 #[derive(Clone, Copy)]
 struct Known {
     id: WindowId,
@@ -379,18 +381,18 @@ fn at_random_windows_open_what_a_naive_model_opens() {
     for seed in 0..200 {
         let mut rng = Rng::stream(seed, Domain::Impairment, 3);
         let mut regions = Regions::default();
-        // Addresses of the second begin elsewhere than its memory.
+        // Addresses of the second region differ from those of its memory.
         let all: Vec<_> = [(1_000, 1_000, 31), (0, 5_000, 23), (2_000, 2_000, 15)]
             .map(|(address, start, bits)| {
                 let region = Region { pd, address, start, length: 64, access: access(bits) };
-                (regions.register(region, 0x100 + address as u32).expect("it is right"), region)
+                (regions.register(region, 0x100 + address as u32).expect("a valid region"), region)
             })
             .into();
         let mut windows: Vec<Known> = KINDS
             .iter()
             .chain(&KINDS)
             .map(|&kind| {
-                let (id, key) = regions.open(pd, kind, rng.below(1 << 32) as u32).expect("there are enough");
+                let (id, key) = regions.open(pd, kind, rng.below(1 << 32) as u32).expect("a free window");
                 Known { id, kind, key, open: None }
             })
             .collect();
@@ -441,7 +443,7 @@ fn at_random_windows_open_what_a_naive_model_opens() {
                 let intent = [Intent::RemoteRead, Intent::RemoteWrite, Intent::RemoteAtomic][rng.below(3) as usize];
                 let expected = known.open.and_then(|(owner, bind)| {
                     let from = if bind.zero_based { bind.address + address } else { address };
-                    let inside = all.iter().find(|(key, _)| *key == bind.region).expect("it is there").1;
+                    let inside = all.iter().find(|(key, _)| *key == bind.region).expect("the region exists").1;
                     let is_allowed = (known.kind == WindowKind::Type1 || owner == by)
                         && bind.access.admits(intent)
                         && from >= bind.address
@@ -457,12 +459,12 @@ fn at_random_windows_open_what_a_naive_model_opens() {
 
 #[test]
 fn another_queue_pair_of_the_domain_passes_through_type_1_alone() {
-    // Host 1 binds by a queue pair beside the one that host 0 talks to.
+    // Host 1 binds by a queue pair other than the one that host 0 is connected to.
     for kind in KINDS {
         each(|mut world| {
             let wanted = window(&mut world, kind);
-            let (_, init) = world.hosts[1].rnic.query_qp(world.hosts[1].qp).expect("it is there");
-            let other = world.hosts[1].rnic.create_qp(init).expect("it is right");
+            let (_, init) = world.hosts[1].rnic.query_qp(world.hosts[1].qp).expect("the queue pair exists");
+            let other = world.hosts[1].rnic.create_qp(init).expect("a valid configuration");
             let used = core::mem::replace(&mut world.hosts[1].qp, other);
             world.connect(1, |_| {});
             assert_eq!(bind(&mut world, 1, wanted), [(1, Status::Success)]);
@@ -478,7 +480,7 @@ fn windows_run_out() {
     let mut world = World::connected([irn(); 2], Wire::default(), 1);
     let host = &mut world.hosts[0];
     for n in 0..Limits::HERE.windows {
-        host.rnic.alloc_mw(host.pd, WindowKind::Type2, n << 8).expect("there are enough");
+        host.rnic.alloc_mw(host.pd, WindowKind::Type2, n << 8).expect("a free window");
     }
     let last = host.rnic.alloc_mw(host.pd, WindowKind::Type2, 1);
     assert_eq!(last, Err(VerbsError::Exhausted("memory windows")));

@@ -1,4 +1,4 @@
-//! Two NICs, a wire that loses, delays and repeats, and two memories.
+//! Two NICs, a wire that loses, delays and duplicates packets, and two memories.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -14,17 +14,17 @@ use selvedge_wire::verbs::Headers;
 
 use crate::verbs::*;
 
-/// Where a host's memory begins.
+/// First address of a host's memory.
 pub(crate) const BASE: u64 = 0x7000_0000;
-/// How much a host has.
+/// Size of a host's memory in bytes.
 pub(crate) const SIZE: usize = 1 << 20;
 pub(crate) const MTU: u16 = 256;
-/// Of all queue pairs for datagrams.
+/// Q_Key of all datagram queue pairs.
 pub(crate) const QKEY: u32 = 0x1111_1111;
 
 pub(crate) const ALL: Access = Access::ALL;
 
-/// IRN with timeouts for a round trip of 20 us.
+/// Returns IRN with timeouts for a round trip of 20 us.
 pub(crate) fn irn() -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig {
         timeouts: Timeouts::On,
@@ -33,7 +33,7 @@ pub(crate) fn irn() -> RecoveryConfig {
         ..IrnConfig::default()
     })
 }
-/// MELO with as much patience.
+/// Returns MELO with timeouts similar to those of [`irn`].
 pub(crate) fn melo() -> RecoveryConfig {
     RecoveryConfig::Melo(MeloConfig {
         reorder_buffer: Setting::Value(256),
@@ -56,17 +56,17 @@ pub(crate) struct Host {
     pub(crate) address: Ipv6Addr,
 }
 
-/// What a wire does to packets.
+/// Impairments of a wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wire {
-    /// In a thousand.
+    /// Lost packets per thousand. `duplicates` counts duplicated ones.
     pub(crate) loss: u64,
     pub(crate) duplicates: u64,
-    /// Packets that take 50 us longer, in a thousand.
+    /// Packets per thousand that take 50 us longer.
     pub(crate) late: u64,
-    /// Packets take up to so much longer than others.
+    /// Maximum additional delay of a packet, in microseconds.
     pub(crate) jitter_us: u64,
-    /// Packets arrive together with others, every so often.
+    /// Interval in microseconds at which packets arrive in batches; 0 means no batches.
     pub(crate) batch_us: u64,
 }
 
@@ -77,15 +77,15 @@ pub(crate) struct World {
     rng: Rng,
     in_flight: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
     sent: u64,
-    /// What loses packets in bursts, in each direction.
+    /// Channels that lose packets in bursts, one in each direction.
     channels: [Option<Channel>; 2],
-    /// Packets of our own kind that the wire has lost, of those that each host sent.
+    /// Packets in Selvedge's format that the wire has lost, indexed by sending host.
     pub(crate) lost: [u64; 2],
-    /// Reads and Atomics that may be under way.
+    /// Maximum number of outstanding Reads and Atomics.
     reads: u8,
-    /// The headers of all packets that were sent, by which host.
+    /// Headers of all packets sent, each with its sending host.
     pub(crate) log: Vec<(usize, Headers)>,
-    /// Changes what a host says, before it is logged.
+    /// Function that changes the headers of sent packets, before they are logged.
     pub(crate) tamper: fn(usize, u64, &mut Headers),
 }
 
@@ -143,8 +143,8 @@ impl Host {
         let mut rnic = Rnic::new(0, u32::from(n) * 100);
         let pd = rnic.alloc_pd();
         let region = Region { pd, address: BASE, start: BASE, length: SIZE as u64, access: ALL };
-        let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("it is right");
-        let cq = rnic.create_cq(1_000).expect("it is right");
+        let key = rnic.reg_mr(region, 0x1000 + u32::from(n)).expect("a valid region");
+        let cq = rnic.create_cq(1_000).expect("a valid depth");
         let capacities =
             Capacities { send_requests: 64, receive_requests: 64, send_pieces: 4, receive_pieces: 4, inline: 64 };
         let init = QpInit {
@@ -162,7 +162,7 @@ impl Host {
             ack_every: 8,
             options: QpOptions::default(),
         };
-        let qp = rnic.create_qp(init).expect("it is right");
+        let qp = rnic.create_qp(init).expect("a valid configuration");
         let memory = (0..SIZE).map(|at| (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ n as u8).collect();
         let address = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0x0a00, n);
         Self { rnic, memory, pd, key, cq, qp, address }
@@ -176,11 +176,11 @@ impl Host {
 }
 
 impl World {
-    /// Two hosts with a queue pair each, connected and ready.
+    /// Creates two hosts with a queue pair each, connected and ready.
     pub(crate) fn connected(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64) -> Self {
         Self::limited(recovery, wire, seed, 32, 4)
     }
-    /// The same, with so many packets and so many Reads under way at the most.
+    /// Like [`World::connected`], but with at most `window` packets in flight and `reads` outstanding Reads.
     pub(crate) fn limited(recovery: [RecoveryConfig; 2], wire: Wire, seed: u64, window: u32, reads: u8) -> Self {
         let mut world = Self::new(recovery, wire, seed, Service::Reliable);
         world.hosts = [1, 2].map(|n| Host::new(n, recovery[usize::from(n) - 1], Service::Reliable, window));
@@ -204,46 +204,46 @@ impl World {
             tamper: |_, _, _| {},
         }
     }
-    /// Gives each host a queue pair with these options, connected and ready, in place of the one that it has.
+    /// Gives each host a queue pair with these options, connected and ready, in place of its present one.
     pub(crate) fn choose(&mut self, options: [QpOptions; 2], adapt: impl Fn(&mut QpChange)) {
         for (host, options) in self.hosts.iter_mut().zip(options) {
-            let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
-            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("these options are for it");
+            let (_, init) = host.rnic.query_qp(host.qp).expect("the queue pair exists");
+            host.qp = host.rnic.create_qp(QpInit { options, ..init }).expect("options of a reliable queue pair");
         }
         self.connect(0, &adapt);
         self.connect(1, &adapt);
     }
-    /// Gives host `at` a shared receive queue with room for ten requests, and a queue pair that receives from it, not
-    /// connected yet, in place of the one that it has.
+    /// Gives host `at` a shared receive queue for ten requests, and a queue pair that receives from it, not connected
+    /// yet, in place of its present one.
     pub(crate) fn share_receives(&mut self, at: usize) -> SrqId {
         let host = &mut self.hosts[at];
         let attributes = SrqAttributes { requests: 10, pieces: 1, limit: 0 };
         let srq = host.rnic.create_srq(host.pd, attributes).expect("ten requests are within limits");
-        let (_, init) = host.rnic.query_qp(host.qp).expect("it is there");
+        let (_, init) = host.rnic.query_qp(host.qp).expect("the queue pair exists");
         host.qp = host.rnic.create_qp(QpInit { srq: Some(srq), ..init }).expect("the queue is in its domain");
         srq
     }
-    /// Tells both hosts that the other one has our extensions.
+    /// Informs both hosts that the other one is a Selvedge NIC.
     pub(crate) fn agree(&mut self) {
         for host in &mut self.hosts {
-            host.rnic.agree(host.qp).expect("it is there");
+            host.rnic.agree(host.qp).expect("the queue pair exists");
         }
     }
-    /// From now on packets are also lost in bursts of so many on average, so many in a thousand, in both directions.
+    /// Adds losses in bursts of `mean` packets on average, `rate` packets per thousand, in both directions from now on.
     pub(crate) fn lose_bursts(&mut self, mean: f64, rate: u64, seed: u64) {
-        let rate = Chance::from_f64(rate as f64 / 1_000.0).expect("a share");
-        let states = TwoStates::bursts(mean, rate).expect("they can be");
+        let rate = Chance::from_f64(rate as f64 / 1_000.0).expect("a probability");
+        let states = TwoStates::bursts(mean, rate).expect("a valid length and rate");
         self.channels = [0, 1].map(|at| Some(Channel::new(states, Rng::stream(seed, Domain::LinkLoss, at))));
     }
     pub(crate) fn route(&self, from: usize) -> Route {
         let (local, remote) = (self.hosts[from].address, self.hosts[1 - from].address);
         Route { local, remote, traffic_class: 0, hop_limit: 64, flow_label: 0 }
     }
-    /// Takes a host's queue pair from Reset to ReadyToSend, with changes of one's own.
+    /// Takes a host's queue pair from Reset to ReadyToSend; `adapt` changes the parameters of each step.
     pub(crate) fn connect(&mut self, at: usize, adapt: impl Fn(&mut QpChange)) {
         let destination = self.hosts[1 - at].qp;
         let route = self.route(at);
-        // Just before the end of the numbers.
+        // The PSNs of host 0 begin shortly before they wrap around.
         let psn = [Psn::new(0xff_fff0), Psn::new(0x12)];
         let handshake = Handshake {
             access: ALL,
@@ -261,21 +261,21 @@ impl World {
         let host = &mut self.hosts[at];
         for mut step in handshake.steps() {
             adapt(&mut step);
-            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("the step is right");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("a permitted change");
         }
     }
-    /// The same for a queue pair for datagrams.
+    /// Takes a host's datagram queue pair from Reset to ReadyToSend.
     pub(crate) fn begin_datagrams(&mut self, at: usize) {
         self.connect(at, |step| (step.qkey, step.access) = (Some(QKEY), None));
     }
     pub(crate) fn post(&mut self, at: usize, request: SendRequest) {
         let (now, host) = (self.now, &mut self.hosts[at]);
-        host.rnic.post_send(&mut Cx::at(now), host.qp, request).expect("it can be posted");
+        host.rnic.post_send(&mut Cx::at(now), host.qp, request).expect("a valid request, and room in the queue");
     }
     pub(crate) fn receive(&mut self, at: usize, id: u64, offset: u64, length: u32) {
         let host = &mut self.hosts[at];
         let request = ReceiveRequest { id, scatter: vec![host.sge(offset, length)] };
-        host.rnic.post_recv(host.qp, request).expect("it can be posted");
+        host.rnic.post_recv(host.qp, request).expect("the receive queue has room");
     }
 
     fn transmit(&mut self, at: usize) {
@@ -310,7 +310,7 @@ impl World {
         }
     }
 
-    /// Hands a packet to a host.
+    /// Delivers a packet to a host.
     pub(crate) fn deliver(&mut self, to: usize, route: Route, packet: &[u8]) {
         let back = Route { local: route.remote, remote: route.local, ..route };
         let Ok((headers, payload)) = Headers::parse(packet) else { return };
@@ -319,7 +319,7 @@ impl World {
         host.rnic.handle_packet(&mut Cx::at(self.now), &mut view, &back, &headers, payload.len() as u32);
     }
 
-    /// Lets time pass until nothing happens any more, or `limit_us` is over.
+    /// Lets time pass until no event is left, or until `limit_us` microseconds have passed.
     pub(crate) fn run(&mut self, limit_us: u64) {
         let end = self.now + Duration::from_us(limit_us);
         loop {
@@ -347,7 +347,7 @@ impl World {
     }
 }
 
-/// The end of the batch that a packet belongs to, which arrives at `at` by itself.
+/// Returns the time at which the batch of a packet arrives that would arrive at `at` by itself.
 fn together(at: Instant, batch_us: u64) -> Instant {
     match Duration::from_us(batch_us).as_ps() {
         0 => at,
@@ -355,7 +355,7 @@ fn together(at: Instant, batch_us: u64) -> Instant {
     }
 }
 
-/// A request that completes visibly.
+/// Returns a request that generates a completion.
 pub(crate) fn request(id: u64, operation: Operation, data: Vec<Sge>) -> SendRequest {
     SendRequest {
         id,
@@ -368,11 +368,11 @@ pub(crate) fn request(id: u64, operation: Operation, data: Vec<Sge>) -> SendRequ
     }
 }
 
-/// Every test holds for standard connections and for selective ones.
+/// Runs a test on a standard connection and on a selective one.
 pub(crate) fn each(test: impl Fn(World)) {
     for recovery in [go_back_n(), irn()] {
         let mut world = World::connected([recovery, recovery], Wire::default(), 1);
-        // So that both know what the other one is.
+        // Both sides learn the kind of the other.
         let key = world.hosts[1].key;
         let data = vec![world.hosts[0].sge(0, 8)];
         world.post(0, request(0, write_to(BASE, key), data));
@@ -382,11 +382,11 @@ pub(crate) fn each(test: impl Fn(World)) {
     }
 }
 
-/// A Write without an immediate.
+/// Returns a Write without an immediate.
 pub(crate) fn write_to(address: u64, key: u32) -> Operation {
     Operation::Write { remote: Remote { address, key }, immediate: None }
 }
-/// Completions so far.
+/// Returns the identifiers and statuses of a host's new completions.
 pub(crate) fn statuses(world: &mut World, at: usize) -> Vec<(u64, Status)> {
     world.hosts[at].poll().into_iter().map(|completion| (completion.id, completion.status)).collect()
 }
