@@ -20,7 +20,7 @@ type Statistic = (&'static str, fn(&TierTimes) -> &Vec<f64>);
 struct Subject {
     id: &'static str,
     title: &'static str,
-    /// Text before and after "... in the run with seed N".
+    /// Text before, and text after "in the run with seed N".
     lead: (&'static str, &'static str),
     quantity: Quantity,
     of: fn(&PointSummary) -> &PortTimes,

@@ -17,7 +17,7 @@ use crate::{ResultsError, Tier};
 pub struct LinkRow {
     /// Number of the link in the topology, shared by both directions.
     pub link: u32,
-    /// The sending port; `peer` names the receiving one.
+    /// The sending port; its `peer` fields describe the receiving one.
     pub port: PortInfo,
     /// Propagation delay.
     pub delay: Duration,

@@ -1,4 +1,4 @@
-//! Figures: where they are found, what runs once for several of them, and what is written of it.
+//! Figures: how they are found, runs shared by several of them, and the files written about them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use selvedge_testkit::{Scratch, texts};
 
 use crate::{Spectator, VERSION, stand_in};
 
-/// The stand-in's flows take a little longer than ideal.
+/// Returns an expectation on the slowdown, which is a little above 1 in the stand-in.
 fn expect(bound: &str) -> String {
     format!("[[expect]]\nsay = 'it works'\nmetric = 'slowdown_mean'\nof = 'irn'\nvalue = {bound}\n")
 }
 
-/// A figure that comes out, deep in the folder of a paper, and one that does not.
+/// Returns a paper's folder with a nested figure that is reproduced, and one that is not.
 fn paper(name: &str) -> Scratch {
     Scratch::new(name)
         .with("paper/deep/good/scenario.toml", texts::SCENARIO)
@@ -62,7 +62,7 @@ fn figures_are_found_at_any_depth_and_what_they_share_runs_once() {
 
 #[test]
 fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() {
-    // Seed n takes 1 + n/10 times the ideal: on 13 seeds the mean of 1.7 is above 1.15 beyond doubt.
+    // Seed n takes 1 + n/10 times the ideal: on 13 seeds the mean of 1.7 is significantly above 1.15.
     let claim = |limit: &str| format!("{limit}{}", expect("{ at-least = 1.15 }"));
     let scratch = Scratch::new("study-more-seeds")
         .with("paper/a/scenario.toml", texts::SCENARIO)
@@ -79,11 +79,11 @@ fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() 
     let found: Vec<_> = checked.iter().map(of).collect();
     assert_eq!(found, [(13, 26, 0, false), (6, 12, 12, false), (2, 4, 4, true)]);
     assert_eq!(watch.complete.load(Ordering::Relaxed), 26, "no run is done twice");
-    // In the middle of the second round: what is done counts.
+    // Interrupted in the second round: the runs done so far are counted.
     let ended = check(&figures, &Spectator::until(5), &|_| ());
     assert!(matches!(ended, Checked::Interrupted { done: 4..8, of: 6..9 }), "{ended:?}");
 
-    // A smoke run judges nothing, and asks for no more.
+    // A smoke run judges nothing, and requests no more seeds.
     let smoke = Figures::read(&[scratch.join("paper")], true, || panic!("nobody asks")).expect("figures").all;
     assert!(smoke.iter().all(|figure| figure.max_seeds().is_none()));
 }
