@@ -86,7 +86,7 @@ pub struct DropPlace {
     pub port: PortId,
     /// Reason of the drops.
     pub reason: DropReason,
-    /// How many.
+    /// Number of packets dropped there for this reason.
     pub packets: u64,
 }
 

@@ -67,7 +67,7 @@ impl Pauses {
                 if fills.last().is_none_or(|fill| fill.at != at) {
                     fills.push(Fill { at, outputs: Vec::new() });
                 }
-                let fill = fills.last_mut().expect("it was just added");
+                let fill = fills.last_mut().expect("a fill of this time exists");
                 fill.outputs.push(Backlog { output, held, waiting, inputs });
             }
             _ => {}

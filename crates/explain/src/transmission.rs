@@ -45,8 +45,9 @@ pub(crate) struct Transmission {
     pub(crate) forward: Path,
     /// Paths of copies that switches made of the packet (NetRT).
     copies: Vec<Path>,
-    /// Traffic class of the acknowledgement, and its path.
+    /// Traffic class of the acknowledgement.
     pub(crate) backward_class: u8,
+    /// Path of the acknowledgement, once there is one.
     pub(crate) backward: Option<Path>,
 }
 

@@ -101,8 +101,9 @@ fn metric_row(row: Row<'_>, series: &[SeriesSummary]) -> (String, Vec<String>) {
 
 /// Smallest and largest length of a bar, in letters.
 const BAR: [usize; 2] = [12, 40];
-/// Number of parts named beside a bar, and space reserved for their names.
+/// Largest number of parts named beside a bar.
 const NAMED: usize = 3;
+/// Space reserved for the names of parts beside a bar, in letters.
 const NAMED_WIDTH: usize = 52;
 
 /// Appends a bar for each series that splits its completion time; nothing if flows were not sampled.

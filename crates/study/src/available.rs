@@ -72,7 +72,9 @@ fn of_groups(root: &Path, groups: &str) -> Option<u64> {
 /// Names of a group's files with the memory limit and the memory in use, and key of the statistic that counts the
 /// reclaimable file cache within it.
 type Files = [&'static str; 3];
+/// Files of control groups of version 2.
 const VERSION_2: Files = ["memory.max", "memory.current", "inactive_file "];
+/// Files of control groups of version 1.
 const VERSION_1: Files = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "];
 
 /// Returns the least memory that a group and its ancestors leave.

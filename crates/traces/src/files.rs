@@ -35,7 +35,7 @@ pub enum Kept {
     Headers,
     /// The whole packet, with a payload of zeros.
     All,
-    /// This many bytes from the beginning of the packet.
+    /// The given number of bytes from the beginning of the packet.
     Bytes(usize),
 }
 

@@ -15,7 +15,7 @@ impl Page {
     /// Adds a line.
     pub(super) fn put(&mut self, text: Arguments<'_>) {
         let begin = self.0.len();
-        self.0.write_fmt(text).expect("a string takes it");
+        self.0.write_fmt(text).expect("writing to a string cannot fail");
         self.0.truncate(begin + self.0[begin..].trim_end().len());
         self.0.push('\n');
     }

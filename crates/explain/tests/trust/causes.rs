@@ -90,7 +90,7 @@ fn who_is_paused_knows_by_whom() {
     let slow = run.flow(0);
     assert!(fraction(slow, TimePart::Pause) > 0.4, "{slow:?}");
     let name = |port| run.names.port(port);
-    let at_host = slow.pauses.iter().find(|tree| name(tree.port) == "h0 -> left").expect("it was paused");
+    let at_host = slow.pauses.iter().find(|tree| name(tree.port) == "h0 -> left").expect("the host was paused");
     let [left] = at_host.causes.as_slice() else { panic!("one way: {at_host:?}") };
     let [right] = left.causes.as_slice() else { panic!("one way: {at_host:?}") };
     assert_eq!((name(left.port).as_str(), name(right.port).as_str()), ("left -> right", "right -> h4"));

@@ -117,7 +117,7 @@ pub(crate) struct Explained {
 impl Explained {
     /// Returns the flow with this number.
     pub(crate) fn flow(&self, id: u64) -> &Explanation {
-        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("it began")
+        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("the flow began")
     }
     /// Returns the sum of this part over all flows.
     pub(crate) fn sum(&self, part: TimePart) -> Duration {
@@ -132,7 +132,7 @@ pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explaine
     let stuck = record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port));
     let mut recording = Recording::of(Chosen::All, stuck);
     let focus = recording.focus();
-    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording).expect("the same");
+    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording).expect("the same run");
     assert_eq!(flows.0, again.0, "being watched changes nothing");
     let names = Names::new(port_infos(config.paths.graph()));
     let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();

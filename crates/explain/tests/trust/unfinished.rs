@@ -24,7 +24,7 @@ fn a_deadlock_is_named_with_what_stands_in_it() {
         let ports: Vec<String> = cycle.ports.iter().map(|stuck| run.names.port(stuck.port)).collect();
         assert_eq!(ports, ["s0 -> s1", "s1 -> s2", "s2 -> s3", "s3 -> s4", "s4 -> s0"], "{preset}");
         for (n, stuck) in (0..).zip(&cycle.ports) {
-            let paused = stuck.paused.expect("it is paused");
+            let paused = stuck.paused.expect("the port is paused");
             assert!(paused < cycle.since && cycle.since < cycle.at, "{preset}: {cycle:?}");
             // All frames are equal: headers of 62 bytes.
             assert_eq!(stuck.waiting.get(), stuck.packets * 1_086, "{preset}: {stuck:?}");

@@ -15,8 +15,9 @@ const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const PLOT: f64 = 250.0;
-/// Width of a character of a case's name, and height of a line.
+/// Width of a character of a case's name.
 const CHARACTER: f64 = 6.2;
+/// Height of a line of a case's name.
 const LINE: f64 = 14.0;
 /// Largest factor by which intervals extend the axis beyond the means, at each end.
 const BEYOND: f64 = 2.0;

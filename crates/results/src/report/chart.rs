@@ -14,10 +14,13 @@ pub(super) struct Chart {
     body: String,
 }
 
-/// Space for tick labels and titles around the plot.
+/// Space for tick labels and the title to the left of the plot.
 const LEFT: f64 = 58.0;
+/// Space to the right of the plot.
 const RIGHT: f64 = 14.0;
+/// Space for the title above the plot.
 const TOP: f64 = 22.0;
+/// Space for tick labels and the title below the plot.
 const BOTTOM: f64 = 40.0;
 
 impl Chart {

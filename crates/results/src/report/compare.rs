@@ -17,12 +17,14 @@ const LINE: f64 = 15.0;
 /// Characters in a line of a label.
 const LABEL: usize = 45;
 const TOP: f64 = 28.0;
-/// Width of a character of a panel's title, and height that each further line of the title adds to the top.
+/// Width of a character of a panel's title.
 const TITLE: f64 = 6.8;
+/// Height that each further line of a panel's title adds to the top.
 const TITLE_LINE: f64 = 14.0;
 const BOTTOM: f64 = 26.0;
-/// Width of a character of a mean, and of an interval.
+/// Width of a character of a mean.
 const MEAN: f64 = 7.4;
+/// Width of a character of an interval.
 const INTERVAL: f64 = 6.6;
 /// Space around the numbers beside a plot, and between their parts.
 const GAPS: f64 = 27.0;
@@ -87,12 +89,14 @@ struct Forest<'a> {
     axis: Axis,
     /// Width of the labels.
     left: f64,
-    /// Width of a panel, and of its plot without the numbers beside it.
+    /// Width of a panel, including the numbers beside the plot.
     panel: f64,
+    /// Width of a panel's plot, without the numbers beside it.
     plot: f64,
     row_height: f64,
-    /// Vertical positions at which rows begin and end.
+    /// Vertical position at which rows begin.
     top: f64,
+    /// Vertical position at which rows end.
     bottom: f64,
 }
 

@@ -7,8 +7,9 @@ use super::html::escape;
 use crate::PausedPort;
 
 const WIDTH: f64 = 1040.0;
-/// Minimum and maximum space for the names of ports, and width of a letter.
+/// Minimum and maximum space for the names of ports.
 const LEFT: [f64; 2] = [170.0, 420.0];
+/// Width of a letter of a port's name.
 const LETTER: f64 = 6.4;
 const RIGHT: f64 = 10.0;
 const ROW: f64 = 13.0;

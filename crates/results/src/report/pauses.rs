@@ -9,8 +9,9 @@ use super::html::{escape, figure, section};
 use crate::number::fixed;
 use crate::{PausedPort, Pauses, PointSummary, Tier};
 
-/// Number of rows of the map and of the table.
+/// Largest number of rows of the map.
 const MAP_ROWS: usize = 32;
+/// Largest number of rows of the table.
 const TABLE_ROWS: usize = 10;
 
 /// Returns for each series with pauses: tiers, a map of the worst ports over time, and their numbers.

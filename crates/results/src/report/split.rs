@@ -9,8 +9,9 @@ use crate::split::{Split, difference, per_cent};
 use crate::{SeriesSummary, TimePart, Unit};
 
 const WIDTH: f64 = 1040.0;
-/// Minimum and maximum space for the names of series, and width of a letter.
+/// Minimum and maximum space for the names of series.
 const LEFT: [f64; 2] = [60.0, 330.0];
+/// Width of a letter of a series' name.
 const LETTER: f64 = 8.0;
 /// Space for the time to the right of a bar.
 const RIGHT: f64 = 96.0;

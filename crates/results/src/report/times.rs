@@ -116,8 +116,9 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
 /// Returns the end of the time axis, and the runs that exceed it: runs that do not complete their flows would compress
 /// the curves of the others.
 fn end<'a>(runs: &[(usize, &'a PointSummary)]) -> (f64, Vec<&'a PointSummary>) {
-    /// Ratio to the longest complete run from which on a run is cut, and ratio that is drawn.
+    /// Ratio to the longest complete run from which on a run is cut off.
     const TOO_LONG: f64 = 2.0;
+    /// End of the time axis, relative to the longest complete run, if runs are cut off.
     const DRAWN: f64 = 1.25;
     let is_complete = |point: &PointSummary| point.run.flows_finished == point.run.flows_started;
     let complete = runs.iter().filter(|(_, point)| is_complete(point));

@@ -126,8 +126,9 @@ pub(super) struct Indexed<V> {
     known: Known<V>,
     /// Values of the dictionary, by index.
     values: Vec<V>,
-    /// Runs of indices on the present page if all its values are in the dictionary, and the latest run.
+    /// Complete runs of indices on the present page, if all its values are in the dictionary.
     runs: Vec<Run>,
+    /// Latest run of indices, which may continue.
     run: Run,
     /// The present page as it will be written; a page of indices is encoded only when it is complete.
     bytes: Vec<u8>,

@@ -14,8 +14,9 @@ use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
 
-/// Smallest number of rows that are sorted together, in rows, and in samples of all ports.
+/// Smallest number of rows that are sorted together.
 const SORTED: usize = 1 << 17;
+/// Smallest number of samples of all ports that are sorted together.
 const SAMPLES: usize = 10;
 
 /// Writer of the port samples of one point.
@@ -110,8 +111,9 @@ struct ByPort<'a> {
     left: Vec<(u64, &'a [Row])>,
     /// Highest port number plus one.
     ports: u32,
-    /// Port whose rows are returned, and index of the next sample to look in.
+    /// Port whose rows are returned at present.
     port: u32,
+    /// Index of the next sample to look in for rows of `port`.
     next: usize,
 }
 

@@ -23,8 +23,8 @@
 //! 7. Fewer than three seeds decide nothing, unless runs do not depend on the seed.
 //!
 //! Where there are jobs, or nothing but incasts, all-to-alls and jobs, their completion time replaces all three
-//! metrics, and they replace flows. Where several workloads have such groups, each has its own completion time, and all
-//! decide: the best has the least geometric mean, and what is open for one workload is open.
+//! metrics, and these groups replace flows. Where several workloads have such groups, each has its own completion time,
+//! and all decide: the best has the least geometric mean, and what is open for one workload is open.
 
 mod cases;
 mod comparison;

@@ -484,7 +484,7 @@ fn seeds_are_wanted_until_a_claim_is_decided_for_or_against_it() {
 #[test]
 fn what_is_not_run_says_why() {
     let row = "[[not-run]]\nsay = 'x'\nsource = 'table 1'\nbecause = 'no such NIC'\n";
-    let claims = Expectations::parse(row, "expect.toml").expect("no claims are needed");
+    let claims = Expectations::parse(row, "expect.toml").expect("a valid file without claims");
     assert_eq!((claims.claims.len(), &*claims.not_run[0].because), (0, "no such NIC"));
     assert_error("[[not-run]]\nsay = 'x'\nsource = 'table 1'\n", "1:1", "missing field `because`");
 }

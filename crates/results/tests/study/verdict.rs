@@ -438,9 +438,9 @@ fn a_bound_decides_where_even_the_bound_does() {
          known; give the runs more time."
     );
     let table = render_table(&found, 100, false);
-    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("the table has this row");
     assert!(row.contains("≥ 100") && row.contains("≥ 200"), "{table}");
-    let row = table.lines().find(|line| line.starts_with("y / x")).expect("its ratio");
+    let row = table.lines().find(|line| line.starts_with("y / x")).expect("the table has this ratio");
     assert_eq!(row.matches("undecided").count(), 3, "{table}");
 }
 

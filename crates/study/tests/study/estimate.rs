@@ -183,7 +183,7 @@ const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailab
 #[test]
 fn what_limits_memory_is_the_least_of_all_limits() {
     let group = "sys/fs/cgroup/a";
-    let known = |available: Option<Available>| available.map(|known| (known.bytes, known.by)).expect("known");
+    let known = |available: Option<Available>| available.map(|known| (known.bytes, known.by)).expect("known memory");
     assert_eq!(machine("none", &[]), None);
     assert_eq!(known(machine("free", &[MEMINFO])), (8_000_000 << 10, "free memory".to_owned()));
 

@@ -73,7 +73,7 @@ fn events_of(text: &str, folder: &Path) -> Sent {
 
 /// Returns the streams in a host's file by number: host and queue pair of the sender.
 fn streams(folder: &Path, host: &str, file: &str) -> BTreeMap<u32, (u32, u32)> {
-    let text = fs::read_to_string(folder.join(format!("run-{host}-queue-pairs.csv"))).expect("written");
+    let text = fs::read_to_string(folder.join(format!("run-{host}-queue-pairs.csv"))).expect("a file of events");
     let rows = text.lines().skip(1).filter(|row| row.starts_with(file));
     rows.map(|row| {
         let words: Vec<u32> = row.split(',').skip(1).map(|word| word.parse().expect("a number")).collect();
@@ -112,13 +112,13 @@ fn the_hardware_sends_what_senders_in_its_mode_sent() {
     let (mut packets, mut timeouts, mut nacks, mut again) = (0, 0, 0, 0);
     for host in 0..16 {
         let path = scratch.join(&format!("run-h{host}-sender.txt"));
-        let text = fs::read_to_string(&path).expect("written");
+        let text = fs::read_to_string(&path).expect("a file of events");
         let streams = streams(scratch.path(), &format!("h{host}"), "sender");
         let mut replay = IrnSenderReplay::new(Hardware { cap: CAP, ..Hardware::default() }, PACKETS);
         let mut replayed: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut events = sender_events(text.as_bytes(), "sender.txt");
         for event in events.by_ref() {
-            let event = event.expect("well formed");
+            let event = event.expect("a well-formed event");
             let kind = match event.kind {
                 SenderEventKind::TxFree => SenderEvent::TxFree,
                 SenderEventKind::Ack { cum, sack, nack } => {
@@ -156,14 +156,14 @@ fn the_hardware_answers_what_receivers_answered() {
     let mut answers = 0;
     for host in 0..16 {
         let path = scratch.join(&format!("run-h{host}-receiver.txt"));
-        let text = fs::read_to_string(&path).expect("written");
+        let text = fs::read_to_string(&path).expect("a file of events");
         let streams = streams(scratch.path(), &format!("h{host}"), "receiver");
         let mut replay = IrnReceiverReplay::default();
         let mut replayed: BTreeMap<u32, Vec<(bool, u32)>> = BTreeMap::new();
         let mut messages = BTreeMap::new();
         let mut events = receiver_events(text.as_bytes(), "receiver.txt");
         for event in events.by_ref() {
-            let event = event.expect("well formed");
+            let event = event.expect("a well-formed event");
             let line = replay.on_arrival(event.qp, event.opcode, event.psn);
             replayed.entry(event.qp).or_default().push((line.nack, line.expected.get()));
             messages.insert(event.qp, (line.expected.get(), line.msn));
@@ -204,11 +204,11 @@ preset = "irn"
     let mut opcodes: BTreeMap<u8, u64> = BTreeMap::new();
     let (mut messages, mut receives, mut nacks) = (0, 0, 0);
     for host in 0..16 {
-        let text = fs::read_to_string(scratch.join(&format!("run-h{host}-receiver.txt"))).expect("written");
+        let text = fs::read_to_string(scratch.join(&format!("run-h{host}-receiver.txt"))).expect("a file of events");
         let mut replay = IrnReceiverReplay::default();
         let mut msn = BTreeMap::new();
         for event in receiver_events(text.as_bytes(), "receiver.txt") {
-            let event = event.expect("well formed");
+            let event = event.expect("a well-formed event");
             *opcodes.entry(event.opcode).or_default() += 1;
             let line = replay.on_arrival(event.qp, event.opcode, event.psn);
             (receives, nacks) = (receives + line.cqes, nacks + u64::from(line.nack));

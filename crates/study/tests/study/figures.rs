@@ -105,7 +105,7 @@ fn figures_with_one_name_are_not_kept_in_one_folder() {
     let scratch = paper("study-names")
         .with("other/paper/bad/scenario.toml", texts::SCENARIO)
         .with("other/paper/bad/expect.toml", &expect("{ at-least = 1 }"));
-    read(&scratch, "paper").expect("two figures").check_apart().expect("they have names of their own");
+    read(&scratch, "paper").expect("two figures").check_apart().expect("the figures have different names");
     let figures = read(&scratch, "").expect("three figures");
     let error = figures.check_apart().expect_err("one would replace the other").to_string();
     assert!(error.contains("paper/bad would both be kept as paper-bad; check one of them at a time"), "{error}");
@@ -141,12 +141,12 @@ fn tables_of_claims_keep_the_sections_of_other_papers() {
     let (html, markdown) = (scratch.join("new/claims.html"), scratch.join("claims.md"));
     let before = "# Claims\n\n| [else](#else) | 1 | 1 | 0 | 0 | 1.0.0 |\n\n## else\n\nsomething\n";
     fs::write(&markdown, before).expect("writable");
-    let files = ClaimsFiles::new(Some(html.clone()), Some(markdown.clone())).expect("they can be written");
+    let files = ClaimsFiles::new(Some(html.clone()), Some(markdown.clone())).expect("both files can be written");
     assert!(!html.exists());
-    files.write(&input(&checked)).expect("written");
-    let text = fs::read_to_string(&markdown).expect("text");
+    files.write(&input(&checked)).expect("the tables are written");
+    let text = fs::read_to_string(&markdown).expect("a readable text file");
     assert!(text.contains("## else\n\nsomething") && text.contains("## paper\n\n1 claim"), "{text}");
-    assert!(fs::read_to_string(html).expect("text").contains("it works"));
+    assert!(fs::read_to_string(html).expect("a readable text file").contains("it works"));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn what_is_no_table_of_claims_is_not_replaced_by_one() {
     let files = |name: &str| ClaimsFiles::new(None, Some(scratch.join(name)));
     let error = files("notes.md").expect_err("something else").to_string();
     assert!(error.contains("holds something else than claims, which would be lost"), "{error}");
-    files("empty.md").expect("nothing is lost");
-    files("missing.md").expect("it can be made");
+    files("empty.md").expect("an empty file can be replaced");
+    files("missing.md").expect("a missing file can be created");
     assert!(files("notes.md/below.md").is_err());
 }

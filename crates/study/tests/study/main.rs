@@ -162,7 +162,7 @@ fn results_appear_whole() {
     let fct = &summary.find("irn").expect("the series").metrics["fct_mean_us"];
     assert_eq!(fct.per_seed, [Some(11.0), Some(12.0), Some(13.0)]);
     assert_eq!((summary.run.threads, summary.run.wall_s), (2, 1.5));
-    assert_eq!(fs::read_to_string(target.join("scenario.toml")).expect("text"), plan.to_toml());
+    assert_eq!(fs::read_to_string(target.join("scenario.toml")).expect("a readable text file"), plan.to_toml());
 
     let parts = watch.parts.lock().expect("no panic");
     assert!(parts.iter().all(|part| (0.0..=1.0).contains(part)));
@@ -266,11 +266,11 @@ fn a_point_with_a_damaged_part_is_simulated_anew() {
     let plan = plan();
     let damages: [(&str, Damage); 5] = [
         ("ports.parquet", |part| fs::write(part, "PAR1").expect("writable")),
-        ("ports.parquet", |part| fs::remove_file(part).expect("it was written")),
+        ("ports.parquet", |part| fs::remove_file(part).expect("the part was written")),
         ("flows.parquet", |part| fs::write(part, "").expect("writable")),
-        ("flows.parquet", |part| fs::remove_file(part).expect("it was written")),
+        ("flows.parquet", |part| fs::remove_file(part).expect("the part was written")),
         ("flows.parquet", |part| {
-            let mut bytes = fs::read(part).expect("it was written");
+            let mut bytes = fs::read(part).expect("the part was written");
             bytes[10] ^= 1;
             fs::write(part, bytes).expect("writable");
         }),
@@ -300,7 +300,7 @@ fn points_that_somebody_has_thrown_away_are_simulated_anew() {
     let (plan, target) = (plan(), scratch.join("out"));
     let folder = begin(&plan, &target, false).expect("a folder");
     run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
-    fs::remove_dir_all(folder.partial().join("parts")).expect("it is ours");
+    fs::remove_dir_all(folder.partial().join("parts")).expect("the folder of parts exists");
     drop(folder);
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     let watch = Spectator::until(usize::MAX);
@@ -313,7 +313,7 @@ fn traces_of_an_interrupted_study_are_continued() {
     let scratch = Scratch::new("study-traces");
     let (plan, target) = (plan(), scratch.join("out"));
     let tracing = Tracing { what: vec!["flow=3".to_owned()], ..Tracing::default() };
-    tracing.check(&plan).expect("there is such a flow");
+    tracing.check(&plan).expect("the flow exists");
     let marker = Marker { tracing, ..Marker::new(&plan, VERSION, "selvedge run --trace flow=3") };
     let folder = ResultsFolder::create(&target, &plan, &marker, false).expect("a folder");
     run(&plan, &folder, &Spectator::until(1), 1).expect("a study");
@@ -336,9 +336,9 @@ fn what_can_be_written_is_found_out_without_a_trace() {
     let scratch = Scratch::new("study-writable");
     let (old, below) = (scratch.join("old"), scratch.join("old/below"));
     fs::write(&old, "as it was").expect("writable");
-    check_writable(&old).expect("there is such a file");
-    assert_eq!(fs::read_to_string(&old).expect("text"), "as it was");
-    check_writable(&scratch.join("new/folder/file")).expect("it can be made");
+    check_writable(&old).expect("the file exists and is writable");
+    assert_eq!(fs::read_to_string(&old).expect("a readable text file"), "as it was");
+    check_writable(&scratch.join("new/folder/file")).expect("the path can be created");
     assert_eq!(files(scratch.path()), ["old"]);
 
     let error = check_writable(&below).expect_err("a folder in a file");
@@ -360,7 +360,7 @@ fn traces_that_cannot_be_written_are_refused_at_once() {
         folder: Some(scratch.join(folder)),
         ..Tracing::default()
     };
-    tracing("new/traces").check(&plan()).expect("it can be made");
+    tracing("new/traces").check(&plan()).expect("the path can be created");
     let error = tracing("file/traces").check(&plan()).expect_err("a folder in a file");
     assert!(error.is_input() && error.to_string().contains("file/traces/irn-seed1.pcapng: cannot write"), "{error}");
     assert_eq!(files(scratch.path()), ["file"]);
@@ -395,11 +395,11 @@ fn nothing_is_overwritten_by_accident() {
     fs::write(target.join("notes.md"), "mine").expect("a file");
     fs::write(target.join("fct-old.txt"), "").expect("a file");
     fs::create_dir(target.join("plots")).expect("a folder");
-    let folder = begin(&plan, &target, true).expect("by force");
+    let folder = begin(&plan, &target, true).expect("results replaced by force");
     assert!(target.join("summary.json").exists());
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
     assert_eq!(files(scratch.path()), ["out"]);
-    assert_eq!(fs::read_to_string(target.join("notes.md")).expect("it is still there"), "mine");
+    assert_eq!(fs::read_to_string(target.join("notes.md")).expect("the file is kept"), "mine");
     assert!(target.join("plots").is_dir() && !target.join("fct-old.txt").exists());
 
     // A folder without results is never changed.
@@ -451,7 +451,7 @@ fn a_folder_that_somebody_writes_to_is_left_alone() {
 
     // A continuing process holds the lock as well.
     drop(begun);
-    let resumed = ResultsFolder::open(&target).expect("nobody writes there");
+    let resumed = ResultsFolder::open(&target).expect("no process holds the lock");
     assert_in_use(ResultsFolder::open(&target));
     run(&plan, &resumed, &Spectator::until(usize::MAX), 1).expect("a study");
     assert_eq!(
@@ -472,7 +472,7 @@ fn a_run_that_was_killed_before_it_had_begun_is_begun_anew() {
         left.iter().for_each(|name| fs::write(partial.join(name), "").expect("a file"));
         let error = ResultsFolder::open(&target).expect_err("nothing to resume").to_string();
         assert!(error.ends_with("nothing is lost: give the same command again"), "{error}");
-        let folder = begin(&plan, &target, false).expect("it is taken over");
+        let folder = begin(&plan, &target, false).expect("the remains are taken over");
         assert_eq!(files(&partial), ["parts", "scenario.toml", "unfinished.json", "unfinished.lock"]);
         assert!(begin(&plan, &target, false).expect_err("refused").to_string().contains("in use"));
         run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
@@ -512,7 +512,7 @@ fn unfinished_results_beside_results_can_be_continued() {
     complete(&begin(&plan, &target, false).expect("a folder")).expect("a study");
 
     // An interrupted run that was to replace results must be continued first.
-    drop(begin(&plan, &target, true).expect("by force"));
+    drop(begin(&plan, &target, true).expect("results replaced by force"));
     let error = begin(&plan, &target, false).expect_err("refused").to_string();
     assert!(error.contains("continue them with --resume"), "{error}");
     complete(&ResultsFolder::open(&target).expect("unfinished results")).expect("a study");
@@ -522,13 +522,13 @@ fn unfinished_results_beside_results_can_be_continued() {
         let wanted = "out: results are here already, where the unfinished results are to go; move that away";
         assert!(error.is_input() && error.to_string().ends_with(wanted), "{error}");
     };
-    fs::rename(&target, scratch.join("elsewhere")).expect("it moves");
+    fs::rename(&target, scratch.join("elsewhere")).expect("the results can be moved");
     let folder = begin(&plan, &target, false).expect("a folder");
-    fs::rename(scratch.join("elsewhere"), &target).expect("it moves back");
+    fs::rename(scratch.join("elsewhere"), &target).expect("the results can be moved back");
     in_the_way(&complete(&folder).expect_err("refused"));
     drop(folder);
     in_the_way(&ResultsFolder::open(&target).expect_err("refused"));
-    fs::rename(&target, scratch.join("elsewhere")).expect("it moves");
+    fs::rename(&target, scratch.join("elsewhere")).expect("the results can be moved");
     complete(&ResultsFolder::open(&target).expect("unfinished results")).expect("a study");
 }
 
@@ -595,10 +595,10 @@ fn flows_of_files_are_written_as_hpcc_writes_them() {
     let target = scratch.join("out");
     let folder = begin(&plan, &target, false).expect("a folder");
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
-    let text = fs::read_to_string(target.join("fct.txt")).expect("text");
+    let text = fs::read_to_string(target.join("fct.txt")).expect("a readable text file");
     // The stand-in sends from host 0, node 1 of the file, to host 1, node 2.
     assert_eq!(text.lines().next(), Some("0b000101 0b000201 10000 100 10000 0 11000 10000"));
     assert_eq!(text.lines().count(), 10);
-    assert_eq!(fs::read_to_string(target.join("fct-irn.txt")).expect("text"), text);
+    assert_eq!(fs::read_to_string(target.join("fct-irn.txt")).expect("a readable text file"), text);
     assert!(target.join("fct-roce+pfc.txt").exists());
 }

@@ -54,8 +54,9 @@ mod option {
     pub(super) const FLAGS: u16 = 2;
 }
 
-/// Record types: a name of an IPv4 address, and the end of the records.
+/// Type of a record that names an IPv4 address.
 const IPV4_NAME: u16 = 1;
+/// Type of the record that ends a list of names.
 const END_OF_NAMES: u16 = 0;
 /// Link type of Ethernet in pcap.
 const ETHERNET: u16 = 1;

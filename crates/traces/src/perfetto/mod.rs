@@ -142,7 +142,7 @@ impl<W: Write> Rows<W> {
             let track = self.file.track(self.graph.name(node), None, rank, Kind::Events)?;
             self.nodes.insert(node, (track, 0));
         }
-        let (parent, children) = self.nodes.get_mut(&node).expect("it has just been inserted");
+        let (parent, children) = self.nodes.get_mut(&node).expect("the entry has just been inserted");
         *children += 1;
         self.file.track(name, Some(*parent), *children, Kind::Events)
     }

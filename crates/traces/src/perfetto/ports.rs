@@ -217,7 +217,7 @@ impl Ports {
             });
             self.begin_pause(rows, port)?;
         }
-        Ok(self.shown.get_mut(&port).expect("it has just been inserted"))
+        Ok(self.shown.get_mut(&port).expect("the entry has just been inserted"))
     }
 
     /// Draws the pause of a port, if it is paused and shown.
@@ -251,7 +251,7 @@ impl Ports {
             let track = rows.file.track(&name, Some(shown.packets), rank::QUEUE + u32::from(class), Kind::Bytes)?;
             shown.queues.insert(class, Queue { track, depth: Bytes::ZERO });
         }
-        let queue = shown.queues.get_mut(&class).expect("it has just been inserted");
+        let queue = shown.queues.get_mut(&class).expect("the entry has just been inserted");
         if queue.depth != depth {
             queue.depth = depth;
             rows.file.count(queue.track, at, depth.get())?;
