@@ -23,7 +23,7 @@ pub struct PauseTree {
 /// An output that drained too slowly.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// The output.
+    /// The output port.
     pub port: PortId,
     /// Output's share of the pauses: the share of the paused port's bytes that waited for it.
     pub time: Duration,
@@ -40,7 +40,7 @@ pub struct Cause {
 /// A congested output at which a tree of pauses begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
-    /// The output.
+    /// The output port.
     pub port: PortId,
     /// Output's share of the pauses.
     pub time: Duration,

@@ -40,7 +40,7 @@ pub struct Explanation {
 pub enum Awaited {
     /// Transmission by this port of the flow's oldest packet in flight, or of the next packet at the sender's own port.
     Port {
-        /// The port.
+        /// The port that the packet waits for.
         port: PortId,
         /// Time since which the packet waits.
         since: Instant,
@@ -71,7 +71,7 @@ pub enum Awaited {
 /// A port that delayed a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The port.
+    /// The port that the flow waited for.
     pub port: PortId,
     /// Delay by packets of other flows.
     pub queueing: Duration,

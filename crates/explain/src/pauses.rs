@@ -50,8 +50,9 @@ pub(crate) struct Backlog {
     pub(crate) output: PortId,
     /// Bytes from the full input that wait for the output.
     pub(crate) held: Bytes,
-    /// Bytes from all inputs that wait for the output, and number of these inputs.
+    /// Bytes from all inputs that wait for the output.
     pub(crate) waiting: Bytes,
+    /// Number of inputs that the waiting bytes came from.
     pub(crate) inputs: u32,
 }
 

@@ -20,8 +20,9 @@ struct Waiting {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Cost {
     begun: bool,
-    /// Mean duration of the completed runs in seconds, and number of these runs.
+    /// Mean duration of the completed runs, in seconds.
     mean_s: f64,
+    /// Number of completed runs.
     done: u32,
 }
 

@@ -39,11 +39,11 @@ pub struct Quantity {
     pub metric: String,
     /// Name of the series.
     pub of: String,
-    /// The series it is compared with.
+    /// Name of the series that `of` is compared with.
     pub than: Option<String>,
     /// Name of the case.
     pub case: Option<String>,
-    /// The case it is compared with.
+    /// Name of the case that `case` is compared with.
     pub than_case: Option<String>,
 }
 

@@ -46,7 +46,7 @@ pub struct DeadlockHop {
     pub port: u32,
     /// Node of the paused port.
     pub node: String,
-    /// The node that pauses it.
+    /// The node that pauses the port.
     pub paused_by: String,
     /// Bytes queued at the port.
     pub waiting_bytes: u64,

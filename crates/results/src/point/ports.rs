@@ -65,11 +65,11 @@ pub struct PausedPort {
     pub port: u32,
     /// Node of the port.
     pub node: String,
-    /// The node that paused it.
+    /// The node that paused the port.
     pub peer: String,
     /// Tier of the port.
     pub tier: Tier,
-    /// The tier of the node that paused it.
+    /// Tier of the node that paused the port.
     pub peer_tier: Tier,
     /// Paused time, microseconds.
     pub paused_us: f64,
