@@ -1,4 +1,4 @@
-//! The books of one flow: every moment of its time is put down to one of its parts.
+//! Attribution of one flow's time: every moment is assigned to one part.
 
 use std::collections::BTreeMap;
 
@@ -16,27 +16,27 @@ use crate::share::{fraction, share};
 use crate::timeline::{Opener, Span, Why, spans};
 use crate::transmission::{Hop, Location};
 
-/// The books of one flow.
+/// The attribution of one flow's time.
 pub(crate) struct Account<'a> {
     history: &'a FlowHistory,
     pauses: &'a Pauses,
-    /// The sender's port, and the classes of the flow there, bit per class.
+    /// Sender's port, and the flow's classes at this port, one bit per class.
     origin: (PortId, u8),
-    /// When ports sent data of this flow.
+    /// Times during which each port sent data of this flow.
     own: BTreeMap<PortId, Vec<(Instant, Instant)>>,
     parts: Parts,
-    /// Packets sent for the first time in the spans so far.
+    /// Packets sent for the first time within the spans processed so far.
     sent: u64,
-    /// How much of the flow's pile-up before slower links its waits for windows have seen.
+    /// Part of the flow's queueing behind its own packets that is already covered by its waits for windows.
     piled_up: Duration,
     queueing: BTreeMap<PortId, Duration>,
     paused: BTreeMap<PortId, Weights>,
 }
 
-/// A wait, taken apart. The four add up to it.
+/// A wait, split into four parts whose sum it is.
 struct Wait {
     outage: Duration,
-    /// By episode of the port.
+    /// Time of each pause, by index of the port's episode.
     pause: Vec<(usize, Duration)>,
     own: Duration,
     rest: Duration,
@@ -51,7 +51,7 @@ enum WaitCause {
 
 impl<'a> Account<'a> {
     pub(crate) fn new(history: &'a FlowHistory, pauses: &'a Pauses, names: &Names) -> Self {
-        // Any of its packets tells its class. If it has never sent one, any class may be its own.
+        // Any packet of the flow tells its class. If it has never sent one, every class is possible.
         let first = history.transmissions.first();
         let origin = (names.host_port(history.nic), first.map_or(u8::MAX, |first| 1 << first.class));
         let mut own: BTreeMap<PortId, Vec<(Instant, Instant)>> = BTreeMap::new();
@@ -88,7 +88,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Puts a span of the sender's time where it belongs.
+    /// Attributes a span of the sender's time to a part.
     fn take_span(&mut self, span: &Span, windows: &Windows) {
         let part = span.why.part();
         match span.why {
@@ -107,10 +107,10 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// A wait for a window: as much of it as the round trip behind it was late is put down to what made
-    /// that late. Several waits of one round trip share its lateness by their lengths. What is left is
-    /// serialisation as far as a slower link on the way would have held an unlimited sender's packets
-    /// up.
+    /// Attributes a wait for a window: as much of the wait as the round trip that ended it was late is attributed to
+    /// the causes of that lateness. Several waits of one round trip share its lateness in proportion to their lengths.
+    /// The rest is serialisation as far as a slower link on the path would have delayed the packets of an unlimited
+    /// sender, and otherwise `part`.
     fn take_window(&mut self, span: &Span, part: TimePart, opener: Opener, windows: &Windows) {
         let time = span.to - span.from;
         let Some(transmission) = opener else {
@@ -133,19 +133,19 @@ impl<'a> Account<'a> {
         self.parts[part] += left - own;
     }
 
-    /// The way of the packet that finished the flow, or of the one that it waits for.
+    /// Attributes the path of the packet that finished the flow, or of the packet that the flow waits for.
     fn take_last(&mut self) -> Vec<HopDelays> {
         let Some(last) = self.history.ends_with() else { return Vec::new() };
         let transmission = &self.history.transmissions[last];
         let alone = self.alone(last);
-        // What the sender has waited for already does not hold the packet up again.
+        // Time that the sender has already waited does not delay the packet again.
         let mut pile_up = alone.iter().copied().sum::<Duration>().saturating_sub(self.piled_up);
         let mut last = Vec::new();
         for (nth, hop) in transmission.forward.hops.iter().enumerate() {
             let wait = self.wait(hop.port, 1 << transmission.class, hop.from, hop.sent, alone[nth].min(pile_up));
             pile_up -= wait.own;
             let (serialisation, propagation) = (hop.serialisation, hop.propagation());
-            // At the sender, a packet that is sent again is extra work.
+            // Serialisation of a retransmission at the sender is extra work.
             let part = if nth == 0 && transmission.again { TimePart::Recovery } else { TimePart::Serialisation };
             self.parts[part] += serialisation;
             self.parts[TimePart::Serialisation] += wait.own;
@@ -164,13 +164,13 @@ impl<'a> Account<'a> {
             });
         }
         if let (Some(end), Location::Node(_, None)) = (self.history.end, transmission.forward.place) {
-            // A switch holds it back until what is missing before it has come.
+            // A switch holds the packet until the missing packets before it have arrived.
             self.parts[TimePart::Recovery] += end.at - transmission.forward.reached;
         }
         last
     }
 
-    /// What an unfinished flow waits for, whose sender's time these spans are.
+    /// Returns what an unfinished flow waits for; `spans` are its sender's time.
     fn awaited(&self, spans: &[Span]) -> Option<Awaited> {
         let end = self.history.end?;
         let Some(at) = end.packet else {
@@ -193,8 +193,8 @@ impl<'a> Account<'a> {
         })
     }
 
-    /// What held up this transmission and its acknowledgement beyond an undisturbed round trip: the port, how,
-    /// and how long.
+    /// Returns the delays of this transmission and its acknowledgement beyond an undisturbed round trip: port, cause
+    /// and time of each.
     fn held_up(&self, transmission: usize) -> Vec<(PortId, WaitCause, Duration)> {
         let alone = self.alone(transmission);
         let transmission = &self.history.transmissions[transmission];
@@ -216,7 +216,7 @@ impl<'a> Account<'a> {
         held
     }
 
-    /// Takes a wait for `port` apart. `alone` is how long it would have been in an empty network.
+    /// Splits a wait for `port` into its causes. `alone` is the wait in an empty network.
     fn wait(&self, port: PortId, classes: u8, from: Instant, to: Instant, alone: Duration) -> Wait {
         let outage = self.pauses.outage(port, from, to);
         let pause = self.pauses.between(port, classes, from, to);
@@ -226,7 +226,7 @@ impl<'a> Account<'a> {
         Wait { outage, pause, own, rest: left - own }
     }
 
-    /// How long `port` sent data of this flow between `from` and `to`.
+    /// Returns how long `port` sent data of this flow between `from` and `to`.
     fn own_between(&self, port: PortId, from: Instant, to: Instant) -> Duration {
         let times = self.own.get(&port).map_or(&[][..], Vec::as_slice);
         let first = times.partition_point(|&(_, end)| end <= from);
@@ -234,14 +234,14 @@ impl<'a> Account<'a> {
         before.map(|&(begin, end)| end.min(to).since(begin.max(from))).sum()
     }
 
-    /// How long this transmission would have waited at each hop in an empty network.
+    /// Returns the wait of this transmission at each hop in an empty network.
     fn alone(&self, transmission: usize) -> Vec<Duration> {
         alone::waits(self.history.transmissions[transmission].before, &self.links(transmission))
     }
 
-    /// The links of this transmission.
+    /// Returns the links of this transmission.
     fn links(&self, transmission: usize) -> Vec<Link> {
-        // The first packet of a flow is as long as any.
+        // No packet of a flow is longer than its first.
         let first = &self.history.transmissions[0];
         let link = |hop: &Hop| {
             let same = first.forward.hops.iter().find(|other| other.port == hop.port);
@@ -250,7 +250,7 @@ impl<'a> Account<'a> {
         self.history.transmissions[transmission].forward.hops.iter().map(link).collect()
     }
 
-    /// Pauses and outages of a wait for `port`.
+    /// Attributes the pauses and outages of a wait for `port`.
     fn hold(&mut self, port: PortId, wait: &Wait) {
         self.blame(port, WaitCause::Outage, wait.outage);
         for &(episode, time) in &wait.pause {
@@ -258,7 +258,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Puts `time` down to `port`.
+    /// Attributes `time` to a cause at `port`.
     fn blame(&mut self, port: PortId, cause: WaitCause, time: Duration) {
         match cause {
             WaitCause::Queue => {
@@ -296,9 +296,9 @@ impl<'a> Account<'a> {
     }
 }
 
-/// When the sender waited for a window, in sum.
+/// The sender's waits for windows, with cumulative sums.
 struct Windows {
-    /// From, to, and the sum before it.
+    /// Begin and end of each wait, and sum of the waits before it.
     waits: Vec<(Instant, Instant, Duration)>,
 }
 

@@ -1,20 +1,20 @@
-//! How a packet would fare if its flow had the network to itself.
+//! Delays of a packet whose flow has the network to itself.
 
 use selvedge_units::Duration;
 
-/// One link of the way: how long a full packet of the flow takes on it, and how long this one does.
+/// One link of a path: serialisation time of a full packet of the flow, and of this packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {
     pub(crate) full: Duration,
     pub(crate) this: Duration,
 }
 
-/// How long a packet waits before each link of its way behind the `before` full packets of its flow
-/// that leave the host ahead of it, one after the other. They pile up where a link is slower than
-/// those before it, and a short last packet catches up with the one before.
+/// Returns the wait of a packet before each link of its path behind the `before` full packets of its flow that leave
+/// the host ahead of it back to back. They queue where a link is slower than those before it, and a short last packet
+/// catches up with the one before.
 ///
-/// The j-th full packet has left a link after one packet's time on each link so far and j times that
-/// on the slowest of them. Propagation is left aside: it is the same for all.
+/// The j-th full packet has left a link after one packet's serialisation time on each link so far and j times that on
+/// the slowest of these links. Propagation is ignored, because it is equal for all packets.
 pub(crate) fn waits(before: u64, links: &[Link]) -> Vec<Duration> {
     let (mut one, mut slowest, mut here) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let mut waits = Vec::with_capacity(links.len());
@@ -23,7 +23,7 @@ pub(crate) fn waits(before: u64, links: &[Link]) -> Vec<Duration> {
         slowest = slowest.max(link.full);
         let previous = if before == 0 { Duration::ZERO } else { one + slowest * (before - 1) };
         let begin = here.max(previous);
-        // It leaves the host as soon as it can: that is no wait.
+        // Leaving the host as soon as possible is no wait.
         waits.push(if nth == 0 { Duration::ZERO } else { begin - here });
         here = begin + link.this;
     }

@@ -1,4 +1,4 @@
-//! Which port paused whom, and why.
+//! Causes of pauses: which port paused which, and why.
 
 use std::collections::BTreeMap;
 
@@ -8,49 +8,49 @@ use crate::names::Names;
 use crate::pauses::Pauses;
 use crate::share::share;
 
-/// The pauses of one port that held a flow up, and what was behind them.
+/// The pauses of one port that delayed a flow, and their causes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PauseTree {
     /// The paused port.
     pub port: PortId,
-    /// How long its pauses held the flow up.
+    /// Time for which the port's pauses delayed the flow.
     pub time: Duration,
-    /// Outputs of the node at its other end for which the packets waited that had filled up its input.
-    /// Their times add up to that of the port, unless a pause began before the recording.
+    /// Congested or paused outputs of the node at the port's other end, for which packets waited that filled up its
+    /// input. The sum of their times is that of the port, unless a pause began before the recording.
     pub causes: Vec<Cause>,
 }
 
-/// An output that did not empty fast enough.
+/// An output that drained too slowly.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// The output.
+    /// The output port.
     pub port: PortId,
-    /// Its share of the pauses: that of the paused port's bytes that waited for it.
+    /// Output's share of the pauses: the share of the paused port's bytes that waited for it.
     pub time: Duration,
-    /// The part of that for which it was not paused itself: it was congested.
+    /// Part of `time` during which the output was not paused itself, but congested.
     pub congested: Duration,
-    /// The most bytes that waited for it then, and the inputs that they came from.
+    /// Largest number of bytes that waited for the output during the pauses.
     pub waiting: Bytes,
-    /// See `waiting`.
+    /// Number of inputs that the waiting bytes came from; see `waiting`.
     pub inputs: u32,
-    /// What was behind its own pauses; empty where that comes back to a port above it.
+    /// Causes of the output's own pauses; empty where these lead back to a port higher in the tree.
     pub causes: Vec<Cause>,
 }
 
-/// A congested output at the beginning of pauses.
+/// A congested output at which a tree of pauses begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
-    /// The output.
+    /// The output port.
     pub port: PortId,
-    /// Its share of the pauses.
+    /// Output's share of the pauses.
     pub time: Duration,
-    /// The most bytes that waited for it when it was to blame, and the inputs that they came from.
+    /// Largest number of bytes that waited for the output while it caused pauses.
     pub waiting: Bytes,
-    /// See `waiting`.
+    /// Number of inputs that the waiting bytes came from; see `waiting`.
     pub inputs: u32,
 }
 
-/// What was congested behind all these pauses, the worst first.
+/// Returns the congested outputs behind all these pauses, the largest share first.
 pub fn roots<'a>(trees: impl IntoIterator<Item = &'a PauseTree>) -> Vec<Root> {
     let mut found = BTreeMap::new();
     trees.into_iter().for_each(|tree| gather(&tree.causes, &mut found));
@@ -73,13 +73,13 @@ fn gather(causes: &[Cause], found: &mut BTreeMap<PortId, Root>) {
     }
 }
 
-/// Longer chains do not tell more.
+/// Largest depth of a tree of causes; longer chains give no further insight.
 const DEPTH: usize = 13;
 
-/// Time by episode of one port.
+/// Time by index of one port's episode.
 pub(crate) type Weights = BTreeMap<usize, Duration>;
 
-/// The trees behind these pauses, the longest first.
+/// Returns the trees of causes of these pauses, the longest pauses first.
 pub(crate) fn trees(pauses: &Pauses, names: &Names, paused: &BTreeMap<PortId, Weights>) -> Vec<PauseTree> {
     let tree = |(&port, weights): (&PortId, &Weights)| PauseTree {
         port,
@@ -91,14 +91,15 @@ pub(crate) fn trees(pauses: &Pauses, names: &Names, paused: &BTreeMap<PortId, We
     trees
 }
 
-/// What was behind these pauses of the last port of `chain`, which are behind those of the ports before it.
+/// Returns the causes of these pauses of the last port of `chain`; each port of the chain causes the pauses of the one
+/// before.
 fn causes(pauses: &Pauses, names: &Names, chain: &[PortId], weights: &Weights) -> Vec<Cause> {
     let port = chain[chain.len() - 1];
     let mut found: BTreeMap<PortId, (Cause, Weights)> = BTreeMap::new();
     for (&episode, &time) in weights {
         let pause = pauses.episodes(port)[episode];
         let Some(fill) = pauses.fill(names.peer(port), pause.from) else { continue };
-        // However it began, a pause does not end because of outputs whose pauses do not.
+        // A pause that does not end cannot be due to outputs whose pauses end, however it began.
         let endless = |output| pauses.endless(output).filter(|_| pause.to == Instant::NEVER);
         let is_stuck = fill.outputs.iter().any(|backlog| endless(backlog.output).is_some());
         let outputs = fill.outputs.iter().filter(|backlog| !is_stuck || endless(backlog.output).is_some());
@@ -119,7 +120,7 @@ fn causes(pauses: &Pauses, names: &Names, chain: &[PortId], weights: &Weights) -
         }
     }
     let further = |(port, (mut cause, weights)): (PortId, (Cause, Weights))| {
-        // What comes back to itself is a cycle.
+        // An output that is already in the chain closes a cycle.
         if chain.len() < DEPTH && !chain.contains(&port) {
             cause.causes = causes(pauses, names, &[chain, &[port]].concat(), &weights);
         }

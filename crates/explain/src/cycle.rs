@@ -1,4 +1,4 @@
-//! A PFC deadlock: the cycle of ports that wait for each other, and whose packets stand there.
+//! PFC deadlocks: the cycle of ports that wait for each other, and the packets that wait there.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::direction::Direction;
 use crate::pauses::Stop;
 use crate::recording::Recording;
 
-/// A cycle of paused ports, each of which waits until the next one sends. A run ends with it.
+/// A cycle of paused ports, each of which waits until the next one sends. The run ends with the cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cycle {
-    /// When it was found.
+    /// Time at which the cycle was found.
     pub at: Instant,
-    /// Since when none of the ports has sent anything, as far as it was looked.
+    /// Time since which none of the ports has sent anything, as far as it was observed.
     pub since: Instant,
     /// The ports, in the order of waiting.
     pub ports: Vec<Stuck>,
@@ -26,33 +26,33 @@ pub struct Cycle {
 pub struct Stuck {
     /// The port.
     pub port: PortId,
-    /// Since when it has been paused without interruption.
+    /// Time since which the port has been paused without interruption.
     pub paused: Option<Instant>,
-    /// Bytes of the paused class that wait for it.
+    /// Bytes of the paused class that wait for the port.
     pub waiting: Bytes,
-    /// Packets that wait for it.
+    /// Packets that wait for the port.
     pub packets: u64,
-    /// Whose they are, the flow with the most first.
+    /// Flows of the waiting packets, the flow with the most first.
     pub flows: Vec<Held>,
 }
 
-/// Packets of a flow that wait for a port, acknowledgements among them.
+/// Packets of a flow that wait for a port, acknowledgements included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// The flow, unless several share its queue pair.
+    /// Key of the flow, unless several flows share its queue pair.
     pub flow: Option<FlowKey>,
-    /// Who sends it.
+    /// Sender of the flow.
     pub src: HostId,
-    /// Who receives it.
+    /// Receiver of the flow.
     pub dst: HostId,
-    /// How many packets.
+    /// Number of waiting packets.
     pub packets: u64,
-    /// Since when the first of them has waited.
+    /// Time since which the first of the packets has waited.
     pub since: Instant,
 }
 
 impl Cycle {
-    /// What `recording` tells about a deadlock whose ports it watched.
+    /// Returns the cycle of a deadlock whose ports `recording` watched.
     pub fn new(deadlock: &Deadlock, recording: &Recording) -> Self {
         let stuck = |(port, waiting)| {
             let paused = match recording.pauses.stop(port, u8::MAX) {
@@ -67,7 +67,7 @@ impl Cycle {
     }
 }
 
-/// Whose packets wait for `port`.
+/// Returns the packets that wait for `port`, by flow.
 fn held(recording: &Recording, port: PortId) -> Vec<Held> {
     let mut flows: BTreeMap<_, Held> = BTreeMap::new();
     for (since, packet) in recording.standing.packets(port) {

@@ -1,40 +1,40 @@
-//! Which packets move a flow on, and whether towards its receiver or back.
+//! Packets that advance a flow, and their direction.
 
 use selvedge_units::HostId;
 use selvedge_wire::{Packet, Repr};
 
-/// Which way a packet goes.
+/// The direction of a packet relative to its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     /// From the sender of a flow to its receiver.
     Forward {
-        /// Whether it had been sent before.
+        /// Whether the packet is a retransmission.
         again: bool,
     },
-    /// An answer to one of these.
+    /// From the receiver back to the sender: an acknowledgement.
     Backward,
 }
 
 impl Direction {
-    /// That of a packet which belongs to a flow and moves it on.
+    /// Returns the direction of a packet that belongs to a flow and advances it; `None` for other packets.
     pub(crate) fn of(packet: &Packet) -> Option<Self> {
         match &packet.repr {
             Repr::Data(data) => Some(Self::Forward { again: data.retransmission }),
             Repr::Tcp(tcp) if !tcp.is_backward() => Some(Self::Forward { again: tcp.is_again() }),
             Repr::EqdsData(data) if data.payload > 0 => Some(Self::Forward { again: data.retransmission }),
             Repr::Ack(_) | Repr::HoleNack(_) | Repr::Tcp(_) | Repr::EqdsControl(_) => Some(Self::Backward),
-            // It slows the flow down, and answers nothing.
+            // A CNP slows the flow down, and acknowledges nothing.
             Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => None,
         }
     }
-    /// The host that sends the flow.
+    /// Returns the host that sends the flow.
     pub(crate) fn sender(self, packet: &Packet) -> HostId {
         match self {
             Self::Forward { .. } => packet.src,
             Self::Backward => packet.dst,
         }
     }
-    /// The host that receives it.
+    /// Returns the host that receives the flow.
     pub(crate) fn receiver(self, packet: &Packet) -> HostId {
         match self {
             Self::Forward { .. } => packet.dst,

@@ -1,4 +1,4 @@
-//! A flow's completion time, split into its parts; or, if it did not finish, its time until the end of the run.
+//! A flow's completion time, split into its parts; for an unfinished flow, its time until the end of the run.
 
 use selvedge_telemetry::{DropReason, FlowRow, TimePart};
 use selvedge_units::{Duration, Instant, PortId};
@@ -10,119 +10,119 @@ use crate::parts::Parts;
 use crate::pauses::Stop;
 use crate::recording::Recording;
 
-/// Why a flow took as long as it did.
+/// The explanation of a flow's completion time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explanation {
-    /// The flow. What came twice (`spurious`) is counted when it is over, and zero before.
+    /// The flow. Its duplicates (`spurious`) are counted when it is over, and are zero before.
     pub flow: FlowRow,
-    /// Its completion time, part by part; if it had not finished, its time until the end of the run.
+    /// Completion time, part by part; for an unfinished flow, its time until the end of the run.
     pub parts: Parts,
-    /// What it waited for when the run ended, if it had not finished.
+    /// The event that an unfinished flow waited for when the run ended.
     pub awaited: Option<Awaited>,
-    /// Where it waited, the worst place first.
+    /// Ports where the flow waited, the longest wait first.
     pub places: Vec<Place>,
-    /// What was behind the pauses among that, the longest first.
+    /// Causes of the pauses among these waits, the longest first.
     pub pauses: Vec<PauseTree>,
-    /// The way of the packet that finished it, or of the one that it waits for.
+    /// Path of the packet that finished the flow, or of the packet that it waits for.
     pub last: Vec<HopDelays>,
-    /// Data packets sent, and of these, sent again.
+    /// Data packets sent, retransmissions included.
     pub sent: u64,
-    /// See `sent`.
+    /// Retransmissions among the packets sent; see `sent`.
     pub again: u64,
-    /// Packets and acknowledgements that were dropped, the worst place first.
+    /// Dropped packets and acknowledgements by place, the most first.
     pub drops: Vec<DropPlace>,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
 }
 
-/// What an unfinished flow waited for when the run ended.
+/// The event that an unfinished flow waited for when the run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {
-    /// To leave through this port: its oldest packet under way, or at the sender's own port the next one.
+    /// Transmission by this port of the flow's oldest packet in flight, or of the next packet at the sender's own port.
     Port {
-        /// The port.
+        /// The port that the packet waits for.
         port: PortId,
-        /// Since when.
+        /// Time since which the packet waits.
         since: Instant,
-        /// Why the port did not send, if it could not.
+        /// Reason why the port may not send, if there is one.
         stop: Option<Stop>,
     },
-    /// For its oldest packet under way, on the link behind this port.
+    /// Arrival of the flow's oldest packet in flight, which is on the link behind this port.
     Link {
-        /// The port.
+        /// The port at the beginning of the link.
         port: PortId,
     },
-    /// For a packet that a switch holds back, which has entered it over the link behind this port.
+    /// Release of a packet that a switch holds, which has entered it over the link behind this port.
     Switch {
-        /// The port.
+        /// The port at the beginning of the link.
         port: PortId,
-        /// Since when.
+        /// Time since which the switch holds the packet.
         since: Instant,
     },
-    /// Nothing was under way to the receiver: the sender waited, for this.
+    /// Action of the sender: nothing was in flight to the receiver.
     Sender {
-        /// For what.
+        /// Part to which the sender's wait belongs.
         part: TimePart,
-        /// Since when.
+        /// Time since which the sender waits.
         since: Instant,
     },
 }
 
-/// A port that held a flow up.
+/// A port that delayed a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The port.
+    /// The port that the flow waited for.
     pub port: PortId,
-    /// How long packets of others did.
+    /// Delay by packets of other flows.
     pub queueing: Duration,
-    /// How long pauses did.
+    /// Delay by pauses.
     pub pause: Duration,
 }
 
-/// Where packets of a flow were dropped.
+/// A place where packets of a flow were dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropPlace {
-    /// The port through which they had entered.
+    /// Input port of the dropped packets.
     pub port: PortId,
-    /// Why they were dropped.
+    /// Reason of the drops.
     pub reason: DropReason,
-    /// How many.
+    /// Number of packets dropped there for this reason.
     pub packets: u64,
 }
 
-/// One hop of the packet that finished a flow, or of the one that it waits for.
+/// Delays at one hop of the packet that finished a flow, or of the packet that it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopDelays {
-    /// The port through which it left.
+    /// Port through which the packet left.
     pub port: PortId,
-    /// When it was in the node (at the sender: when it left it).
+    /// Time at which the packet was in the node (at the sender: when it left the node).
     pub from: Instant,
-    /// How long it waited behind packets of its own flow, as it would have alone.
+    /// Wait behind packets of the same flow, as in an empty network.
     pub own: Duration,
-    /// How long it waited behind packets of others.
+    /// Wait behind packets of other flows.
     pub queueing: Duration,
-    /// How long it waited for the end of a pause.
+    /// Wait for the end of a pause.
     pub pause: Duration,
-    /// How long it waited for a link to come back.
+    /// Wait for a link to come back.
     pub outage: Duration,
-    /// How long it took on the wire.
+    /// Serialisation time on the link.
     pub serialisation: Duration,
-    /// How long its last bit was under way.
+    /// Propagation time of the packet's last bit.
     pub propagation: Duration,
 }
 
-/// Explains the flows of `recording`, in the order of their starts; those that had not finished if it was told that the
-/// run has ended ([`Recording::end`]).
+/// Explains the flows of `recording`, in the order of their starts; unfinished flows are included if the recording
+/// knows the end of the run ([`Recording::end`]).
 ///
 /// # Panics
-/// When the parts of a flow do not add up to its time.
+/// Panics if the parts of a flow do not add up to its time.
 pub fn explain(recording: &Recording, names: &Names) -> Vec<Explanation> {
     let ended = recording.histories.iter().filter(|history| history.flow.finish.is_some() || history.end.is_some());
     ended.map(|history| Account::new(history, &recording.pauses, names).explain(names)).collect()
 }
 
 impl Explanation {
-    /// Its time over its ideal completion time.
+    /// Returns the flow's time divided by its ideal completion time.
     pub fn slowdown(&self) -> f64 {
         self.parts.total().as_ps() as f64 / self.flow.ideal.as_ps().max(1) as f64
     }

@@ -1,4 +1,4 @@
-//! What happened to one flow: what its sender did and heard, and how its packets fared.
+//! The history of one flow: the actions of its sender, and the paths of its packets.
 
 use std::collections::BTreeMap;
 
@@ -11,50 +11,50 @@ use selvedge_wire::{Packet, Repr};
 use crate::direction::Direction;
 use crate::transmission::{Hop, Location, Path, Transmission};
 
-/// What happened to one flow, until it finished or the run ended.
+/// The history of one flow, until it finished or the run ended.
 #[derive(Debug)]
 pub(crate) struct FlowHistory {
     pub(crate) flow: FlowRow,
-    /// The NIC that sends it: the host's own, or its second one inside the server.
+    /// NIC that sends the flow: the host's own, or its second one inside the server.
     pub(crate) nic: HostId,
-    /// What the sender did and heard, in order.
+    /// Actions of the sender and signals that reached it, in order.
     pub(crate) events: Vec<(Instant, SenderEvent)>,
-    /// Data packets in the order of sending; one host sends one at a time, so these times are names.
+    /// Data packets in the order of sending. A host sends one packet at a time, so that the times identify them.
     pub(crate) transmissions: Vec<Transmission>,
-    /// When they began.
+    /// Start times of the transmissions.
     sent: Vec<Instant>,
-    /// By the time that they carry: the transmissions that answers answer.
+    /// Index of the transmission that an acknowledgement answers, by the time that the acknowledgement carries.
     answers: BTreeMap<Instant, usize>,
-    /// Packets that were dropped, by the port through which they had entered, and why.
+    /// Number of dropped packets, by input port and reason.
     pub(crate) dropped: BTreeMap<(PortId, DropReason), u64>,
-    /// The transmission that ended last so far, and in the end the one that finished the flow.
+    /// Index of the transmission that ended last so far; finally, of the one that finished the flow.
     pub(crate) last: usize,
-    /// How it stood when the run ended, if it had not finished.
+    /// State of an unfinished flow when the run ended.
     pub(crate) end: Option<End>,
 }
 
-/// How an unfinished flow stands at the end of the run.
+/// The state of an unfinished flow at the end of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct End {
     pub(crate) at: Instant,
-    /// The oldest transmission that has not ended: the flow waits for its packet.
+    /// Index of the oldest transmission that has not ended: the flow waits for its packet.
     pub(crate) packet: Option<usize>,
-    /// The oldest whose acknowledgement is on its way.
+    /// Index of the oldest transmission whose acknowledgement is in flight.
     pub(crate) answer: Option<usize>,
-    /// Whether something was lost since the sender last heard anything.
+    /// Whether a packet was lost that was sent after the sender last received an acknowledgement.
     pub(crate) lost: bool,
 }
 
-/// Something that changed the sender's situation.
+/// An event that changed the sender's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SenderEvent {
-    /// It sent the packet of this transmission.
+    /// The sender sent the packet of this transmission.
     Sent(usize),
-    /// It heard the acknowledgement of this transmission.
+    /// The acknowledgement of this transmission reached the sender.
     Heard(usize),
-    /// A retransmission timeout ran out.
+    /// A retransmission timeout expired.
     TimedOut,
-    /// From now on, this is what it waits for.
+    /// The reason for which the sender waits has changed to this one.
     Held(Hold),
 }
 
@@ -74,7 +74,7 @@ impl FlowHistory {
         }
     }
 
-    /// A packet begins its transmission.
+    /// Records that a packet begins its transmission.
     pub(crate) fn begin(&mut self, at: Instant, packet: &Packet, again: bool, hop: Hop) {
         self.events.push((at, SenderEvent::Sent(self.transmissions.len())));
         self.sent.push(at);
@@ -82,34 +82,34 @@ impl FlowHistory {
         self.transmissions.push(Transmission::new(before, again, packet.class, hop));
     }
 
-    /// An answer begins its way back.
+    /// Records that an acknowledgement begins its way back.
     pub(crate) fn answer(&mut self, packet: &Packet) {
         let at = match packet.repr {
-            // It carries the time of the packet that it answers.
+            // An acknowledgement carries the sending time of the packet that it answers.
             Repr::Ack(_) | Repr::HoleNack(_) => self.find(packet.sent_at),
-            // It carries its own, and answers what has arrived until then.
+            // Other answers carry their own sending time, and answer what has arrived until then.
             _ => Some(self.last).filter(|&last| last < self.transmissions.len()),
         };
         let Some(at) = at else { return };
         self.answers.insert(packet.sent_at, at);
         let transmission = &mut self.transmissions[at];
-        // Until then the receiver kept it back: that is nobody's fault on the way.
+        // The receiver held the answer until then, which is no delay on the path.
         let made = packet.sent_at.max(transmission.forward.reached);
         transmission.backward_class = packet.class;
         transmission.backward = Some(Path { hops: Vec::new(), reached: made, place: Location::Link });
     }
 
-    /// The transmission that this answer answers.
+    /// Returns the transmission that this acknowledgement answers.
     pub(crate) fn answered(&self, packet: &Packet) -> Option<usize> {
         self.answers.get(&packet.sent_at).copied()
     }
 
-    /// The transmission that began at this time.
+    /// Returns the transmission that began at this time.
     pub(crate) fn find(&self, sent_at: Instant) -> Option<usize> {
         self.sent.binary_search(&sent_at).ok()
     }
 
-    /// A packet waits in the node of `event`, or is dropped there.
+    /// Records that a packet waits in the node of `event`, or is dropped there.
     pub(crate) fn stay(&mut self, event: &Event, direction: Direction, packet: &Packet, place: Location) {
         match direction {
             Direction::Forward { .. } => {
@@ -119,7 +119,7 @@ impl FlowHistory {
             }
             Direction::Backward => {
                 let answered = self.answered(packet).and_then(|at| self.transmissions[at].backward.as_mut());
-                // Where it was to go, it is dropped because nobody waits for it any more.
+                // A drop at the destination only means that nothing waits for the packet any more.
                 if let Some(back) = answered.filter(|back| back.is_under_way()) {
                     back.place = place;
                 }
@@ -127,7 +127,7 @@ impl FlowHistory {
         }
     }
 
-    /// The run ends before the flow.
+    /// Records that the run ends before the flow.
     pub(crate) fn end(&mut self, at: Instant) {
         self.transmissions.iter_mut().for_each(|transmission| transmission.end(at));
         let packet = self.transmissions.iter().position(|transmission| transmission.forward.is_under_way());
@@ -142,8 +142,8 @@ impl FlowHistory {
         self.end = Some(End { at, packet, answer, lost });
     }
 
-    /// The transmission with which the history ends: of the packet that finished the flow, or of the one that it waits
-    /// for; `None` if it waits for its sender.
+    /// Returns the transmission that ends the history: of the packet that finished the flow, or of the packet that the
+    /// flow waits for; `None` if it waits for its sender.
     pub(crate) fn ends_with(&self) -> Option<usize> {
         self.end.map_or(Some(self.last), |end| end.packet)
     }

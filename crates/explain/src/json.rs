@@ -1,4 +1,4 @@
-//! Explanations for programs: ports and hosts by name, times in picoseconds.
+//! Explanations as JSON: ports and hosts by name, times in picoseconds.
 
 use selvedge_units::{Duration, Instant};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::names::Names;
 use crate::parts::Parts;
 use crate::pauses::Stop;
 
-/// An [`Explanation`] as it is written in JSON.
+/// The JSON form of an [`Explanation`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     workload: u16,
@@ -20,21 +20,21 @@ pub struct Report {
     size_bytes: u64,
     packets: u64,
     start_ps: u64,
-    /// `None` if it had not finished.
+    /// Completion time; `None` for an unfinished flow.
     fct_ps: Option<u64>,
-    /// Its time until the end of the run, if it had not finished.
+    /// Time of an unfinished flow until the end of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished_ps: Option<u64>,
     ideal_ps: u64,
-    /// If it had not finished, until the end of the run.
+    /// Slowdown; for an unfinished flow, that of its time until the end of the run.
     slowdown: f64,
     packets_sent: u64,
     packets_sent_again: u64,
     drops: Vec<DropReport>,
     timeouts: u64,
-    /// They add up to `fct_ps` or `unfinished_ps`.
+    /// Parts of `fct_ps` or `unfinished_ps`, which is their sum.
     parts: Parts,
-    /// What it waited for when the run ended, if it had not finished.
+    /// The event that an unfinished flow waited for when the run ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<AwaitedReport>,
     places: Vec<PlaceReport>,
@@ -43,11 +43,11 @@ pub struct Report {
     congested_behind_pauses: Vec<RootReport>,
 }
 
-/// What an unfinished flow waited for.
+/// The event that an unfinished flow waited for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 enum AwaitedReport {
-    /// To leave through a port.
+    /// Transmission by a port.
     Port {
         port: String,
         since_ps: u64,
@@ -56,11 +56,11 @@ enum AwaitedReport {
         #[serde(skip_serializing_if = "Option::is_none")]
         down_since_ps: Option<u64>,
     },
-    /// For a packet on the link behind a port.
+    /// Arrival of a packet that is on the link behind a port.
     Link { port: String },
-    /// For a packet that a switch holds back.
+    /// Release of a packet that a switch holds.
     Switch { entered_at: String, since_ps: u64 },
-    /// For its sender, which waited for this part.
+    /// Action of the sender, whose wait belongs to this part.
     Sender { part: &'static str, since_ps: u64 },
 }
 
@@ -133,12 +133,12 @@ struct CauseReport {
     causes: Vec<CauseReport>,
 }
 
-/// A [`Cycle`] as it is written in JSON.
+/// The JSON form of a [`Cycle`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CycleReport {
     found_ps: u64,
     since_ps: u64,
-    /// Each waits for the next, the last for the first.
+    /// Ports of the cycle; each waits for the next, the last for the first.
     ports: Vec<StuckReport>,
 }
 
@@ -153,7 +153,7 @@ struct StuckReport {
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct HeldReport {
-    /// Both `None` where several flows share its queue pair.
+    /// Workload and number of the flow; both `None` where several flows share its queue pair.
     workload: Option<u16>,
     flow: Option<u64>,
     src: String,
@@ -163,7 +163,7 @@ struct HeldReport {
 }
 
 impl CycleReport {
-    /// The report of a cycle.
+    /// Returns the report of a cycle.
     pub fn new(cycle: &Cycle, names: &Names) -> Self {
         let held = |held: &Held| HeldReport {
             workload: held.flow.map(|flow| flow.workload),
@@ -186,7 +186,7 @@ impl CycleReport {
 }
 
 impl Report {
-    /// The report of an explanation.
+    /// Returns the report of an explanation.
     pub fn new(explanation: &Explanation, names: &Names) -> Self {
         let Explanation { flow, parts, awaited, places, pauses, last, sent, again, drops, timeouts } = explanation;
         Self {

@@ -1,7 +1,7 @@
-//! Why was this flow slow?
+//! Explanations of flows: why was this flow slow?
 //!
-//! A flow's completion time is split into [`EXPLAINED`] parts that add up to it, to the picosecond. The split
-//! follows what the end of the flow was waiting for:
+//! A flow's completion time is split into [`EXPLAINED`] parts that add up to it, exact to the picosecond. The split
+//! follows the chain of events that the end of the flow waited for:
 //!
 //! ```text
 //!  start                                          sent                        finish
@@ -9,30 +9,28 @@
 //!         the sender's time, span by span                its hops, one by one
 //! ```
 //!
-//! 1. *The last packet.* The flow ends when one packet arrives. Its way is cut into hops, each hop
-//!    into waiting, serialisation and propagation; waiting into pause and queueing.
-//! 2. *The sender before that.* From the start of the flow until that packet was sent, every moment
-//!    belongs to what the sender did (send, send again) or waited for: its turn on the NIC's link, the
-//!    end of a pause, pacing, a window, news of a loss, a timeout.
-//! 3. *Waiting for a window* is no cause of its own where an empty network would have opened it in
-//!    time. The acknowledgement that opened it has come a long way: the data packet that it answers
-//!    and the acknowledgement itself waited in queues and behind pauses. As much of the sender's
-//!    waiting as that round trip exceeds an undisturbed one is put down to where it waited; only the
-//!    rest is the window's.
-//! 4. *What an empty network would cost too* is serialisation and propagation: a packet that waits
-//!    behind packets of its own flow, where their link is slower than the one before, waits for
-//!    serialisation as far as it would alone. So a flow that meets nobody has nothing but these two, and
-//!    they are its ideal completion time.
+//! 1. *The last packet.* The flow ends when one packet arrives. Its path is split into hops, each hop into waiting,
+//!    serialisation and propagation; waiting into pause and queueing.
+//! 2. *The sender before that.* From the start of the flow until that packet was sent, every moment belongs to what the
+//!    sender did (send, retransmit) or waited for: its turn on the NIC's link, the end of a pause, pacing, a window,
+//!    detection of a loss, a timeout.
+//! 3. *Waiting for a window* is no cause of its own where an empty network would have opened it in time. The data
+//!    packet and the acknowledgement that opened it may have waited in queues and behind pauses. As much of the
+//!    sender's waiting as that round trip exceeds an undisturbed one is attributed to where they waited; only the rest
+//!    is attributed to the window.
+//! 4. *The time in an empty network* is serialisation and propagation: a packet that waits behind packets of its own
+//!    flow, where their link is slower than the one before, waits for serialisation as far as it would alone. A flow
+//!    that meets no other has only these two parts, and they are its ideal completion time.
 //!
-//! Of a flow that had not finished when the run ended, the packet that it waits for takes the place of the last one, as
-//! if it had arrived then; if nothing is under way to the receiver, the sender's time goes on until then.
+//! For a flow that had not finished when the run ended, the packet that it waits for replaces the last packet, as if it
+//! had arrived at the end of the run; if nothing is in flight to the receiver, the sender's time extends to the end.
 //!
-//! Pauses are followed to their causes ([`PauseTree`]): a port was paused because an input at its peer
-//! had filled up with packets for some output, which was itself paused, or was congested. Where they come round
-//! to themselves and a run ended, [`Cycle`] says what stands there.
+//! Pauses are followed to their causes ([`PauseTree`]): a port was paused because an input at its peer had filled up
+//! with packets for some output, which was itself paused, or was congested. Where pauses form a cycle that ended the
+//! run, [`Cycle`] describes the packets waiting there.
 //!
-//! [`Recording`] records what is needed of a run, [`explain`] makes [`Explanation`]s of it. Knows no files
-//! and runs nothing.
+//! [`Recording`] records the necessary events of a run, [`explain`] turns them into [`Explanation`]s. The crate reads
+//! no files and runs nothing.
 #![forbid(unsafe_code)]
 
 mod account;

@@ -1,4 +1,4 @@
-//! What a completion time is made of.
+//! The parts of a completion time.
 
 use std::ops::{Index, IndexMut};
 
@@ -6,8 +6,9 @@ use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
 use serde::{Serialize, Serializer};
 
-/// The parts that explanations tell apart, in the order of tables: a recording says behind what each packet waited, so
-/// that time behind acknowledgements is [`TimePart::Nic`] or [`TimePart::Queueing`], and nothing is left over.
+/// The parts that explanations distinguish, in the order of tables. A recording tells behind which packets each packet
+/// waited, so that time behind acknowledgements is [`TimePart::Nic`] or [`TimePart::Queueing`], and no time is
+/// unexplained.
 pub const EXPLAINED: [TimePart; 11] = [
     TimePart::Serialisation,
     TimePart::Propagation,
@@ -22,22 +23,22 @@ pub const EXPLAINED: [TimePart; 11] = [
     TimePart::Outage,
 ];
 
-/// A time, part by part.
+/// A time, split into parts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Parts {
     spans: [Duration; TimePart::ALL.len()],
 }
 
 impl Parts {
-    /// All of it.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> Duration {
         self.spans.iter().copied().sum()
     }
-    /// Each part of [`EXPLAINED`] with its time, in that order.
+    /// Returns each part of [`EXPLAINED`] with its time, in that order.
     pub fn iter(&self) -> impl Iterator<Item = (TimePart, Duration)> + '_ {
         EXPLAINED.into_iter().map(|part| (part, self[part]))
     }
-    /// The largest part, the first of equals.
+    /// Returns the largest part; of equal parts, the first.
     pub fn largest(&self) -> TimePart {
         self.iter().fold(TimePart::Serialisation, |best, (part, span)| if span > self[best] { part } else { best })
     }
@@ -55,7 +56,7 @@ impl IndexMut<TimePart> for Parts {
     }
 }
 
-/// As `{ "serialisation_ps": 1, ... }`.
+/// Serialises as `{ "serialisation_ps": 1, ... }`.
 impl Serialize for Parts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(part, span)| (format!("{}_ps", part.name()), span.as_ps())))

@@ -1,4 +1,4 @@
-//! When ports were stopped, and what had filled up then.
+//! Pauses and outages of ports, and the inputs that caused the pauses by filling up.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +15,25 @@ pub(crate) struct Pauses {
 struct Port {
     episodes: Vec<Episode>,
     outages: Vec<(Instant, Instant)>,
-    /// When its input had filled up, and with what.
+    /// Times at which the port's input filled up, and the packets in it.
     fills: Vec<Fill>,
 }
 
-/// Why a port may not send, and since when.
+/// The reason why a port may not send, and the time since which it may not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// Its peer has paused it.
+    /// The peer has paused the port.
     Paused(Instant),
     /// The link is down.
     Down(Instant),
 }
 
-/// A time for which a port was paused.
+/// An interval during which a port was paused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Episode {
     pub(crate) from: Instant,
     pub(crate) to: Instant,
-    /// Bit per class.
+    /// Paused classes, one bit per class.
     classes: u8,
 }
 
@@ -44,19 +44,20 @@ pub(crate) struct Fill {
     pub(crate) outputs: Vec<Backlog>,
 }
 
-/// Where the packets wait to that filled an input up.
+/// The packets of a full input that wait for one output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Backlog {
     pub(crate) output: PortId,
-    /// Bytes from that input.
+    /// Bytes from the full input that wait for the output.
     pub(crate) held: Bytes,
-    /// Bytes from all.
+    /// Bytes from all inputs that wait for the output.
     pub(crate) waiting: Bytes,
+    /// Number of inputs that the waiting bytes came from.
     pub(crate) inputs: u32,
 }
 
 impl Pauses {
-    /// Takes note of a pause, of an input that filled up, of a link that went down or came back.
+    /// Records a pause, an input that filled up, or a link that went down or came back.
     pub(crate) fn take(&mut self, event: &Event) {
         let at = event.at;
         match event.what {
@@ -67,7 +68,7 @@ impl Pauses {
                 if fills.last().is_none_or(|fill| fill.at != at) {
                     fills.push(Fill { at, outputs: Vec::new() });
                 }
-                let fill = fills.last_mut().expect("it was just added");
+                let fill = fills.last_mut().expect("a fill of this time exists");
                 fill.outputs.push(Backlog { output, held, waiting, inputs });
             }
             _ => {}
@@ -78,14 +79,14 @@ impl Pauses {
         self.ports.entry(port).or_default()
     }
 
-    /// How long the link at `port` was down between `from` and `to`.
+    /// Returns how long the link at `port` was down between `from` and `to`.
     pub(crate) fn outage(&self, port: PortId, from: Instant, to: Instant) -> Duration {
         let outages = self.ports.get(&port).map_or(&[][..], |port| &port.outages);
         outages.iter().map(|&(begin, end)| end.min(to).since(begin.max(from))).sum()
     }
 
-    /// The pauses of `classes` (bit per class) at `port` between `from` and `to`: which of its episodes, and how long
-    /// each was within that time.
+    /// Returns the pauses of `classes` (one bit per class) at `port` between `from` and `to`: index of each episode,
+    /// and its length within that time.
     pub(crate) fn between(&self, port: PortId, classes: u8, from: Instant, to: Instant) -> Vec<(usize, Duration)> {
         let episodes = self.episodes(port);
         let first = episodes.partition_point(|episode| episode.to <= from);
@@ -97,32 +98,32 @@ impl Pauses {
         upcoming.take_while(|(_, episode)| episode.from < to).filter_map(within).collect()
     }
 
-    /// The pauses of `port` in order.
+    /// Returns the pauses of `port` in order.
     pub(crate) fn episodes(&self, port: PortId) -> &[Episode] {
         self.ports.get(&port).map_or(&[], |port| &port.episodes)
     }
 
-    /// The pause of `port` at a time, if it was paused.
+    /// Returns the index of the pause of `port` at a time, if the port was paused.
     pub(crate) fn at(&self, port: PortId, at: Instant) -> Option<usize> {
         let episodes = self.episodes(port);
         let next = episodes.partition_point(|episode| episode.from <= at);
         next.checked_sub(1).filter(|&last| episodes[last].to > at)
     }
 
-    /// The pause of `port` that had not ended when the run did.
+    /// Returns the index of the pause of `port` that had not ended at the end of the run.
     pub(crate) fn endless(&self, port: PortId) -> Option<usize> {
         let episodes = self.episodes(port);
         episodes.len().checked_sub(1).filter(|&last| episodes[last].to == Instant::NEVER)
     }
 
-    /// Why `port` may not send `classes` at the end of the run, and since when.
+    /// Returns the reason why `port` may not send `classes` at the end of the run, and since when.
     pub(crate) fn stop(&self, port: PortId, classes: u8) -> Option<Stop> {
         let outage = self.ports.get(&port)?.outages.last().filter(|(_, to)| *to == Instant::NEVER);
         let pause = self.episodes(port).last().filter(|last| last.to == Instant::NEVER && last.classes & classes != 0);
         outage.map(|&(from, _)| Stop::Down(from)).or(pause.map(|pause| Stop::Paused(pause.from)))
     }
 
-    /// When the input at `port` had last filled up, not after `at`.
+    /// Returns when the input at `port` had last filled up, at `at` or before.
     pub(crate) fn fill(&self, port: PortId, at: Instant) -> Option<&Fill> {
         let fills = &self.ports.get(&port)?.fills;
         fills[..fills.partition_point(|fill| fill.at <= at)].last()

@@ -1,4 +1,4 @@
-//! What is kept of a run: the history of each flow in focus, all pauses, and what stands at some ports.
+//! The recording of a run: the history of each flow in focus, all pauses, and packets waiting at some ports.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::pauses::Pauses;
 use crate::standing::Standing;
 use crate::transmission::{Hop, Location};
 
-/// Listens to a run and keeps what [`crate::explain`] needs.
+/// A recorder that keeps the events that [`crate::explain`] needs.
 #[derive(Debug)]
 pub struct Recording {
     flows: Chosen<FlowKey>,
@@ -27,20 +27,20 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// For these flows, and what stands at these ports when the run ends.
+    /// Creates a recording of these flows, and of the packets that wait at these ports when the run ends.
     pub fn of(flows: Chosen<FlowKey>, ports: impl IntoIterator<Item = PortId>) -> Self {
         let standing = Standing::at(ports);
         let (by_pair, by_flow) = (BTreeMap::new(), BTreeMap::new());
         Self { flows, histories: Vec::new(), pauses: Pauses::default(), standing, by_pair, by_flow }
     }
 
-    /// What to record for it.
+    /// Returns the focus that the simulator must record.
     pub fn focus(&self) -> Focus {
         let ports = Chosen::These(self.standing.ports().collect());
         Focus { flows: self.flows.clone(), ports, pauses: true, ..Focus::default() }
     }
 
-    /// The run has ended. What has not finished by then never does.
+    /// Records the end of the run, at which unfinished flows stop.
     pub fn end(&mut self, record: &RunRecord) {
         self.histories
             .iter_mut()
@@ -130,7 +130,7 @@ impl Recorder for Recording {
                     let Node::Host(nic) = event.node else { continue };
                     let pairs = (0..*queue_pairs).map(|n| (nic, QpNumber(qp.0.wrapping_add(n))));
                     self.standing.on_started(flow, pairs.clone());
-                    // Where ports are watched, one is told of all flows.
+                    // A run with watched ports reports all flows.
                     let key = FlowKey::from(flow);
                     if self.flows.contains(&key) {
                         self.by_flow.insert(key, self.histories.len());

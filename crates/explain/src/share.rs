@@ -1,14 +1,14 @@
-//! Dividing whole numbers without losing any.
+//! Division of whole numbers into shares that add up exactly.
 
-/// Divides `total` among `weights` in proportion, so that the shares add up to it. Without any weight
-/// there are no shares.
+/// Divides `total` among `weights` in proportion, so that the shares add up to `total`. Without any positive weight all
+/// shares are zero.
 pub(crate) fn share(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     let mut before = 0u128;
     let mut given = 0;
     let shares = weights.iter().map(|&weight| {
         before += u128::from(weight);
-        // What all up to here get, rounded down; the last brings it to the total.
+        // Cumulative share, rounded down; the last one equals the total.
         let until = (u128::from(total) * before).checked_div(sum).unwrap_or(0) as u64;
         let mine = until - given;
         given = until;
@@ -17,7 +17,7 @@ pub(crate) fn share(total: u64, weights: &[u64]) -> Vec<u64> {
     shares.collect()
 }
 
-/// `of` times `part / whole`, rounded down; `part` is at most `whole`, which is above zero.
+/// Returns `of` times `part / whole`, rounded down; `part` is at most `whole`, which is above zero.
 pub(crate) fn fraction(of: u64, part: u64, whole: u64) -> u64 {
     (u128::from(of) * u128::from(part) / u128::from(whole)) as u64
 }

@@ -1,4 +1,4 @@
-//! What waits to leave through some ports.
+//! Packets that wait to leave through watched ports.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
@@ -8,11 +8,11 @@ use selvedge_telemetry::FlowRow;
 use selvedge_units::{HostId, Instant, PortId, QpNumber};
 use selvedge_wire::Packet;
 
-/// What waits at the ports that are watched.
+/// The packets that wait at the watched ports.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     ports: BTreeMap<PortId, VecDeque<(Instant, Packet)>>,
-    /// Whose queue pairs are; `None` where flows share one.
+    /// Flow of each queue pair; `None` where several flows share one.
     owners: BTreeMap<(HostId, QpNumber), Option<FlowKey>>,
 }
 
@@ -26,12 +26,12 @@ impl Standing {
         self.ports.keys().copied()
     }
 
-    /// The packets at `port`, and since when they wait there.
+    /// Returns the packets at `port`, each with the time since which it waits there.
     pub(crate) fn packets(&self, port: PortId) -> impl Iterator<Item = &(Instant, Packet)> {
         self.ports.get(&port).into_iter().flatten()
     }
 
-    /// The flow of a queue pair, if it is the only one there.
+    /// Returns the flow of a queue pair, if the queue pair has only one.
     pub(crate) fn flow(&self, pair: (HostId, QpNumber)) -> Option<FlowKey> {
         self.owners.get(&pair).copied().flatten()
     }
@@ -52,14 +52,14 @@ impl Standing {
         }
     }
 
-    /// A packet waits for `port` no longer.
+    /// Records that a packet no longer waits for `port`.
     pub(crate) fn on_gone(&mut self, port: PortId, packet: &Packet) {
         if let Some(queue) = self.ports.get_mut(&port) {
             remove(queue, packet);
         }
     }
 
-    /// A packet waits nowhere any longer.
+    /// Records that a packet was dropped and waits nowhere any longer.
     pub(crate) fn on_dropped(&mut self, packet: &Packet) {
         self.ports.values_mut().for_each(|queue| remove(queue, packet));
     }

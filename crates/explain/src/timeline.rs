@@ -1,5 +1,5 @@
-//! What the sender did and waited for, from the start of the flow until it sent the last packet; or, if it is the
-//! sender that an unfinished flow waits for, until the end of the run.
+//! The sender's actions and waits, from the start of the flow until it sent the last packet; for an unfinished flow
+//! that waits for its sender, until the end of the run.
 
 use selvedge_telemetry::TimePart;
 use selvedge_transport::Hold;
@@ -7,7 +7,7 @@ use selvedge_units::Instant;
 
 use crate::history::{End, FlowHistory, SenderEvent};
 
-/// A part of the sender's time. They follow each other without a gap.
+/// A part of the sender's time. Consecutive spans have no gap between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) from: Instant,
@@ -15,30 +15,30 @@ pub(crate) struct Span {
     pub(crate) why: Why,
 }
 
-/// What it did or waited for.
+/// The action or wait of the sender during a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
-    /// It sent a packet, for the first time or again.
+    /// Sending a packet.
     Send {
-        /// Whether it had been sent before.
+        /// Whether the packet is a retransmission.
         again: bool,
     },
-    /// The link was not free, or not allowed to send.
+    /// Waiting for the link, which was busy or paused.
     Link,
-    /// Congestion control spaced packets.
+    /// Waiting for congestion control's pacing.
     Pacing,
-    /// The loss recovery: news of a loss, its repair, the fetching of lost packets.
+    /// Waiting for loss recovery: detection of a loss, its repair, or the fetching of lost packets.
     Recovery,
-    /// A retransmission timeout.
+    /// Waiting for a retransmission timeout.
     Timeout,
-    /// Congestion control's window was closed.
+    /// Waiting for congestion control's window.
     Window(Opener),
-    /// The loss recovery's limit on packets in flight was reached.
+    /// Waiting for loss recovery's limit on packets in flight.
     Cap(Opener),
 }
 
 impl Why {
-    /// Where it is put down if it has no cause further away.
+    /// Returns the part of this span, unless the cause lies elsewhere in the network.
     pub(crate) fn part(self) -> TimePart {
         match self {
             Self::Send { again: false } => TimePart::Serialisation,
@@ -52,10 +52,10 @@ impl Why {
     }
 }
 
-/// The transmission whose acknowledgement ended a wait, if one did.
+/// The transmission whose acknowledgement ended a wait, if any.
 pub(crate) type Opener = Option<usize>;
 
-/// What a sender may hear.
+/// A signal that reaches a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum News {
     Nothing,
@@ -63,20 +63,20 @@ enum News {
     Timeout,
 }
 
-/// Goes through a flow's events.
+/// A traversal of a flow's events.
 struct Walk<'a> {
     history: &'a FlowHistory,
     spans: Vec<Span>,
-    /// Everything before this is accounted for.
+    /// Time until which everything is accounted for.
     at: Instant,
     hold: Hold,
-    /// What it has heard at this very moment.
+    /// Signal that reached the sender at the present time.
     news: News,
-    /// The first span since the last packet was sent.
+    /// Index of the first span since the last packet was sent.
     gap: usize,
 }
 
-/// The spans of `history` until the packet is sent with which it ends.
+/// Returns the spans of `history` until the sending of the packet that ends it.
 pub(crate) fn spans(history: &FlowHistory) -> Vec<Span> {
     let start = history.flow.start;
     let mut walk = Walk { history, spans: Vec::new(), at: start, hold: Hold::Link, news: News::Nothing, gap: 0 };
@@ -107,7 +107,7 @@ pub(crate) fn spans(history: &FlowHistory) -> Vec<Span> {
 }
 
 impl Walk<'_> {
-    /// Time passes until `time`, with the sender held as it is.
+    /// Advances to `time`, with the sender's present wait.
     fn pass(&mut self, time: Instant) {
         if time > self.at {
             let why = match self.hold {
@@ -122,7 +122,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The sender sends a packet, which takes its time.
+    /// Records that the sender sends a packet, for its serialisation time.
     fn send(&mut self, transmission: usize) {
         let hop = &self.history.transmissions[transmission].forward.hops[0];
         let why = Why::Send { again: self.history.transmissions[transmission].again };
@@ -131,7 +131,7 @@ impl Walk<'_> {
         self.gap = self.spans.len();
     }
 
-    /// The sender is held by something else, because of what it has heard.
+    /// Changes the sender's wait, as a result of the last signal.
     fn change(&mut self, hold: Hold) {
         if !waits_for_news(hold) && waits_for_news(self.hold) {
             self.blame();
@@ -139,7 +139,7 @@ impl Walk<'_> {
         self.hold = hold;
     }
 
-    /// What it has heard has ended the wait of the spans since the last packet.
+    /// Attributes the spans since the last packet to the signal that ended the wait.
     fn blame(&mut self) {
         let again = |transmission: usize| self.history.transmissions[transmission].again;
         for span in &mut self.spans[self.gap..] {
@@ -153,15 +153,15 @@ impl Walk<'_> {
         }
     }
 
-    /// The run ends. What the sender waits for may be on its way.
+    /// Records the end of the run. The signal that the sender waits for may be in flight.
     fn end(&mut self, end: &End) {
         self.pass(end.at);
         self.news = end.answer.map_or(News::Nothing, News::Ack);
         self.settle(end.answer.is_none() && end.lost);
     }
 
-    /// A packet is sent. If that is a packet which was lost, what the sender waited for since the last one
-    /// was the news of that.
+    /// Records that a packet is sent. If the packet had been lost, the waits since the last one were for the detection
+    /// of the loss.
     fn settle(&mut self, again: bool) {
         if waits_for_news(self.hold) {
             self.blame();
@@ -174,7 +174,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether only something heard, or a timeout, can end this.
+/// Returns whether only a received signal, or a timeout, can end this wait.
 fn waits_for_news(hold: Hold) -> bool {
     matches!(hold, Hold::Window | Hold::Cap | Hold::Acks)
 }

@@ -1,71 +1,73 @@
-//! One packet's way through the network, and that of the acknowledgement that it caused.
+//! The path of one packet through the network, and of the acknowledgement that it caused.
 
 use std::iter;
 
 use selvedge_sim::topology::Node;
 use selvedge_units::{Duration, Instant, PortId};
 
-/// One link of a way.
+/// One link of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hop {
-    /// The port through which the packet left.
+    /// Port through which the packet left.
     pub(crate) port: PortId,
-    /// When its last bit was in the node (or, where the way begins, when there was something to send).
+    /// Time at which the packet's last bit was in the node (at the beginning of the path: at which there was something
+    /// to send).
     pub(crate) from: Instant,
-    /// When its first bit left.
+    /// Time at which the packet's first bit left.
     pub(crate) sent: Instant,
-    /// How long it took on the wire.
+    /// Serialisation time on the link.
     pub(crate) serialisation: Duration,
-    /// When its last bit is at the other end.
+    /// Time at which the packet's last bit is at the other end.
     pub(crate) arrives: Instant,
 }
 
 impl Hop {
-    /// How long its last bit is on the link.
+    /// Returns the propagation time of the packet's last bit.
     pub(crate) fn propagation(&self) -> Duration {
         self.arrives - self.sent - self.serialisation
     }
-    /// When the port was free again.
+    /// Returns when the port was free again.
     pub(crate) fn left(&self) -> Instant {
         self.sent + self.serialisation
     }
 }
 
-/// A data packet that was sent once.
+/// One transmission of a data packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Transmission {
-    /// Packets of its flow that were sent for the first time before it.
+    /// Number of packets of the flow sent for the first time before this one.
     pub(crate) before: u64,
-    /// Whether it had been sent before.
+    /// Whether the transmission is a retransmission.
     pub(crate) again: bool,
-    /// Its traffic class.
+    /// Traffic class of the packet.
     pub(crate) class: u8,
-    /// How it travels; of several copies, the one that arrived first.
+    /// Path of the packet; among several copies, of the one that arrived first.
     pub(crate) forward: Path,
-    /// Copies that switches made of it (NetRT).
+    /// Paths of copies that switches made of the packet (NetRT).
     copies: Vec<Path>,
-    /// Traffic class and path of its acknowledgement.
+    /// Traffic class of the acknowledgement.
     pub(crate) backward_class: u8,
+    /// Path of the acknowledgement, once there is one.
     pub(crate) backward: Option<Path>,
 }
 
-/// The way of a packet, as far as it has come.
+/// The path of a packet, as far as it has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Path {
     pub(crate) hops: Vec<Hop>,
-    /// When it was last in some node; of an acknowledgement at first, when its data packet arrived.
+    /// Time at which the packet was last in a node; for an acknowledgement, initially the arrival of its data packet.
     pub(crate) reached: Instant,
     pub(crate) place: Location,
 }
 
-/// Where a packet is.
+/// The location of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Location {
-    /// On the last link of its way so far.
+    /// On the last link of the path so far.
     Link,
-    /// In this node, behind that link: in the queue of this port, if it stands in one.
+    /// In this node, at the end of that link; in the queue of this port, if any.
     Node(Node, Option<PortId>),
-    /// Where it was to go.
+    /// At the destination.
     Destination,
     /// Dropped.
     Lost,
@@ -77,17 +79,17 @@ impl Transmission {
         Self { before, again, class, forward, copies: Vec::new(), backward_class: class, backward: None }
     }
 
-    /// When it was sent.
+    /// Returns when the packet was sent.
     pub(crate) fn sent(&self) -> Instant {
         self.forward.hops[0].sent
     }
 
-    /// Whether the packet or its acknowledgement was dropped.
+    /// Returns whether the packet or its acknowledgement was dropped.
     pub(crate) fn is_lost(&self) -> bool {
         iter::once(&self.forward).chain(&self.backward).any(|path| path.place == Location::Lost)
     }
 
-    /// The packet, or a copy of it, leaves `node`.
+    /// Records that the packet, or a copy of it, leaves `node`.
     pub(crate) fn leave(&mut self, node: Node, hop: Hop) {
         if let Some(path) = self.paths().find(|path| path.is_in(node)) {
             path.leave(hop);
@@ -100,7 +102,7 @@ impl Transmission {
         self.copies.push(copy);
     }
 
-    /// The packet, or a copy of it, has come to an end of a link. Whether it is the first that arrives.
+    /// Records that the packet, or a copy of it, reaches the end of a link. Returns whether it is the first to arrive.
     pub(crate) fn arrive(&mut self, at: Instant, place: Location) -> bool {
         let is_first = self.forward.place != Location::Destination;
         let Some(path) = self.paths().find(|path| path.is_due(at)) else { return false };
@@ -111,14 +113,15 @@ impl Transmission {
         is_first && place == Location::Destination
     }
 
-    /// The packet, or a copy of it, which is in `node` or has just come to it, waits there for a port, or is dropped.
+    /// Records that the packet, or a copy of it, which is in or has just reached `node`, waits there for a port or is
+    /// dropped.
     pub(crate) fn stay(&mut self, at: Instant, node: Node, place: Location) {
         if let Some(path) = self.paths().find(|path| path.is_in(node) || path.is_due(at)) {
             path.place = place;
         }
     }
 
-    /// The run is over at `end`: until then what is under way was on links and in queues.
+    /// Records the end of the run: times of packets in flight and in queues are cut at `end`.
     pub(crate) fn end(&mut self, end: Instant) {
         if !matches!(self.forward.place, Location::Destination) {
             self.prefer(Path::is_under_way);
@@ -131,7 +134,7 @@ impl Transmission {
         iter::once(&mut self.forward).chain(&mut self.copies)
     }
 
-    /// A copy of which this is true takes the place of a packet of which it is not.
+    /// Replaces the packet's path by that of a copy for which `which` is true, if it is false for the packet.
     fn prefer(&mut self, which: impl Fn(&Path) -> bool) {
         if !which(&self.forward)
             && let Some(copy) = self.copies.iter_mut().find(|copy| which(copy))
@@ -142,12 +145,12 @@ impl Transmission {
 }
 
 impl Path {
-    /// Whether the packet may still arrive.
+    /// Returns whether the packet may still arrive.
     pub(crate) fn is_under_way(&self) -> bool {
         matches!(self.place, Location::Link | Location::Node(..))
     }
 
-    /// The packet leaves the node that it is in.
+    /// Records that the packet leaves its present node.
     pub(crate) fn leave(&mut self, hop: Hop) {
         self.hops.push(Hop { from: self.reached, ..hop });
         self.place = Location::Link;
@@ -157,12 +160,12 @@ impl Path {
         matches!(self.place, Location::Node(here, _) if here == node)
     }
 
-    /// Whether it comes to the end of a link at `at`.
+    /// Returns whether the packet reaches the end of a link at `at`.
     fn is_due(&self, at: Instant) -> bool {
         self.place == Location::Link && self.hops.last().is_some_and(|hop| hop.arrives == at)
     }
 
-    /// Cuts the way off at `end`.
+    /// Cuts the path at `end`.
     fn end(&mut self, end: Instant) {
         match self.place {
             Location::Link => {

@@ -1,26 +1,26 @@
 //! Numbers that are known from one side only.
 //!
-//! A flow that has not finished when its run ends has taken its age so far, and takes more. It counts with its age: a
-//! mean over such flows is a lower bound of the one that is asked for, and so is a quantile that one of them could
-//! still raise. A ratio inherits that from its parts.
+//! A flow that has not finished when its run ends has taken its age so far, and takes more. Such a flow counts with its
+//! age. A mean over such flows is therefore a lower bound of the requested mean, and so is a quantile that one of the
+//! flows could still raise. A ratio inherits its bound from its parts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a number says of the one that is asked for, where runs ended before that was known.
+/// The side from which a number bounds the requested one, in runs that ended before that one was known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// A lower bound: some of what the number is taken over had not finished, and counts with its age.
+    /// A lower bound: some of the flows (or groups) behind the number had not finished, and count with their age.
     AtLeast,
     /// An upper bound: a ratio to a lower bound.
     AtMost,
-    /// Nothing is known from either side, as of a ratio of two lower bounds: there is no number.
+    /// No bound from either side, as for a ratio of two lower bounds: there is no number.
     Undecided,
 }
 
 impl Bound {
-    /// The bound of a ratio whose parts have these.
+    /// Returns the bound of a ratio from the bounds of its numerator and its denominator.
     pub(crate) fn of_ratio(of: Option<Self>, to: Option<Self>) -> Option<Self> {
         let inverse = match to {
             Some(Self::AtLeast) => Some(Self::AtMost),
@@ -30,7 +30,7 @@ impl Bound {
         Self::joined(of, inverse)
     }
 
-    /// The bound of what grows with two numbers that have these, as a mean does.
+    /// Returns the bound of a quantity that grows with two numbers, such as a mean, from the bounds of both.
     pub(crate) fn joined(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
             (None, other) | (other, None) => other,
@@ -38,12 +38,13 @@ impl Bound {
         }
     }
 
-    /// The bound of a mean over runs that have these.
+    /// Returns the bound of a mean over runs from the bounds of the runs.
     pub(crate) fn of_all(bounds: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         bounds.into_iter().fold(None, Self::joined)
     }
 
-    /// `interval`, as far as that is known: open on the side where nothing is. Of what cannot be negative.
+    /// Returns `interval` as far as it is known: open on the side that `bound` leaves open. For non-negative
+    /// quantities.
     pub(crate) fn opened(bound: Option<Self>, [low, high]: [f64; 2]) -> [f64; 2] {
         match bound {
             None => [low, high],
@@ -53,7 +54,7 @@ impl Bound {
         }
     }
 
-    /// What stands before the number in tables and charts: "≥ ", "≤ ", or nothing.
+    /// Returns the prefix of a bounded number in tables and charts: "≥ ", "≤ ", or nothing.
     pub(crate) fn sign(bound: Option<Self>) -> &'static str {
         match bound {
             Some(Self::AtLeast) => "≥ ",
@@ -62,7 +63,7 @@ impl Bound {
         }
     }
 
-    /// What stands before the number in sentences: "at least ", "at most ", or nothing.
+    /// Returns the prefix of a bounded number in sentences: "at least ", "at most ", or nothing.
     pub(crate) fn in_words(bound: Option<Self>) -> &'static str {
         match bound {
             Some(Self::AtLeast) => "at least ",
@@ -72,7 +73,7 @@ impl Bound {
     }
 }
 
-/// What stands in place of a number that is not known from either side.
+/// Text in place of a number that is known from neither side.
 pub(crate) const UNDECIDED: &str = "undecided";
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
         let (none, low) = (None, Some(Bound::AtLeast));
         let of = [(none, none), (low, none), (none, low), (low, low)].map(|(of, to)| Bound::of_ratio(of, to));
         assert_eq!(of, [None, Some(Bound::AtLeast), Some(Bound::AtMost), Some(Bound::Undecided)]);
-        // A ratio of ratios: "at most" below the line is "at least" again.
+        // In a ratio of ratios, an upper bound in the denominator becomes a lower bound.
         assert_eq!(Bound::of_ratio(none, Some(Bound::AtMost)), Some(Bound::AtLeast));
         assert_eq!(Bound::of_ratio(none, Some(Bound::Undecided)), Some(Bound::Undecided));
     }

@@ -1,8 +1,8 @@
-//! Two studies, series by series: what differs between them, and by how much.
+//! Comparison of two studies, series by series.
 //!
-//! Ratios are those of the second study over the first. Where both have run the same flows, they are paired by seed, as
-//! those of series within a study are ([`Estimate::of_ratio`]). Where the flows differ, seeds are independent samples:
-//! the logarithms of both sides get an interval of their difference by Welch's t test, which is wider.
+//! Ratios are those of the second study over the first. Where both studies ran the same flows, ratios are paired by
+//! seed, like those of series within a study ([`Estimate::of_ratio`]). Where the flows differ, seeds are independent
+//! samples: the difference of the logarithms of both sides gets an interval by Welch's t test, which is wider.
 
 use std::collections::BTreeSet;
 
@@ -15,35 +15,35 @@ use crate::summary::Row;
 use crate::table::Style;
 use crate::{Bound, Estimate, METRICS, Metric, SeriesSummary, Summary};
 
-/// Two studies beside each other.
+/// The comparison of two studies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
-    /// The first: ratios are over it.
+    /// The first study, the denominator of the ratios.
     pub a: Side,
-    /// The second.
+    /// The second study, the numerator of the ratios.
     pub b: Side,
     /// Keys of the resolved scenarios whose values differ.
     pub differences: Vec<KeyDifference>,
-    /// The series that both have, in the first study's order.
+    /// Series that both studies have, in the first study's order.
     pub series: Vec<SeriesComparison>,
-    /// Series that only the first has.
+    /// Series that only the first study has.
     pub only_in_a: Vec<String>,
-    /// Series that only the second has.
+    /// Series that only the second study has.
     pub only_in_b: Vec<String>,
 }
 
 /// One of two studies.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Side {
-    /// Where its results are.
+    /// Folder of the study's results.
     pub folder: String,
-    /// Its title.
+    /// Title of the study.
     pub title: String,
-    /// The version of the program that ran it.
+    /// Version of the program that ran the study.
     pub version: String,
-    /// Its seeds.
+    /// Seeds of the study.
     pub seeds: Vec<u64>,
-    /// Whether each seed gives the same run, so that there is no chance in it.
+    /// Whether every seed gives the same run, because nothing in the study is random.
     pub ignores_seeds: bool,
 }
 
@@ -52,30 +52,30 @@ pub struct Side {
 pub struct KeyDifference {
     /// The dotted key.
     pub key: String,
-    /// The series in which it differs like this; empty: in all that both have.
+    /// Series in which the key differs in this way; empty: all series that both studies have.
     pub series: Vec<String>,
-    /// Its value in the first study, as TOML; `None` if it has none.
+    /// Value in the first study, as TOML; `None` if the key is absent.
     pub a: Option<String>,
-    /// Its value in the second.
+    /// Value in the second study, as TOML; `None` if the key is absent.
     pub b: Option<String>,
 }
 
-/// Whether two runs had the same flows.
+/// Agreement of the flows of two runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowsMatch {
-    /// The same flows at the same times.
+    /// Equal flows at equal times.
     Same,
-    /// The same flows, some of which began at other times, as in closed loops and schedules.
+    /// Equal flows, some of which began at other times, as in closed loops and schedules.
     OtherStarts,
-    /// Other flows.
+    /// Different flows.
     Different,
-    /// No seed is in both.
+    /// No seed that both studies have.
     NoCommonSeed,
 }
 
 impl FlowsMatch {
-    /// Whether ratios are paired by seed.
+    /// Returns whether ratios are paired by seed.
     pub const fn is_paired(self) -> bool {
         matches!(self, Self::Same | Self::OtherStarts)
     }
@@ -84,42 +84,42 @@ impl FlowsMatch {
 /// A series in two studies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SeriesComparison {
-    /// Its name, which includes its case if there are several.
+    /// Name of the series, including its case if there are several.
     pub name: String,
-    /// Its name among the series of its case.
+    /// Name of the series among those of its case.
     pub series: String,
-    /// Its case.
+    /// Case of the series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Whether both had the same flows.
+    /// Agreement of the series' flows in both studies.
     pub flows: FlowsMatch,
-    /// Every metric that both have.
+    /// All metrics that both studies have.
     pub metrics: Vec<MetricComparison>,
 }
 
 /// A metric of a series in two studies.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MetricComparison {
-    /// Its name in `summary.json`.
+    /// Name of the metric in `summary.json`.
     pub metric: String,
     /// Mean over the seeds of the first study.
     pub a: Option<f64>,
     /// Mean over the seeds of the second study.
     pub b: Option<f64>,
-    /// Whether the first mean is a bound, as of flows that had not finished.
+    /// The bound that the first mean is, if flows had not finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub a_bound: Option<Bound>,
-    /// Whether the second mean is a bound.
+    /// The bound that the second mean is, if flows had not finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b_bound: Option<Bound>,
-    /// The second over the first: geometric mean and 95 % interval. `per_seed` has the ratios of the seeds that both
-    /// have, if they are paired.
+    /// The second mean over the first: geometric mean and 95 % interval. If paired, `per_seed` holds the ratios of the
+    /// seeds that both studies have.
     pub ratio: Estimate,
 }
 
 impl Comparison {
-    /// Compares two studies, each given with the name of its folder. `flows` says of a series that both have whether
-    /// its flows are the same.
+    /// Compares two studies, each given with the name of its folder. For a series that both have, `flows` returns
+    /// whether the flows agree.
     pub fn new(
         [a, b]: [(&str, &Summary); 2],
         differences: Vec<KeyDifference>,
@@ -173,13 +173,13 @@ impl Comparison {
         Self { a, b, differences, series, only_in_a, only_in_b }
     }
 
-    /// The text of `--json`.
+    /// Returns the text that `--json` prints.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a comparison has text keys only") + "\n"
     }
 }
 
-/// The values of `b` over those of `a`, which are in the order of their seeds.
+/// Returns the ratio of the values of `b` to those of `a`; the values are in the order of the seeds.
 fn ratio((a, seeds_a): (&Estimate, &[u64]), (b, seeds_b): (&Estimate, &[u64]), is_paired: bool) -> Estimate {
     if !is_paired {
         return Estimate::of_unpaired_ratio(b, a);
@@ -197,8 +197,8 @@ fn ratio((a, seeds_a): (&Estimate, &[u64]), (b, seeds_b): (&Estimate, &[u64]), i
     Estimate::of_ratio(&of(b, seeds_b), &of(a, seeds_a))
 }
 
-/// The comparison for a terminal of `width` columns: what differs in the scenarios, then a table for each series.
-/// `summaries` are those of which it was made.
+/// Renders the comparison for a terminal of `width` columns: the differences of the scenarios, then a table for each
+/// series. `summaries` are the two summaries that `comparison` was made from.
 pub fn render_comparison(comparison: &Comparison, summaries: [&Summary; 2], width: usize, color: bool) -> String {
     let style = Style { color };
     let mut out = String::new();
@@ -230,7 +230,7 @@ pub fn render_comparison(comparison: &Comparison, summaries: [&Summary; 2], widt
     out
 }
 
-/// What is to be known about the flows of a series before its ratios are read.
+/// Returns a sentence on the flows of a series, to be read before its ratios.
 fn sentence(flows: FlowsMatch, comparison: &Comparison) -> String {
     let mut text = match flows {
         FlowsMatch::Same => "the same flows in A and B, paired by seed",
@@ -251,7 +251,7 @@ fn sentence(flows: FlowsMatch, comparison: &Comparison) -> String {
     text
 }
 
-/// The rows that either study's own table has.
+/// Returns the rows that either study's own table has.
 fn rows(summaries: [&Summary; 2]) -> Vec<(String, &'static Metric, String)> {
     let mut seen = BTreeSet::new();
     let all = summaries.into_iter().flat_map(Summary::main_rows);
@@ -284,7 +284,7 @@ fn table(
     crate::table::blocks(out, "", &heads, &cells, width, style);
 }
 
-/// "5 seeds", "seed 7".
+/// Returns the seeds in words: "5 seeds", "seed 7".
 fn seeds(seeds: &[u64]) -> String {
     match seeds {
         [one] => format!("seed {one}"),

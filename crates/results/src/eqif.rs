@@ -1,9 +1,9 @@
-//! What EQIFs did in a run.
+//! Counters of the EQIFs of a run.
 
 use selvedge_telemetry::EqifTotals;
 use serde::{Deserialize, Serialize};
 
-/// See [`EqifTotals`].
+/// EQIF counters for files; see [`EqifTotals`].
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names and meanings are EqifTotals'")]

@@ -1,4 +1,4 @@
-//! What can go wrong with files, said so that a person can act on it.
+//! Errors on files, worded so that a person can act on them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
 
-/// Why a file of results could not be written or read: which file, what is wrong, what to do.
+/// The reason why a file of results could not be written or read: which file, what is wrong, what to do.
 #[derive(Debug)]
 pub struct ResultsError {
     path: PathBuf,
@@ -16,33 +16,33 @@ pub struct ResultsError {
     is_storage: bool,
 }
 
-/// Whether `error` says that storage failed: no space is left, a quota is used up, a device does not work. Nothing is
-/// wrong with what was asked for then.
+/// Returns whether `error` is a failure of storage: no space left, a quota exceeded, a device that does not work. In
+/// that case the request itself was valid.
 pub fn is_storage_failure(error: &io::Error) -> bool {
-    /// EIO, which has no kind.
+    /// EIO, which has no [`io::ErrorKind`] of its own.
     const INPUT_OUTPUT: i32 = 5;
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::WriteZero)
         || error.raw_os_error() == Some(INPUT_OUTPUT)
 }
 
 impl ResultsError {
-    /// The file it is about.
+    /// Returns the path of the file that the error is about.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether storage failed ([`is_storage_failure`]).
+    /// Returns whether storage failed ([`is_storage_failure`]).
     pub fn is_storage_failure(&self) -> bool {
         self.is_storage
     }
 
-    /// The same, where something else helps: parts of a study are simulated anew, complete results are not.
+    /// Replaces the remedy: parts of a study are simulated again, for example, but complete results are not.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<Cow<'static, str>>) -> Self {
         Self { remedy: remedy.into(), ..self }
     }
 
-    /// The operating system refused.
+    /// Creates the error of an operation that the operating system refused.
     pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
         Self {
             path: path.into(),
@@ -52,15 +52,15 @@ impl ResultsError {
         }
     }
 
-    /// The file is not what its name promises.
+    /// Creates the error of a file whose content is not what its name promises.
     pub(crate) fn damaged(path: &Path, what: impl fmt::Display) -> Self {
         Self { path: path.into(), what: what.to_string(), remedy: RESUME.into(), is_storage: false }
     }
 
-    /// The Parquet writer gave up: nearly always the disk.
+    /// Creates the error of a Parquet writer that failed, nearly always because of the disk.
     pub(crate) fn write(path: &Path, error: &ParquetError) -> Self {
         let error: &dyn fmt::Display = match error {
-            // What the system says is clearer alone.
+            // The system's own message is clearer without Parquet's around it.
             ParquetError::External(error) => match error.downcast_ref::<io::Error>() {
                 Some(error) => return Self::io(path, "write", error),
                 None => error,
@@ -84,7 +84,7 @@ impl fmt::Display for ResultsError {
 
 impl std::error::Error for ResultsError {}
 
-/// What to do when the system refuses.
+/// Returns the remedy for an operation that the system refused.
 fn remedy(error: &io::Error) -> Cow<'static, str> {
     let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     match is_storage_failure(error) {
@@ -95,5 +95,5 @@ fn remedy(error: &io::Error) -> Cow<'static, str> {
     .into()
 }
 
-/// What to do about a part of a study that cannot be read.
+/// The remedy for a part of a study that cannot be read.
 const RESUME: &str = "delete it and run again with --resume: only what is missing is simulated anew";

@@ -1,12 +1,12 @@
-//! Means over seeds and how well they are known.
+//! Means over seeds and their confidence intervals.
 //!
-//! Seeds are independent repetitions, so the mean of a metric over `n` of them has a Student t
-//! interval with `n - 1` degrees of freedom. Ratios of two series are paired by seed, because equal
-//! seeds see the same flows: the logarithms of the seeds' ratios get a t interval, which is then
-//! raised back. Their mean is the geometric one, so "a over b" and "b over a" are reciprocal.
+//! Seeds are independent repetitions, so the mean of a metric over `n` of them has a Student t interval with `n - 1`
+//! degrees of freedom. Ratios of two series are paired by seed, because equal seeds see the same flows: the logarithms
+//! of the seeds' ratios get a t interval, which is then exponentiated. The mean of ratios is geometric, so "a over b"
+//! and "b over a" are reciprocal.
 //!
-//! Where a run ended before all that a metric is taken over had finished, its value is a lower bound, and so is a mean
-//! over seeds with one of that kind; its interval is that of the lower bound.
+//! Where a run ended before everything that a metric is taken over had finished, the metric's value is a lower bound,
+//! and so is a mean over seeds with such a value; the interval is that of the lower bound.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,30 +16,30 @@ use crate::Bound;
 /// A mean over seeds with its 95 % confidence interval.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Mean over the seeds that have a value (geometric for ratios); null if none has, or where nothing is known from
+    /// Mean over the seeds that have a value (geometric for ratios); null if none has, or if nothing is known from
     /// either side.
     pub mean: Option<f64>,
-    /// 95 % confidence interval; null with fewer than two values, for one says nothing about
-    /// spread. Those of what lies between 0 and 1, as drop rates, utilisation and Jain's index, end there.
+    /// 95 % confidence interval; null with fewer than two values, which show no spread. Intervals of quantities from 0
+    /// to 1, such as drop rates, utilisation and Jain's index, are cut there.
     pub ci95: Option<[f64; 2]>,
-    /// The value of each seed, in the study's order; null where the run could not tell, as the
-    /// completion time of a run in which nothing finished.
+    /// Value of each seed, in the study's order; null where the run has none, such as the completion time of a run in
+    /// which nothing finished.
     pub per_seed: Vec<Option<f64>>,
-    /// Whether mean and interval are bounds of what is asked for, because runs ended before some flows (or incasts, or
-    /// jobs) had finished, which count with their age; absent where the number is whole.
+    /// The bound that mean and interval are, because runs ended before some flows (or incasts, or jobs) had finished,
+    /// which count with their age; absent where the number is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
 }
 
 impl Estimate {
-    /// Arithmetic mean and t interval.
+    /// Returns the arithmetic mean with its t interval.
     pub fn of_mean(per_seed: Vec<Option<f64>>) -> Self {
         let (mean, half) = t_interval(&per_seed);
         let ci95 = mean.zip(half).map(|(mean, half)| [mean - half, mean + half]);
         Self { mean, ci95, per_seed, bound: None }
     }
 
-    /// The same of what lies between 0 and 1, beyond which no interval reaches.
+    /// Returns the arithmetic mean of a quantity from 0 to 1, with its t interval cut to that range.
     pub(crate) fn of_share(per_seed: Vec<Option<f64>>) -> Self {
         let mut estimate = Self::of_mean(per_seed);
         if let (Some(mean), Some([low, high])) = (estimate.mean, &mut estimate.ci95) {
@@ -48,12 +48,12 @@ impl Estimate {
         estimate
     }
 
-    /// What is counted, not measured: the same for each of so many seeds, and known beyond doubt.
+    /// Returns the estimate of a counted quantity, equal for each of `seeds` seeds and exactly known.
     pub(crate) fn counted(value: f64, seeds: usize) -> Self {
         Self { mean: Some(value), ci95: Some([value, value]), per_seed: vec![Some(value); seeds], bound: None }
     }
 
-    /// The estimate as a bound of what is asked for. What is known from neither side has no numbers.
+    /// Returns the estimate marked as a bound; an undecided estimate has no numbers.
     pub(crate) fn bounded(self, bound: Option<Bound>) -> Self {
         match bound {
             Some(Bound::Undecided) => Self { per_seed: vec![None; self.per_seed.len()], bound, ..Self::default() },
@@ -61,8 +61,8 @@ impl Estimate {
         }
     }
 
-    /// The interval as far as it is known: open on the side where nothing is; `None` without an interval. Of what
-    /// cannot be negative.
+    /// Returns the interval as far as it is known: open on the side that the bound leaves open; `None` without an
+    /// interval. For non-negative quantities.
     pub(crate) fn known_interval(&self) -> Option<[f64; 2]> {
         match self.bound {
             Some(Bound::Undecided) => Some([0.0, f64::INFINITY]),
@@ -70,8 +70,8 @@ impl Estimate {
         }
     }
 
-    /// Geometric mean of `of / to`, seed by seed, with the interval described in the module's notes.
-    /// Seeds in which either is missing or not positive are left out. It is a bound if one of both is.
+    /// Returns the geometric mean of `of / to`, seed by seed, with the interval described in the module's notes. Seeds
+    /// in which either is missing or not positive are left out. The result is a bound if either estimate is one.
     pub fn of_ratio(of: &Self, to: &Self) -> Self {
         let positive = |value: Option<f64>| value.filter(|&value| value > 0.0);
         let per_seed: Vec<_> = of
@@ -86,13 +86,13 @@ impl Estimate {
         Self { mean: mean.map(f64::exp), ci95, per_seed, bound: None }.bounded(Bound::of_ratio(of.bound, to.bound))
     }
 
-    /// Geometric mean of `of` over that of `to`, whose seeds are independent of each other: with Welch's t interval of
+    /// Returns the geometric mean of `of` over that of `to`, whose seeds are independent, with Welch's t interval of
     /// the difference of logarithms. Values that are missing or not positive are left out. `per_seed` stays empty.
     pub fn of_unpaired_ratio(of: &Self, to: &Self) -> Self {
         let logs = |estimate: &Self| -> Vec<f64> {
             estimate.per_seed.iter().flatten().filter(|value| **value > 0.0).map(|value| value.ln()).collect()
         };
-        // Mean, and variance of the mean.
+        // Mean of the logarithms, and variance of that mean.
         let moments = |logs: &[f64]| -> Option<(f64, Option<f64>)> {
             let count = logs.len() as f64;
             let mean = (count > 0.0).then(|| logs.iter().sum::<f64>() / count)?;
@@ -115,7 +115,7 @@ impl Estimate {
         Self { mean: Some(mean.exp()), ci95, per_seed: Vec::new(), bound: None }.bounded(bound)
     }
 
-    /// The 99.9 % interval, as far as it is known: of a ratio, or of a mean. `None` without an interval.
+    /// Returns the 99.9 % interval of a ratio or a mean, as far as it is known; `None` without an interval.
     pub(crate) fn wide_interval(&self, is_ratio: bool) -> Option<[f64; 2]> {
         let ([low, high], mean) = self.ci95.zip(self.mean)?;
         if low == high {
@@ -131,14 +131,14 @@ impl Estimate {
         Some(Bound::opened(self.bound, interval))
     }
 
-    /// How far the interval reaches from the mean; `None` without an interval.
+    /// Returns the larger distance of the interval's ends from the mean; `None` without an interval.
     pub fn half_width(&self) -> Option<f64> {
         let [low, high] = self.ci95?;
         self.mean.map(|mean| (high - mean).max(mean - low))
     }
 }
 
-/// Mean and half-width of the values that exist.
+/// Returns mean and half-width of the values that exist.
 fn t_interval(values: &[Option<f64>]) -> (Option<f64>, Option<f64>) {
     let values: Vec<f64> = values.iter().flatten().copied().collect();
     if values.is_empty() {
@@ -153,13 +153,13 @@ fn t_interval(values: &[Option<f64>]) -> (Option<f64>, Option<f64>) {
     (Some(mean), Some(student_t_975(values.len() - 1) * (variance / count).sqrt()))
 }
 
-/// The 97.5 % quantile of Student's t distribution, for two-sided 95 % intervals.
+/// Returns the 97.5 % quantile of Student's t distribution, for two-sided 95 % intervals.
 ///
-/// Tabulated up to 30 degrees of freedom; beyond, the Cornish-Fisher expansion around the normal
-/// quantile (Abramowitz and Stegun 26.7.5), whose error there is below 1e-6.
+/// Tabulated up to 30 degrees of freedom; beyond, the Cornish-Fisher expansion around the normal quantile (Abramowitz
+/// and Stegun 26.7.5), whose error there is below 1e-6.
 ///
 /// # Panics
-/// With zero degrees of freedom, where there is no such distribution.
+/// Panics with zero degrees of freedom, for which the distribution is not defined.
 pub fn student_t_975(degrees: usize) -> f64 {
     assert!(degrees > 0, "an interval needs two values");
     if let Some(&value) = T_975.get(degrees - 1) {
@@ -168,16 +168,16 @@ pub fn student_t_975(degrees: usize) -> f64 {
     cornish_fisher(Z_975, degrees)
 }
 
-/// The 99.95 % quantile of Student's t distribution, for two-sided 99.9 % intervals.
+/// Returns the 99.95 % quantile of Student's t distribution, for two-sided 99.9 % intervals.
 ///
 /// # Panics
-/// With zero degrees of freedom, where there is no such distribution.
+/// Panics with zero degrees of freedom, for which the distribution is not defined.
 fn student_t_9995(degrees: usize) -> f64 {
     assert!(degrees > 0, "an interval needs two values");
     T_9995.get(degrees - 1).copied().unwrap_or_else(|| cornish_fisher(Z_9995, degrees))
 }
 
-/// The quantile of Student's t distribution where the normal one is `z`.
+/// Returns the quantile of Student's t distribution at the level where the normal quantile is `z`.
 fn cornish_fisher(z: f64, degrees: usize) -> f64 {
     let v = degrees as f64;
     let (z3, z5, z7, z9) = (z.powi(3), z.powi(5), z.powi(7), z.powi(9));
@@ -187,17 +187,17 @@ fn cornish_fisher(z: f64, degrees: usize) -> f64 {
         + (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z) / (92160.0 * v.powi(4))
 }
 
-/// The normal distribution's 97.5 % quantile.
+/// 97.5 % quantile of the normal distribution.
 const Z_975: f64 = 1.959_963_984_540_054;
-/// The normal distribution's 99.95 % quantile.
+/// 99.95 % quantile of the normal distribution.
 const Z_9995: f64 = 3.290_526_731_491_9;
-/// Student's t, 99.95 %, for 1 to 30 degrees of freedom.
+/// 99.95 % quantiles of Student's t distribution for 1 to 30 degrees of freedom.
 const T_9995: [f64; 30] = [
     636.619, 31.5991, 12.924, 8.6103, 6.8688, 5.9588, 5.4079, 5.0413, 4.7809, 4.5869, 4.437, 4.3178, 4.2208, 4.1405,
     4.0728, 4.015, 3.9651, 3.9216, 3.8834, 3.8495, 3.8193, 3.7921, 3.7676, 3.7454, 3.7251, 3.7066, 3.6896, 3.6739,
     3.6594, 3.646,
 ];
-/// Student's t, 97.5 %, for 1 to 30 degrees of freedom.
+/// 97.5 % quantiles of Student's t distribution for 1 to 30 degrees of freedom.
 const T_975: [f64; 30] = [
     12.706_205, 4.302_653, 3.182_446, 2.776_445, 2.570_582, 2.446_912, 2.364_624, 2.306_004, 2.262_157, 2.228_139,
     2.200_985, 2.178_813, 2.160_369, 2.144_787, 2.131_450, 2.119_905, 2.109_816, 2.100_922, 2.093_024, 2.085_963,
@@ -228,7 +228,7 @@ mod tests {
         // t = a sqrt(2 / (1 - a^2)) for the central probability a.
         let a: f64 = 0.95;
         assert!((student_t_975(2) - a * (2.0 / (1.0 - a * a)).sqrt()).abs() < 1e-6);
-        // One degree is Cauchy's: tan(pi (0.975 - 1/2)).
+        // With one degree of freedom this is the Cauchy distribution: tan(pi (0.975 - 1/2)).
         assert!((student_t_975(1) - (std::f64::consts::PI * 0.475).tan()).abs() < 1e-5);
     }
 
@@ -278,11 +278,11 @@ mod tests {
         let [of, to] = [[2.0, 8.0], [1.0, 1.0]].map(|values| Estimate::of_mean(seeds(&values)));
         let ratio = Estimate::of_unpaired_ratio(&of, &to);
         assert!((ratio.mean.unwrap() - 4.0).abs() < 1e-12, "the geometric mean of 2 and 8");
-        // All spread is on one side, whose one degree of freedom is left: half of ln 4, times t.
+        // Only one side has spread, so its one degree of freedom remains: half of ln 4, times t.
         let half = student_t_975(1) * 2.0_f64.ln();
         let [low, high] = ratio.ci95.unwrap();
         assert!((low.ln() - (4.0_f64.ln() - half)).abs() < 1e-9 && (high.ln() - (4.0_f64.ln() + half)).abs() < 1e-9);
-        // As many degrees as both have where both spread alike.
+        // Equal spread on both sides gives the sum of both degrees of freedom.
         let [of, to] = [[1.0, 2.0, 4.0], [3.0, 6.0, 12.0]].map(|values| Estimate::of_mean(seeds(&values)));
         let half = student_t_975(4) * (2.0 * 2.0_f64.ln().powi(2) / 3.0).sqrt();
         let [_, high] = Estimate::of_unpaired_ratio(&of, &to).ci95.unwrap();

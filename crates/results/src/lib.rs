@@ -1,11 +1,11 @@
-//! From rows to an answer.
+//! Results of simulations: from rows of telemetry to a verdict.
 //!
 //! ```text
 //! run --rows--> PointRecorder --finish--> PointSummary --summarise--> Summary --> verdict, table, report.html
 //!                     \--Parquet--> merge --> flows.parquet, ports.parquet             \--> expect.toml: claims
 //! ```
 //!
-//! A claim, held against a study:
+//! A claim, checked against a study:
 //!
 //! ```
 //! use selvedge_results::{Expectations, SeriesInfo, StudyInfo, check, summarise};
@@ -19,7 +19,7 @@
 //!     ratio  = { at-most = 1.0 }
 //! "#;
 //! let claims = Expectations::parse(claims, "expect.toml")?;
-//! // A study without points: nothing is shown, and the check says so.
+//! A study without points lacks the claim's numbers, so that the claim fails.
 //! let series = ["irn", "irn+pfc"].map(|name| SeriesInfo {
 //!     name: name.into(),
 //!     series: name.into(),
@@ -32,8 +32,8 @@
 //! # Ok::<(), selvedge_results::ExpectError>(())
 //! ```
 //!
-//! Works on rows from either world and never runs anything. Memory does not depend on the number of
-//! flows: rows go to disk, sums and quantiles stay.
+//! Works on rows of simulated and of real networks, and never runs anything. Memory does not depend on the number of
+//! flows: rows go to disk, sums and quantiles stay in memory.
 #![forbid(unsafe_code)]
 
 mod bound;

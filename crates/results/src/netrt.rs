@@ -1,9 +1,9 @@
-//! What NetRT's switches did in a run.
+//! Counters of NetRT's switches in a run.
 
 use selvedge_telemetry::NetRtTotals;
 use serde::{Deserialize, Serialize};
 
-/// See [`NetRtTotals`].
+/// NetRT counters for files; see [`NetRtTotals`].
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names and meanings are NetRtTotals'")]

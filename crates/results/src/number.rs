@@ -1,9 +1,9 @@
-//! Numbers for people: as many digits as are known.
+//! Formatting of numbers with their significant digits.
 
 use crate::bound::UNDECIDED;
 use crate::{Bound, Estimate, Unit};
 
-/// How the values of one row or axis are scaled and what they are called then.
+/// A factor for the values of one row or axis, and the unit after scaling.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Scale {
     pub(crate) factor: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The scale that suits values up to `largest`.
+    /// Returns the scale that suits values up to `largest`.
     pub(crate) fn of(unit: Unit, largest: f64) -> Self {
         let (factor, unit) = match unit {
             Unit::Plain | Unit::Count | Unit::Index => (1.0, ""),
@@ -26,8 +26,8 @@ impl Scale {
     }
 }
 
-/// "3.21 ± 0.05": the half-width with two digits, the mean to the same place; without an interval,
-/// four digits of the mean; "-" without a mean. A bound has its sign before it: "≥ 3.21 ± 0.05".
+/// Returns "3.21 ± 0.05": the half-width with two digits, the mean to the same place. Without an interval: four digits
+/// of the mean; "-" without a mean. A bound has its sign before it: "≥ 3.21 ± 0.05".
 pub(crate) fn estimate(estimate: &Estimate, scale: Scale) -> String {
     if estimate.bound == Some(Bound::Undecided) {
         return UNDECIDED.into();
@@ -35,7 +35,7 @@ pub(crate) fn estimate(estimate: &Estimate, scale: Scale) -> String {
     let Some(mean) = estimate.mean.map(|mean| mean * scale.factor) else { return "-".into() };
     let sign = Bound::sign(estimate.bound);
     match estimate.half_width().map(|half| half * scale.factor) {
-        // An interval below the fifth digit is noise of the arithmetic, not of the runs.
+        // An interval below the fifth digit comes from rounding, not from the runs.
         Some(half) if half > mean.abs() * 1e-5 => {
             let decimals = decimals(half, 2).min(decimals(mean.abs().max(half), 5));
             format!("{sign}{} ± {}", fixed(mean, decimals), fixed(half, decimals))
@@ -44,12 +44,12 @@ pub(crate) fn estimate(estimate: &Estimate, scale: Scale) -> String {
     }
 }
 
-/// "1.62": a ratio with three digits.
+/// Returns a ratio with three digits: "1.62".
 pub(crate) fn ratio(value: f64) -> String {
     digits(value, 3)
 }
 
-/// "1.62", "≥ 1.62" or "undecided": a mean with so many digits, and what it bounds; "-" without a mean.
+/// Returns a mean with `wanted` digits and its bound: "1.62", "≥ 1.62" or "undecided"; "-" without a mean.
 pub(crate) fn bounded(mean: Option<f64>, bound: Option<Bound>, wanted: i32) -> String {
     match (mean, bound) {
         (_, Some(Bound::Undecided)) => UNDECIDED.into(),
@@ -58,18 +58,18 @@ pub(crate) fn bounded(mean: Option<f64>, bound: Option<Bound>, wanted: i32) -> S
     }
 }
 
-/// An interval behind its mean, in brackets; nothing where there is none, or where it is a point: what is counted is
-/// known beyond doubt.
+/// Returns an interval in brackets, to follow its mean; empty without an interval, or if it is a single point, as for
+/// counted quantities.
 pub(crate) fn in_brackets(ci95: Option<[f64; 2]>) -> String {
     ci95.filter(|[low, high]| low < high).map_or(String::new(), |ci| format!(" ({})", ratio_interval(ci)))
 }
 
-/// "2.71–3.12": an interval of ratios.
+/// Returns an interval of ratios: "2.71–3.12".
 pub(crate) fn ratio_interval([low, high]: [f64; 2]) -> String {
     format!("{}–{}", ratio(low), ratio(high))
 }
 
-/// With `wanted` significant digits, thousands separated; whole numbers keep all theirs.
+/// Returns `value` with `wanted` significant digits, thousands separated; whole numbers keep all digits.
 pub(crate) fn digits(value: f64, wanted: i32) -> String {
     if value == 0.0 {
         return "0".into();
@@ -80,7 +80,7 @@ pub(crate) fn digits(value: f64, wanted: i32) -> String {
     fixed(value, decimals(value, wanted))
 }
 
-/// Decimals that show `wanted` significant digits of `value`, at most 9.
+/// Returns the number of decimals that show `wanted` significant digits of `value`, at most 9.
 fn decimals(value: f64, wanted: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -89,7 +89,7 @@ fn decimals(value: f64, wanted: i32) -> usize {
     (wanted - 1 - magnitude).clamp(0, 9) as usize
 }
 
-/// With that many decimals, thousands separated by commas.
+/// Returns `value` with `decimals` decimals, thousands separated by commas.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

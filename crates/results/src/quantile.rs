@@ -1,16 +1,16 @@
 //! Quantiles of a stream in bounded memory.
 //!
-//! 1. Up to a limit (2^16 values unless told otherwise) all values are kept and answers are exact.
-//! 2. Beyond it they go to a log-linear histogram: every power of two is cut into 4096 equal parts.
-//!    A part is answered by its middle, so the relative error is at most 1/8192 < 0.02 %.
-//! 3. For positive floats the part's number is simply the leading bits of the number: exponent and
-//!    twelve bits of mantissa. No logarithm, and the order of parts is the order of values.
+//! 1. Up to a limit (2^16 values by default) all values are kept and answers are exact.
+//! 2. Beyond the limit, values go to a log-linear histogram: every power of two is cut into 4096 equal parts. The
+//!    answer is the middle of a part, so the relative error is at most 1/8192 < 0.02 %.
+//! 3. For positive floats, the number of a part is given by the leading bits of the value: exponent and twelve bits of
+//!    mantissa. No logarithm is needed, and the order of parts is the order of values.
 
-/// Values kept exactly, unless [`Quantiles::with_exact_limit`] says otherwise.
+/// Number of values kept exactly, unless [`Quantiles::with_exact_limit`] sets another limit.
 pub(crate) const EXACT_LIMIT: usize = 1 << 16;
-/// Bits of an `f64`'s mantissa that a histogram ignores: 52 - 12.
+/// Low bits of an `f64`'s mantissa that a histogram ignores: 52 - 12.
 const IGNORED_BITS: u32 = 40;
-/// What is less counts as zero: parts from there to the values that matter would be most of a histogram.
+/// Values below this one count as zero, because parts for them would be most of a histogram.
 const LEAST: f64 = 1e-9;
 
 /// A stream of non-negative values and its quantiles; see the module's notes for the error.
@@ -36,12 +36,12 @@ impl Default for Quantiles {
 }
 
 impl Quantiles {
-    /// Exact up to 2^16 values, within 0.02 % beyond.
+    /// Creates an empty set, exact up to 2^16 values and within 0.02 % beyond.
     pub fn new() -> Self {
         Self::with_exact_limit(EXACT_LIMIT)
     }
 
-    /// Exact up to `limit` values, within 0.02 % beyond (within 1e-9, where that is more).
+    /// Creates an empty set, exact up to `limit` values and within 0.02 % beyond (within 1e-9, if that is more).
     pub fn with_exact_limit(limit: usize) -> Self {
         Self {
             store: Store::Exact { values: Vec::new(), sorted: true },
@@ -52,7 +52,7 @@ impl Quantiles {
         }
     }
 
-    /// Adds a value. Negative values and NaN are taken for zero: completion times have none.
+    /// Adds a value. Negative values and NaN count as zero; completion times are never either.
     pub fn add(&mut self, value: f64) {
         let value = value.max(0.0);
         self.count += 1;
@@ -72,39 +72,39 @@ impl Quantiles {
         }
     }
 
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their arithmetic mean, exact up to rounding; `None` without values.
+    /// Returns the arithmetic mean, exact up to rounding; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The largest value, exact; `None` without values.
+    /// Returns the largest value, exact; `None` without values.
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Whether answers are exact.
+    /// Returns whether answers are exact.
     pub fn is_exact(&self) -> bool {
         matches!(self.store, Store::Exact { .. })
     }
 
-    /// The smallest value that at least a share `level` of all values do not exceed (nearest rank);
-    /// `level` is clamped to 0..=1. `None` without values.
+    /// Returns the smallest value that at least a share `level` of all values do not exceed (nearest rank); `level` is
+    /// clamped to 0..=1. `None` without values.
     pub fn at(&mut self, level: f64) -> Option<f64> {
         self.at_rank(rank(level, self.count))
     }
 
-    /// What [`at`](Self::at) answers at most when `late` more values have come, whatever they are; `None` if they
-    /// decide it alone.
+    /// Returns the largest possible answer of [`at`](Self::at) after `late` more values, whatever they are; `None` if
+    /// it has no upper limit, because the late values alone decide it.
     pub fn at_most(&mut self, level: f64, late: u64) -> Option<f64> {
         self.at_rank(rank(level, self.count + late))
     }
 
-    /// The value of this 1-based rank; `None` if there are not so many.
+    /// Returns the value of this 1-based rank; `None` if there are fewer values.
     fn at_rank(&mut self, rank: u64) -> Option<f64> {
         if rank > self.count {
             return None;
@@ -122,8 +122,8 @@ impl Quantiles {
     }
 }
 
-/// The 1-based rank that answers `level`: ceil(level * count), kept within the values. The tiny
-/// subtraction undoes the rounding by which 0.99 * 100 exceeds 99.
+/// Returns the 1-based rank that answers `level`: ceil(level * count), limited to the existing ranks. The factor just
+/// below 1 undoes the rounding by which 0.99 * 100 exceeds 99.
 fn rank(level: f64, count: u64) -> u64 {
     let rank = (level.clamp(0.0, 1.0) * count as f64 * (1.0 - 1e-12)).ceil() as u64;
     rank.clamp(1, count.max(1))
@@ -133,7 +133,7 @@ fn rank(level: f64, count: u64) -> u64 {
 #[derive(Clone, Debug, Default)]
 struct Histogram {
     zeros: u64,
-    /// Number of the part that `counts[0]` belongs to.
+    /// Number of the part that `counts[0]` counts.
     first: usize,
     counts: Vec<u64>,
 }
@@ -160,7 +160,7 @@ impl Histogram {
         self.counts[index] += 1;
     }
 
-    /// The middle of the part that holds the value of this rank.
+    /// Returns the middle of the part that holds the value of this rank.
     fn at_rank(&self, rank: u64) -> f64 {
         let mut seen = self.zeros;
         if seen >= rank {

@@ -1,20 +1,20 @@
-//! Where the completion time of a series goes, for people.
+//! The split of a series' completion time into parts, for display.
 
 use crate::number::{Scale, digits};
 use crate::{Bound, SeriesSummary, Summary, TimePart, Unit};
 
-/// What a measured flow of a series spends on average.
+/// The mean time of a measured flow of a series, by part.
 pub(crate) struct Split {
-    /// In microseconds, all of it.
+    /// Sum of all parts, in microseconds.
     pub(crate) total: f64,
-    /// Parts that there are, in the order of [`TimePart::ALL`], each in microseconds.
+    /// Parts with time spent, in the order of [`TimePart::ALL`], each in microseconds.
     pub(crate) parts: Vec<(TimePart, f64)>,
-    /// Whether flows that had not finished count with their time so far.
+    /// The bound that the times are, if unfinished flows count with their time so far.
     pub(crate) bound: Option<Bound>,
 }
 
 impl Split {
-    /// That of a series; `None` if nobody has looked at its flows.
+    /// Returns the split of a series; `None` if its flows were not sampled.
     pub(crate) fn of(series: &SeriesSummary) -> Option<Self> {
         let mean = |part: TimePart| Some((part, series.time_of(part)?.mean?));
         let parts: Vec<_> = TimePart::ALL.into_iter().filter_map(mean).filter(|&(_, us)| us > 0.0).collect();
@@ -23,12 +23,12 @@ impl Split {
         (total > 0.0).then_some(Self { total, parts, bound })
     }
 
-    /// A part as a share of all, 0 to 1.
+    /// Returns a part as a share of the total, 0 to 1.
     pub(crate) fn share(&self, us: f64) -> f64 {
         us / self.total
     }
 
-    /// So many letters, shared among the parts.
+    /// Returns a bar of `letters` letters, divided among the parts.
     pub(crate) fn bar(&self, letters: usize) -> String {
         let mut bar = String::new();
         let (mut before, mut count) = (0.0, 0);
@@ -41,7 +41,7 @@ impl Split {
         bar
     }
 
-    /// The largest parts, largest first.
+    /// Returns the parts, largest first.
     pub(crate) fn largest(&self) -> Vec<(TimePart, f64)> {
         let mut parts = self.parts.clone();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -49,17 +49,17 @@ impl Split {
     }
 }
 
-/// Parts of a difference that are at least this share of it are named.
+/// Smallest share of a difference at which a part is named.
 const NAMED: f64 = 0.1;
-/// A difference is told from this share of the faster one's time on: looks are a sample, and parts of less may be
-/// chance.
+/// Smallest difference that is reported, as a share of the faster series' time. Flows are sampled, so that smaller
+/// differences may be chance.
 const TOLD: f64 = 0.05;
 
-/// Names the parts that make the difference of mean completion time between the two series that the verdict compares.
+/// Names the parts that cause the difference of mean completion time between the two series that the verdict compares.
 ///
-/// "Flows of roce+pfc take 31.2 us longer than those of irn on average: pause +21.0, queueing +9.5 us." `None` where
-/// the verdict compares no two series, they differ by less than 5 %, nobody has looked at the flows of one of them, or
-/// those of the faster one had not all finished.
+/// Example: "Flows of roce+pfc take 31.2 us longer than those of irn on average: pause +21.0, queueing +9.5 us." `None`
+/// where the verdict compares no two series, they differ by less than 5 %, the flows of one of them were not sampled,
+/// or those of the faster one had not all finished.
 pub(crate) fn difference(summary: &Summary) -> Option<String> {
     let find = |name: &Option<String>| summary.series.iter().find(|series| Some(&series.name) == name.as_ref());
     let (with, without) = (find(&summary.verdict.best_with)?, find(&summary.verdict.best_without)?);
@@ -99,7 +99,7 @@ pub(crate) fn difference(summary: &Summary) -> Option<String> {
     })
 }
 
-/// A share in per cent: "43 %", "<1 %".
+/// Returns a share in per cent: "43 %", "<1 %".
 pub(crate) fn per_cent(share: f64) -> String {
     if share > 0.0 && share < 0.005 { "<1 %".into() } else { format!("{:.0} %", share * 100.0) }
 }

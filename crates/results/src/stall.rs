@@ -1,33 +1,33 @@
-//! Which series cannot win, because they leave too much unfinished.
+//! Series that cannot win because they leave too many flows or groups unfinished.
 
 use crate::metric::Metric;
 use crate::number::fixed;
 use crate::summary::TakenOver;
 use crate::{Estimate, SeriesSummary};
 
-/// The share of measured flows or jobs that may be missing before a series counts as stalled.
+/// Share of measured flows or jobs that may be unfinished before a series counts as stalled.
 pub(crate) const STALLED: f64 = 0.01;
-/// Without an interval a share is clearly more than another if it is that many times as large.
+/// Ratio of two shares without intervals from which on the first is clearly more.
 const SEVERAL: f64 = 3.0;
 
-/// What is to be said of one series.
+/// A remark on the unfinished flows of one series.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Stall {
-    /// It cannot win; why, to follow its name.
+    /// The series cannot win; the reason, to follow the series' name.
     Stalled(String),
-    /// It leaves more unfinished than [`STALLED`], but not clearly more than the best of the others.
+    /// The series leaves more unfinished than [`STALLED`], but not clearly more than the best of the others.
     Alike {
-        /// "leaves 11 of 600 flows unfinished".
+        /// Text such as "leaves 11 of 600 flows unfinished".
         clause: String,
-        /// Name of the other.
+        /// Name of the other series.
         rival: String,
-        /// What that leaves: "6 of 600".
+        /// Unfinished flows of the other series: "6 of 600".
         rival_leaves: String,
     },
 }
 
-/// What is to be said of `series`, one of `all` of its case; `None` if nothing. Where `ignores_seeds`, several are no
-/// more than one.
+/// Returns the remark on `series`, one of `all` of its case; `None` if there is none. Where `ignores_seeds`, several
+/// seeds count as one.
 pub(crate) fn stall(series: &SeriesSummary, all: &[SeriesSummary], ignores_seeds: bool) -> Option<Stall> {
     if let Some(clause) = broken(series) {
         return Some(Stall::Stalled(clause));
@@ -40,7 +40,7 @@ pub(crate) fn stall(series: &SeriesSummary, all: &[SeriesSummary], ignores_seeds
         let found = rivals.iter().filter_map(|other| Some((other, other.taken_over(&metric)?)));
         let least = found.min_by(|(_, a), (_, b)| a.missing().total_cmp(&b.missing()));
         match least {
-            // Its completion times are lower bounds, too.
+            // The rival's completion times are lower bounds, too.
             Some((_, theirs)) if theirs.missing() > STALLED => return Some(Stall::Stalled(clause)),
             Some((other, theirs)) if !is_clearly_more(&over, &theirs, ignores_seeds) => {
                 let (rival, rival_leaves) = (other.name.clone(), of_all(&theirs));
@@ -52,7 +52,7 @@ pub(crate) fn stall(series: &SeriesSummary, all: &[SeriesSummary], ignores_seeds
     alike
 }
 
-/// Whether what stalls `loser` is clearly more than in `winner`.
+/// Returns whether the unfinished share that stalls `loser` is clearly larger than that of `winner`.
 pub(crate) fn trails(loser: &SeriesSummary, winner: &SeriesSummary, ignores_seeds: bool) -> bool {
     let is_behind = |(metric, over): (String, TakenOver)| {
         over.missing() > STALLED
@@ -61,8 +61,8 @@ pub(crate) fn trails(loser: &SeriesSummary, winner: &SeriesSummary, ignores_seed
     broken(loser).is_some() || watched(loser).into_iter().any(is_behind)
 }
 
-/// What a series leaves unfinished, to follow its name, if that is clearly more than another leaves, and too little to
-/// stall it.
+/// Returns what a series leaves unfinished, to follow its name, if that is clearly more than another series leaves but
+/// too little to stall the series.
 pub(crate) fn leaves_more(series: &SeriesSummary, other: &SeriesSummary, ignores_seeds: bool) -> Option<String> {
     let more = watched(series).into_iter().filter(|(metric, over)| {
         over.missing() <= STALLED
@@ -71,13 +71,13 @@ pub(crate) fn leaves_more(series: &SeriesSummary, other: &SeriesSummary, ignores
     more.max_by(|(_, a), (_, b)| a.missing().total_cmp(&b.missing())).map(|(_, over)| leaves(&over))
 }
 
-/// What a series leaves unfinished, to follow its name; `None` if it finishes all.
+/// Returns what a series leaves unfinished, to follow its name; `None` if everything finished.
 pub(crate) fn unfinished(series: &SeriesSummary) -> Option<String> {
     let left = watched(series).into_iter().map(|(_, over)| over).filter(|over| over.unfinished > 0.0);
     left.max_by(|a, b| a.missing().total_cmp(&b.missing())).map(|over| leaves(&over))
 }
 
-/// Why a series cannot win, whatever the others do.
+/// Returns the reason why a series cannot win regardless of the others; `None` without such a reason.
 fn broken(series: &SeriesSummary) -> Option<String> {
     if let [first, ..] = &series.deadlocks[..] {
         let runs = series.metric("measured_flows").map_or(0, |flows| flows.per_seed.iter().flatten().count());
@@ -92,10 +92,10 @@ fn broken(series: &SeriesSummary) -> Option<String> {
     decisive.all(|over| over.measured == 0.0).then(|| format!("has no measured {}", series.traits.awaited()))
 }
 
-/// What must finish, by the metric that is taken over it.
+/// Returns the flows or groups that must finish, with the metric that is taken over them.
 fn watched(series: &SeriesSummary) -> Vec<(String, TakenOver)> {
     let decisive: Vec<String> = series.traits.decisive().map(|compared| compared.metric).collect();
-    // Flows of incasts beside others count in their workload's metrics alone.
+    // Beside other flows, those of incasts count only in their workload's metrics.
     let of = decisive.first().and_then(|metric| metric.rsplit('.').next());
     let own = series
         .metrics
@@ -105,7 +105,7 @@ fn watched(series: &SeriesSummary) -> Vec<(String, TakenOver)> {
     names.filter_map(|name| Some((name.clone(), series.taken_over(name)?))).collect()
 }
 
-/// Whether one share is clearly more than the other: over the seeds, if there are several.
+/// Returns whether one share is clearly larger than the other, over the seeds if there are several.
 fn is_clearly_more(of: &TakenOver, to: &TakenOver, ignores_seeds: bool) -> bool {
     if to.unfinished == 0.0 {
         return of.unfinished > 0.0;
@@ -118,12 +118,12 @@ fn is_clearly_more(of: &TakenOver, to: &TakenOver, ignores_seeds: bool) -> bool 
     }
 }
 
-/// "leaves 11 of 600 flows unfinished".
+/// Returns a clause such as "leaves 11 of 600 flows unfinished".
 fn leaves(over: &TakenOver) -> String {
     format!("leaves {} {} unfinished", of_all(over), over.what)
 }
 
-/// "11 of 600".
+/// Returns a text such as "11 of 600".
 fn of_all(over: &TakenOver) -> String {
     format!("{} of {}", fixed(over.unfinished, 0), fixed(over.measured, 0))
 }

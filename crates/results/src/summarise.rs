@@ -12,8 +12,8 @@ use crate::verdict::{Verdict, verdict};
 use crate::warnings::warnings;
 use crate::{Estimate, PointSummary, Ratio, RunSummary, SeriesInfo, SeriesSummary, StudyInfo, Summary};
 
-/// Summarises the points of a study. Points may come in any order; those of series that are not
-/// listed are ignored, and missing ones are missing values.
+/// Summarises the points of a study. Points may come in any order. Points of series that are not listed are ignored,
+/// and missing points become missing values.
 pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummary]) -> Summary {
     let mut seeds = Vec::new();
     for point in points {
@@ -100,7 +100,7 @@ fn all_ratios(series: &[SeriesSummary]) -> Vec<Ratio> {
 }
 
 fn summarise_run(study: &StudyInfo, points: &[&PointSummary]) -> RunSummary {
-    // Order matters: the fingerprint is one of the plan, not of a bag of runs.
+    // The order of the points matters: the fingerprint identifies the plan.
     let fingerprint = points.iter().fold(0, |hash, point| {
         let own = u64::from_str_radix(&point.run.fingerprint, 16).unwrap_or_default();
         mix64(hash ^ own)

@@ -1,4 +1,4 @@
-//! A study in one value: `summary.json`.
+//! The summary of a study: `summary.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,20 +16,20 @@ use crate::traits::Compared;
 use crate::verdict::Verdict;
 use crate::{Estimate, GroupKind, SeriesTraits, TimePart};
 
-/// What the caller knows about the study.
+/// Facts about the study that the caller supplies.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StudyInfo {
     /// The study's title.
     pub title: String,
     /// The scenario in one line: "54 hosts, fat-tree k = 6, 40 Gb/s, 70 % load".
     pub scenario: String,
-    /// Threads used.
+    /// Number of threads used.
     pub threads: usize,
     /// Version of the program.
     pub version: String,
     /// Wall time of the whole study, seconds.
     pub wall_s: f64,
-    /// Whether another seed gives the same runs, so that there is one only.
+    /// Whether every seed gives the same runs, so that only one seed was run.
     pub deterministic: bool,
 }
 
@@ -44,32 +44,30 @@ pub struct Summary {
     pub seeds: Vec<u64>,
     /// The series, in the plan's order.
     pub series: Vec<SeriesSummary>,
-    /// Series against series of the same case: every pair, the later over the earlier, for the metrics by which they
-    /// are compared: three of flows; or the completion of incasts, all-to-alls and jobs, by workload if there are
-    /// several.
+    /// Ratios between series of one case: every pair, the later over the earlier, for the compared metrics: three of
+    /// flows; or the completion of incasts, all-to-alls and jobs, by workload if there are several.
     pub ratios: Vec<Ratio>,
-    /// How it was run.
+    /// Cost and provenance of the runs.
     pub run: RunSummary,
-    /// The answer.
+    /// Answer to the question whether PFC is needed.
     pub verdict: Verdict,
-    /// What a reader must know before trusting the numbers.
+    /// Facts to know before trusting the numbers.
     pub warnings: Vec<String>,
 }
 
 /// One series over its seeds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesSummary {
-    /// Its name.
+    /// Name of the series.
     pub name: String,
-    /// Its name among the series of its case.
+    /// Name of the series within its case.
     pub series: String,
-    /// Its case.
+    /// Case of the series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// What it is.
+    /// Traits of the series.
     pub traits: SeriesTraits,
-    /// Every metric by name; and some of each workload's own, as "incast.fct_mean_us", where there
-    /// are several.
+    /// Every metric by name; where there are several workloads, some of each workload's own, as "incast.fct_mean_us".
     pub metrics: BTreeMap<String, Estimate>,
     /// Dropped data packets by reason, summed over seeds.
     pub drops: DropCounts,
@@ -78,18 +76,20 @@ pub struct SeriesSummary {
 }
 
 impl SeriesSummary {
-    /// A metric's estimate.
+    /// Returns the estimate of a metric.
     pub fn metric(&self, name: &str) -> Option<&Estimate> {
         self.metrics.get(name)
     }
-    /// What a measured flow spent on this on average, in microseconds; of those that had not finished, until the end
-    /// of the run; `None` where no run of the series could tell. The parts add up to the mean time of a flow.
+    /// Returns the mean time that a measured flow spent on this part, in microseconds; the time of an unfinished flow
+    /// ends with the run. `None` if no run of the series sampled flows. The sum of the parts is the mean time of a
+    /// flow.
     pub fn time_of(&self, part: TimePart) -> Option<&Estimate> {
         self.metric(TIMES[part as usize]).filter(|estimate| estimate.mean.is_some())
     }
-    /// What a metric is taken over; `None` if that is nothing which finishes.
+    /// Returns the flows or groups that a metric is taken over; `None` if the metric is not about anything that
+    /// finishes.
     pub(crate) fn taken_over(&self, metric: &str) -> Option<TakenOver> {
-        // A workload's own has its name before the last dot.
+        // The name of a workload's own metric has the workload before the last dot.
         let (workload, metric) = metric.rsplit_once('.').map_or((None, metric), |(of, metric)| (Some(of), metric));
         let (what, measured, unfinished) = match metric {
             GROUP_COMPLETION => {
@@ -108,13 +108,13 @@ impl SeriesSummary {
             missing_by_seed: self.shares(&own(unfinished), &own(measured)),
         })
     }
-    /// One counting metric over another, seed by seed; `None` where there is nothing to count.
+    /// Returns one counting metric over another, seed by seed; `None` where the denominator is 0 or missing.
     fn shares(&self, part: &str, whole: &str) -> Vec<Option<f64>> {
         let of = |name: &str| self.metric(name).map_or(&[][..], |estimate| &estimate.per_seed);
         let share = |(part, whole): (&Option<f64>, &Option<f64>)| Some((*part)? / whole.filter(|&whole| whole > 0.0)?);
         of(part).iter().zip(of(whole)).map(share).collect()
     }
-    /// Sum of a counting metric over the seeds.
+    /// Returns the sum of a counting metric over the seeds.
     pub(crate) fn total(&self, name: &str) -> f64 {
         self.metric(name).map_or(0.0, |estimate| estimate.per_seed.iter().flatten().sum())
     }
@@ -122,26 +122,26 @@ impl SeriesSummary {
 
 /// A row of a table: a metric, of all workloads or of one.
 pub(crate) struct Row<'a> {
-    /// Its name in `summary.json`.
+    /// Name of the row's metric in `summary.json`.
     pub(crate) name: &'a str,
-    /// What it is, or is like.
+    /// The metric, or for a workload's metric the corresponding one of all workloads.
     pub(crate) metric: &'static Metric,
-    /// Its name for people, in this study.
+    /// Displayed name, in this study.
     pub(crate) title: String,
 }
 
 /// Flows or groups over which a metric is taken, summed over seeds.
 pub(crate) struct TakenOver {
-    /// What they are: "flows", "groups of incast".
+    /// Kind of the flows or groups: "flows", "groups of incast".
     pub(crate) what: String,
     pub(crate) measured: f64,
     pub(crate) unfinished: f64,
-    /// The share that never finished, seed by seed.
+    /// Unfinished share, seed by seed.
     pub(crate) missing_by_seed: Vec<Option<f64>>,
 }
 
 impl TakenOver {
-    /// The share that never finished.
+    /// Returns the unfinished share over all seeds.
     pub(crate) fn missing(&self) -> f64 {
         self.unfinished / self.measured.max(1.0)
     }
@@ -150,14 +150,14 @@ impl TakenOver {
 /// A deadlock and the seed in which it happened.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SeedDeadlock {
-    /// The seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// When, and who waits for whom.
+    /// Time and cycle of the deadlock.
     #[serde(flatten)]
     pub deadlock: DeadlockReport,
 }
 
-/// One series over another, paired by seed.
+/// Ratio of one series to another, paired by seed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// Numerator: name of a series.
@@ -171,38 +171,38 @@ pub struct Ratio {
     pub estimate: Estimate,
 }
 
-/// How the study was run.
+/// Cost and provenance of a study.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// Of all points together, 16 hexadecimal digits; equal for equal scenario and seeds.
+    /// Fingerprint of all points together, 16 hexadecimal digits; equal for equal scenario and seeds.
     pub fingerprint: String,
-    /// Sum over points.
+    /// Packet hops, sum over points.
     pub packet_hops: u64,
-    /// Sum over points.
+    /// Events, sum over points.
     pub events: u64,
     /// Processor time, sum over points, seconds.
     pub cpu_s: f64,
     /// Wall time of the study, seconds.
     pub wall_s: f64,
-    /// Threads used.
+    /// Number of threads used.
     pub threads: usize,
     /// Version of the program.
     pub version: String,
-    /// Whether a second seed gave the same runs, so that one seed is all that is shown.
+    /// Whether a second seed gave the same runs, so that only one seed is shown.
     #[serde(default)]
     pub deterministic: bool,
-    /// Each run.
+    /// Runs of the points.
     pub points: Vec<PointRun>,
 }
 
-/// How one point was run.
+/// Cost and fingerprint of one point's run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PointRun {
-    /// Its series.
+    /// Series of the run.
     pub series: String,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// 16 hexadecimal digits.
+    /// Fingerprint, 16 hexadecimal digits.
     pub fingerprint: String,
     /// Simulated time, microseconds.
     pub simulated_us: f64,
@@ -217,24 +217,24 @@ pub struct PointRun {
 }
 
 impl Summary {
-    /// The series of this name.
+    /// Returns the series of this name.
     pub fn find(&self, name: &str) -> Option<&SeriesSummary> {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// The series of this name in this case.
+    /// Returns the series of this name in this case.
     pub fn find_in(&self, case: Option<&str>, series: &str) -> Option<&SeriesSummary> {
         self.series.iter().find(|one| one.case.as_deref() == case && one.series == series)
     }
 
-    /// The rows of tables: the main metrics, those about groups where there are any, those of each workload of
-    /// several, and what never finished.
+    /// Returns the main rows of tables: the main metrics, those about groups if there are any, those of each workload
+    /// if there are several, and the unfinished counts.
     pub(crate) fn main_rows(&self) -> Vec<Row<'_>> {
         let of_workloads = self.workloads_with_groups();
         let is_shown = |metric: &&Metric| match metric.name {
             MEASURED => true,
             GROUPS => self.any_total(GROUPS) > 0.0,
-            // Several have rows of their own, whose mean would say nothing.
+            // If several workloads have groups, each has a row of its own, and a mean over them is meaningless.
             GROUP_COMPLETION => of_workloads.len() < 2 && self.any_total(GROUPS) > 0.0,
             UNFINISHED | UNFINISHED_GROUPS => self.any_total(metric.name) > 0.0,
             name => METRICS[..TABLE_METRICS].iter().any(|shown| shown.name == name),
@@ -251,14 +251,14 @@ impl Summary {
         main.chain(own.map(|(name, (_, metric))| self.row(name, metric))).collect()
     }
 
-    /// All other metrics.
+    /// Returns the rows of all other metrics.
     pub(crate) fn more_rows(&self) -> Vec<Row<'_>> {
         let main = self.main_rows();
         let more = METRICS.iter().filter(|metric| main.iter().all(|row| row.name != metric.name));
         more.map(|metric| self.row(metric.name, metric)).collect()
     }
 
-    /// Of several workloads those with groups that were measured.
+    /// Returns the workloads with measured groups, if there are several workloads.
     fn workloads_with_groups(&self) -> BTreeSet<&str> {
         let names = self.series.iter().flat_map(|series| series.metrics.keys());
         let counts = names.filter_map(|name| Some(name).zip(Metric::find_of_workload(name)));
@@ -266,12 +266,12 @@ impl Summary {
         counts.map(|(_, (workload, _))| workload).collect()
     }
 
-    /// The largest sum over seeds of a counting metric in any series.
+    /// Returns the largest sum over seeds of a counting metric in any series.
     fn any_total(&self, name: &str) -> f64 {
         self.series.iter().map(|series| series.total(name)).fold(0.0, f64::max)
     }
 
-    /// The row of the metric called `name`, which is like `metric`.
+    /// Returns the row of the metric called `name`, which is or corresponds to `metric`.
     fn row<'a>(&self, name: &'a str, metric: &'static Metric) -> Row<'a> {
         let workload = Metric::find_of_workload(name).map(|(workload, _)| workload);
         let groups = self.series.iter().flat_map(|series| &series.traits.groups);
@@ -289,7 +289,7 @@ impl Summary {
             _ => None,
         };
         let title = match (title, workload) {
-            // "incast completion", not "incast completion, incast".
+            // The title is "incast completion" rather than "incast completion, incast".
             (Some(title), Some(workload)) if only == Some(workload) => title,
             (title, Some(workload)) => format!("{}, {workload}", title.as_deref().unwrap_or(metric.title)),
             (title, None) if metric.name == GROUP_COMPLETION && self.workloads_with_groups().len() > 1 => {
@@ -300,7 +300,7 @@ impl Summary {
         Row { name, metric, title }
     }
 
-    /// Whether each series' runs are the same whatever the seed.
+    /// Returns whether the runs of each series are independent of the seed.
     pub(crate) fn ignores_seeds(&self) -> bool {
         if self.run.deterministic {
             return true;
@@ -308,7 +308,7 @@ impl Summary {
         let is_one = |series: &SeriesSummary| {
             let mut runs = self.run.points.iter().filter(|point| point.series == series.name);
             let first = runs.clone().next().map(|point| &point.fingerprint).filter(|_| runs.clone().count() > 1);
-            // Runs in the real world have none.
+            // Runs on a real network have the fingerprint 0.
             first.is_some_and(|first| {
                 first.bytes().any(|digit| digit != b'0') && runs.all(|run| run.fingerprint == *first)
             })
@@ -316,7 +316,7 @@ impl Summary {
         self.seeds.len() > 1 && !self.series.is_empty() && self.series.iter().all(is_one)
     }
 
-    /// Every metric by which some series is compared.
+    /// Returns every metric by which some series is compared.
     pub(crate) fn compared(&self) -> Vec<Compared> {
         let mut all = Vec::new();
         for compared in self.series.iter().flat_map(|series| series.traits.compared()) {
@@ -327,7 +327,7 @@ impl Summary {
         all
     }
 
-    /// The cases, in the plan's order; one, `None`, for a study without.
+    /// Returns the cases in the plan's order; a single `None` for a study without cases.
     pub fn cases(&self) -> Vec<Option<&str>> {
         let mut cases = Vec::new();
         for series in &self.series {
@@ -339,26 +339,26 @@ impl Summary {
         cases
     }
 
-    /// Whether the series of this name is the first of its case.
+    /// Returns whether the series of this name is the first of its case.
     pub(crate) fn leads(&self, name: &str) -> bool {
         let of = |case| self.series.iter().find(|series| series.case.as_deref() == case);
         self.find(name).is_some_and(|series| of(series.case.as_deref()).is_some_and(|first| first.name == name))
     }
 
-    /// One series over another in any metric, paired by seed; `None` for unknown names.
+    /// Returns the ratio of two series in any metric, paired by seed; `None` for unknown names.
     pub fn ratio(&self, of: &str, to: &str, metric: &str) -> Option<Estimate> {
         let of = self.find(of)?.metric(metric)?;
         Some(Estimate::of_ratio(of, self.find(to)?.metric(metric)?))
     }
 
-    /// The text of `summary.json`.
+    /// Returns the text of `summary.json`.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a summary has text keys only") + "\n"
     }
 }
 
-/// The JSON Schema (draft 2020-12) of `summary.json`, as `selvedge schema summary` prints it: with what each metric
-/// means.
+/// Returns the JSON Schema (draft 2020-12) of `summary.json` with the meaning of each metric, as `selvedge schema
+/// summary` prints it.
 pub fn summary_schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<Summary>().to_value();
@@ -375,7 +375,7 @@ pub fn summary_schema() -> Value {
     schema
 }
 
-/// A text that begins a sentence.
+/// Returns the text with its first letter in upper case.
 fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()

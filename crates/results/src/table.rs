@@ -1,4 +1,4 @@
-//! The study in a terminal.
+//! The study's table for a terminal.
 
 use selvedge_units::words::lines;
 
@@ -8,11 +8,10 @@ use crate::split::{self, Split, per_cent};
 use crate::summary::Row;
 use crate::{Answer, Estimate, Ratio, SeriesSummary, Summary, TimePart};
 
-/// The table of a study: metrics with their intervals, paired ratios, warnings, and the verdict.
+/// Returns the table of a study: metrics with their intervals, paired ratios, warnings, and the verdict.
 ///
-/// Lines are at most `width` columns long where the longest cell permits (100 is comfortable for four
-/// series); more series than fit continue in further blocks. `color` adds ANSI emphasis, for
-/// terminals only.
+/// Lines are at most `width` columns long if the longest cell permits (100 is enough for four series); more series than
+/// fit continue in further blocks. `color` adds ANSI emphasis, for terminals only.
 pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
     let style = Style { color };
     let mut out = String::new();
@@ -35,7 +34,7 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
     out
 }
 
-/// Metrics downwards, series across.
+/// Appends the metrics (rows) by series (columns).
 fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
     let rows: Vec<_> = summary.main_rows().into_iter().map(|row| metric_row(row, &summary.series)).collect();
     let names: Vec<_> = summary.series.iter().map(|series| series.name.clone()).collect();
@@ -47,7 +46,7 @@ fn metric_blocks(out: &mut String, summary: &Summary, width: usize, style: &Styl
     blocks(out, &seeds, &names, &rows, width, style);
 }
 
-/// A table; columns that do not fit continue in further blocks.
+/// Appends a table; columns that do not fit continue in further blocks.
 pub(crate) fn blocks(
     out: &mut String,
     corner: &str,
@@ -83,7 +82,7 @@ pub(crate) fn blocks(
     }
 }
 
-/// A metric in these series.
+/// Returns the row of a metric in these series.
 fn metric_row(row: Row<'_>, series: &[SeriesSummary]) -> (String, Vec<String>) {
     let estimates: Vec<Option<&Estimate>> = series.iter().map(|series| series.metric(row.name)).collect();
     let largest = estimates.iter().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
@@ -100,13 +99,14 @@ fn metric_row(row: Row<'_>, series: &[SeriesSummary]) -> (String, Vec<String>) {
     (label, estimates.iter().map(cell).collect())
 }
 
-/// Letters of a bar, at most and at least.
+/// Smallest and largest length of a bar, in letters.
 const BAR: [usize; 2] = [12, 40];
-/// So many parts are named beside a bar, and so much room is kept for that.
+/// Largest number of parts named beside a bar.
 const NAMED: usize = 3;
+/// Space reserved for the names of parts beside a bar, in letters.
 const NAMED_WIDTH: usize = 52;
 
-/// A bar for each series: where completion time goes. Nothing where nobody has looked.
+/// Appends a bar for each series that splits its completion time; nothing if flows were not sampled.
 fn split_block(out: &mut String, summary: &Summary, width: usize, style: &Style) {
     let splits: Vec<_> = summary.series.iter().filter_map(|series| Some((&series.name, Split::of(series)?))).collect();
     let largest = splits.iter().map(|(_, split)| split.total).fold(0.0, f64::max);
@@ -151,12 +151,12 @@ fn split_block(out: &mut String, summary: &Summary, width: usize, style: &Style)
     }
 }
 
-/// So many pairs of series are shown: all of four series.
+/// Largest number of pairs of series that are all shown: the pairs of four series.
 const PAIRS: usize = 6;
 
-/// Every pair of series; of more than [`PAIRS`], of each case every series over the first.
+/// Appends the ratios of every pair of series; of more than [`PAIRS`], only those over the first series of each case.
 fn ratio_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style) {
-    // Ratios come grouped by pair, with one entry per compared metric.
+    // Ratios are grouped by pair, with one entry per compared metric.
     let all: Vec<&[Ratio]> = summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
     let shown = all.iter().filter(|pair| all.len() <= PAIRS || summary.leads(&pair[0].to));
     let compared = summary.compared();
@@ -190,7 +190,7 @@ fn ratio_blocks(out: &mut String, summary: &Summary, width: usize, style: &Style
     }
 }
 
-/// Blanks between columns.
+/// Number of blanks between columns.
 const GAP: usize = 3;
 
 fn row(label: &str, label_width: usize, cells: &[String], widths: &[usize]) -> String {
@@ -215,7 +215,7 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// A sentence in lines of up to `width`; the first begins with `mark`, the others align with it.
+/// Appends a sentence in lines of up to `width`; the first begins with `mark`, the others align with it.
 fn wrap(out: &mut String, text: &str, mark: &str, width: usize, style: impl Fn(&str) -> String) {
     let indent = " ".repeat(chars(mark));
     let broken = lines(text, width.saturating_sub(chars(mark)));
@@ -224,7 +224,7 @@ fn wrap(out: &mut String, text: &str, mark: &str, width: usize, style: impl Fn(&
     }
 }
 
-/// Emphasis in a terminal, where that is wanted.
+/// Emphasis in a terminal, where requested.
 pub(crate) struct Style {
     pub(crate) color: bool,
 }

@@ -1,4 +1,4 @@
-//! Where a port stands in the fabric.
+//! The position of a port in the fabric.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl From<PortKind> for Tier {
     }
 }
 
-/// "host", "tier 0".
+/// Formats as "host" or "tier 0".
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,17 +1,17 @@
-//! What happened over time, in a bounded number of bins.
+//! Quantities over time, in a bounded number of bins.
 //!
-//! Nobody knows in advance how long a run lasts. Bins begin as wide as the first sampling interval;
-//! whenever they run out, neighbours are joined and the width doubles.
+//! The length of a run is not known in advance. Bins begin as wide as the first sampling interval; when their number
+//! reaches the limit, adjacent bins are joined and the width doubles.
 
 use selvedge_units::{Duration, Instant};
 
-/// What a bin holds.
+/// The content of a bin.
 pub(crate) trait Bin: Clone + Default {
-    /// Takes in the bin that follows in time.
+    /// Adds the content of the bin that follows in time.
     fn absorb(&mut self, later: &Self);
 }
 
-/// At most `limit` bins of equal width from time zero.
+/// At most `limit` bins of equal width, from time zero on.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline<B> {
     limit: usize,
@@ -20,12 +20,12 @@ pub(crate) struct Timeline<B> {
 }
 
 impl<B: Bin> Timeline<B> {
-    /// Empty, with bins of `width` to begin with. `limit` is even.
+    /// Creates an empty timeline whose bins are `width` wide at first. `limit` is even.
     pub(crate) fn new(limit: usize, width: Duration) -> Self {
         Self { limit, width: width.as_ps().max(1), bins: Vec::new() }
     }
 
-    /// The bin of an interval that ends at `end`.
+    /// Returns the bin of an interval that ends at `end`.
     pub(crate) fn at(&mut self, end: Instant) -> &mut B {
         let moment = end.as_ps().saturating_sub(1);
         while moment / self.width >= self.limit as u64 {
@@ -45,12 +45,12 @@ impl<B: Bin> Timeline<B> {
         }
     }
 
-    /// Width of a bin.
+    /// Returns the width of a bin.
     pub(crate) fn width(&self) -> Duration {
         Duration::from_ps(self.width)
     }
 
-    /// The bins, oldest first.
+    /// Returns the bins, oldest first.
     pub(crate) fn bins(&self) -> &[B] {
         &self.bins
     }
@@ -75,7 +75,7 @@ impl<B: Bin> Timeline<B> {
 mod tests {
     use super::*;
 
-    /// Sums are joined by adding.
+    /// A bin that holds a sum, joined by addition.
     impl Bin for u64 {
         fn absorb(&mut self, later: &Self) {
             *self += later;

@@ -1,4 +1,4 @@
-//! What series are, as far as results depend on it, and by what they are compared.
+//! Traits of series that results depend on, and the metrics by which series are compared.
 
 use std::collections::BTreeSet;
 
@@ -11,32 +11,31 @@ use crate::metric::{COMPARED, FLOW_COMPLETION, GROUP_COMPLETION, Metric};
 /// A series of the plan, as the caller declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeriesInfo {
-    /// Its name; no other series of the study has it.
+    /// Name of the series, unique in the study.
     pub name: String,
-    /// Its name among the series of its case; the same as `name` without cases.
+    /// Name of the series within its case; equal to `name` without cases.
     pub series: String,
-    /// The case of the study in which it runs: a load among several, say.
+    /// Case in which the series runs, such as one load of several.
     pub case: Option<String>,
-    /// What it is, for the verdict.
+    /// Traits of the series, for the verdict.
     pub traits: SeriesTraits,
-    /// What ends its runs before all is done, for whoever wonders whether to give more.
+    /// The cause that ends the series' runs before all flows are done, for hints on unfinished flows.
     pub cut: Cut,
 }
 
-/// What ends a run before all is done.
+/// The cause that ends a run before all flows are done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cut {
-    /// What the scenario says: `stop`.
+    /// The scenario's `stop`.
     #[default]
     Written,
-    /// The same; but whenever that is, there is traffic in flight: it never ends.
+    /// The scenario's `stop`, for traffic that always has flows in flight when it ends.
     Always,
-    /// What the built-in study says, which nobody has written for this.
+    /// The built-in study's own `stop`, not chosen by the user.
     BuiltIn,
 }
 
-/// What matters about a series when one asks whether PFC is needed. Verdicts rest on these, never
-/// on names.
+/// Traits that matter for the question whether PFC is needed. Verdicts rest on these traits, never on names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesTraits {
     /// Whether switches pause their neighbours instead of dropping.
@@ -49,15 +48,14 @@ pub struct SeriesTraits {
     /// transports.
     #[serde(default)]
     pub acks: String,
-    /// Its control: the name, among the series of its case, of the one that is the same with PFC switched, or what that
-    /// would be called if the study had it. None where it cannot be had, or where no series of the case has the other
-    /// side of PFC.
+    /// Name, among the series of its case, of its control: the one that is equal but for PFC, or the name it would have
+    /// in the study. None where it cannot be had, or where no series of the case has the other setting of PFC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
-    /// Its workloads with groups, in the scenario's order: each repetition is one thing to wait for.
+    /// Workloads with groups, in the scenario's order; a repetition completes as a whole.
     #[serde(default)]
     pub groups: Vec<GroupTraits>,
-    /// Whether it has workloads without groups beside these.
+    /// Whether the series also has workloads without groups.
     #[serde(default)]
     pub ungrouped: bool,
 }
@@ -65,26 +63,26 @@ pub struct SeriesTraits {
 /// A workload whose flows belong to groups.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTraits {
-    /// Its key in the scenario.
+    /// Key of the workload in the scenario.
     pub workload: String,
-    /// What its groups are.
+    /// Kind of its groups.
     pub kind: GroupKind,
 }
 
-/// What a repetition of a workload is.
+/// Kind of a workload's repetitions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupKind {
-    /// All send to one.
+    /// All hosts send to one.
     Incast,
-    /// All send to all.
+    /// All hosts send to all.
     AllToAll,
     /// Hosts compute and communicate in turn.
     Job,
 }
 
 impl GroupKind {
-    /// One of them.
+    /// Returns the name of one repetition of this kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Incast => "incast",
@@ -97,22 +95,23 @@ impl GroupKind {
 /// A metric by which series are compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Compared {
-    /// Its name in `summary.json`.
+    /// Name of the metric in `summary.json`.
     pub(crate) metric: String,
-    /// Its name for people.
+    /// Displayed name of the metric.
     pub(crate) title: String,
-    /// What it is the completion time of, if it is one of those that decide: "flows", "jobs of collective".
+    /// What completes in this time, if the metric is a decisive one: "flows", "jobs of collective".
     pub(crate) completes: Option<String>,
 }
 
 impl SeriesTraits {
-    /// Whether groups are what one waits for, not single flows: there is nothing but groups, or there are jobs.
+    /// Returns whether groups count rather than single flows: there is nothing but groups, or there are jobs.
     pub(crate) fn goes_by_groups(&self) -> bool {
         let has_jobs = self.groups.iter().any(|group| group.kind == GroupKind::Job);
         has_jobs || !(self.ungrouped || self.groups.is_empty())
     }
 
-    /// The metrics by which it is compared with others. Of several workloads with groups, each has its own.
+    /// Returns the metrics by which the series is compared with others. If several workloads have groups, each has its
+    /// own.
     pub(crate) fn compared(&self) -> Vec<Compared> {
         if !self.goes_by_groups() {
             let of_flows = |metric: &str| Compared {
@@ -137,17 +136,17 @@ impl SeriesTraits {
         self.groups.iter().map(of_groups).collect()
     }
 
-    /// Those of them that decide.
+    /// Returns the compared metrics that decide.
     pub(crate) fn decisive(&self) -> impl Iterator<Item = Compared> {
         self.compared().into_iter().filter(|compared| compared.completes.is_some())
     }
 
-    /// What one waits for: "flows", "incasts and jobs".
+    /// Returns what must complete: "flows", "incasts and jobs".
     pub(crate) fn awaited(&self) -> String {
         if self.goes_by_groups() { self.kinds_of_groups() } else { "flows".into() }
     }
 
-    /// "incasts and jobs"; "groups" where nobody said what they are.
+    /// Returns the kinds of groups: "incasts and jobs"; "groups" if no kind is known.
     pub(crate) fn kinds_of_groups(&self) -> String {
         let kinds: BTreeSet<GroupKind> = self.groups.iter().map(|group| group.kind).collect();
         let names: Vec<String> = kinds.into_iter().map(|kind| format!("{}s", kind.name())).collect();
@@ -155,7 +154,7 @@ impl SeriesTraits {
         if names.is_empty() { "groups".into() } else { all_of(&names) }
     }
 
-    /// What groups of a workload are.
+    /// Returns the kind of a workload's groups.
     pub(crate) fn kind_of(&self, workload: &str) -> Option<GroupKind> {
         self.groups.iter().find(|group| group.workload == workload).map(|group| group.kind)
     }

@@ -1,4 +1,4 @@
-//! What makes the numbers of a summary less than they seem.
+//! Warnings about a summary whose numbers mean less than they appear to.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::number::fixed;
 use crate::point::{DeadlockReport, RunTotals};
 use crate::{Cut, FlowSummary, PointSummary, SeriesInfo};
 
-/// Of all series with their points, one for each of `seeds`: one of a kind, with the series that it is about.
+/// Returns the warnings of all series. Each has its points, one for each of `seeds`. Warnings of one kind are joined.
 pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], seeds: &[u64]) -> Vec<String> {
     let mut found = Kinds::default();
     if seeds.len() == 1 {
@@ -33,14 +33,14 @@ pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], see
     found.tell().chain(uncontrolled(series)).collect()
 }
 
-/// One number of all runs together.
+/// Returns the sum of a counter over all runs.
 fn total(points: &[&PointSummary], of: fn(&RunTotals) -> u64) -> u64 {
     points.iter().map(|point| of(&point.run)).sum()
 }
 
-/// What one can do about what never finished, or cannot.
+/// Returns advice on flows that did not finish, or cannot.
 fn hint(cut: Cut, points: &[&PointSummary], unfinished: impl Fn(&PointSummary) -> u64) -> &'static str {
-    // Who waits in a cycle waits forever.
+    // Flows in a deadlock wait forever, so a longer run does not help them.
     let mut cut_short = points.iter().filter(|point| unfinished(point) > 0 && point.run.deadlock.is_none());
     match cut_short.clone().next() {
         None => "",
@@ -74,28 +74,28 @@ fn hint(cut: Cut, points: &[&PointSummary], unfinished: impl Fn(&PointSummary) -
 #[derive(Default)]
 struct Kinds(Vec<Kind>);
 
-/// One warning, and whom it is about.
+/// One kind of warning, and the series it is about.
 #[derive(Default)]
 struct Kind {
-    /// What is said of one series, after its name.
+    /// Text for one series, to follow its name.
     one: String,
-    /// What is said of several, [`SERIES`] in place of them; the same for all of the kind.
+    /// Text for several series, with [`SERIES`] in their place; equal for all of the kind.
     many: String,
-    /// Name, name among those of its case, case, and how many.
+    /// Series concerned: name, name within the case, case, and count.
     about: Vec<(String, String, Option<String>, String)>,
 }
 
-/// Stands for the series that a warning is about.
+/// Placeholder for the series that a warning is about.
 const SERIES: &str = "{series}";
 
-/// Fewer requests of NetRT say nothing.
+/// Smallest number of NetRT requests that is significant.
 const MANY_REQUESTS: u64 = 20;
 
-/// A longer list is cut.
+/// Longest list that is not cut.
 const LISTED: usize = 6;
 
 impl Kinds {
-    /// One more series, of which `one` is to be said, and `how_many` in a list; `many` tells the kind.
+    /// Adds a series to the kind that `many` identifies; `one` is its text alone, and `how_many` its count in a list.
     fn add(&mut self, info: &SeriesInfo, how_many: &str, one: &str, many: &str) {
         let about = (info.name.clone(), info.series.clone(), info.case.clone(), how_many.to_owned());
         match self.0.iter_mut().find(|kind| kind.many == many) {
@@ -104,7 +104,7 @@ impl Kinds {
         }
     }
 
-    /// The deadlocks of one series: of several, details are in the report.
+    /// Adds the deadlocks of one series; if there are several, details are in the report.
     fn deadlocks(&mut self, info: &SeriesInfo, points: &[Option<&PointSummary>]) {
         let found = points.iter().flatten().filter_map(|point| Some((point.run.deadlock.as_ref()?, point.seed)));
         let texts = by_seeds(found.clone().map(|(deadlock, seed)| (of_deadlock(deadlock), seed)));
@@ -164,7 +164,7 @@ impl Kinds {
         );
     }
 
-    /// NetRT's, for duplicates that are gone.
+    /// Adds a warning on requests of NetRT for duplicates that no longer exist.
     fn late_requests(&mut self, info: &SeriesInfo, points: &[&PointSummary]) {
         let asked = total(points, |run| run.netrt.requests);
         let too_late = total(points, |run| run.netrt.unfulfilled);
@@ -226,7 +226,7 @@ impl Kinds {
     fn tell(self) -> impl Iterator<Item = String> {
         self.0.into_iter().flat_map(|kind| match &kind.about[..] {
             [] => vec![kind.one],
-            // Several deadlocks of a series are lines of their own.
+            // Each of several deadlocks of a series has a line of its own.
             [(name, ..)] => format!("{name}: {}", kind.one).split('\n').map(str::to_owned).collect(),
             _ => vec![kind.many.replace(SERIES, &kind.list())],
         })
@@ -234,7 +234,7 @@ impl Kinds {
 }
 
 impl Kind {
-    /// "irn (10 of 5,000) and roce (30 % load: 1 of 600; 70 % load: 3 of 600)".
+    /// Returns the series: "irn (10 of 5,000) and roce (30 % load: 1 of 600; 70 % load: 3 of 600)".
     fn list(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         for (_, series, ..) in &self.about {
@@ -267,30 +267,30 @@ impl Kind {
     }
 }
 
-/// The first of a list that is too long; never all but one.
+/// Returns the first entries of a list that is too long; never all but one.
 fn cut<T>(list: &[T]) -> &[T] {
     if list.len() > LISTED { &list[..LISTED - 1] } else { list }
 }
 
-/// Whether a run went on until simulated time ended.
+/// Returns whether a run went on until the end of simulated time.
 fn took_all_time(run: &RunTotals) -> bool {
     run.end_us >= Instant::HORIZON.as_us_f64()
 }
 
-/// Whether most of what a run sent was sent again, and full buffers dropped most of what was lost: it was busy to the
-/// end.
+/// Returns whether most packets of a run were retransmissions and most losses were drops at full buffers, so that the
+/// run was busy to its end.
 fn goes_round(run: &RunTotals) -> bool {
     let drops = &run.data_drops;
     let full = drops.buffer_full + drops.headroom_full;
     run.retransmissions * 2 > run.data_sent && full * 2 > drops.total()
 }
 
-/// Of all series that send most of what they send in vain, because nothing slows them down.
+/// Returns a warning on all series whose packets are mostly retransmissions because they lack congestion control.
 fn uncontrolled(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)]) -> Option<String> {
     let in_vain = |(info, points): &&(&SeriesInfo, Vec<Option<&PointSummary>>)| {
         let runs = || points.iter().flatten().map(|point| &point.run);
         let again: u64 = runs().map(|run| run.retransmissions + run.netrt.retransmissions).sum();
-        // Others have their own.
+        // Other transports have their own congestion control.
         let can_have_any = matches!(info.traits.recovery.as_str(), "irn" | "go-back-n" | "melo" | "netrt");
         can_have_any && info.traits.congestion == "none" && again > runs().map(|run| run.data_delivered).sum()
     };
@@ -307,7 +307,7 @@ fn uncontrolled(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)]) -> Option<
     })
 }
 
-/// A deadlock, [`SEEDS`] in place of its seed.
+/// Returns the text about a deadlock, with [`SEEDS`] in place of its seed.
 fn of_deadlock(deadlock: &DeadlockReport) -> String {
     format!(
         "{SEEDS} ended in a PFC deadlock at {} us ({} ports wait in a cycle: {}).",
@@ -317,7 +317,7 @@ fn of_deadlock(deadlock: &DeadlockReport) -> String {
     )
 }
 
-/// What else is wrong with one run, [`SEEDS`] in place of its seed.
+/// Returns the text about any other problem of one run, with [`SEEDS`] in place of its seed.
 fn of_seed(point: Option<&PointSummary>) -> Option<String> {
     let Some(point) = point else { return Some(format!("not run with {SEEDS}.")) };
     let PointSummary { run, flows, .. } = point;
@@ -347,10 +347,10 @@ fn of_seed(point: Option<&PointSummary>) -> Option<String> {
     })
 }
 
-/// Stands for "seed 1", or for all seeds of which the same is said.
+/// Placeholder for the seeds that a text is about.
 const SEEDS: &str = "{seeds}";
 
-/// Each warning once, with the seeds that it is about.
+/// Returns each text once, with the seeds it is about in place of [`SEEDS`].
 fn by_seeds(warnings: impl Iterator<Item = (String, u64)>) -> Vec<String> {
     let mut told: Vec<(String, Vec<u64>)> = Vec::new();
     for (text, seed) in warnings {
@@ -362,7 +362,7 @@ fn by_seeds(warnings: impl Iterator<Item = (String, u64)>) -> Vec<String> {
     told.into_iter().map(|(text, seeds)| text.replace(SEEDS, &name_seeds(&seeds))).collect()
 }
 
-/// "seed 1", "seeds 1 and 7", "seeds 1 to 5".
+/// Returns the seeds in words: "seed 1", "seeds 1 and 7", "seeds 1 to 5".
 fn name_seeds(seeds: &[u64]) -> String {
     match seeds {
         [only] => format!("seed {only}"),
@@ -376,8 +376,8 @@ fn name_seeds(seeds: &[u64]) -> String {
     }
 }
 
-/// How many never finished, and whose they are where there are several workloads: "64 of 64 measured flows of incast",
-/// `what` being " measured flows". `of` has the count and that of all. `None` if all did.
+/// Returns how many never finished, by workload if there are several: "64 of 64 measured flows of incast", where `what`
+/// is " measured flows". `of` returns the unfinished and the total count. `None` if all finished.
 fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u64)) -> Option<String> {
     let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (name, flows) in points.iter().flat_map(|point| point.flows_by_workload()) {
@@ -395,7 +395,7 @@ fn missing(points: &[&PointSummary], what: &str, of: fn(&FlowSummary) -> (u64, u
     (!parts.is_empty()).then(|| all_of(&parts))
 }
 
-/// The nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".
+/// Returns the nodes of a deadlock: "s0 for s1, s1 for s2, s2 for s0".
 fn cycle(deadlock: &DeadlockReport) -> String {
     let hops = deadlock.cycle.iter().map(|hop| format!("{} for {}", hop.node, hop.paused_by));
     let shown: Vec<String> = hops.take(SHOWN_HOPS).collect();
@@ -403,16 +403,16 @@ fn cycle(deadlock: &DeadlockReport) -> String {
     shown.join(", ") + more
 }
 
-/// Hops of a deadlock that a warning names; the report shows all.
+/// Number of hops of a deadlock that a warning names; the report shows all.
 const SHOWN_HOPS: usize = 8;
 
-/// "1 data packet was", "1,024 data packets were".
+/// Returns "1 data packet was" or "1,024 data packets were".
 fn packets(number: u64, [one, many]: [&str; 2]) -> String {
     let (plural, verb) = if number == 1 { ("", one) } else { ("s", many) };
     format!("{} data packet{plural} {verb}", count(number))
 }
 
-/// With thousands separated.
+/// Returns the number with thousands separated.
 fn count(things: u64) -> String {
     fixed(things as f64, 0)
 }

@@ -1,4 +1,4 @@
-//! Claims from anybody.
+//! Claims files with arbitrary content.
 
 mod support;
 

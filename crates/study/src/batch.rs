@@ -1,4 +1,4 @@
-//! Many plans at once, for their summaries alone.
+//! Runs of many plans for their summaries only, without results folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,61 +14,61 @@ use crate::run::{Job, Pool, Worlds, lock};
 use crate::study::summary_of;
 use crate::{StudyError, Watch};
 
-/// Many plans: their runs on all cores, plan by plan, without waiting in between. Runs that are the
-/// same in several plans are done once.
+/// Several plans whose runs share all cores, plan by plan, without waiting in between. Runs that are equal in several
+/// plans are done once.
 pub struct Batch<'a> {
-    /// What to run.
+    /// Plans to run.
     pub plans: &'a [Plan],
-    /// A folder for what runs write on the way; empty again afterwards.
+    /// Folder for temporary files of the runs; empty again afterwards.
     pub scratch: &'a Path,
-    /// On how many threads; at least 1.
+    /// Number of threads; at least 1.
     pub threads: usize,
-    /// What runs its series.
+    /// Functions that run the series.
     pub worlds: Worlds<'a>,
-    /// Who is told, and may say stop.
+    /// Receiver of progress, which may interrupt the batch.
     pub watch: &'a dyn Watch,
-    /// Seconds since the batch began.
+    /// Function that returns the seconds since the batch began.
     pub elapsed: &'a (dyn Fn() -> f64 + Sync),
     /// Version of the program.
     pub version: &'a str,
-    /// Runs that are done already.
+    /// Summaries of runs that are done already.
     pub known: &'a KnownRuns,
-    /// Which part of all that is to do these are, from 0 to 1.
+    /// The batch's part of the whole task, within 0 to 1.
     pub part: Range<f64>,
 }
 
-/// Summaries of runs by what they are: the digest of their series, and the seed.
+/// Summaries of runs, keyed by the digest of the series and the seed.
 pub type KnownRuns = BTreeMap<(u64, u64), PointSummary>;
 
-/// One plan of a batch, all its runs done.
+/// One plan of a batch with all its runs done.
 #[derive(Debug)]
 pub struct Completed {
-    /// Its number in [`Batch::plans`].
+    /// Index of the plan in [`Batch::plans`].
     pub plan: usize,
-    /// Its results. The wall time is the batch's so far.
+    /// Summary of the plan; its wall time is the batch's so far.
     pub summary: Summary,
-    /// How many of its runs an earlier plan had asked for.
+    /// Number of runs that an earlier plan had requested.
     pub shared: usize,
-    /// All its runs, those included that were known.
+    /// Summaries of all runs of the plan, including those already known.
     pub points: KnownRuns,
 }
 
-/// How a batch ended: how many runs it took, and how many of them are done.
+/// The end of a batch: number of runs required, and number done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// Runs that were done.
+    /// Number of runs done.
     pub done: usize,
-    /// All different runs.
+    /// Number of different runs.
     pub runs: usize,
-    /// Points of all plans: runs, and those that are the same.
+    /// Number of points of all plans: runs, and their duplicates.
     pub points: usize,
 }
 
 impl Batch<'_> {
-    /// Runs all; calls `complete` for each plan as soon as its last run is done, from several threads.
+    /// Runs all plans; calls `complete` for each plan as soon as its last run is done, from several threads.
     ///
     /// # Errors
-    /// A run that the simulator refuses, or files that cannot be written.
+    /// Returns an error if the simulator refuses a run, or files cannot be written.
     pub fn run(&self, complete: &(dyn Fn(Completed) + Sync)) -> Result<Ended, StudyError> {
         let Runs { first, of_plan } = Runs::of(self.plans, self.known);
         let of_known = (0..of_plan.len()).filter(|&plan| of_plan[plan].iter().all(Option::is_none));
@@ -108,7 +108,7 @@ impl Batch<'_> {
         Ok(Ended { done: finished, runs: jobs.len(), points: of_plan.iter().map(Vec::len).sum() })
     }
 
-    /// The plan's results, if all its runs are done.
+    /// Returns the plan's results, if all its runs are done.
     fn completed(
         &self,
         plan: usize,
@@ -121,7 +121,7 @@ impl Batch<'_> {
             .points()
             .zip(runs)
             .map(|(point, &run)| {
-                // The same run may have another name elsewhere.
+                // The same run may have another name in another plan.
                 let planned = &own.series[point.series];
                 let known = || self.known.get(&(planned.digest(), point.seed)).cloned();
                 let summary = run.map_or_else(known, |run| done[run].clone())?;
@@ -138,9 +138,9 @@ impl Batch<'_> {
 
 /// The different runs of several plans.
 struct Runs {
-    /// Which plan and point asked first for each.
+    /// Plan and point that first requested each run.
     first: Vec<(usize, Point)>,
-    /// Which run each point of each plan is; `None` if it is known.
+    /// Index of the run of each point of each plan; `None` if its summary is known.
     of_plan: Vec<Vec<Option<usize>>>,
 }
 

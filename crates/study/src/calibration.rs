@@ -1,4 +1,4 @@
-//! How fast this machine simulates: a run of a few hundredths of a second.
+//! Measurement of this machine's simulation speed by a run of a few hundredths of a second.
 
 use std::path::Path;
 
@@ -8,8 +8,9 @@ use selvedge_telemetry::{FlowRow, Observer, PortRow};
 
 use crate::run::Simulate;
 
-/// Packet-hops in a second of wall time on one thread, measured by a short run of a small network; `None` if it was
-/// too short to tell. `simulate` says how long it took, as [`RunRecord::wall_s`](selvedge_telemetry::RunRecord).
+/// Returns the packet-hops per second of wall time on one thread, measured by a short run of a small network; `None` if
+/// the run was too short to measure. `simulate` reports the run's duration as
+/// [`RunRecord::wall_s`](selvedge_telemetry::RunRecord).
 pub fn measured_rate(simulate: &Simulate) -> Option<f64> {
     let plan = Plan::from_text("calibration", SCENARIO, Path::new(""), &Changes::default()).ok()?;
     let point = Point { series: 0, seed: plan.seeds[0] };
@@ -19,7 +20,7 @@ pub fn measured_rate(simulate: &Simulate) -> Option<f64> {
     (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
-/// 16 hosts, about 800,000 packet-hops.
+/// A scenario with 16 hosts and about 800,000 packet-hops.
 const SCENARIO: &str = r#"
 title = "calibration"
 seeds = 1
@@ -34,7 +35,7 @@ spine-link = { rate = "200Gbps", delay = "1us" }
 size = "13MB"
 "#;
 
-/// Who wants to know nothing.
+/// An observer that ignores everything.
 struct Nobody;
 
 impl Observer for Nobody {

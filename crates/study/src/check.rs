@@ -1,4 +1,4 @@
-//! Figures against what their papers claim.
+//! Checks of figures against the claims of their papers.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -12,32 +12,32 @@ use crate::run::{into_inner, lock};
 use crate::seeds::add_seeds;
 use crate::{Batch, Completed, Figure, StudyError, Watch, Worlds};
 
-/// Figures, and how to run them together: on all cores, without results folders, what several of them need once.
+/// Several figures to be checked together: on all cores, without results folders, and with shared runs done once.
 pub struct FigureCheck<'a> {
-    /// What to run.
+    /// Figures to check.
     pub figures: &'a [Figure],
-    /// On how many threads; at least 1.
+    /// Number of threads; at least 1.
     pub threads: usize,
-    /// What runs their series.
+    /// Functions that run the series.
     pub worlds: Worlds<'a>,
-    /// Who is told, and may say stop.
+    /// Receiver of progress, which may interrupt the check.
     pub watch: &'a dyn Watch,
-    /// Seconds since the check began.
+    /// Function that returns the seconds since the check began.
     pub elapsed: &'a (dyn Fn() -> f64 + Sync),
     /// Version of the program.
     pub version: &'a str,
 }
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Checked {
     /// All figures, in their order.
     Complete(Vec<CheckedFigure>),
-    /// Somebody said stop.
+    /// The check was interrupted.
     Interrupted {
-        /// Runs that were done.
+        /// Number of runs done.
         done: usize,
-        /// All different runs.
+        /// Number of different runs.
         of: usize,
     },
 }
@@ -46,11 +46,11 @@ impl FigureCheck<'_> {
     /// Runs all figures; calls `complete` with each as soon as its last run is done, from several threads.
     ///
     /// # Errors
-    /// A run that the simulator refuses, or temporary files that cannot be written.
+    /// Returns an error if the simulator refuses a run, or temporary files cannot be written.
     pub fn run(&self, complete: &(dyn Fn(&CheckedFigure) + Sync)) -> Result<Checked, StudyError> {
         let scratch = Scratch::new()?;
         let done: Mutex<Vec<Option<CheckedFigure>>> = Mutex::new(vec![None; self.figures.len()]);
-        // Figures whose claims are not decided go on with more seeds, together, as often as it takes.
+        // Figures with undecided claims continue with more seeds, together, as often as needed.
         let mut open: Vec<Open> = (0..self.figures.len()).map(|figure| Open::new(figure, self.figures)).collect();
         let mut known = KnownRuns::new();
         let (mut finished, mut runs, mut part) = (0, 0, 0.0..1.0);
@@ -85,7 +85,7 @@ impl FigureCheck<'_> {
                 return Ok(Checked::Interrupted { done: finished, of: runs });
             }
             let mut next = into_inner(next);
-            // However the threads ran.
+            // Sorted, so that the order does not depend on the threads.
             next.sort_by_key(|(open, _)| open.figure);
             (open, part) = (Vec::new(), 1.0..1.0);
             for (one, points) in next {
@@ -96,7 +96,7 @@ impl FigureCheck<'_> {
         Ok(Checked::Complete(into_inner(done).into_iter().flatten().collect()))
     }
 
-    /// The plan of a figure with more seeds, if it wants and may have any.
+    /// Returns the plan of a figure with more seeds, if the figure needs more and permits them.
     fn with_more_seeds(&self, open: &Open, summary: &Summary) -> Option<Plan> {
         let figure = &self.figures[open.figure];
         let most = figure.max_seeds().filter(|_| figure.needs_seeds(summary))?;
@@ -109,13 +109,13 @@ impl FigureCheck<'_> {
     }
 }
 
-/// A figure that is to run.
+/// A figure that still has to run.
 struct Open {
-    /// Its number in [`FigureCheck::figures`].
+    /// Index of the figure in [`FigureCheck::figures`].
     figure: usize,
-    /// Its plan with all seeds so far.
+    /// Plan of the figure with all seeds so far.
     plan: Plan,
-    /// How many of its runs so far another figure had asked for before.
+    /// Number of the figure's runs so far that another figure had requested before.
     shared: usize,
 }
 
@@ -125,7 +125,7 @@ impl Open {
     }
 }
 
-/// A folder for temporary files, which goes with it.
+/// A folder for temporary files, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -133,7 +133,7 @@ impl Scratch {
         let folder = std::env::temp_dir();
         let mut number = 0;
         loop {
-            // A folder that is there is somebody else's: another thread's, or another container's with the same number.
+            // An existing folder belongs to another thread, or to another container with an equal process number.
             let path = folder.join(format!("selvedge-check-{}-{number}", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self(path)),
@@ -146,7 +146,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody knows the folder; what cannot be removed is the system's to clear.
+        // An error is ignored: the folder is temporary, and the system clears it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The files that tables of claims are written to.
+//! Files for the tables of claims.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use selvedge_results::{ClaimsInput, is_claims_markdown, render_claims_html, rend
 
 use crate::{StudyError, check_writable};
 
-/// Where tables of claims go.
+/// The output files for the tables of claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimsFiles {
     html: Option<PathBuf>,
@@ -15,11 +15,12 @@ pub struct ClaimsFiles {
 }
 
 impl ClaimsFiles {
-    /// Tables as a page for a browser, as Markdown, both or neither. Sections of papers that are not run stay in the
-    /// Markdown that is there.
+    /// Sets the files for an HTML page, for Markdown, for both or neither. Sections of papers that are not run are kept
+    /// in existing Markdown.
     ///
     /// # Errors
-    /// One of them cannot be written, or `markdown` holds something else: to notice it when all has run would be late.
+    /// Returns an error if a file cannot be written, or `markdown` holds something else; this is checked before the
+    /// runs, so that no time is lost.
     pub fn new(html: Option<PathBuf>, markdown: Option<PathBuf>) -> Result<Self, StudyError> {
         let files = Self { html, markdown };
         files.paths().try_for_each(check_writable)?;
@@ -35,7 +36,7 @@ impl ClaimsFiles {
     /// Writes the tables.
     ///
     /// # Errors
-    /// One cannot be written.
+    /// Returns an error if a file cannot be written.
     pub fn write(&self, input: &ClaimsInput<'_>) -> Result<(), StudyError> {
         if let Some(path) = &self.html {
             write(path, &render_claims_html(input))?;
@@ -46,13 +47,13 @@ impl ClaimsFiles {
         Ok(())
     }
 
-    /// The files.
+    /// Returns the paths of the files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.html.iter().chain(&self.markdown).map(PathBuf::as_path)
     }
 }
 
-/// What is in a file; nothing if there is none, or if it is a device.
+/// Returns the content of a file; empty if there is none, or if it is a device.
 fn text_in(path: &Path) -> Result<String, StudyError> {
     if !path.is_file() {
         return Ok(String::new());
@@ -60,7 +61,7 @@ fn text_in(path: &Path) -> Result<String, StudyError> {
     fs::read_to_string(path).map_err(|error| StudyError::io(path, "read it", &error))
 }
 
-/// Writes a file, and the folder for it.
+/// Writes a file, creating its folder.
 fn write(path: &Path, text: &str) -> Result<(), StudyError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder

@@ -1,4 +1,4 @@
-//! Two folders of results beside each other.
+//! Comparison of two folders of results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::StudyError;
 use crate::finished::{anew, check_complete, read_summary};
 use crate::folder::{SCENARIO, without_trailing_slash};
 
-/// Two studies that are complete, compared series by series.
+/// Two complete studies, compared series by series.
 #[derive(Debug)]
 pub struct Contrast {
     comparison: Comparison,
@@ -19,10 +19,11 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// Compares the results in `folders`: the second over the first.
+    /// Compares the results in `folders`; ratios are the second over the first.
     ///
     /// # Errors
-    /// A folder holds no results, or none that are complete, or those of another version; no series is in both.
+    /// Returns an error if a folder holds no results, incomplete results or those of another version, or if no series
+    /// is in both.
     pub fn of(folders: [&Path; 2]) -> Result<Self, StudyError> {
         let [a, b] = folders.map(Opened::open);
         let (a, b) = (a?, b?);
@@ -46,36 +47,36 @@ impl Contrast {
         Ok(Self { comparison, summaries: [a.summary, b.summary] })
     }
 
-    /// All of it, as JSON.
+    /// Returns the whole comparison as JSON.
     pub fn to_json(&self) -> String {
         self.comparison.to_json()
     }
 
-    /// What a terminal of `width` columns shows.
+    /// Returns the comparison for a terminal of `width` columns.
     pub fn render(&self, width: usize, color: bool) -> String {
         let [a, b] = &self.summaries;
         render_comparison(&self.comparison, [a, b], width, color)
     }
 }
 
-/// A folder of results.
+/// An opened folder of results.
 struct Opened {
     folder: PathBuf,
     summary: Summary,
     series: Vec<StoredSeries>,
 }
 
-/// Flows of a run, in whatever order they finished.
+/// A digest of a run's flows that is independent of the order in which they finished.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Digest {
     count: u64,
-    /// Sum over flows: who sends how much to whom.
+    /// Sum over flows of a hash of workload, id, source, destination and size.
     what: u64,
-    /// The same with the times at which they begin.
+    /// Sum over flows of the same hash combined with the start time.
     when: u64,
 }
 
-/// By series and case, and by seed.
+/// Digests by series and case, and by seed.
 type FlowsOf = BTreeMap<(String, String), BTreeMap<u64, Digest>>;
 
 impl Opened {
@@ -88,7 +89,7 @@ impl Opened {
         Ok(Self { folder, summary, series })
     }
 
-    /// What the flows of each run are like.
+    /// Returns the digests of the flows of each run.
     fn flows(&self) -> Result<FlowsOf, StudyError> {
         let remedy = anew(&self.folder, false);
         let mut all = FlowsOf::new();
@@ -112,7 +113,7 @@ impl Opened {
     }
 }
 
-/// Whether the runs of a series have the same flows in all seeds that both have.
+/// Compares the flows of a series for all seeds that both studies have.
 fn compare_flows(a: Option<&BTreeMap<u64, Digest>>, b: Option<&BTreeMap<u64, Digest>>) -> FlowsMatch {
     let Some((a, b)) = a.zip(b) else { return FlowsMatch::Different };
     let compare = |(seed, one): (&u64, &Digest)| {
@@ -126,7 +127,7 @@ fn compare_flows(a: Option<&BTreeMap<u64, Digest>>, b: Option<&BTreeMap<u64, Dig
     a.iter().filter_map(compare).max().unwrap_or(FlowsMatch::NoCommonSeed)
 }
 
-/// What differs in the scenarios of series that both have.
+/// Returns the differences between the scenarios of series that both studies have.
 fn differences(a: &Opened, b: &Opened) -> Vec<KeyDifference> {
     let other =
         |one: &StoredSeries| b.series.iter().find(|other| (&other.series, &other.case) == (&one.series, &one.case));
@@ -154,7 +155,7 @@ fn differences(a: &Opened, b: &Opened) -> Vec<KeyDifference> {
     found
 }
 
-/// The names of series, the first few where there are many.
+/// Returns the names of series; only the first few if there are many.
 fn the_first(names: &[String]) -> String {
     const FEW: usize = 4;
     match names.len().checked_sub(FEW) {

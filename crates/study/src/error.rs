@@ -1,4 +1,4 @@
-//! Why a study stopped.
+//! Errors that stop a study.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use selvedge_results::{ResultsError, is_storage_failure};
 use selvedge_sim::ConfigError;
 use selvedge_traces::TraceError;
 
-/// Why a study stopped, and what to do about it.
+/// The reason why a study stopped, and the remedy.
 #[derive(Debug)]
 pub struct StudyError {
     message: String,
@@ -17,21 +17,21 @@ pub struct StudyError {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Something about the call is wrong: a folder that exists, results of another version.
+    /// The call is invalid: a folder exists, or results are of another version.
     Input,
-    /// Something went wrong on the way.
+    /// A failure during the study.
     Failure,
-    /// Storage failed: the disk is full, say. What is complete stays.
+    /// A failure of storage, such as a full disk. Complete points are kept.
     Storage,
 }
 
 impl StudyError {
-    /// Whether the user can put it right by calling differently.
+    /// Returns whether the user can correct the error by another call.
     pub fn is_input(&self) -> bool {
         self.kind == Kind::Input
     }
 
-    /// Whether the disk is full, or does not work: the study can be continued when that is put right.
+    /// Returns whether the disk is full or does not work; the study can be continued once that is repaired.
     pub fn is_storage_failure(&self) -> bool {
         self.kind == Kind::Storage
     }
@@ -44,12 +44,12 @@ impl StudyError {
         Self { message: message.into(), kind: Kind::Failure }
     }
 
-    /// Something that was read is wrong, which its own error says.
+    /// Creates an error about invalid input, with the message of the input's own error.
     pub(crate) fn wrong(error: impl fmt::Display) -> Self {
         Self::input(error.to_string())
     }
 
-    /// The operating system refused.
+    /// Creates an error about an operation that the operating system refused.
     pub(crate) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
         let message = format!("{}: cannot {doing}: {error}", path.display());
         match is_storage_failure(error) {
@@ -61,14 +61,14 @@ impl StudyError {
         }
     }
 
-    /// The simulator refused a point.
+    /// Creates an error about a point that the simulator refused.
     pub(crate) fn refused(series: &str, seed: u64, error: &ConfigError) -> Self {
         Self::input(format!("series \"{series}\", seed {seed}: {error}"))
     }
 }
 
 impl From<ResultsError> for StudyError {
-    /// About a file: a full disk, say, or a damaged part.
+    /// Converts an error about a file, such as a full disk or a damaged part.
     fn from(error: ResultsError) -> Self {
         let kind = if error.is_storage_failure() { Kind::Storage } else { Kind::Input };
         Self { message: error.to_string(), kind }

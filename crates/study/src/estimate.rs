@@ -1,4 +1,4 @@
-//! The cost of a study, said before it runs: packets, memory, time.
+//! The cost of a study, estimated before it runs: packets, memory, time.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -13,56 +13,56 @@ use crate::StudyError;
 use crate::available::Available;
 use crate::text::{amount, bytes, span};
 
-/// The cost of the runs of a study that are left. `Display` is for people: one paragraph.
+/// The cost of the remaining runs of a study. `Display` writes one paragraph for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StudyEstimate {
-    /// Runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Threads that work on them.
+    /// Number of threads that share the runs.
     pub threads: usize,
-    /// Runs that are under way together.
+    /// Number of concurrent runs.
     pub at_once: usize,
-    /// Packets times links crossed, answers included, retransmissions not.
+    /// Packets times links crossed, acknowledgements included, retransmissions not.
     pub packet_hops: f64,
-    /// On which side of that the true number lies: "about", "at least", "at most".
+    /// Relation of the true number of packet-hops to the estimate: "about", "at least", "at most".
     pub bound: &'static str,
-    /// Peak memory in bytes, as expected.
+    /// Expected peak memory in bytes.
     pub memory_bytes: f64,
     /// Peak memory in bytes if buffers fill up.
     pub memory_at_most_bytes: f64,
-    /// Wall time in seconds; `None`: no rate was measured.
+    /// Wall time in seconds; `None` if no rate was measured.
     pub seconds: Option<f64>,
-    /// Memory that there is; `None`: not known.
+    /// Available memory; `None` if unknown.
     pub available: Option<Available>,
-    /// Each series.
+    /// Estimates of the series.
     pub series: Vec<SeriesEstimate>,
 }
 
 /// The cost of one run of a series.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SeriesEstimate {
-    /// Its name.
+    /// Name of the series.
     pub series: String,
-    /// How many of its runs are left.
+    /// Number of remaining runs.
     pub runs: usize,
-    /// Flows that begin.
+    /// Number of flows that begin.
     pub flows: f64,
     /// Payload that receivers accept, in bytes.
     pub payload_bytes: f64,
     /// Data packets, each counted once.
     pub data_packets: f64,
-    /// Packets times links crossed, answers included, retransmissions not.
+    /// Packets times links crossed, acknowledgements included, retransmissions not.
     pub packet_hops: f64,
-    /// On which side of these the true numbers lie: "about", "at least", "at most".
+    /// Relation of the true numbers to the estimates: "about", "at least", "at most".
     pub bound: &'static str,
-    /// Memory in bytes, as expected.
+    /// Expected memory in bytes.
     pub memory_bytes: f64,
     /// Memory in bytes if buffers fill up.
     pub memory_at_most_bytes: f64,
-    /// The keys that make it less.
+    /// Keys that reduce the memory.
     #[serde(skip)]
     smaller: String,
-    /// Time of a packet-hop, as a multiple of that of the calibration.
+    /// Time of a packet-hop, relative to one of the calibration.
     #[serde(skip)]
     cost: f64,
     #[serde(skip)]
@@ -70,11 +70,11 @@ pub struct SeriesEstimate {
 }
 
 impl StudyEstimate {
-    /// The cost of `points` of `plan` on so many threads. Runs of the real world are left out: they take the time that
-    /// they simulate.
+    /// Estimates the cost of `points` of `plan` on `threads` threads. Runs on a real network are left out: they take
+    /// the time that they simulate.
     ///
     /// # Errors
-    /// A workload that cannot be built.
+    /// Returns an error if a workload cannot be built.
     pub fn new(plan: &Plan, points: &[Point], threads: usize) -> Result<Self, StudyError> {
         let points: Vec<Point> =
             points.iter().copied().filter(|point| plan.series[point.series].world == World::Simulated).collect();
@@ -117,32 +117,33 @@ impl StudyEstimate {
         estimate
     }
 
-    /// The cost of several studies whose runs wait in one queue.
+    /// Returns the cost of several studies whose runs share one queue.
     #[must_use]
     pub fn together(studies: Vec<Self>, threads: usize) -> Self {
         let series = studies.into_iter().flat_map(|study| study.series).collect();
         Self::of(series, threads)
     }
 
-    /// The same with the wall time, where the calibration ran at `rate` packet-hops in a second.
+    /// Adds the wall time, given the calibration's rate in packet-hops per second.
     #[must_use]
     pub fn with_rate(self, rate: f64) -> Self {
         let work: f64 = self.series.iter().map(|series| series.work() * series.runs as f64).sum();
-        // Threads that share runs gain less than those that have runs of their own.
+        // Threads that share a run gain less than threads with runs of their own.
         let shared = (self.threads as f64 / self.at_once as f64).max(1.0).powf(SHARING);
         let seconds = work / rate / (self.at_once as f64 * shared);
         Self { seconds: Some(seconds), ..self }
     }
-    /// The same with what memory there is.
+    /// Adds the available memory.
     #[must_use]
     pub fn with_available(self, available: Option<Available>) -> Self {
         Self { available, ..self }
     }
 
-    /// Whether the memory that there is suffices.
+    /// Checks that the available memory suffices.
     ///
     /// # Errors
-    /// It does not. Says what is needed, what there is, and which option or key makes it less.
+    /// Returns an error if it does not, with the memory needed, the memory available, and the option or key that
+    /// reduces the need.
     pub fn check(&self) -> Result<(), StudyError> {
         let Some(available) = self.available.as_ref().filter(|available| self.memory_bytes > available.bytes as f64)
         else {
@@ -164,13 +165,13 @@ impl StudyEstimate {
         )))
     }
 
-    /// The packet-hops of a run of series `number`, and its payload in bytes.
+    /// Returns the packet-hops of a run of series `number`, and its payload in bytes.
     pub(crate) fn of_run(&self, number: usize) -> Option<(f64, f64)> {
         let series = self.series.iter().find(|series| series.number == number)?;
         Some((series.work(), series.payload_bytes))
     }
 
-    /// Memory of the `count` largest runs together.
+    /// Returns the memory of the `count` largest runs together.
     fn memory_on(&self, count: usize, of: impl Fn(&SeriesEstimate) -> f64) -> f64 {
         let runs = self.series.iter().flat_map(|series| std::iter::repeat_n(of(series), series.runs));
         let mut runs: Vec<f64> = runs.collect();
@@ -197,7 +198,7 @@ impl SeriesEstimate {
         }
     }
 
-    /// What one of its runs is to do, in packet-hops of the calibration.
+    /// Returns the work of one run, in packet-hops of the calibration.
     fn work(&self) -> f64 {
         self.packet_hops * self.cost + self.flows * FLOW
     }
@@ -207,8 +208,8 @@ impl SeriesEstimate {
     }
 }
 
-/// How long a packet-hop takes, as a multiple of one of the calibration: larger networks wait for memory, and some
-/// schemes do more for each packet (docs/speed.md).
+/// Returns the time of a packet-hop, relative to one of the calibration: larger networks wait for memory, and some
+/// schemes do more work per packet (docs/speed.md).
 fn cost(planned: &PlannedSeries) -> f64 {
     let hosts = planned.network.graph().hosts.len() as f64;
     let growth = 1.0 + 0.1 * (hosts / 16.0).log2().max(0.0);
@@ -222,7 +223,7 @@ fn cost(planned: &PlannedSeries) -> f64 {
     growth * scheme * operations
 }
 
-/// What takes most of the memory, by its key.
+/// Returns the key that determines most of the memory.
 fn smaller(planned: &PlannedSeries, memory: &MemoryEstimate) -> String {
     let MemoryEstimate { fabric, workload, flows, packets, .. } = *memory;
     let largest = [fabric, workload, flows, packets].into_iter().fold(0.0, f64::max);
@@ -239,7 +240,7 @@ fn smaller(planned: &PlannedSeries, memory: &MemoryEstimate) -> String {
     .to_owned()
 }
 
-/// The key that says how many flows of a workload are open together, or how many there are.
+/// Returns the key that determines how many flows of a workload are open together, or how many there are.
 fn key_of_flows(workload: &WorkloadConfig) -> &'static str {
     let keys = [
         (!workload.closed_loop.is_empty(), "workload.closed-loop.outstanding"),
@@ -263,7 +264,7 @@ impl Display for StudyEstimate {
         }
         write!(f, "{} {} packet-hops in {}", self.bound, amount(self.packet_hops), plural(self.runs as u64, "run"))?;
         if let Some(seconds) = self.seconds {
-            // The time is that of these packet-hops: where they are a bound, so is it.
+            // The time is that of the estimated packet-hops: if they are a bound, so is the time.
             match seconds < 1.0 {
                 true if self.bound == Bound::AtLeast.words() => write!(f, ", a second or more")?,
                 true => write!(f, ", {}", span(seconds))?,
@@ -282,9 +283,9 @@ impl Display for StudyEstimate {
     }
 }
 
-/// Bytes of the program itself, and of the results when they are put together.
+/// Memory of the program itself, and of merging the results, in bytes.
 const PROGRAM: f64 = 20e6;
-/// What it takes to begin, end and write down a flow, in packet-hops of the calibration.
+/// Work to begin, end and record a flow, in packet-hops of the calibration.
 const FLOW: f64 = 40.0;
-/// How fast a run of several threads is: threads to the power of this.
+/// Exponent of the speed-up of a run on several threads: threads to this power.
 const SHARING: f64 = 0.55;

@@ -12,9 +12,8 @@ use selvedge_units::HostId;
 
 use crate::{ResultsFolder, StudyError};
 
-/// Writes `fct-<series>.txt` of the first seed for each series with flows from a file, and
-/// `fct.txt`, the same for the first of them: the form of HPCC, one line per completed flow in the
-/// order of completion.
+/// Writes `fct-<series>.txt` of the first seed for each series with flows from a file, and `fct.txt` as a copy of the
+/// first of these. The format is HPCC's: one line per completed flow, in the order of completion.
 pub(crate) fn write_all(plan: &Plan, folder: &ResultsFolder) -> Result<(), StudyError> {
     let listed = plan.series.iter().enumerate().filter(|(_, series)| !series.scenario.workload.flows.is_empty());
     for (nth, (index, series)) in listed.enumerate() {
@@ -44,8 +43,8 @@ fn write_one(series: &PlannedSeries, point: Point, folder: &ResultsFolder, name:
     out.flush().map_err(failed)
 }
 
-/// The destination ports that files give to flows, by workload and id, but for the usual one. HPCC's plot scripts go by
-/// them: 100 is background, 200 an incast.
+/// Returns the destination ports that files give to flows, by workload and id, without flows of the default port.
+/// HPCC's plot scripts distinguish flows by port: 100 is background, 200 an incast.
 fn ports(series: &PlannedSeries) -> Result<BTreeMap<(u16, u64), u16>, StudyError> {
     let mut found = BTreeMap::new();
     let numbered = (0..).zip(&series.workloads).filter(|(_, workload)| workload.kind == FLOWS);
@@ -58,20 +57,20 @@ fn ports(series: &PlannedSeries) -> Result<BTreeMap<(u16, u64), u16>, StudyError
     Ok(found)
 }
 
-/// What the file calls hosts.
+/// Identifiers of hosts in the file.
 struct Nodes {
     ids: Vec<u32>,
     style: Style,
 }
 
 impl Nodes {
-    /// The ids of the topology file where hosts have such, else their positions.
+    /// Uses the ids of the topology file where hosts have such, else their positions.
     fn new(series: &PlannedSeries) -> Self {
         let graph = series.network.graph();
         let hosts = &graph.hosts[..graph.host_count() as usize];
         let named: Option<Vec<u32>> = hosts.iter().map(|host| host.name.parse().ok()).collect();
         let ids: Vec<u32> = named.unwrap_or_else(|| (0..hosts.len() as u32).collect());
-        // HPCC's addresses end there; ConWeave's form has plain ids.
+        // HPCC's addresses cover only ids up to a limit; ConWeave's format has plain ids.
         let fits = ids.iter().all(|&id| selvedge_formats::fct::address(id).is_some());
         Self { ids, style: if fits { Style::Hpcc } else { Style::ConWeave } }
     }
@@ -82,7 +81,7 @@ impl Nodes {
         Some(Record {
             src: self.id(flow.src),
             dst: self.id(flow.dst),
-            // Ports tell flows of one pair apart, as the queue pairs of HPCC do.
+            // Ports distinguish flows of one pair, like the queue pairs of HPCC.
             src_port: (10_000 + flow.id % 50_000) as u16,
             dst_port,
             size: flow.size,
@@ -93,7 +92,7 @@ impl Nodes {
     }
 }
 
-/// The kind of workloads that are read from files.
+/// Kind of workloads that are read from files.
 const FLOWS: &str = "flows";
-/// What HPCC's generators write, and files without ports mean.
+/// Destination port that HPCC's generators write, and that files without ports imply.
 const DESTINATION_PORT: u16 = 100;

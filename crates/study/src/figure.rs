@@ -1,4 +1,4 @@
-//! Figures: folders with a scenario, and what a paper claims of its results.
+//! Figures: folders with a scenario, and a paper's claims about its results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,36 +12,36 @@ use selvedge_scenario::{Changes, NicUse, Plan, SchemeFacts, World};
 use crate::StudyError;
 use crate::folder::SCENARIO;
 
-/// Figures that can run. All of them are read before the first runs: a typing error in the last costs no time.
+/// Figures to run. All are read before the first runs, so that an error in the last one costs no time.
 #[derive(Debug)]
 pub struct Figures {
-    /// In the order of the paths that they were found in, and by name within each.
+    /// Figures in the order of the given paths, and by name within each path.
     pub all: Vec<Figure>,
-    /// Claims that cannot be checked here, with their figures and why.
+    /// Claims that cannot be checked on this machine, with their figures and the reason.
     pub skipped: Vec<String>,
 }
 
-/// A figure that can run.
+/// A figure to run.
 #[derive(Debug)]
 pub struct Figure {
-    /// Its folder.
+    /// Folder of the figure.
     pub folder: PathBuf,
-    /// Its runs.
+    /// Plan of the figure's runs.
     pub plan: Plan,
     expectations: Expectations,
-    /// What its series keep on NICs or in switches, where claims are about that.
+    /// State of the series on NICs or in switches, if claims are about it.
     state: Footprints,
-    /// Whether its runs are too short to judge.
+    /// Whether the runs are too short to judge.
     smoke: bool,
 }
 
 impl Figures {
-    /// Reads the figures in `paths`, at any depth; with `smoke`, as the `[smoke]` of their scenarios says. `real` is
-    /// asked once whether the real world can be had, and only if some figure wants it; where it cannot, claims about it
-    /// are skipped.
+    /// Reads the figures in `paths`, at any depth; with `smoke`, shortened as the `[smoke]` of their scenarios says.
+    /// `real` is called once to ask whether runs on a real network are possible, and only if some figure has such runs;
+    /// if they are not possible, claims about them are skipped.
     ///
     /// # Errors
-    /// There is no figure in one of the paths, or one cannot be read.
+    /// Returns an error if one of the paths has no figure, or a figure cannot be read.
     pub fn read(paths: &[PathBuf], smoke: bool, real: impl Fn() -> Result<(), String>) -> Result<Self, StudyError> {
         let mut folders = Vec::new();
         for path in paths {
@@ -60,10 +60,10 @@ impl Figures {
         Ok(figures)
     }
 
-    /// Makes sure that results of all of them fit into one folder, each by its name.
+    /// Checks that the results of all figures fit into one folder, each under its name.
     ///
     /// # Errors
-    /// Two have the same name: one's results would replace the other's.
+    /// Returns an error if two figures have equal names: one's results would replace the other's.
     pub fn check_apart(&self) -> Result<(), StudyError> {
         let mut known: BTreeMap<String, &Path> = BTreeMap::new();
         for figure in &self.all {
@@ -108,25 +108,25 @@ impl Figures {
 }
 
 impl Figure {
-    /// "figures/irn/fig1" as "irn-fig1": a name for its results.
+    /// Returns the name for the figure's results: "irn-fig1" for "figures/irn/fig1".
     pub fn name(&self) -> String {
         let last_two = self.folder.components().rev().take(2);
         let parts: Vec<String> = last_two.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
         parts.into_iter().rev().collect::<Vec<_>>().join("-")
     }
 
-    /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of its plan. A
+    /// Returns the largest number of seeds to run if fewer leave claims undecided; `None` for the number in the plan. A
     /// smoke run decides nothing.
     pub fn max_seeds(&self) -> Option<usize> {
         self.expectations.max_seeds.filter(|&most| !self.smoke && most > self.plan.seeds.len())
     }
 
-    /// Whether more seeds may decide a claim that those of its results decide neither way.
+    /// Returns whether more seeds may decide a claim that these results leave undecided.
     pub fn needs_seeds(&self, summary: &Summary) -> bool {
         needs_seeds(&self.expectations, &self.state.added_to(summary))
     }
 
-    /// Holds its claims against its results, `shared` runs of which another figure had asked for before.
+    /// Checks the claims against the results; `shared` is the number of runs that another figure had requested before.
     pub fn checked(&self, summary: &Summary, shared: usize) -> CheckedFigure {
         let Self { folder, plan, expectations, state, smoke } = self;
         let summary = state.added_to(summary);
@@ -146,7 +146,7 @@ impl Figure {
     }
 }
 
-/// What the series of `plan` keep, as far as it is counted.
+/// Returns the state of the series of `plan`, as far as it is counted.
 fn count_state(plan: &Plan, nic: &FootprintNic) -> Footprints {
     let FootprintNic { queue_pairs, work_requests, cache } = *nic;
     let nic = NicUse { cache, queue_pairs: queue_pairs.get().into(), work_requests: work_requests.into() };
@@ -159,7 +159,7 @@ fn count_state(plan: &Plan, nic: &FootprintNic) -> Footprints {
     state
 }
 
-/// The figures in `path`, at any depth, by name.
+/// Collects the figures in `path`, at any depth, by name.
 fn find(path: &Path, figures: &mut Vec<PathBuf>) -> Result<(), StudyError> {
     if path.join(EXPECT).is_file() {
         figures.push(path.to_owned());

@@ -1,4 +1,4 @@
-//! Results that are complete, opened again to ask more of them.
+//! Complete results, opened again for further analysis.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ use serde::de::DeserializeOwned;
 use crate::folder::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
 use crate::{StudyError, Watch};
 
-/// A results folder that is complete, and the plan that it came from.
+/// A complete results folder, and the plan that it came from.
 #[derive(Debug)]
 pub struct Finished {
     folder: PathBuf,
     plan: Plan,
     version: String,
     runs: Vec<PointRun>,
-    /// By series, in the plan's order.
+    /// Deadlocks of each series, in the plan's order.
     deadlocks: Vec<Vec<SeedDeadlock>>,
 }
 
@@ -30,7 +30,7 @@ impl Finished {
     /// Opens the results in `folder`.
     ///
     /// # Errors
-    /// There are none, or they are not complete.
+    /// Returns an error if there are no results, or they are not complete.
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
         let folder = without_trailing_slash(folder);
         check_complete(&folder)?;
@@ -41,19 +41,19 @@ impl Finished {
         Ok(Self { folder, plan, version: stored.run.version, runs: stored.run.points, deadlocks })
     }
 
-    /// What was run.
+    /// Returns the plan that was run.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
-    /// The version of the program that ran it.
+    /// Returns the version of the program that ran the plan.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The run of this series with this seed; of the first where they are not given.
+    /// Returns the run of this series with this seed; the first series or seed if not given.
     ///
     /// # Errors
-    /// There is no such run; the message lists those that there are.
+    /// Returns an error that lists the existing runs if there is no such run.
     pub fn point(&self, series: Option<&str>, seed: Option<u64>) -> Result<Point, StudyError> {
         let here = self.folder.display();
         let Plan { series: all, seeds, .. } = &self.plan;
@@ -72,10 +72,10 @@ impl Finished {
         Ok(Point { series, seed })
     }
 
-    /// The flow of a run with this number.
+    /// Returns the flow with this key in a run.
     ///
     /// # Errors
-    /// There is no such flow, or the table of flows is damaged.
+    /// Returns an error if there is no such flow, or the table of flows is damaged.
     pub fn flow(&self, point: Point, key: FlowKey) -> Result<FlowRow, StudyError> {
         let mut flows = self.flows(point)?;
         flows.find(|row| row.as_ref().map_or(true, |row| FlowKey::from(row) == key)).unwrap_or_else(|| {
@@ -96,17 +96,17 @@ impl Finished {
         })
     }
 
-    /// The deadlock in which a run ended, if it did.
+    /// Returns the deadlock that ended a run, if any.
     pub fn deadlock(&self, point: Point) -> Option<&DeadlockReport> {
         let found = self.deadlocks.get(point.series)?.iter().find(|found| found.seed == point.seed)?;
         Some(&found.deadlock)
     }
 
-    /// The `count` measured flows of a run that took longest in relation to their ideal time; of other workloads than
-    /// these. What did not finish took until the end of the run.
+    /// Returns the `count` measured flows of a run with the largest slowdown, except flows of the workloads `without`.
+    /// The time of an unfinished flow ends with the run.
     ///
     /// # Errors
-    /// The table of flows is damaged.
+    /// Returns an error if the table of flows is damaged.
     pub fn slowest(&self, point: Point, count: usize, without: &[u16]) -> Result<Vec<FlowRow>, StudyError> {
         let end = self.end(point);
         let mut slowest: Vec<(f64, FlowRow)> = Vec::new();
@@ -124,12 +124,12 @@ impl Finished {
         Ok(slowest.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Runs a point again until these flows are done (and it has ended, if it is to end in the same deadlock), and
-    /// tells the recorder of `recording` what happened to what its focus names, and `watch` how it goes. `None`:
-    /// somebody said stop.
+    /// Runs a point again until these flows are done, or until its end if it is to end in the same deadlock. Reports
+    /// the events within the focus of `recording` to its recorder, and progress to `watch`. Returns `None` if
+    /// interrupted.
     ///
     /// # Errors
-    /// The simulator refuses it, or a flow does not come out as it did, or the deadlock.
+    /// Returns an error if the simulator refuses the run, or a flow or the deadlock differs from the recorded one.
     pub fn simulate_again(
         &self,
         point: Point,
@@ -141,7 +141,7 @@ impl Finished {
     ) -> Result<Option<RunRecord>, StudyError> {
         let config = self.plan.config(point);
         let parallel = Parallel::on(threads);
-        // It goes on until the last of these has come out.
+        // The run continues until the last of these flows is done.
         let ends = flows.iter().map(|flow| flow.finish).max_by_key(|finish| finish.unwrap_or(Instant::NEVER)).flatten();
         let until = ends.filter(|_| deadlock.is_none()).unwrap_or_else(|| self.end(point));
         let to_the_end = deadlock.is_some();
@@ -171,14 +171,14 @@ impl Finished {
         Err(self.changed(&format!("flow {} {} then, and {} now", then.id, fct(&then), fct(&now))))
     }
 
-    /// When a run ended.
+    /// Returns the end of a run.
     fn end(&self, point: Point) -> Instant {
         let name = &self.plan.series[point.series].name;
         let run = self.runs.iter().find(|run| run.series == *name && run.seed == point.seed);
         Instant::from_ps(run.map_or(0.0, |run| run.simulated_us * 1e6) as u64)
     }
 
-    /// The flows of a run, as recorded.
+    /// Returns the recorded flows of a run.
     fn flows(&self, point: Point) -> Result<impl Iterator<Item = Result<FlowRow, StudyError>>, StudyError> {
         let remedy = anew(&self.folder, may_be_real(&self.plan));
         let damaged = move |error: ResultsError| StudyError::from(error.with_remedy(remedy.clone()));
@@ -203,7 +203,7 @@ impl Finished {
     }
 }
 
-/// Makes sure that `folder` holds the results of a study, all of them.
+/// Checks that `folder` holds the complete results of a study.
 pub(crate) fn check_complete(folder: &Path) -> Result<(), StudyError> {
     let here = folder.display();
     let wrong = |message: &str| Err(StudyError::input(format!("{here}: {message}")));
@@ -227,8 +227,8 @@ pub(crate) fn check_complete(folder: &Path) -> Result<(), StudyError> {
     })
 }
 
-/// The summary of the results in `folder`, as far as `T` wants to know it. `remedy` is what helps if it is not as this
-/// version writes it.
+/// Reads the parts of a results folder's summary that `T` has. `remedy` is the advice if the summary is not in this
+/// version's format.
 pub(crate) fn read_summary<T: DeserializeOwned>(folder: &Path, remedy: &str) -> Result<T, StudyError> {
     let path = folder.join(SUMMARY);
     let text = std::fs::read_to_string(&path).map_err(|error| StudyError::io(&path, "read it", &error))?;
@@ -242,7 +242,7 @@ pub(crate) fn read_summary<T: DeserializeOwned>(folder: &Path, remedy: &str) -> 
     })
 }
 
-/// What summaries of all versions have.
+/// Fields that summaries of all versions have.
 #[derive(Deserialize)]
 struct AnyVersion {
     run: AnyRun,
@@ -253,19 +253,19 @@ struct AnyRun {
     version: String,
 }
 
-/// Results do not tell in which world they came about; only RDMA operations have two.
+/// Returns whether results may be of a real network: results do not tell, but only RDMA operations can run on one.
 fn may_be_real(plan: &Plan) -> bool {
     plan.series.iter().any(|series| !series.scenario.workload.verbs.is_empty())
 }
 
-/// What to do about complete results that cannot be read.
+/// Returns the remedy for complete results that cannot be read.
 pub(crate) fn anew(folder: &Path, may_be_real: bool) -> String {
     let (scenario, folder) = (folder.join(SCENARIO), folder.display());
     let real = if may_be_real { " (and --real, if they are of the real world)" } else { "" };
     format!("make these results anew: selvedge run {} --out {folder} --force{real}", scenario.display())
 }
 
-/// What is read of summary.json.
+/// Fields that are read from summary.json.
 #[derive(Deserialize)]
 struct StoredSummary {
     series: Vec<StoredSeries>,
@@ -283,22 +283,22 @@ struct StoredRun {
     points: Vec<PointRun>,
 }
 
-/// Keeps the `count` slowest, the slowest first.
+/// Keeps the `count` slowest flows, the slowest first.
 fn keep(flows: &mut Vec<(f64, FlowRow)>, count: usize) {
     flows.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(FlowKey::from(x).cmp(&FlowKey::from(y))));
     flows.truncate(count);
 }
 
-/// Waits until the flows have come out as they did.
+/// An observer that waits until flows are done, and compares them with the recorded ones.
 struct Expected<'a> {
     flows: &'a [FlowRow],
     open: usize,
     to_the_end: bool,
-    /// When the last of them came out.
+    /// Finish of the last of the flows.
     until: Instant,
     watch: &'a dyn Watch,
     interrupted: bool,
-    /// The first that did not: as it was, and as it is.
+    /// The first flow that differs: the recorded row, and the new row.
     differs: Option<(FlowRow, FlowRow)>,
 }
 

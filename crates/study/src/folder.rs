@@ -1,9 +1,10 @@
-//! The folder in which results appear.
+//! Results folders: creation, continuation and completion.
 //!
 //! While a study runs, everything lies in `<name>.partial`: the marker `unfinished.json`, the
 //! resolved `scenario.toml`, and the points in `parts/`. The last step renames it to `<name>`.
 //!
-//! Who writes there holds a lock on `unfinished.lock`, which the system takes back from a process that dies.
+//! A process that writes to the folder holds a lock on `unfinished.lock`, which the system releases when the process
+//! ends.
 
 mod found;
 mod names;
@@ -23,7 +24,7 @@ use self::names::{LOCK, behind_link, is_name_of_ours, is_partial, target_of, wit
 pub(crate) use self::names::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
 use crate::{StudyError, Tracing};
 
-/// A results folder in the making. While there is one, no other can be had of the same folder, in any process.
+/// A results folder under construction. While one is open, no process can open another on the same folder.
 #[derive(Debug)]
 pub struct ResultsFolder {
     target: PathBuf,
@@ -33,42 +34,42 @@ pub struct ResultsFolder {
     _lock: Option<File>,
 }
 
-/// What `unfinished.json` says: enough to know whether a study can be continued.
+/// Content of `unfinished.json`: enough to decide whether a study can be continued.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marker {
-    /// What this file is for, in a sentence.
+    /// Purpose of the file, in a sentence.
     pub note: String,
     /// Version of the program.
     pub version: String,
-    /// [`Plan::fingerprint`], 16 hexadecimal digits.
+    /// Fingerprint of the plan ([`Plan::fingerprint`]), 16 hexadecimal digits.
     pub fingerprint: String,
-    /// The command that began it.
+    /// Command that began the study.
     pub command: String,
-    /// Whether an existing results folder is to be replaced at the end.
+    /// Whether existing results are replaced at the end.
     pub replace: bool,
-    /// What is traced.
+    /// Traces to write.
     #[serde(default)]
     pub tracing: Tracing,
-    /// [`Plan::warnings`], with the places that whoever began it knows.
+    /// Warnings of the plan ([`Plan::warnings`]), including the places in files that only the beginning session knows.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// [`Plan::ends_as_built_in`].
+    /// Whether runs end as in the built-in study; see [`Plan::ends_as_built_in`].
     #[serde(default)]
     pub ends_as_built_in: bool,
-    /// Seeds are added until the verdict is decided, up to so many in all.
+    /// Largest number of seeds if seeds are added until the verdict is decided; `None` if they are not.
     #[serde(default)]
     pub until_decided: Option<usize>,
-    /// [`Plan::swept`].
+    /// Keys that cases change; see [`Plan::swept`].
     #[serde(default)]
     pub swept: Vec<String>,
-    /// Seconds that were spent on it so far, as of the last complete point.
+    /// Seconds spent on the study, as of the last complete point.
     #[serde(default)]
     pub wall_s: f64,
 }
 
 impl Marker {
-    /// The marker of `plan`, begun by `command`.
+    /// Creates the marker of `plan`, begun by `command`.
     pub fn new(plan: &Plan, version: &str, command: &str) -> Self {
         Self {
             note: "These results are not complete. To continue: selvedge run --resume <this folder>".to_owned(),
@@ -87,14 +88,14 @@ impl Marker {
 }
 
 impl ResultsFolder {
-    /// Makes `<target>.partial` for a new study, with `marker`, the resolved scenario of `plan`, and what
-    /// that needs beside it. With `force`, unfinished results there are removed, and at the end those
-    /// in `target` are replaced; what else is there is kept. Where `target` is a link, results go where it leads. What
-    /// a run left that was killed before it had begun is taken over.
+    /// Creates `<target>.partial` for a new study, with `marker`, the resolved scenario of `plan`, and the files that
+    /// the scenario needs. With `force`, unfinished results there are removed, and at the end the results in `target`
+    /// are replaced; other files there are kept. If `target` is a symbolic link, results go to its destination. The
+    /// remains of a run that was killed before it had begun are taken over.
     ///
     /// # Errors
-    /// Results exist and `force` was not given; `target` is something else than results; another process is
-    /// writing there; the folder cannot be written.
+    /// Returns an error if results exist and `force` was not given, if `target` is something other than results, if
+    /// another process writes to the folder, or if the folder cannot be written.
     pub fn create(target: &Path, plan: &Plan, marker: &Marker, force: bool) -> Result<Self, StudyError> {
         let target = behind_link(without_trailing_slash(target));
         let partial = partial_of(&target);
@@ -121,7 +122,7 @@ impl ResultsFolder {
             if let Some(parent) = partial.parent() {
                 fs::create_dir_all(parent).map_err(|error| cannot_make(parent, &error))?;
             }
-            // Fails if another process was faster, so that no two write to one folder.
+            // Fails if another process was faster, so that no two processes write to one folder.
             fs::create_dir(&partial).map_err(|error| cannot_make(&partial, &error))?;
             lock(&partial)?
         };
@@ -140,8 +141,8 @@ impl ResultsFolder {
     /// Opens unfinished results: `<name>.partial`, or `<name>`.
     ///
     /// # Errors
-    /// There are none, another process is writing there, their marker cannot be read, or something has taken their
-    /// name meanwhile.
+    /// Returns an error if there are none, if another process writes there, if their marker cannot be read, or if
+    /// something else has taken their name meanwhile.
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let path = behind_link(without_trailing_slash(path));
         let partial = if is_partial(&path) { path } else { partial_of(&path) };
@@ -159,16 +160,16 @@ impl ResultsFolder {
         })?;
         check_way(&target, marker.replace)?;
         let folder = Self { target, partial, marker, _lock: lock };
-        // Who has thrown the points away wants them anew.
+        // If the points were deleted, they are simulated again.
         let parts = folder.parts();
         fs::create_dir_all(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
         Ok(folder)
     }
 
-    /// Whether these unfinished results are those of `plan` and this `version`.
+    /// Checks that these unfinished results are those of `plan` and of this `version`.
     ///
     /// # Errors
-    /// They are not; the message says what differs.
+    /// Returns an error that says what differs.
     pub fn check(&self, plan: &Plan, version: &str) -> Result<(), StudyError> {
         let (here, marker) = (self.partial.display(), &self.marker);
         if marker.version != version {
@@ -187,70 +188,71 @@ impl ResultsFolder {
         Ok(())
     }
 
-    /// Where the results will be.
+    /// Returns the path of the results after completion.
     pub fn target(&self) -> &Path {
         &self.target
     }
-    /// Where they are until then.
+    /// Returns the path of the results until completion.
     pub fn partial(&self) -> &Path {
         &self.partial
     }
-    /// The resolved scenario of the study.
+    /// Returns the path of the study's resolved scenario.
     pub fn scenario(&self) -> PathBuf {
         self.partial.join(SCENARIO)
     }
 
-    /// What a person should know about the scenario, as it was when the study began.
+    /// Returns the warnings about the scenario, as of the beginning of the study.
     pub fn warnings(&self) -> &[String] {
         &self.marker.warnings
     }
 
-    /// The keys that the study's cases change.
+    /// Returns the keys that the study's cases change.
     pub fn swept(&self) -> &[String] {
         &self.marker.swept
     }
 
-    /// See [`Marker::ends_as_built_in`].
+    /// Returns whether runs end as in the built-in study; see [`Marker::ends_as_built_in`].
     pub fn ends_as_built_in(&self) -> bool {
         self.marker.ends_as_built_in
     }
 
-    /// See [`Marker::until_decided`].
+    /// Returns the largest number of seeds to add; see [`Marker::until_decided`].
     pub fn until_decided(&self) -> Option<usize> {
         self.marker.until_decided
     }
 
-    /// What is traced.
+    /// Returns the traces to write.
     pub fn tracing(&self) -> &Tracing {
         &self.marker.tracing
     }
 
-    /// Seconds that earlier sessions have spent on the study.
+    /// Returns the seconds that earlier sessions spent on the study.
     pub(crate) fn earlier_s(&self) -> f64 {
         self.marker.wall_s
     }
 
-    /// Writes the marker, when this session has lasted for `wall_s` seconds.
+    /// Writes the marker; `wall_s` is the duration of this session so far.
     pub(crate) fn mark(&self, wall_s: f64) -> Result<(), StudyError> {
         let marker = Marker { wall_s: self.marker.wall_s + wall_s, ..self.marker.clone() };
         let text = serde_json::to_string_pretty(&marker).expect("a marker is text") + "\n";
-        // By rename: whatever happens meanwhile, the folder can be told from others.
+        // By rename, so that the folder can be recognised after an interruption at any time.
         let (path, new) = (self.partial.join(MARKER), self.partial.join(format!("{MARKER}.new")));
         let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
         written.map_err(|error| StudyError::io(&path, "write it", &error))
     }
 
-    /// The files of one point.
+    /// Returns the files of a point.
     pub(crate) fn point(&self, point: Point) -> PointFiles {
         PointFiles::new(&self.parts(), point.series, point.seed)
     }
 
-    /// Whether the point is complete, as far as its summary is there.
+    /// Returns whether the point's summary exists, which is written when the point is complete.
     pub(crate) fn has(&self, point: Point) -> bool {
         self.point(point).summary.exists()
     }
 
-    /// The point's summary, if it is complete. `Err`: one of its files is damaged, and how; it is put aside.
+    /// Returns the point's summary, if it is complete. If a file is damaged, removes the summary and returns the
+    /// description of the damage as `Err`.
     pub(crate) fn finished(&self, plan: &Plan, point: Point) -> Result<Option<PointSummary>, String> {
         let files = self.point(point);
         if !files.summary.exists() {
@@ -259,7 +261,7 @@ impl ResultsFolder {
         match files.completed(&plan.series[point.series].name, point.seed) {
             Ok(summary) => Ok(Some(summary)),
             Err(error) => {
-                // The point's own files are written anew, so that a leftover does no harm.
+                // The point's other files are rewritten, so that leftovers do no harm.
                 let _ = fs::remove_file(&files.summary);
                 Err(error.with_remedy("this point is simulated anew").to_string())
             }
@@ -272,7 +274,7 @@ impl ResultsFolder {
         fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
     }
 
-    /// Keeps a file that the scenario names.
+    /// Writes a copy of a file that the scenario names.
     fn keep(&self, name: &Path, content: &[u8]) -> Result<(), StudyError> {
         let path = self.partial.join(name);
         let parent = path.parent().unwrap_or(&self.partial);
@@ -280,7 +282,7 @@ impl ResultsFolder {
         fs::write(&path, content).map_err(|error| StudyError::io(&path, "write it", &error))
     }
 
-    /// Removes what only unfinished results need, and gives the folder its name.
+    /// Removes the files that only unfinished results need, and renames the folder to its final name.
     pub(crate) fn complete(&self) -> Result<(), StudyError> {
         check_way(&self.target, self.marker.replace)?;
         let parts = self.parts();
@@ -292,7 +294,7 @@ impl ResultsFolder {
         }
         let marker = self.partial.join(MARKER);
         fs::remove_file(&marker).map_err(|error| StudyError::io(&marker, "remove it", &error))?;
-        // Without the marker nobody asks for the lock. What somebody has removed before is gone all the same.
+        // Without the marker the lock has no effect. A file that was removed before is no error.
         let _ = fs::remove_file(self.partial.join(LOCK));
         fs::rename(&self.partial, &self.target).map_err(|error| {
             StudyError::io(&self.partial, &format!("rename it to {}", self.target.display()), &error)
@@ -309,7 +311,7 @@ impl ResultsFolder {
     }
 }
 
-/// The first of `<folder>/<stem>-1`, `-2`, ... at which there are no results, finished or not.
+/// Returns the first of `<folder>/<stem>-1`, `-2`, ... without results, finished or not.
 pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
     (1u32..)
         .map(|n| folder.join(format!("{stem}-{n}")))
@@ -317,7 +319,7 @@ pub fn free_name(folder: &Path, stem: &str) -> PathBuf {
         .expect("some number is free")
 }
 
-/// Moves what no run has put into `old`.
+/// Moves files that are not results from `old` to `target`.
 fn move_others(old: &Path, target: &Path) -> Result<(), StudyError> {
     let entries = fs::read_dir(old).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(|error| StudyError::io(old, "read it", &error))?;
@@ -327,18 +329,18 @@ fn move_others(old: &Path, target: &Path) -> Result<(), StudyError> {
     })
 }
 
-/// Removes all but the lock.
+/// Removes everything but the lock.
 fn clear(partial: &Path) -> Result<(), StudyError> {
     let remove = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     let entries = fs::read_dir(partial).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     let mut paths: Vec<PathBuf> = entries.map_err(|error| StudyError::io(partial, "read it", &error))?;
     paths.retain(|path| !path.ends_with(LOCK));
-    // The marker goes first: without the rest, there is nothing to resume.
+    // The marker goes first: without the other files, there is nothing to resume.
     paths.sort_by_key(|path| !path.ends_with(MARKER));
     paths.iter().try_for_each(|path| remove(path).map_err(|error| StudyError::io(path, "remove it", &error)))
 }
 
-/// The right to write to `partial`, until the file is closed.
+/// Acquires the right to write to `partial`, held until the file is closed.
 fn lock(partial: &Path) -> Result<Option<File>, StudyError> {
     let path = partial.join(LOCK);
     let file = OpenOptions::new().append(true).create(true).open(&path);

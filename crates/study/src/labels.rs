@@ -1,4 +1,4 @@
-//! What the tables of a study call its runs, and its links.
+//! Labels of runs in the tables of a study, and the table of links.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use selvedge_results::{Labels, LinkRow, ResultsError, Swept, write_links};
 use selvedge_scenario::{KeyValue, Plan, PlannedSeries};
 use selvedge_sim::{port_infos, ports_of_links};
 
-/// The labels of each series of `plan`.
+/// Returns the labels of each series of `plan`.
 pub(crate) fn labels(plan: &Plan) -> Vec<Labels> {
     let columns: Vec<(&String, Vec<Swept>)> = plan.swept.iter().map(|key| (key, column(plan, key))).collect();
     let label = |(at, series): (usize, &PlannedSeries)| Labels {
@@ -18,7 +18,7 @@ pub(crate) fn labels(plan: &Plan) -> Vec<Labels> {
     plan.series.iter().enumerate().map(label).collect()
 }
 
-/// The values of a key, series by series: numbers if all of them are, else texts.
+/// Returns the values of a key, series by series: numbers if all of them are, else texts.
 fn column(plan: &Plan, key: &str) -> Vec<Swept> {
     let values: Vec<Option<KeyValue>> = plan.series.iter().map(|series| series.value_of(key)).collect();
     let is_number = |value: &Option<KeyValue>| matches!(value, None | Some(KeyValue::Number(_)));

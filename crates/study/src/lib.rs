@@ -1,17 +1,18 @@
-//! From a plan to a results folder.
+//! Execution of studies: from a plan to a results folder.
 //!
-//! A [`Study`] runs the points of a plan on a pool of threads, each point into files of its own in
-//! a folder that is marked as unfinished (`<name>.partial`). When all are there it joins them,
-//! writes the summary and the report, and renames the folder: results appear whole or not at all.
-//! What was interrupted continues from the points that are complete.
+//! A [`Study`] runs the points of a plan on a pool of threads, each point into files of its own in a folder that is
+//! marked as unfinished (`<name>.partial`). When all points are complete, it joins their files, writes the summary and
+//! the report, and renames the folder: results appear completely or not at all. An interrupted study continues from its
+//! complete points.
 //!
-//! On Linux, what two hosts do over one link can be run in the real world, too (`real`): the same rows come of it.
+//! On Linux, RDMA operations between two hosts can also run on a real network (`real`), with equal kinds of rows as
+//! result.
 //!
-//! A [`Batch`] runs many plans for their summaries alone, and what they have in common once. A [`FigureCheck`] does so
-//! with [`Figures`], and holds what their papers claim against the results.
+//! A [`Batch`] runs many plans for their summaries only, and runs that they share once. A [`FigureCheck`] does this
+//! with [`Figures`], and checks the claims of their papers against the results.
 //!
-//! Reads no clock and prints nothing: who calls it says how long it took, whether to stop, and what
-//! to show ([`Watch`]).
+//! Reads no clock and prints nothing: the caller supplies the elapsed time, decides whether to stop, and displays
+//! progress ([`Watch`]).
 #![forbid(unsafe_code)]
 
 mod available;

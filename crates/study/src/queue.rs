@@ -1,15 +1,14 @@
-//! Which run is next.
+//! The order in which runs are started.
 
-/// Runs that wait, handed out so that all threads finish at about the same time: stage by stage, and
-/// in each first one run of each group of like ones, to learn how long they take, then those of the
-/// slowest group first.
+/// Waiting runs, ordered so that all threads finish at about the same time: stage by stage, and in each stage first one
+/// run of each group of similar runs, to measure their duration, then the runs of the slowest group first.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Queue {
     waiting: Vec<Waiting>,
     groups: Vec<Cost>,
 }
 
-/// One run that waits.
+/// One waiting run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
     job: usize,
@@ -17,27 +16,28 @@ struct Waiting {
     group: usize,
 }
 
-/// What is known of one group.
+/// Measurements of one group.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Cost {
     begun: bool,
-    /// Mean seconds of the runs that are done, and how many those are.
+    /// Mean duration of the completed runs, in seconds.
     mean_s: f64,
+    /// Number of completed runs.
     done: u32,
 }
 
 impl Queue {
-    /// A queue of runs, numbered from 0, each with its stage and its group.
+    /// Creates a queue of runs, numbered from 0, each with its stage and its group.
     pub(crate) fn new(runs: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let waiting = runs.into_iter().enumerate().map(|(job, (stage, group))| Waiting { job, stage, group });
         let waiting: Vec<Waiting> = waiting.collect();
         let groups = waiting.iter().map(|run| run.group + 1).max().unwrap_or(0);
         Self { waiting, groups: vec![Cost::default(); groups] }
     }
-    /// The next run, and its group.
+    /// Removes and returns the next run, with its group.
     pub(crate) fn next(&mut self) -> Option<(usize, usize)> {
         let stage = self.waiting.iter().map(|run| run.stage).min()?;
-        // Of equals the first.
+        // Among equally urgent runs, the first.
         let urgency = |run: &Waiting| {
             let cost = self.groups[run.group];
             match (cost.begun, cost.done) {
@@ -56,7 +56,7 @@ impl Queue {
         self.groups[group].begun = true;
         Some((job, group))
     }
-    /// A run of this group took `seconds`.
+    /// Records that a run of this group took `seconds`.
     pub(crate) fn learn(&mut self, group: usize, seconds: f64) {
         let cost = &mut self.groups[group];
         cost.done += 1;

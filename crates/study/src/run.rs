@@ -1,4 +1,4 @@
-//! Points on threads.
+//! Execution of points on a pool of threads.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,16 +19,16 @@ use crate::queue::Queue;
 use crate::text::bytes;
 use crate::{ResultsFolder, StudyError, Watch};
 
-/// The simulator, as `selvedge_sim::run` and `run_recorded`; tests put something quicker in its place.
+/// The simulator, as `selvedge_sim::run` and `run_recorded`; tests replace it with something faster.
 pub type Simulate = dyn Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
     + Sync;
 
-/// The simulator, and what runs series of the real world.
+/// The functions that run simulated series and series on a real network.
 #[derive(Clone, Copy)]
 pub struct Worlds<'a> {
-    /// The simulator.
+    /// Function that runs simulated series.
     pub simulated: &'a Simulate,
-    /// The real world; the simulator again where no series asks for it.
+    /// Function that runs series on a real network; the simulator again if there are none.
     pub real: &'a Simulate,
 }
 
@@ -37,14 +37,14 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) point: Point,
     pub(crate) files: PointFiles,
-    /// The folder that says what to trace, and the program's version.
+    /// Folder whose marker says what to trace, and the program's version.
     pub(crate) traced: Option<(&'a ResultsFolder, &'a str)>,
-    /// How much work it is, and the bytes that its receivers will accept, where that was estimated.
+    /// Estimated work, and estimated bytes that receivers will accept; `None` without an estimate.
     pub(crate) expected: Option<(f64, f64)>,
 }
 
 impl Job<'_> {
-    /// About how much work it is: as estimated, or the bytes that its flows carry, where that is known.
+    /// Returns the approximate work: the estimate, or the bytes that the flows carry if known.
     fn weight(&self) -> f64 {
         if let Some((work, _)) = self.expected {
             return work.max(1.0);
@@ -54,7 +54,7 @@ impl Job<'_> {
         series.flows.map_or(1.0, |flows| flows as f64 * mean)
     }
 
-    /// Bytes that its receivers will accept, if that is known.
+    /// Returns the bytes that receivers will accept, if known.
     fn payload(&self) -> Option<f64> {
         let series = &self.plan.series[self.point.series];
         let of_one = match &series.workloads[..] {
@@ -65,19 +65,18 @@ impl Job<'_> {
     }
 }
 
-/// What all threads share.
+/// State that all threads share.
 pub(crate) struct Pool<'a> {
     pub(crate) worlds: Worlds<'a>,
     pub(crate) watch: &'a dyn Watch,
 }
 
-/// Called with each run's number and summary, from several threads.
+/// Function called with each run's number and summary, from several threads.
 pub(crate) type OnComplete<'a> = dyn Fn(usize, PointSummary) -> Result<(), StudyError> + Sync + 'a;
 
 impl Pool<'_> {
-    /// Runs `jobs` on `threads` threads in the order of `queue`. With fewer jobs than threads, each
-    /// run gets several. Stops early when somebody asks for it or a run fails. `part` is which
-    /// part of the whole these are, from 0 to 1.
+    /// Runs `jobs` on `threads` threads in the order of `queue`. With fewer jobs than threads, each run gets several
+    /// threads. Stops early on request or when a run fails. `part` is the jobs' part of the whole task, within 0 to 1.
     pub(crate) fn run(
         &self,
         jobs: &[Job<'_>],
@@ -113,7 +112,7 @@ impl Pool<'_> {
             let worker = &worker;
             for index in 0..workers {
                 let spawned = thread::Builder::new().spawn_scoped(scope, move || worker(index));
-                // With fewer threads than wanted it takes longer; without any it cannot be.
+                // With fewer threads than requested the runs take longer; without any they are impossible.
                 if let (Err(error), 0) = (spawned, index) {
                     let message =
                         format!("cannot start a thread: {error}; let this process have more memory or threads");
@@ -124,7 +123,7 @@ impl Pool<'_> {
         into_inner(failure).map_or(Ok(()), Err)
     }
 
-    /// Runs one point; `None` when it was stopped.
+    /// Runs one point; returns `None` if it was stopped.
     fn run_point(
         &self,
         job: &Job<'_>,
@@ -165,7 +164,7 @@ impl Pool<'_> {
             if let Some((files, _)) = traces.filter(|_| tracing.is_some_and(|tracing| tracing.status.has_failed())) {
                 files.finish(record.end)?;
             }
-            // A full disk stops a run too; then this is an error, not an interruption.
+            // A full disk stops a run, too, but is an error rather than an interruption.
             return if self.watch.interrupted() || failed.load(Ordering::Relaxed) {
                 Ok(None)
             } else {
@@ -184,33 +183,33 @@ impl Pool<'_> {
     }
 }
 
-/// Hands rows to the recorder and progress to whoever watches.
+/// An observer that passes rows to the recorder and progress to the watch.
 struct PointObserver<'a> {
     recorder: PointRecorder,
     series: &'a PlannedSeries,
     meter: PointMeter<'a>,
     failed: &'a AtomicBool,
-    /// The traces that are written.
+    /// Growing traces, if any.
     tracing: Option<Growing>,
-    /// Bytes that receivers will accept, if that is known.
+    /// Bytes that receivers will accept, if known.
     payload: Option<f64>,
-    /// Bytes that they have accepted, if the run says so.
+    /// Bytes that receivers have accepted, if the run reports them.
     delivered: Option<f64>,
     stopped: bool,
 }
 
-/// Traces that grow.
+/// Traces under construction, whose size is reported as it grows.
 struct Growing {
     status: TraceStatus,
-    /// So large they are when it is told next how large they are.
+    /// Size in bytes at which the next report is due.
     told: u64,
 }
 
-/// So large traces are when it is told for the first time how large they are; then whenever they are twice as large.
+/// Size of traces in bytes at the first report; later reports follow at each doubling.
 const GROWN: u64 = 1_000_000_000;
 
 impl PointObserver<'_> {
-    /// Tells how large traces have become; returns whether they can be written.
+    /// Reports the size of the traces when due; returns whether they can be written.
     fn look_at_traces(&mut self, part: f64) -> bool {
         let Some(tracing) = &mut self.tracing else { return true };
         let written = tracing.status.written();
@@ -239,12 +238,12 @@ impl Observer for PointObserver<'_> {
         self.delivered = Some(payload.get() as f64);
     }
     fn on_progress(&mut self, now: Instant, finished: u64) -> bool {
-        // Bytes tell how much work is done. Flows do where nobody tells bytes: few large ones end late.
+        // Delivered bytes measure progress. Finished flows do if bytes are unknown: a few large flows end late.
         let of_bytes = self.delivered.zip(self.payload).map(|(delivered, all)| delivered / all);
         let of_flows = self.series.flows.map(|flows| finished as f64 / flows.max(1) as f64);
         let of_time = self.series.scenario.stop.time.map(|end| now.as_us_f64() / end.as_us_f64());
         let part = of_bytes.or(of_flows).unwrap_or(0.0).max(of_time.unwrap_or(0.0));
-        // It is over when it says so.
+        // The run reports its completion itself.
         self.meter.report(part.min(NEARLY));
         let on = self.recorder.on_progress(now, finished)
             && !self.meter.watch.interrupted()
@@ -255,36 +254,36 @@ impl Observer for PointObserver<'_> {
     }
 }
 
-/// How much of the whole is done.
+/// Progress of the whole task.
 struct Meter {
-    /// Weight of all jobs.
+    /// Total weight of all jobs.
     weight: f64,
-    /// Which part of the whole they are, from 0 to 1.
+    /// The jobs' part of the whole task, within 0 to 1.
     part: Range<f64>,
-    /// In parts of [`WHOLE`].
+    /// Progress of the jobs, in units of 1 / [`WHOLE`].
     done: AtomicU64,
 }
 
-/// The most that an estimate says is done.
+/// Largest progress of a run that is reported before its end.
 const NEARLY: f64 = 0.999;
-/// All jobs that were left.
+/// Value of `done` when all jobs are complete.
 const WHOLE: f64 = 1e12;
 
 impl Meter {
     fn new(weight: f64, part: Range<f64>) -> Self {
         Self { weight, part, done: AtomicU64::new(0) }
     }
-    /// Adds this part of a job of this weight; the share of the whole that is done now.
+    /// Adds a part of a job of this weight; returns the progress of the whole task.
     fn add(&self, weight: f64, part: f64) -> f64 {
         let added = (part * weight / self.weight * WHOLE) as u64;
         let done = (self.done.fetch_add(added, Ordering::Relaxed) + added) as f64 / WHOLE;
-        // What rounding down has lost is no work that is left.
+        // Corrects rounding errors, so that complete jobs amount to the whole.
         let done = (done * 1e6).round() / 1e6;
         self.part.start + done * (self.part.end - self.part.start)
     }
 }
 
-/// One run's part of the [`Meter`].
+/// Progress of one run within the [`Meter`].
 struct PointMeter<'a> {
     all: &'a Meter,
     weight: f64,
@@ -293,7 +292,7 @@ struct PointMeter<'a> {
 }
 
 impl PointMeter<'_> {
-    /// This fraction of the run is done.
+    /// Reports that this fraction of the run is done.
     fn report(&mut self, fraction: f64) {
         let now = fraction.clamp(0.0, 1.0);
         if now > self.reported {

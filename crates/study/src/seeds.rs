@@ -1,6 +1,6 @@
-//! More seeds for what those that there are do not decide.
+//! Additional seeds for studies that are not decided.
 
-/// Adds seeds behind the last one: half as many as there are, up to `most` in all. Returns how many.
+/// Appends seeds after the largest: half as many as there are, up to `most` in total. Returns the number added.
 pub(crate) fn add_seeds(seeds: &mut Vec<u64>, most: usize) -> usize {
     let room = most.saturating_sub(seeds.len());
     let more = (seeds.len() / 2).max(1).min(room);

@@ -1,4 +1,4 @@
-//! One study, from its plan to its report.
+//! Execution of one study, from its plan to its report.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,70 +19,71 @@ use crate::run::{Job, Pool, Worlds, into_inner, lock};
 use crate::seeds::add_seeds;
 use crate::{ResultsFolder, StudyError, StudyEstimate, fct};
 
-/// A plan and how to run it.
+/// A plan and the way to run it.
 pub struct Study<'a> {
-    /// What to run.
+    /// Plan to run.
     pub plan: &'a Plan,
-    /// Where to.
+    /// Folder for the results.
     pub folder: &'a ResultsFolder,
-    /// On how many threads; at least 1.
+    /// Number of threads; at least 1.
     pub threads: usize,
-    /// What runs its series.
+    /// Functions that run the series.
     pub worlds: Worlds<'a>,
-    /// Who is told, and may say stop.
+    /// Receiver of progress, which may interrupt the study.
     pub watch: &'a dyn Watch,
-    /// Seconds since the study began.
+    /// Function that returns the seconds since the study began.
     pub elapsed: &'a (dyn Fn() -> f64 + Sync),
     /// Version of the program.
     pub version: &'a str,
-    /// The command, for the report.
+    /// Command that began the study, for the report.
     pub command: &'a str,
-    /// What its runs cost, for how much of it is done; `None`: by what the plan says of flows.
+    /// Estimated cost of the runs, for the display of progress; `None`: progress is based on the plan's flows.
     pub estimate: Option<&'a StudyEstimate>,
-    /// Whether a study wants more seeds, where its folder permits any; `None`: as its verdict says.
+    /// Function that returns whether the study needs more seeds, if its folder permits any; `None`: as its verdict
+    /// says.
     pub needs_seeds: Option<&'a (dyn Fn(&Summary) -> bool + Sync)>,
 }
 
-/// Who is told how a study goes. Called from several threads.
+/// Receiver of a study's progress. Methods are called from several threads.
 pub trait Watch: Sync {
-    /// This part of the study is done, 0 to 1.
+    /// Reports that this part of the study is done, 0 to 1.
     fn on_progress(&self, part: f64);
-    /// A point is complete.
+    /// Reports a complete point.
     fn on_point(&self, plan: &Plan, point: Point, summary: &PointSummary) {
         let _ = (plan, point, summary);
     }
-    /// Something worth knowing happened.
+    /// Reports a noteworthy event.
     fn on_notice(&self, text: &str);
-    /// Whether to stop.
+    /// Returns whether to stop.
     fn interrupted(&self) -> bool;
 }
 
-/// How a study ended.
+/// The result of a study.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
-    /// The results are in their folder.
+    /// The study is complete, and its results are in their folder.
     Complete(Box<Summary>),
-    /// Somebody said stop; what is complete stays for another time.
+    /// The study was interrupted; complete points are kept for a continuation.
     Interrupted {
-        /// Points that are complete.
+        /// Number of complete points.
         done: usize,
-        /// All points.
+        /// Number of all points.
         of: usize,
     },
 }
 
 impl Study<'_> {
-    /// The points of `plan` that are not complete in `folder`.
+    /// Returns the points of `plan` that are not complete in `folder`.
     pub fn left(plan: &Plan, folder: &ResultsFolder) -> Vec<Point> {
         plan.points().filter(|&point| !folder.has(point)).collect()
     }
 
-    /// Runs the points that are not complete yet, and finishes the results folder. Where a second seed gives the same
-    /// runs as the first, nothing in the study is random: the others are left out. Where the folder asks for it, seeds
-    /// are added until the verdict is decided.
+    /// Runs the points that are not complete yet, and finishes the results folder. If a second seed gives the same runs
+    /// as the first, nothing in the study is random, and the other seeds are left out. If the folder's marker says so,
+    /// seeds are added until the verdict is decided.
     ///
     /// # Errors
-    /// A point that the simulator refuses, or files that cannot be written or read.
+    /// Returns an error if the simulator refuses a point, or files cannot be written or read.
     pub fn run(&self) -> Result<Outcome, StudyError> {
         let asked = &self.plan.seeds;
         let mut plan = self.plan.clone();
@@ -115,8 +116,8 @@ impl Study<'_> {
         self.finish(&plan, &done, false).map(|summary| Outcome::Complete(Box::new(summary)))
     }
 
-    /// Takes in the complete points of `plan` and runs the others, at the end of which this part of the study is done.
-    /// Returns whether all are complete now.
+    /// Loads the complete points of `plan` and runs the others; `until` is the progress of the study at their end.
+    /// Returns whether all are complete.
     fn complete(&self, plan: &Plan, done: &mut Done, until: f64) -> Result<bool, StudyError> {
         let mut todo = Vec::new();
         for point in plan.points().filter(|point| !done.contains_key(point)).collect::<Vec<_>>() {
@@ -139,7 +140,7 @@ impl Study<'_> {
         Ok(Outcome::Interrupted { done: done.len(), of: self.plan.points().count().max(done.len()) })
     }
 
-    /// Runs `todo`, which is this part of the study; returns what is complete.
+    /// Runs `todo`, which is this part of the study; returns the complete points.
     fn simulated(
         &self,
         plan: &Plan,
@@ -157,7 +158,7 @@ impl Study<'_> {
         let queue = Queue::new(todo.iter().map(|point| (0, point.series)));
         let done = Mutex::new(Vec::new());
         let keep = |number: usize, summary| {
-            // One at a time, for the folder's sake.
+            // One thread at a time: the folder's marker is written.
             let mut done = lock(&done);
             done.push((todo[number], summary));
             self.folder.mark((self.elapsed)())
@@ -167,15 +168,15 @@ impl Study<'_> {
         Ok(into_inner(done))
     }
 
-    /// The summary of the points of `plan`, all of which are `done`.
+    /// Returns the summary of the points of `plan`, all of which are `done`.
     fn summary(&self, plan: &Plan, done: &Done, deterministic: bool) -> Summary {
         let points = points_of(plan, done);
         let wall_s = self.folder.earlier_s() + (self.elapsed)();
         summary_of(plan, &points, self.threads, self.version, wall_s, deterministic)
     }
 
-    /// Joins the points' files, writes what is read by people, and gives the folder its name. `deterministic`: whether
-    /// other seeds give the same runs.
+    /// Joins the points' files, writes the summary and the report, and renames the folder to its final name.
+    /// `deterministic` says whether other seeds give the same runs.
     fn finish(&self, plan: &Plan, done: &Done, deterministic: bool) -> Result<Summary, StudyError> {
         let files: Vec<PointFiles> = plan.points().map(|point| self.folder.point(point)).collect();
         let place = |name: &str| self.folder.partial().join(name);
@@ -198,15 +199,16 @@ impl Study<'_> {
     }
 }
 
-/// The summaries of complete points.
+/// Summaries of complete points.
 type Done = BTreeMap<Point, PointSummary>;
 
-/// The summaries of the points of `plan`, in its order, however the threads ran.
+/// Returns the summaries of the points of `plan` in its order, which does not depend on the threads.
 fn points_of(plan: &Plan, done: &Done) -> Vec<PointSummary> {
     plan.points().filter_map(|point| done.get(&point).cloned()).collect()
 }
 
-/// Whether the second seed gives every series the same run as the first. Runs in the real world have no fingerprint.
+/// Returns whether the second seed gives every series the same run as the first. Runs on a real network have no
+/// fingerprint.
 fn ignores_seeds(plan: &Plan, done: &Done) -> bool {
     let [first, second] = plan.seeds[..] else { return false };
     let fingerprint = |series, seed| done.get(&Point { series, seed }).map(|summary| &summary.run.fingerprint);
@@ -217,7 +219,7 @@ fn ignores_seeds(plan: &Plan, done: &Done) -> bool {
     })
 }
 
-/// The summary of a plan's points, which took `wall_s` seconds.
+/// Returns the summary of a plan's points, which took `wall_s` seconds.
 pub(crate) fn summary_of(
     plan: &Plan,
     points: &[PointSummary],
@@ -241,11 +243,11 @@ pub(crate) fn summary_of(
     summary
 }
 
-/// Base round trips that a run takes at least before its means say something: queues fill, congestion controls hear of
-/// them, and pauses spread, over several of them each.
+/// Smallest length of a run in base round trips for meaningful means: queues, the reactions of congestion control and
+/// pauses take several round trips each to develop.
 const ROUND_TRIPS: f64 = 10.0;
 
-/// A warning about runs that are over before anything could settle, with the shortest of them.
+/// Returns a warning about runs that are too short to reach a steady state, naming the shortest of them.
 fn short_runs(plan: &Plan, points: &[PointSummary]) -> Option<String> {
     let short = plan.series.iter().filter_map(|series| {
         let base_rtt_us = series.network.base_rtt().as_us_f64();
@@ -266,7 +268,7 @@ fn short_runs(plan: &Plan, points: &[PointSummary]) -> Option<String> {
     ))
 }
 
-/// What repairs losses, as verdicts name it: go-back-N behind switches that repair them is NetRT.
+/// Returns the loss recovery as verdicts name it: go-back-N behind switches that repair losses is NetRT.
 fn recovery_of(scenario: &Scenario) -> &'static str {
     match scenario.transport.recovery_name() {
         "go-back-n" if scenario.switch.netrt.enabled => "netrt",
@@ -274,7 +276,7 @@ fn recovery_of(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// What the groups of a workload are, if it has any.
+/// Returns the groups of a workload, if it has any.
 fn group_traits(workload: &WorkloadSummary) -> Option<GroupTraits> {
     workload.group?;
     let kind = match workload.kind {

@@ -1,6 +1,6 @@
-//! Numbers for people.
+//! Formatting of numbers for people.
 
-/// A count in words: "920", "41 thousand", "1.2 billion".
+/// Returns a count in words: "920", "41 thousand", "1.2 billion".
 pub fn amount(count: f64) -> String {
     let (divisor, unit) = match count {
         _ if count < 1e4 => return format!("{count:.0}"),
@@ -12,7 +12,7 @@ pub fn amount(count: f64) -> String {
     format!("{} {unit}", two_digits(count / divisor))
 }
 
-/// A size of memory or files: "920 B", "41 MB", "1.2 GB".
+/// Returns a size of memory or files: "920 B", "41 MB", "1.2 GB".
 pub fn bytes(count: f64) -> String {
     let (divisor, unit) = match count {
         _ if count < 1e3 => return format!("{count:.0} B"),
@@ -24,7 +24,7 @@ pub fn bytes(count: f64) -> String {
     format!("{} {unit}", two_digits(count / divisor))
 }
 
-/// A time of a clock on the wall: "less than a second", "12 s", "3 min 20 s", "2 h 5 min", "3 days".
+/// Returns a wall time: "less than a second", "12 s", "3 min 20 s", "2 h 5 min", "3 days".
 pub fn span(seconds: f64) -> String {
     if seconds < 1.0 {
         return "less than a second".to_owned();
@@ -38,7 +38,7 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// Up to 999, with a decimal where there is one digit before it.
+/// Returns a value up to 999, with one decimal if it has one digit before the point.
 fn two_digits(value: f64) -> String {
     if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }

@@ -16,25 +16,25 @@ use crate::folder::partial_of;
 use crate::text::bytes;
 use crate::{ResultsFolder, StudyError, StudyEstimate, check_writable};
 
-/// What to trace, as a person says it; nothing by default.
+/// User's choice of what to trace; nothing by default.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tracing {
-    /// [`Selector`]s.
+    /// Texts of the [`Selector`]s.
     pub what: Vec<String>,
-    /// Whether captures have the payload, zeros; without, they have headers and checksums alone.
+    /// Whether captures contain the payload (zeros); otherwise they contain only headers and checksums.
     pub payload: bool,
-    /// Bytes to keep of each packet, whatever they are; `None`: as many as `payload` says.
+    /// Number of bytes to keep of each packet, of any kind; `None`: as `payload` says.
     pub snaplen: Option<usize>,
-    /// Events for IRN's hardware modules, and of which hosts: [`EventHosts`]. Not beside `what`.
+    /// Hosts whose events are written for IRN's hardware modules: [`EventHosts`]. Not together with `what`.
     pub events: Vec<String>,
-    /// Folder for the files; `None`: `traces` among the results.
+    /// Folder for the files; `None`: `traces` inside the results.
     pub folder: Option<PathBuf>,
 }
 
-/// What is written of a run.
+/// The trace files of a run.
 pub(crate) enum Traces {
-    /// Packets, for people.
+    /// Packets, for reading.
     Packets(Box<TraceFiles>),
     /// Events, for hardware modules.
     Events(EventFiles),
@@ -47,7 +47,7 @@ impl Traces {
             Self::Events(files) => files.status(),
         }
     }
-    /// Completes the files of a run that ended at `end`. Returns the flows that were asked for and did not begin.
+    /// Completes the files of a run that ended at `end`. Returns the selected flows that did not begin.
     pub(crate) fn finish(self, end: Instant) -> Result<Vec<Selector>, TraceError> {
         match self {
             Self::Packets(files) => files.finish(end),
@@ -66,16 +66,16 @@ impl Recorder for Traces {
 }
 
 impl Tracing {
-    /// Whether anything is to be traced.
+    /// Returns whether nothing is to be traced.
     pub fn is_off(&self) -> bool {
         self.what.is_empty() && self.events.is_empty()
     }
 
-    /// Whether the runs to be traced have what is to be traced, and a folder of its own can hold it.
+    /// Checks that the traced runs have everything selected, and that a separate folder can be written.
     ///
     /// # Errors
-    /// A selector that cannot be read, a port or flow that does not exist; says what does. Files that cannot be
-    /// written.
+    /// Returns an error for a selector that cannot be parsed, for a port or flow that does not exist (with the existing
+    /// ones), or for files that cannot be written.
     pub fn check(&self, plan: &Plan) -> Result<(), StudyError> {
         if !self.events.is_empty() && !plan.points().any(|point| self.covers(plan, point)) {
             return Err(StudyError::input(
@@ -103,10 +103,11 @@ impl Tracing {
         Ok(())
     }
 
-    /// Whether traces have a folder outside of the results in `target`, which become a folder of their own at the end.
+    /// Checks that the folder of traces lies outside of the results in `target`, which become a folder of their own at
+    /// the end.
     ///
     /// # Errors
-    /// They have not.
+    /// Returns an error if it lies inside.
     pub fn check_apart(&self, target: &Path) -> Result<(), StudyError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let target = target.components().collect::<PathBuf>();
@@ -119,8 +120,8 @@ impl Tracing {
         Ok(())
     }
 
-    /// How large the traces of `plan` become, where that was estimated; for people, before it begins. What flows and
-    /// ports have in the mean is taken for those that were chosen.
+    /// Returns the estimated size of the traces of `plan` in words, if the study was estimated. The chosen flows and
+    /// ports are assumed to be average ones.
     pub fn size(&self, plan: &Plan, estimate: &StudyEstimate) -> Option<String> {
         let mut total = 0.0;
         for point in plan.points().filter(|&point| self.covers(plan, point)) {
@@ -135,7 +136,7 @@ impl Tracing {
             let payload = if self.payload { series.payload_bytes / series.data_packets.max(1.0) } else { 0.0 };
             let data = series.data_packets * f64::from(plan.series[point.series].network.longest().links);
             let captured = CAPTURED.min(self.snaplen.map_or(f64::MAX, |bytes| bytes as f64));
-            // Each packet is captured where it leaves and where it enters.
+            // Each packet is captured where it leaves and where it arrives.
             let of_packets = series.packet_hops * (2.0 * (RECORD + captured) + TIMELINE);
             total += share * (of_packets + 2.0 * data.min(series.packet_hops) * payload);
         }
@@ -146,22 +147,22 @@ impl Tracing {
         self.folder.as_ref().map_or_else(|| "the results".to_owned(), |folder| folder.display().to_string())
     }
 
-    /// Bytes of the files that lie in `folder`, for people.
+    /// Returns the size of the files in `folder`, in words.
     pub fn taken(folder: &Path) -> Option<String> {
         let files = fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.metadata().ok());
         Some(bytes(files.map(|file| file.len()).sum::<u64>() as f64))
     }
 
-    /// Where the files go, for results in `results`.
+    /// Returns the folder of the files, for results in `results`.
     pub fn folder(&self, results: &Path) -> PathBuf {
         self.folder.clone().unwrap_or_else(|| results.join("traces"))
     }
 
-    /// Whether this run is to be traced: the first of its series. Events are those of IRN.
+    /// Returns whether this run is traced: the first of its series, and for events only with IRN.
     fn covers(&self, plan: &Plan, point: Point) -> bool {
         let has_events = || {
             let transport = plan.config(point).transport;
-            // What tunnels carry is not seen on links.
+            // Packets inside tunnels are not visible on links.
             let is_irn = matches!(transport.recovery, RecoveryConfig::Irn(_));
             self.events.is_empty() || is_irn && transport.is_rdma() && !transport.is_carried()
         };
@@ -179,7 +180,7 @@ impl Tracing {
         selectors.and_then(|selectors| Selection::new(&selectors, &names)).map_err(refused)
     }
 
-    /// The files for a run, and what to record for them; `None` if it is not to be traced.
+    /// Creates the files for a run; returns them and what to record, or `None` if the run is not traced.
     pub(crate) fn begin(
         &self,
         plan: &Plan,
@@ -213,7 +214,7 @@ impl Tracing {
     }
 }
 
-/// Where `path` leads, as far as it exists.
+/// Returns the canonical form of `path`, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = path.ancestors().find_map(|known| Some((known, fs::canonicalize(known).ok()?)));
@@ -223,7 +224,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// How the files of a run begin.
+/// Returns the beginning of the names of a run's files.
 fn stem(series: &str, seed: u64) -> String {
     format!("{}-seed{seed}", series.replace('/', "_"))
 }
@@ -236,13 +237,13 @@ fn paths(folder: &Path, series: &str, seed: u64) -> TracePaths {
     }
 }
 
-/// Bytes of a captured packet beside its own: the block around it, with its flags.
+/// Size of a captured packet's block without the packet, in bytes: the block's header with its flags.
 const RECORD: f64 = 44.0;
-/// Bytes of the headers of a captured packet.
+/// Size of the headers of a captured packet, in bytes.
 const CAPTURED: f64 = 64.0;
-/// Bytes that a packet takes in a timeline for each hop.
+/// Size of a packet's entry in a timeline, in bytes per hop.
 const TIMELINE: f64 = 100.0;
-/// Bytes of the lines about a data packet: it leaves, it arrives, its acknowledgement arrives.
+/// Size of the lines about a data packet, in bytes: departure, arrival, and arrival of its acknowledgement.
 const EVENTS: f64 = 36.0;
 
 fn refused(message: String) -> StudyError {

@@ -1,17 +1,18 @@
-//! Events at IRN's senders and receivers, as the authors' hardware modules read them.
+//! Events at IRN's senders and receivers, in the format that the authors' hardware modules read.
 //!
 //! Data path:
-//! 1. A recorded run tells every packet that chosen hosts send and receive, and what their timers do.
-//! 2. Each is one line of that host: `receiveData`, `txFree`, `receiveAck` or `timeout`, by queue pair.
+//! 1. A recorded run reports every packet that chosen hosts send and receive, and the events of their timers.
+//! 2. Each event is one line of its host: `receiveData`, `txFree`, `receiveAck` or `timeout`, by queue pair.
 //! 3. Lines go to the host's two files, and `selvedge replay` and the modules in `rtl/` read them.
 //!
 //! Design notes.
 //! 1. *Streams.* A stream of data from one host to another has a sender's context at one end and a receiver's at the
-//!    other; the files call it a queue pair. Requests of an application's queue pair and its answers to Reads are two.
-//!    Each file numbers its streams from 0, in the order in which they appear; a third file says what they are.
+//!    other; the files call it a queue pair. The requests of an application's queue pair and its responses to Reads are
+//!    two streams. Each file numbers its streams from 0, in the order in which they appear; a third file describes
+//!    them.
 //! 2. *txFree* is written for each packet that leaves. A call that sends nothing is written if the engine makes it: in
-//!    its `hls` reading, when it looks for a hole before it sends that.
-//! 3. *The count* in the first line is known at the end; until then there is room for it.
+//!    its `hls` reading, when it searches for a hole before it sends that packet.
+//! 3. *The count* in the first line is known at the end; until then space is reserved for it.
 //! 4. *Files* are open only while something is written: fabrics have more hosts than a process may have files.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,7 @@ use crate::files::{TraceError, TraceStatus};
 use crate::headers::opcode_of;
 use crate::names::PortNames;
 
-/// Hosts whose events are written.
+/// The hosts whose events are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventHosts {
     hosts: BTreeMap<HostId, String>,
@@ -41,10 +42,10 @@ pub struct EventHosts {
 }
 
 impl EventHosts {
-    /// Reads what a person says: `irn` for all hosts of `graph`, `irn=h3` for one.
+    /// Parses the user's choice: `irn` for all hosts of `graph`, `irn=h3` for one.
     ///
     /// # Errors
-    /// A text of another form, or a host that does not exist; says what does.
+    /// Returns an error for a text of another form, or for a host that does not exist; the message lists those that do.
     pub fn new<S: AsRef<str>>(texts: &[S], graph: &Graph) -> Result<Self, String> {
         let mut chosen = BTreeSet::new();
         for text in texts {
@@ -63,18 +64,18 @@ impl EventHosts {
         Ok(Self { ports: ports.collect(), hosts })
     }
 
-    /// The part of all hosts of `graph` that they are, from 0 to 1.
+    /// Returns the number of chosen hosts as a share of all hosts of `graph`, from 0 to 1.
     pub fn share(&self, graph: &Graph) -> f64 {
         self.hosts.len() as f64 / graph.hosts.len().max(1) as f64
     }
 
-    /// The files of a run whose names begin with `stem`, in `folder`.
+    /// Returns the paths of the files of a run whose names begin with `stem`, in `folder`.
     pub fn paths(&self, folder: &Path, stem: &str) -> Vec<PathBuf> {
         let names = self.hosts.iter().map(|(&host, name)| file_name(host, name));
         names.flat_map(|name| FILES.map(|what| folder.join(format!("{stem}-{name}-{what}")))).collect()
     }
 
-    /// What the simulator has to record.
+    /// Returns the focus that the simulator must record.
     pub fn focus(&self) -> Focus {
         Focus {
             ports: Chosen::These(self.ports.clone()),
@@ -91,10 +92,10 @@ fn host_called(name: &str, graph: &Graph) -> Result<usize, String> {
     })
 }
 
-/// Names of the three files of a host, behind the run's and the host's.
+/// Last parts of the names of a host's three files, after the run's and the host's names.
 const FILES: [&str; 3] = ["receiver.txt", "sender.txt", "queue-pairs.csv"];
 
-/// A host's name as a part of a file's name; with its number where that would not be enough to tell it from others.
+/// Returns a host's name as a part of a file's name, with its number where the name alone is not unique.
 fn file_name(HostId(host): HostId, name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if name.chars().all(is_plain) && name.len() <= LONGEST_NAME {
@@ -104,15 +105,15 @@ fn file_name(HostId(host): HostId, name: &str) -> String {
     format!("{plain}-{host}")
 }
 
-/// In bytes. Names of files have 255 at most, and a series' name up to 100 of them.
+/// Longest name in bytes. Names of files have at most 255, of which a series' name takes up to 100.
 const LONGEST_NAME: usize = 100;
 
-/// Writes events of chosen hosts into files; hand it to a recorded run, then call [`finish`](Self::finish).
+/// Recorder that writes events of chosen hosts into files; [`finish`](Self::finish) is called after the run.
 ///
-/// A recorder cannot fail, so the first error (a full disk) is kept until then.
+/// A recorder cannot fail, so the first error (such as a full disk) is kept until `finish`.
 pub struct EventFiles {
     hosts: BTreeMap<HostId, HostFiles>,
-    /// Queue pairs of applications at both ends.
+    /// The peer of each application's queue pair.
     peers: BTreeMap<QueuePair, QueuePair>,
     failed: Option<TraceError>,
     status: TraceStatus,
@@ -120,11 +121,11 @@ pub struct EventFiles {
 
 type QueuePair = (HostId, QpNumber);
 
-/// A stream of data packets, by the queue pair that sends them.
+/// A stream of data packets, identified by the queue pair that sends them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Stream {
     sender: QueuePair,
-    /// Answers to Reads, which have PSNs of their own.
+    /// Whether the packets are responses to Reads, which have PSNs of their own.
     answers: bool,
 }
 
@@ -133,7 +134,7 @@ struct HostFiles {
     receiver: Lines,
     sender: Lines,
     streams: Lines,
-    /// The stream of the packet that left last.
+    /// Stream of the packet that left last.
     sent: Option<Stream>,
 }
 
@@ -143,7 +144,7 @@ impl HostFiles {
     }
 }
 
-/// A file of lines, the number of which stands in the first, and the streams that they are about.
+/// A file of lines that begins with their count, and the numbers of the streams in it.
 struct Lines {
     path: PathBuf,
     text: String,
@@ -151,9 +152,9 @@ struct Lines {
     numbers: BTreeMap<Stream, u32>,
 }
 
-/// What is written at once, in bytes.
+/// Number of bytes written at once.
 const CHUNK: usize = 1 << 14;
-/// Digits of the count.
+/// Number of digits of the count.
 const DIGITS: usize = 20;
 
 impl EventFiles {
@@ -161,7 +162,7 @@ impl EventFiles {
     /// of `hosts`.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// Returns an error when one cannot be written.
     pub fn create(folder: &Path, stem: &str, hosts: &EventHosts) -> Result<Self, TraceError> {
         let status = TraceStatus::default();
         let mut files = BTreeMap::new();
@@ -176,7 +177,7 @@ impl EventFiles {
         Ok(Self { hosts: files, peers: BTreeMap::new(), failed: None, status })
     }
 
-    /// How the files stand, for whoever watches the run.
+    /// Returns the status of the files, for an observer of the run.
     pub fn status(&self) -> TraceStatus {
         self.status.clone()
     }
@@ -184,7 +185,7 @@ impl EventFiles {
     /// Completes the files.
     ///
     /// # Errors
-    /// The first thing that went wrong, now or during the run.
+    /// Returns the first error, of this call or of the run.
     pub fn finish(self) -> Result<(), TraceError> {
         let Self { hosts, failed, status, .. } = self;
         failed.map_or(Ok(()), Err)?;
@@ -220,7 +221,7 @@ impl EventFiles {
                     Trace::TimeoutExtended { .. } => {
                         self.sender_line(here, stream, |number, text| writeln!(text, "{number} 2 1"))
                     }
-                    // It is told after the packet that it led to.
+                    // The search is reported after the packet that it led to.
                     Trace::Searched => {
                         let stream = self.hosts.get(&here).and_then(|files| files.sent).unwrap_or(stream);
                         self.sender_line(here, stream, |number, text| writeln!(text, "{number} 0"))
@@ -268,7 +269,7 @@ impl EventFiles {
         }
     }
 
-    /// The stream whose packets go to `receiver`, an application's queue pair.
+    /// Returns the stream whose packets go to `receiver`, an application's queue pair.
     fn stream_to(&self, receiver: QueuePair, answers: bool) -> Option<Stream> {
         self.peers.get(&receiver).map(|&sender| Stream { sender, answers })
     }
@@ -299,7 +300,7 @@ impl Recorder for EventFiles {
     }
 }
 
-/// Whether a packet belongs to the answer to a Read or an Atomic.
+/// Returns whether a packet belongs to the response to a Read or an Atomic.
 fn is_answer(headers: &Headers) -> bool {
     matches!(headers.bth.opcode, op::READ_RESPONSE_FIRST..=op::READ_RESPONSE_ONLY | op::ATOMIC_ACKNOWLEDGE)
 }
@@ -312,7 +313,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// The number of a stream; a new one is noted in `streams`.
+    /// Returns the number of a stream; a new stream is described in `streams`.
     fn number(&mut self, stream: Stream, file: &str, streams: &mut Self) -> u32 {
         let next = self.numbers.len() as u32;
         *self.numbers.entry(stream).or_insert_with(|| {
@@ -327,7 +328,7 @@ impl Lines {
         status: &TraceStatus,
         line: impl FnOnce(&mut String) -> std::fmt::Result,
     ) -> Result<(), TraceError> {
-        // A String takes whatever it is given.
+        // Writing to a String cannot fail.
         let _ = line(&mut self.text);
         self.count += 1;
         if self.text.len() >= CHUNK { self.flush(status) } else { Ok(()) }

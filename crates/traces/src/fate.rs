@@ -1,15 +1,15 @@
-//! What became of packets that arrived.
+//! Drops of packets at their arrival.
 
 use selvedge_sim::record::{Event, What};
 use selvedge_telemetry::DropReason;
 
-/// Events, each with the reason for which the packet that has just arrived is dropped, if that is what happens next.
+/// Returns the events, each with the reason for which the packet that has just arrived is dropped next, if it is.
 pub(crate) fn with_fates(events: &[Event]) -> impl Iterator<Item = (&Event, Option<DropReason>)> {
     let nexts = events[1.min(events.len())..].iter().map(Some).chain([None]);
     events.iter().zip(nexts).map(|(event, next)| (event, next.and_then(|next| fate(event, next))))
 }
 
-/// Whether a packet dropped for this reason never came out of the link.
+/// Returns whether a packet dropped for this reason never arrived at the end of the link.
 pub(crate) fn is_lost_on_link(reason: DropReason) -> bool {
     match reason {
         DropReason::LinkLoss | DropReason::LinkDown | DropReason::Corrupt => true,

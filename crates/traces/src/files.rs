@@ -18,41 +18,41 @@ use crate::pcapng::Capture;
 use crate::perfetto::Timeline;
 use crate::selector::Selector;
 
-/// Where the traces of one run go.
+/// The paths of the trace files of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TracePaths {
-    /// For Wireshark.
+    /// Path of the capture for Wireshark.
     pub capture: PathBuf,
-    /// For Perfetto.
+    /// Path of the timeline for Perfetto.
     pub timeline: PathBuf,
 }
 
-/// What captures have of each packet.
+/// The part of each packet that captures contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Kept {
-    /// Its headers and checksums: all but the payload.
+    /// Headers and checksums: everything but the payload.
     #[default]
     Headers,
-    /// All of it. Payload is zeros.
+    /// The whole packet, with a payload of zeros.
     All,
-    /// So many bytes from its beginning.
+    /// The given number of bytes from the beginning of the packet.
     Bytes(usize),
 }
 
-/// Writes what it is told into files; hand it to a recorded run, then call [`finish`](Self::finish).
+/// Recorder that writes events into trace files; [`finish`](Self::finish) is called after the run.
 ///
-/// A recorder cannot fail, so the first error (a full disk) is kept until then.
+/// A recorder cannot fail, so the first error (such as a full disk) is kept until `finish`.
 pub struct TraceFiles {
     paths: TracePaths,
     capture: Capture<BufWriter<Counted>>,
     timeline: Timeline<BufWriter<Counted>>,
-    /// Flows that were asked for and have not begun.
+    /// Selected flows that have not begun.
     awaited: BTreeSet<FlowKey>,
     failed: Option<TraceError>,
     status: TraceStatus,
 }
 
-/// How the files of a run stand, while that is under way. Copies tell the same.
+/// The status of a run's files during the run. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct TraceStatus {
     written: Arc<AtomicU64>,
@@ -60,11 +60,11 @@ pub struct TraceStatus {
 }
 
 impl TraceStatus {
-    /// Bytes in both files so far.
+    /// Returns the bytes written to both files so far.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
-    /// Whether something could not be written: the run need not go on.
+    /// Returns whether a write failed, so that the run need not continue.
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -76,7 +76,7 @@ impl TraceStatus {
     }
 }
 
-/// A file whose bytes are counted.
+/// A file that counts the bytes written to it.
 struct Counted {
     file: File,
     written: Arc<AtomicU64>,
@@ -93,7 +93,7 @@ impl Write for Counted {
     }
 }
 
-/// Why a trace could not be written.
+/// The reason why a trace could not be written.
 #[derive(Debug)]
 pub struct TraceError {
     path: PathBuf,
@@ -101,12 +101,11 @@ pub struct TraceError {
 }
 
 impl TraceFiles {
-    /// Creates the files for a run of `config` of which `focus` is recorded; classes of packets stand for these
-    /// `priorities`, in their order. Of each packet, `kept` goes into the
-    /// capture. `program` is who writes the capture.
+    /// Creates the files for a run of `config` of which `focus` is recorded. `priorities` holds the priority of each
+    /// traffic class. The capture contains the part `kept` of each packet, and names `program` as its writer.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// Returns an error when the files cannot be written.
     pub fn create(
         paths: TracePaths,
         config: &SimConfig,
@@ -136,15 +135,15 @@ impl TraceFiles {
         Ok(Self { paths, capture, timeline, awaited, failed: None, status })
     }
 
-    /// How the files stand, for whoever watches the run.
+    /// Returns the status of the files, for an observer of the run.
     pub fn status(&self) -> TraceStatus {
         self.status.clone()
     }
 
-    /// Completes the files of a run that ended at `end`. Returns the flows that were asked for and did not begin.
+    /// Completes the files of a run that ended at `end`. Returns the selected flows that did not begin.
     ///
     /// # Errors
-    /// The first thing that went wrong, now or during the run.
+    /// Returns the first error, of this call or of the run.
     pub fn finish(self, end: Instant) -> Result<Vec<Selector>, TraceError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -187,7 +186,7 @@ impl TraceError {
     pub(crate) fn new(path: &Path, error: io::Error) -> Self {
         Self { path: path.into(), error }
     }
-    /// What the operating system said.
+    /// Returns the error of the operating system.
     pub fn cause(&self) -> &io::Error {
         &self.error
     }

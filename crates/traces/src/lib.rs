@@ -1,4 +1,4 @@
-//! What happened in a run, as files that Wireshark and Perfetto open.
+//! Traces of a run, as files that Wireshark and Perfetto open.
 //!
 //! ```text
 //! run_recorded --events--> TraceFiles ──> Capture   headers ──> pcapng     one interface per port
@@ -6,8 +6,8 @@
 //! run_recorded --events--> EventFiles ──> lines                 ──> IRN's hardware modules
 //! ```
 //!
-//! A [`Selector`] says what to trace; [`Selection::focus`] turns it into what the simulator records. Memory does
-//! not depend on the length of a run but for the flows that it follows.
+//! A [`Selector`] is the user's choice of what to trace; [`Selection::focus`] turns it into what the simulator records.
+//! Memory depends on the number of traced flows, but not on the length of a run.
 #![forbid(unsafe_code)]
 
 mod events;

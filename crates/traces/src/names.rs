@@ -1,4 +1,4 @@
-//! What ports are called, and whose they are.
+//! Names and owners of ports.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use selvedge_sim::topology::{Graph, Node};
 use selvedge_telemetry::PortInfo;
 use selvedge_units::{HostId, PortId, SwitchId};
 
-/// Names of a fabric's ports: `h3:leaf0` is the port of host h3 towards leaf0. Of parallel links, the second is
+/// Names of a fabric's ports: `h3:leaf0` is the port of host h3 towards leaf0. The second of parallel links is
 /// `leaf0:spine0.2`.
 #[derive(Clone, Debug)]
 pub struct PortNames {
@@ -17,7 +17,7 @@ pub struct PortNames {
 }
 
 impl PortNames {
-    /// The names of the ports of `graph`.
+    /// Returns the names of the ports of `graph`.
     pub fn new(graph: &Graph) -> Self {
         let infos = port_infos(graph);
         let mut parallel: BTreeMap<(&str, &str), u32> = BTreeMap::new();
@@ -33,28 +33,28 @@ impl PortNames {
         Self { names: names.collect(), owners: infos.iter().map(|info| nodes[&*info.node]).collect(), infos }
     }
 
-    /// What a port is called.
+    /// Returns the name of a port.
     pub fn name(&self, port: PortId) -> &str {
         &self.names[port.index()]
     }
 
-    /// What a port is.
+    /// Returns the description of a port.
     pub fn info(&self, port: PortId) -> &PortInfo {
         &self.infos[port.index()]
     }
 
-    /// Whose a port is.
+    /// Returns the node that a port belongs to.
     pub fn owner(&self, port: PortId) -> Node {
         self.owners[port.index()]
     }
 
-    /// How many ports there are.
+    /// Returns the number of ports.
     pub fn count(&self) -> usize {
         self.infos.len()
     }
 
-    /// The ports that `text` names: one by its own name, with " - " for the colon as in scenarios, too; all of a node;
-    /// or one by its number.
+    /// Returns the ports that `text` names: one port by its own name, optionally with " - " for the colon as in
+    /// scenarios; all ports of a node; or one port by its number.
     pub fn find(&self, text: &str) -> Vec<PortId> {
         let is_called = |text: &str| self.names.iter().position(|name| name == text);
         let as_link = || text.split_once(" - ").and_then(|(node, peer)| is_called(&format!("{node}:{peer}")));

@@ -1,4 +1,4 @@
-//! What to trace: `flow=12`, `port=h3:leaf0`, `all`.
+//! Selectors of what to trace: `flow=12`, `port=h3:leaf0`, `all`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,14 +10,14 @@ use selvedge_units::PortId;
 
 use crate::names::PortNames;
 
-/// One thing to trace, as a person says it.
+/// One item to trace, as the user names it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Selector {
-    /// Everything.
+    /// All flows and ports.
     All,
     /// A flow, by its number and that of its workload.
     Flow(FlowKey),
-    /// A port by its name or number, or all ports of a node by its name.
+    /// A port by its name or number, or all ports of a node by the node's name.
     Port(String),
 }
 
@@ -51,11 +51,11 @@ impl fmt::Display for Selector {
     }
 }
 
-/// What can be written.
+/// Accepted forms of selectors, for messages.
 const FORMS: &str = "say flow=12 (flow 12 of the first workload), flow=1:12 (of the second), port=h3:leaf0 \
                      (a port), port=leaf0 (all ports of a node), port=17 (a port by number), or all";
 
-/// Everything to trace.
+/// The flows and ports to trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Selection {
     flows: Chosen<FlowKey>,
@@ -63,10 +63,10 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// What `selectors` name in a fabric with these ports.
+    /// Returns the selection that `selectors` name in a fabric with these ports.
     ///
     /// # Errors
-    /// A port that does not exist; the message says which do.
+    /// Returns an error for a port that does not exist; the message lists those that do.
     pub fn new(selectors: &[Selector], names: &PortNames) -> Result<Self, String> {
         if selectors.contains(&Selector::All) {
             return Ok(Self { flows: Chosen::All, ports: Chosen::All });
@@ -82,7 +82,7 @@ impl Selection {
         Ok(Self { flows: Chosen::These(flows), ports: Chosen::These(ports) })
     }
 
-    /// The flows that were asked for by number.
+    /// Returns the flows that were selected by number.
     pub fn flows(&self) -> impl Iterator<Item = FlowKey> {
         match &self.flows {
             Chosen::All => None,
@@ -92,7 +92,8 @@ impl Selection {
         .flatten()
     }
 
-    /// The part of all packets that it is about, as far as the numbers of ports and `flows` of a run tell.
+    /// Returns the estimated share of all packets that the selection covers, given the numbers of ports and `flows` of
+    /// a run.
     pub fn share(&self, graph: &Graph, flows: f64) -> f64 {
         let part = |some: usize, all: f64| some as f64 / all.max(1.0);
         let of_flows = if let Chosen::These(these) = &self.flows { part(these.len(), flows) } else { 1.0 };
@@ -104,7 +105,7 @@ impl Selection {
         (of_flows + of_ports).min(1.0)
     }
 
-    /// What the simulator has to record for it. Pauses anywhere may be why a flow waits.
+    /// Returns the focus that the simulator must record. Pauses anywhere may be the reason why a flow waits.
     pub fn focus(&self) -> Focus {
         Focus { flows: self.flows.clone(), ports: self.ports.clone(), pauses: true, ..Focus::default() }
     }

@@ -1,4 +1,4 @@
-//! What unfinished flows waited for.
+//! Text about the events that unfinished flows waited for.
 
 use selvedge_telemetry::TimePart;
 
@@ -20,7 +20,7 @@ pub(super) fn write_awaited(page: &mut Page, explanations: &[Explanation], names
     }
 }
 
-/// "a packet waits for s0 -> s1 since 12.300 us, paused since 10.100 us".
+/// Returns a sentence such as "a packet waits for s0 -> s1 since 12.300 us, paused since 10.100 us".
 pub(super) fn sentence(awaited: Awaited, names: &Names) -> String {
     match awaited {
         Awaited::Port { port, since, stop } => {

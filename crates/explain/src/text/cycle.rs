@@ -1,13 +1,13 @@
-//! A PFC deadlock.
+//! Text about a PFC deadlock.
 
 use super::page::{Page, at_us, named};
 use crate::cycle::{Cycle, Held};
 use crate::names::Names;
 
-/// Flows that are shown at each port.
+/// Number of flows shown at each port.
 const SHOWN: usize = 5;
 
-/// The ports of a cycle in the order of waiting, and what stands at each.
+/// Renders the ports of a cycle in the order of waiting, and the packets that wait at each.
 pub fn render_cycle(cycle: &Cycle, names: &Names) -> String {
     let mut page = Page::default();
     let (at, since) = (at_us(cycle.at), at_us(cycle.since));

@@ -1,4 +1,4 @@
-//! One flow in full.
+//! Text about one flow, in detail.
 
 use super::awaited::sentence;
 use super::page::{Page, count, number, percent, us};
@@ -7,7 +7,7 @@ use super::places::{write_drops, write_places};
 use crate::explanation::Explanation;
 use crate::names::Names;
 
-/// Everything about one flow.
+/// Renders everything known about one flow.
 pub fn render_flow(explanation: &Explanation, names: &Names) -> String {
     let mut page = Page::default();
     write_facts(&mut page, explanation, names);

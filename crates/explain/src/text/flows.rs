@@ -1,4 +1,4 @@
-//! Some flows, one line each.
+//! Text about several flows, one line each.
 
 use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
@@ -12,7 +12,7 @@ use crate::explanation::Explanation;
 use crate::names::Names;
 use crate::parts::{EXPLAINED, Parts};
 
-/// One line for each flow, then where all of them waited and what their pauses come from.
+/// Renders one line for each flow, then the places where all of them waited and the causes of their pauses.
 pub fn render_flows(explanations: &[Explanation], names: &Names) -> String {
     let mut page = Page::default();
     write_table(&mut page, explanations, names);
@@ -24,7 +24,7 @@ pub fn render_flows(explanations: &[Explanation], names: &Names) -> String {
     page.text()
 }
 
-/// Letters of a bar.
+/// Number of letters of a bar.
 const BAR: usize = 32;
 const HEADS: [&str; 5] = ["flow", "size", "from -> to", "FCT us", "slowdown"];
 
@@ -46,13 +46,13 @@ fn cells(explanation: &Explanation, names: &Names) -> [String; 5] {
     [number(explanation), flow.size.to_string(), way, took(explanation), slowdown(explanation)]
 }
 
-/// Names to the left, numbers to the right.
+/// Returns the columns of a line: names aligned left, numbers right.
 fn aligned([flow, size, way, fct, slowdown]: &[String; 5], widths: &[usize; 5]) -> String {
     let [a, b, c, d, e] = *widths;
     format!("{flow:>a$}  {size:>b$}  {way:<c$}  {fct:>d$}  {slowdown:>e$}")
 }
 
-/// `parts` in letters: each part has its share of them.
+/// Returns a bar of letters in which each part has its share.
 fn bar(parts: &Parts) -> String {
     let total = parts.total();
     let (mut until, mut bar) = (Duration::ZERO, String::new());
@@ -64,7 +64,7 @@ fn bar(parts: &Parts) -> String {
     bar
 }
 
-/// "timeout 76 %, queueing 18 %".
+/// Returns the largest parts as text: "timeout 76 %, queueing 18 %".
 fn most(parts: &Parts) -> String {
     let mut sorted: Vec<(TimePart, Duration)> = parts.iter().collect();
     sorted.sort_by_key(|&(part, time)| (std::cmp::Reverse(time), part));

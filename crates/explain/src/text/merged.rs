@@ -1,4 +1,4 @@
-//! The places and pauses of several flows as one.
+//! Places and pauses of several flows, merged.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(super) fn merged_drops(explanations: &[Explanation]) -> Vec<DropPlace> {
     drops
 }
 
-/// Trees of the same port as one.
+/// Merges the trees of pauses of each port.
 pub(super) fn merged_trees(explanations: &[Explanation]) -> Vec<PauseTree> {
     let mut sum: BTreeMap<PortId, PauseTree> = BTreeMap::new();
     for tree in explanations.iter().flat_map(|explanation| &explanation.pauses) {

@@ -1,4 +1,4 @@
-//! Explanations for people.
+//! Explanations as text.
 
 mod awaited;
 mod cycle;

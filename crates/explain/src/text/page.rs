@@ -1,4 +1,4 @@
-//! Lines of text, and how numbers are written in them.
+//! Lines of text, and the formatting of numbers in them.
 
 use std::fmt::{Arguments, Write};
 
@@ -7,7 +7,7 @@ use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::explanation::Explanation;
 
-/// Text in the making.
+/// A text in construction.
 #[derive(Default)]
 pub(super) struct Page(String);
 
@@ -15,37 +15,37 @@ impl Page {
     /// Adds a line.
     pub(super) fn put(&mut self, text: Arguments<'_>) {
         let begin = self.0.len();
-        self.0.write_fmt(text).expect("a string takes it");
+        self.0.write_fmt(text).expect("writing to a string cannot fail");
         self.0.truncate(begin + self.0[begin..].trim_end().len());
         self.0.push('\n');
     }
-    /// Adds an empty line and one that says what follows.
+    /// Appends an empty line and a heading.
     pub(super) fn head(&mut self, text: Arguments<'_>) {
         self.0.push('\n');
         self.put(text);
     }
-    /// The whole text.
+    /// Returns the whole text.
     pub(super) fn text(self) -> String {
         self.0
     }
 }
 
-/// Microseconds to the nanosecond.
+/// Returns a time in microseconds with three decimals.
 pub(super) fn us(time: Duration) -> String {
     format!("{:.3}", time.as_us_f64())
 }
 
-/// A time of the run in microseconds, to the nanosecond.
+/// Returns a time of the run in microseconds with three decimals.
 pub(super) fn at_us(at: Instant) -> String {
     us(at.since(Instant::ZERO))
 }
 
-/// Microseconds to a tenth.
+/// Returns a time in microseconds with one decimal and the unit.
 pub(super) fn about_us(time: Duration) -> String {
     format!("{:.1} us", time.as_us_f64())
 }
 
-/// Kilobytes.
+/// Returns a size in kilobytes, rounded, with the unit.
 pub(super) fn about_kb(bytes: Bytes) -> String {
     format!("{:.0} KB", bytes.get() as f64 / 1e3)
 }
@@ -54,27 +54,27 @@ pub(super) fn percent(part: Duration, of: Duration) -> f64 {
     part.as_ps() as f64 / of.as_ps().max(1) as f64 * 100.0
 }
 
-/// "1 packet", "2 packets".
+/// Returns a number of things: "1 packet", "2 packets".
 pub(super) fn count(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// "17", or "1:17" of the second workload.
+/// Returns the flow's number: "17", or "1:17" for the second workload.
 pub(super) fn number(explanation: &Explanation) -> String {
     named(FlowKey::from(&explanation.flow))
 }
 
-/// See [`number`].
+/// Returns the number of a flow by its key; see [`number`].
 pub(super) fn named(FlowKey { workload, id }: FlowKey) -> String {
     if workload == 0 { id.to_string() } else { format!("{workload}:{id}") }
 }
 
-/// Its time in microseconds; ">" before it says that it had not finished.
+/// Returns the flow's time in microseconds, with ">" before it for an unfinished flow.
 pub(super) fn took(explanation: &Explanation) -> String {
     format!("{}{}", more(explanation), us(explanation.parts.total()))
 }
 
-/// "12.34", or ">12.34" of a flow that had not finished.
+/// Returns the flow's slowdown: "12.34", or ">12.34" for an unfinished flow.
 pub(super) fn slowdown(explanation: &Explanation) -> String {
     format!("{}{:.2}", more(explanation), explanation.slowdown())
 }

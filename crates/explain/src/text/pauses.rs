@@ -1,4 +1,4 @@
-//! Who paused whom, and what was congested behind it.
+//! Text about pauses and the congestion behind them.
 
 use selvedge_units::Duration;
 
@@ -6,9 +6,9 @@ use super::page::{Page, about_kb, about_us, count, percent, us};
 use crate::blame::{Cause, PauseTree, roots};
 use crate::names::Names;
 
-/// Trees that are shown.
+/// Number of trees shown.
 const SHOWN: usize = 5;
-/// Causes of less than this percentage of their tree are not.
+/// Percentage of its tree below which a cause is not shown.
 const NEGLIGIBLE: f64 = 2.0;
 
 pub(super) fn write_pauses(page: &mut Page, trees: &[PauseTree], names: &Names) {
@@ -34,7 +34,7 @@ pub(super) fn write_pauses(page: &mut Page, trees: &[PauseTree], names: &Names) 
     }
 }
 
-/// Outputs for which packets waited, and who paused these.
+/// Writes the outputs for which packets waited, and the causes of these outputs' pauses.
 fn write_causes(page: &mut Page, causes: &[Cause], names: &Names, depth: usize, of: Duration) {
     let indent = "  ".repeat(depth);
     for cause in causes.iter().filter(|cause| percent(cause.time, of) >= NEGLIGIBLE) {

@@ -1,10 +1,10 @@
-//! Where packets waited and were dropped.
+//! Text about the places where packets waited and were dropped.
 
 use super::page::{Page, count, us};
 use crate::explanation::{DropPlace, Place};
 use crate::names::Names;
 
-/// Places that are shown.
+/// Number of places shown.
 const SHOWN: usize = 8;
 
 pub(super) fn write_places(page: &mut Page, places: &[Place], names: &Names) {

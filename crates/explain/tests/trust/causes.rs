@@ -1,4 +1,4 @@
-//! Flows of which one knows why they were slow.
+//! Flows that are slow for known reasons.
 
 use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
@@ -9,7 +9,7 @@ use crate::support::{FAT_TREE, START, dumbbell, explain_flows, explain_in_server
 fn who_meets_nobody_has_serialisation_and_propagation_only() {
     for preset in ["irn", "roce+pfc", "roce"] {
         for size in [1, 1_000, 1_024, 1_500, 40_000, 1_000_000] {
-            // As fast as the hosts' links, faster, slower.
+            // As fast as the hosts' links, faster, and slower.
             for bottleneck in ["40Gbps", "100Gbps", "25Gbps", "12Gbps"] {
                 let text = dumbbell(bottleneck) + &series(preset);
                 let sets = ["switch.buffer.input-queued.per-port=2MB"];
@@ -34,7 +34,7 @@ fn who_meets_nobody_has_serialisation_and_propagation_only() {
 
 #[test]
 fn who_shares_a_bottleneck_queues() {
-    // Two flows into one host: each is held up by the other for as long as it takes itself.
+    // Two flows into one host: each delays the other for as long as it takes itself.
     for preset in ["irn", "roce"] {
         let sets = ["switch.buffer.input-queued.per-port=4MB"];
         let text = dumbbell("100Gbps") + &series(preset);
@@ -90,7 +90,7 @@ fn who_is_paused_knows_by_whom() {
     let slow = run.flow(0);
     assert!(fraction(slow, TimePart::Pause) > 0.4, "{slow:?}");
     let name = |port| run.names.port(port);
-    let at_host = slow.pauses.iter().find(|tree| name(tree.port) == "h0 -> left").expect("it was paused");
+    let at_host = slow.pauses.iter().find(|tree| name(tree.port) == "h0 -> left").expect("the host was paused");
     let [left] = at_host.causes.as_slice() else { panic!("one way: {at_host:?}") };
     let [right] = left.causes.as_slice() else { panic!("one way: {at_host:?}") };
     assert_eq!((name(left.port).as_str(), name(right.port).as_str()), ("left -> right", "right -> h4"));
@@ -107,7 +107,7 @@ fn who_loses_the_last_packet_times_out() {
         let run = explain_flows(&losing(preset, "9"), &[], &[(0, 15, 10_240, START)]);
         let flow = run.flow(0);
         assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{preset}: {flow:?}");
-        // The timer starts anew with each acknowledgement, the last of which is a round trip late.
+        // The timer restarts with each acknowledgement, the last of which arrives a round trip late.
         let timeout = flow.parts[TimePart::Timeout].as_us_f64() - rto_us;
         assert!((20.0..26.0).contains(&timeout), "{preset}: {timeout}");
         assert_eq!(
@@ -133,7 +133,7 @@ fn who_goes_back_sends_again() {
     let run = explain_flows(&losing("roce", "0"), &[], &[(0, 15, 1_024_000, START)]);
     let flow = run.flow(0);
     assert!(flow.again > 50, "{flow:?}");
-    // Each packet that is sent twice takes its time twice.
+    // Each retransmitted packet takes its serialisation time again.
     let again = flow.parts[TimePart::Serialisation] * flow.again / flow.flow.packets;
     let difference = flow.parts[TimePart::Recovery].as_us_f64() - again.as_us_f64();
     assert!(difference.abs() < 1.0, "{difference}: {flow:?}");

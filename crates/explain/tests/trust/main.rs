@@ -1,4 +1,4 @@
-//! Reasons to trust explanations: causes that are known beforehand, and sums over whole runs.
+//! Tests of explanations against known causes, and of their sums over whole runs.
 
 mod causes;
 mod profile;

@@ -1,5 +1,5 @@
-//! The time profile of a run, which comes of looks at flows under way, against what explanations of every flow of the
-//! same run add up to.
+//! The time profile of a run, which is sampled from active flows, compared with the sum of explanations of every flow
+//! of the same run.
 
 use selvedge_sim::config::Looks;
 use selvedge_telemetry::{PartTimes, TimePart, TimeProfile};
@@ -7,7 +7,7 @@ use selvedge_units::Duration;
 
 use crate::support::{Explained, FAT_TREE, START, dumbbell, explain_run, listed, losing, plan, series};
 
-/// Looks so frequent that what chance adds is little.
+/// Explains a run sampled every microsecond, so that the sampling error is small.
 fn often(text: &str, preset: &str) -> Explained {
     let plan = plan(&(text.to_owned() + &series(preset)), &[]);
     let point = plan.points().next().expect("a series and a seed");
@@ -16,27 +16,27 @@ fn often(text: &str, preset: &str) -> Explained {
     explain_run(&config, plan.library(point))
 }
 
-/// Flows of this size and start between these hosts, looked at often.
+/// Explains flows of this size and start between these hosts, sampled every 500 ns.
 fn of_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> Explained {
     let (mut config, lists) = listed(text, sets, flows);
     config.looks = Looks::Every(Duration::from_ns(500));
     explain_run(&config, &lists)
 }
 
-/// All workloads together.
+/// Returns the sum over all workloads.
 fn sum(profile: &TimeProfile) -> PartTimes {
     let mut sum = PartTimes::default();
     profile.workloads.iter().for_each(|workload| sum.add(&workload.parts));
     sum
 }
 
-/// What share of all time a part has in the profile.
+/// Returns a part's share of all time in the profile.
 fn seen(run: &Explained, part: TimePart) -> f64 {
     let parts = sum(&run.record.time);
     parts[part] as f64 / parts.total() as f64
 }
 
-/// The same in the explanations.
+/// Returns a part's share of all time in the explanations.
 fn explained(run: &Explained, part: TimePart) -> f64 {
     let total: Duration = run.flows.iter().map(|flow| flow.parts.total()).sum();
     run.sum(part).as_us_f64() / total.as_us_f64()
@@ -63,9 +63,9 @@ jitter = "1us"
 
 "#;
 
-/// Shares agree within three points. Looks are so many that chance adds a few tenths; the rest is the other question:
-/// what a flow waits for now, and not what came of it. It is below one point where nothing is lost, and largest where
-/// losses follow each other.
+/// Shares agree within three points. With this many samples, chance adds a few tenths; the rest is due to the different
+/// question: what a flow waits for now, rather than the cause found later. The difference is below one point where
+/// nothing is lost, and largest where losses follow each other.
 #[test]
 fn a_profile_is_what_explanations_add_up_to() {
     let presets = ["irn", "irn+pfc", "roce", "roce+pfc", "roce+dcqcn+pfc", "melo", "tcp", "eqds", "ndp"];
@@ -87,10 +87,10 @@ fn a_profile_is_what_explanations_add_up_to() {
                 wrong.push(format!("{preset} {name}: {a:.3} {b:.3}"));
             }
         };
-        // What was waited for while acknowledgements were sent is one of the others in explanations.
+        // Waits while acknowledgements were sent belong to other parts in explanations.
         let busy: &[TimePart] = &[TimePart::Queueing, TimePart::Nic, TimePart::Acks];
-        // Where receivers give leave to send, whether it will be used for a new packet or for one that was trimmed is
-        // not decided while a flow waits for it.
+        // Where receivers grant credit, a waiting flow does not yet know whether the credit will be used for a new
+        // packet or for a trimmed one.
         let credit: &[TimePart] = &[TimePart::Window, TimePart::Recovery];
         let is_driven = ["eqds", "ndp"].contains(&preset);
         let together: Vec<&[TimePart]> = if is_driven { vec![busy, credit] } else { vec![busy] };

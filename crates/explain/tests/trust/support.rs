@@ -1,4 +1,4 @@
-//! A run that is explained, in few words.
+//! Helpers that run scenarios and explain their flows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ pub(crate) fn series(preset: &str) -> String {
 
 pub(crate) const START: Duration = Duration::from_us(3);
 
-/// The parts that a flow has, in the order of tables.
+/// Returns the nonzero parts of a flow, in the order of tables.
 pub(crate) fn parts(explanation: &Explanation) -> Vec<TimePart> {
     explanation.parts.iter().filter(|(_, time)| !time.is_zero()).map(|(part, _)| part).collect()
 }
 
-/// `part` as a fraction of its time.
+/// Returns `part` as a fraction of the flow's time.
 pub(crate) fn fraction(explanation: &Explanation, part: TimePart) -> f64 {
     explanation.parts[part].as_us_f64() / explanation.parts.total().as_us_f64()
 }
 
-/// Loses data packets with these numbers on the first link of host 0.
+/// Returns a scenario that loses data packets with these numbers on the first link of host 0.
 pub(crate) fn losing(preset: &str, drops: &str) -> String {
     let loss = format!(
         "[[loss]]\nlink = \"h0\"\ndirection = \"a-to-b\"\npackets = \"data\"\nmodel = {{ trace = {{ drops = [{drops}] }} }}\n"
@@ -45,24 +45,25 @@ pub(crate) fn losing(preset: &str, drops: &str) -> String {
     FAT_TREE.to_owned() + &loss + &series(preset)
 }
 
-/// The plan of a scenario with some values changed.
+/// Returns the plan of a scenario with some values changed.
 pub(crate) fn plan(text: &str, sets: &[&str]) -> Plan {
     let changes = Changes { sets: sets.iter().map(|set| (*set).to_owned()).collect(), ..Changes::default() };
     Plan::from_text("scenario.toml", text, Path::new(""), &changes).expect("a scenario that can run")
 }
 
-/// Every flow of one run of a plan.
+/// Explains every flow of one run of a plan.
 pub(crate) fn explain_point(plan: &Plan, point: Point) -> Explained {
     explain_run(&plan.config(point), plan.library(point))
 }
 
-/// Flows of this size and start between these hosts, on what the scenario says besides.
+/// Explains flows of this size and start between these hosts, in the network of the given scenario.
 pub(crate) fn explain_flows(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> Explained {
     let (config, lists) = listed(text, sets, flows);
     explain_run(&config, &lists)
 }
 
-/// The same in two servers of two hosts each, which talk inside them through second NICs on a switch of their own.
+/// Explains flows in two servers of two hosts each, which communicate inside a server through second NICs on a switch
+/// of their own.
 pub(crate) fn explain_in_servers(preset: &str, flows: &[(u32, u32, u64, Duration)]) -> Explained {
     let (mut config, lists) = listed(&(FAT_TREE.to_owned() + &series(preset)), &[], flows);
     config.paths = Arc::new(Paths::of(servers()).expect("a network"));
@@ -70,7 +71,7 @@ pub(crate) fn explain_in_servers(preset: &str, flows: &[(u32, u32, u64, Duration
 }
 
 pub(crate) fn listed(text: &str, sets: &[&str], flows: &[(u32, u32, u64, Duration)]) -> (SimConfig, Lists) {
-    // A scenario needs a workload; another takes its place.
+    // A scenario needs a workload, which is replaced below.
     let plan =
         plan(&format!("title = \"Causes\"\nseeds = 1\n[[workload.incast]]\nsize = \"1B\"\nsenders = 1\n{text}"), sets);
     let mut config = plan.config(Point { series: 0, seed: 1 });
@@ -105,7 +106,7 @@ fn servers() -> Graph {
     graph
 }
 
-/// What came of a run.
+/// The result of an explained run.
 pub(crate) struct Explained {
     pub(crate) flows: Vec<Explanation>,
     pub(crate) record: RunRecord,
@@ -114,24 +115,24 @@ pub(crate) struct Explained {
 }
 
 impl Explained {
-    /// The flow with this number.
+    /// Returns the flow with this number.
     pub(crate) fn flow(&self, id: u64) -> &Explanation {
-        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("it began")
+        self.flows.iter().find(|explanation| explanation.flow.id == id).expect("the flow began")
     }
-    /// This part of all flows.
+    /// Returns the sum of this part over all flows.
     pub(crate) fn sum(&self, part: TimePart) -> Duration {
         self.flows.iter().map(|explanation| explanation.parts[part]).sum()
     }
 }
 
-/// Explains every flow of a run, after checking what holds for each.
+/// Explains every flow of a run, after checking invariants of each.
 pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explained {
     let (mut flows, mut again) = (Flows::default(), Flows::default());
     let record = run(config, library, Parallel::default(), &mut flows).expect("a configuration that can be built");
     let stuck = record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port));
     let mut recording = Recording::of(Chosen::All, stuck);
     let focus = recording.focus();
-    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording).expect("the same");
+    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording).expect("the same run");
     assert_eq!(flows.0, again.0, "being watched changes nothing");
     let names = Names::new(port_infos(config.paths.graph()));
     let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();
@@ -141,7 +142,7 @@ pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explaine
     assert_eq!(explained.len(), flows.0.len());
     for explanation in &explained {
         let flow = explanation.flow;
-        // What came twice is counted when a flow is over.
+        // Spurious packets are counted when a flow is over.
         let seen = |row: &FlowRow| FlowRow { spurious: row.finish.map_or(0, |_| row.spurious), ..*row };
         assert!(flows.0.iter().any(|row| seen(row) == flow), "{flow:?}");
         assert_eq!(explanation.parts.total(), flow.finish.unwrap_or(record.end) - flow.start);
@@ -153,7 +154,7 @@ pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explaine
     Explained { flows: explained, record, names, cycle }
 }
 
-/// Keeps flows.
+/// An observer that keeps flows.
 #[derive(Default)]
 struct Flows(Vec<FlowRow>);
 

@@ -1,4 +1,4 @@
-//! Flows that had not finished when the run ended: what they waited for, and what their time until then went to.
+//! Flows that had not finished when the run ended: the events that they waited for, and the split of their time.
 
 use selvedge_explain::{Awaited, Cause, Stop};
 use selvedge_sim::record::FlowKey;
@@ -10,7 +10,7 @@ use crate::support::{
     Explained, FAT_TREE, START, dumbbell, explain_flows, explain_point, fraction, losing, parts, plan, series,
 };
 
-/// Each host sends two switches on, the same way round: a PFC deadlock.
+/// Runs a ring in which each host sends two switches further, in the same direction: a PFC deadlock.
 fn deadlocked(preset: &str) -> Explained {
     let flows: Vec<_> = (0..10).map(|host| (host, (host + 4) % 10, 2_000_000, START)).collect();
     explain_flows(&(ring() + &series(preset)), &["switch.buffer.input-queued.per-port=50KB"], &flows)
@@ -24,12 +24,12 @@ fn a_deadlock_is_named_with_what_stands_in_it() {
         let ports: Vec<String> = cycle.ports.iter().map(|stuck| run.names.port(stuck.port)).collect();
         assert_eq!(ports, ["s0 -> s1", "s1 -> s2", "s2 -> s3", "s3 -> s4", "s4 -> s0"], "{preset}");
         for (n, stuck) in (0..).zip(&cycle.ports) {
-            let paused = stuck.paused.expect("it is paused");
+            let paused = stuck.paused.expect("the port is paused");
             assert!(paused < cycle.since && cycle.since < cycle.at, "{preset}: {cycle:?}");
             // All frames are equal: headers of 62 bytes.
             assert_eq!(stuck.waiting.get(), stuck.packets * 1_086, "{preset}: {stuck:?}");
             assert_eq!(stuck.packets, stuck.flows.iter().map(|held| held.packets).sum::<u64>(), "{preset}");
-            // Those of the switch's own hosts, and those of the switch before.
+            // Flows of the switch's own hosts, and of the hosts of the switch before.
             let mut flows: Vec<u64> = stuck.flows.iter().filter_map(|held| held.flow.map(|flow| flow.id)).collect();
             flows.sort_unstable();
             let mut expected = [2 * n, 2 * n + 1, (2 * n + 8) % 10, (2 * n + 9) % 10];
@@ -51,7 +51,7 @@ fn flows_in_a_deadlock_wait_for_pauses_that_come_round_to_themselves() {
         for id in 0..10 {
             let flow = run.flow(id);
             assert!(fraction(flow, TimePart::Pause) > 0.98, "{preset}: {flow:?}");
-            // Its oldest packet has left the switch of its host, and waits at the next.
+            // The flow's oldest packet has left the switch of its host, and waits at the next.
             let Some(Awaited::Port { port, since, stop: Some(Stop::Paused(paused)) }) = flow.awaited else {
                 panic!("{preset}: {:?}", flow.awaited)
             };
@@ -73,7 +73,7 @@ fn flows_in_a_deadlock_wait_for_pauses_that_come_round_to_themselves() {
     }
 }
 
-/// A run that ends at this time.
+/// Explains a run that ends at this time.
 fn until(text: &str, us: u64, more: &[&str], flows: &[(u32, u32, u64, Duration)]) -> Explained {
     let stop = format!("stop.time={us}us");
     explain_flows(text, &[&[stop.as_str()], more].concat(), flows)
@@ -124,7 +124,7 @@ fn who_has_lost_its_last_packet_waits_for_news_or_a_timeout() {
 
 #[test]
 fn who_has_never_sent_waits_at_its_own_port() {
-    // Three flows into one host: pauses come back to the hosts. What begins then has to wait, too.
+    // Three flows into one host: pauses reach the hosts. A flow that begins then has to wait, too.
     let text = dumbbell("100Gbps") + &series("roce+pfc");
     let early = [0, 1, 2].map(|src| (src, 4, 2_000_000, START));
     let flows = [&early[..], &[(0, 5, 1_000, Duration::from_us(400))]].concat();

@@ -1,5 +1,5 @@
-//! In whole runs of every series, the parts of every flow add up to its completion time, and what
-//! happened in a run shows in its parts. `support` checks the sums.
+//! Whole runs of every series: the parts of every flow add up to its completion time, and events of a run show in the
+//! parts. `support` checks the sums.
 
 use selvedge_telemetry::TimePart;
 use selvedge_units::Duration;
@@ -43,7 +43,7 @@ fn parts_add_up_in_every_series() {
         let some = |part| run.sum(part) > Duration::ZERO;
         assert!(some(TimePart::Queueing) && some(TimePart::Nic), "{name}");
         assert_eq!(some(TimePart::Pause), run.record.pause_frames > 0, "{name}");
-        // What was sent again need not have held a flow up.
+        // A retransmission need not have delayed a flow.
         assert!(!some(TimePart::Recovery) || run.record.retransmissions > 0, "{name}");
         assert!(!some(TimePart::Timeout) || run.record.timeouts > 0, "{name}");
         assert!(!some(TimePart::Pacing) && !some(TimePart::Window) && !some(TimePart::Outage), "{name}");

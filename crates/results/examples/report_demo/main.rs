@@ -1,4 +1,4 @@
-//! Writes the results folder of a made-up study:
+//! Writes the results folder of a synthetic study:
 //! `cargo run -p selvedge-results --example report_demo [FOLDER [trouble]]`.
 //! With `trouble`, one series deadlocks and another leaves flows unfinished.
 

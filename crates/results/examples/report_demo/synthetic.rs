@@ -1,5 +1,5 @@
-//! A made-up study: a fat-tree of 54 hosts whose flows and queues are drawn from a few formulas. It
-//! stands in for the simulator in examples and tests of tables and reports.
+//! A synthetic study: a fat-tree of 54 hosts whose flows and queues are drawn from a few formulas. Replaces the
+//! simulator in examples and tests of tables and reports.
 
 use std::path::Path;
 
@@ -10,27 +10,27 @@ use selvedge_telemetry::{
 };
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, PortId, Rate, Rng};
 
-/// How one made-up series behaves.
+/// The behaviour of one synthetic series.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
-    /// Its name.
+    /// Name of the series.
     pub(crate) name: &'static str,
-    /// Its traits.
+    /// Whether PFC is enabled.
     pub(crate) pfc: bool,
-    /// Loss recovery.
+    /// Loss recovery, by its registry name.
     pub(crate) recovery: &'static str,
-    /// How much slower than ideal its flows are, about.
+    /// Approximate slowdown of the flows.
     pub(crate) slowdown: f64,
     /// Share of data packets lost.
     pub(crate) loss: f64,
     /// Share of measured flows that never finish.
     pub(crate) unfinished: f64,
-    /// Seed with a deadlock, if any.
+    /// Seed that ends in a deadlock, if any.
     pub(crate) deadlock: Option<u64>,
 }
 
 impl Profile {
-    /// For the summary.
+    /// Returns the description of the series for the summary.
     pub(crate) fn info(&self) -> SeriesInfo {
         let traits = SeriesTraits {
             pfc: self.pfc,
@@ -42,7 +42,7 @@ impl Profile {
     }
 }
 
-/// The IRN paper's four series, in character.
+/// Returns profiles similar to the IRN paper's four series.
 pub(crate) fn irn_study() -> Vec<Profile> {
     let series = |name, pfc, recovery, slowdown, loss| Profile {
         name,
@@ -61,7 +61,7 @@ pub(crate) fn irn_study() -> Vec<Profile> {
     ]
 }
 
-/// Records one point of it into `folder`.
+/// Records one point of the study into `folder`.
 pub(crate) fn record(
     folder: &Path,
     position: usize,
@@ -87,10 +87,10 @@ pub(crate) fn record(
 
 fn send_flows(recorder: &mut PointRecorder, profile: &Profile, flows: u64, end: Instant, rng: &mut Rng) -> (u64, u64) {
     let mut data_sent = 0;
-    // Runs differ a little as a whole, as they do when seeds differ.
+    // Runs differ slightly as a whole, as runs of different seeds do.
     let run_factor = 0.97 + 0.06 * rng.unit_f64();
     for id in 0..flows {
-        // Half of the messages are one packet; the others reach 3 MB on a log scale.
+        // Half of the messages are one packet; the sizes of the others are spread up to 3 MB on a log scale.
         let packets = if rng.unit_f64() < 0.5 { 1 } else { 10_f64.powf(rng.unit_f64().powi(2) * 3.5) as u64 + 1 };
         let size = if packets == 1 { 32 + rng.next_u64() % 969 } else { packets * 1000 };
         let ideal_ps = 12_000_000 + size * 200;
@@ -122,7 +122,7 @@ fn send_flows(recorder: &mut PointRecorder, profile: &Profile, flows: u64, end: 
     (data_sent, (data_sent as f64 * profile.loss) as u64)
 }
 
-/// Waves of congestion that begin at one port and, with PFC, spread upstream. Returns paused time by port.
+/// Samples waves of congestion that begin at one port and, with PFC, spread upstream; returns paused time by port.
 fn sample_ports(
     recorder: &mut PointRecorder,
     ports: &[PortInfo],
@@ -206,7 +206,7 @@ fn run_record(
     }
 }
 
-/// Where the time of its flows goes, in parts of a thousand.
+/// Returns the split of the flows' time, in parts of a thousand.
 fn time_profile(profile: &Profile, seed: u64) -> TimeProfile {
     let mut time = WorkloadTime { samples: 9_000 + seed, ..WorkloadTime::default() };
     let lossy = (profile.loss * 4_000.0) as u128;
@@ -244,7 +244,7 @@ fn deadlock(end: Instant) -> Deadlock {
     }
 }
 
-/// Ports of a fat-tree with k = 6, each link as two ports.
+/// Returns the ports of a fat-tree with k = 6, two ports per link.
 fn fat_tree() -> Vec<PortInfo> {
     let mut ports = Vec::new();
     let mut link = |a: (String, PortKind), b: (String, PortKind)| {

@@ -1,5 +1,5 @@
-//! `docs/claims.md`: a line per paper, then a section per paper. One paper's part is written anew
-//! without touching the others': all of them together take hours of processor time.
+//! `docs/claims.md`: a line per paper, then a section per paper. The part of one paper can be rewritten without the
+//! others, because running all papers takes hours of processor time.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use super::paper::{Paper, papers};
 use super::{ClaimsInput, RULE, markdown};
 use crate::Outcome;
 
-/// The claims of all papers as Markdown. What `before` (such a document, or nothing) says of papers
-/// that were not run stays as it is.
+/// Returns the claims of all papers as Markdown. The parts of `before` (such a document, or an empty text) about papers
+/// that were not run are kept unchanged.
 pub fn render_claims_markdown(input: &ClaimsInput<'_>, before: &str) -> String {
     let mut parts = parts(before);
     for paper in papers(input.figures) {
@@ -23,18 +23,18 @@ pub fn render_claims_markdown(input: &ClaimsInput<'_>, before: &str) -> String {
     out
 }
 
-/// Whether [`render_claims_markdown`] loses nothing of `text`, which was in the file before: it is such a document, or
-/// nothing.
+/// Returns whether [`render_claims_markdown`] preserves all of `text`, the file's previous content: `text` is such a
+/// document, or empty.
 pub fn is_claims_markdown(text: &str) -> bool {
     text.trim().is_empty() || text.lines().next() == Some(TITLE)
 }
 
-/// What the document says of one paper.
+/// The part of the document about one paper.
 #[derive(Default)]
 struct Part {
-    /// In the table of papers.
+    /// The paper's line in the table of papers.
     line: String,
-    /// Below its heading.
+    /// The paper's section, without its heading.
     section: String,
 }
 
@@ -52,7 +52,7 @@ fn line(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
     )
 }
 
-/// The parts of a document, by paper; none of a file that is something else.
+/// Returns the parts of a document, by paper; empty if `document` has another title.
 fn parts(document: &str) -> BTreeMap<String, Part> {
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
     if !document.starts_with(TITLE) {
@@ -73,7 +73,7 @@ fn parts(document: &str) -> BTreeMap<String, Part> {
     parts
 }
 
-/// A line of the table of papers, in its columns of today: there was none for what holds by construction.
+/// Returns a line of the table of papers in its present columns: older lines lack the column "by construction".
 fn widened(line: &str) -> String {
     let cells: Vec<&str> = line.split('|').collect();
     match cells[..] {
@@ -132,7 +132,7 @@ mod tests {
             second.contains("| [irn](#irn) | 0 | 0 | 0 | 0 | 0 | 2 |\n| [netrt](#netrt) | 0 | 0 | 0 | 0 | 0 | 1 |")
         );
         assert!(second.contains("[new]") && !second.contains("[old]") && second.contains("[kept]"), "{second}");
-        // Nothing is added or lost however often that is done.
+        // Writing the document again changes nothing.
         assert_eq!(written(&[figure("figures/irn/fig6", "new")], "2", &second), second);
     }
 

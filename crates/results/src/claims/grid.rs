@@ -3,17 +3,17 @@
 use super::ours;
 use crate::Measured;
 
-/// One table.
+/// One table of a measurement.
 pub(super) struct Grid<'a> {
-    /// What it shows.
+    /// The measurement in a sentence.
     pub(super) say: &'a str,
-    /// The metrics' names.
+    /// Names of the metrics, one per column.
     pub(super) columns: Vec<String>,
     /// Label and numbers of each row.
     pub(super) rows: Vec<(String, Vec<String>)>,
 }
 
-/// One table for each measurement of a figure.
+/// Returns one table for each measurement of a figure.
 pub(super) fn grids(measured: &[Measured]) -> Vec<Grid<'_>> {
     let chunks = measured.chunk_by(|a, b| a.say == b.say);
     chunks.map(grid).collect()

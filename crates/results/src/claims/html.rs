@@ -8,7 +8,7 @@ use crate::number::digits;
 use crate::report::{STYLE, escape};
 use crate::{Bound, ClaimVerdict, NotRun, Outcome};
 
-/// The tables of claims as one HTML document without references to anything outside it.
+/// Returns the tables of claims as one HTML document without references to anything outside the document.
 pub fn render_claims_html(input: &ClaimsInput<'_>) -> String {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
@@ -146,11 +146,11 @@ fn row(claim: &ClaimVerdict) -> String {
     )
 }
 
-/// The accepted range as a bar, ours as a dot with its interval, on a logarithmic axis.
+/// Returns a picture on a logarithmic axis: the accepted range as a bar, the mean as a dot with its interval.
 fn picture(claim: &ClaimVerdict) -> String {
     let Some(mean) = claim.mean.filter(|&mean| mean > 0.0) else { return String::new() };
     let [low, high] = claim.ci95.unwrap_or([mean, mean]);
-    // A bound is open to one side: to the end of the picture.
+    // A bound is open on one side: the interval extends to the edge of the picture.
     let [from, to] = Bound::opened(claim.bound, [low, high]);
     let known = [
         claim.accepted[0],

@@ -6,7 +6,7 @@ use super::paper::Paper;
 use super::{CheckedFigure, ClaimsInput, grid, ours, range, sentence, why};
 use crate::{NotRun, Outcome};
 
-/// What was run and how, a table of the figures, each figure; without the heading.
+/// Returns the section without its heading: what was run and how, a table of the figures, and each figure.
 pub(super) fn section(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
     let mut out = format!("{} {}\n\n", paper.in_one_line(), paper.effort());
     let _ = write!(out, "Written by `{}` (version {}); not by hand.\n\n", input.command, input.version);
@@ -30,7 +30,7 @@ pub(super) fn section(paper: &Paper<'_>, input: &ClaimsInput<'_>) -> String {
 }
 
 fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
-    // A heading's anchor is its text in small letters, with "-" for blanks.
+    // Markdown derives a heading's anchor from its text: lower case, with "-" for blanks.
     let heading = format!("{} {}", paper.name, figure.name());
     let mut out = format!("\n### {heading}\n\n[{}](../{}/scenario.toml)\n", figure.title, figure.figure);
     if !figure.claims.is_empty() {
@@ -79,7 +79,7 @@ fn one(figure: &CheckedFigure, paper: &Paper<'_>) -> String {
     out
 }
 
-/// Text that stays in its cell.
+/// Returns the text escaped for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

@@ -1,8 +1,8 @@
-//! The tables of claims: every claim of a paper with what came out beside it, as a page for a browser
-//! and as Markdown, with a section per paper.
+//! The tables of claims: every claim of a paper beside its measured value, as an HTML page and as Markdown with a
+//! section per paper.
 //!
-//! A claim that is not fully reproduced is followed by why: the reason that its `known` gives, and how
-//! far the measurements of other figures move the very same quantity (`why.rs`).
+//! A claim that is not fully reproduced is followed by its explanation: the reason that its `known` gives, and how far
+//! the measurements of other figures move the same quantity (`why.rs`).
 
 mod document;
 mod grid;
@@ -22,30 +22,30 @@ use crate::{Bound, ClaimVerdict, Measured, NotRun, Outcome};
 /// One figure, checked; serialises for machines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckedFigure {
-    /// Its folder.
+    /// The figure's folder.
     pub figure: String,
-    /// Its scenario's title.
+    /// Title of the figure's scenario.
     pub title: String,
-    /// Whether its runs were too short to judge.
+    /// Whether the runs were too short to judge claims.
     pub smoke: bool,
-    /// How many seeds each series ran with.
+    /// Number of seeds of each series.
     pub seeds: usize,
-    /// Its runs: series x cases x seeds.
+    /// Number of runs: series x cases x seeds.
     pub runs: usize,
-    /// How many of them another figure had asked for before.
+    /// Number of runs that another figure had requested before.
     pub shared: usize,
-    /// Processor time of its runs, seconds.
+    /// Processor time of the figure's runs, seconds.
     pub cpu_s: f64,
-    /// Its claims.
+    /// Verdicts on the figure's claims.
     pub claims: Vec<ClaimVerdict>,
-    /// Its measurements.
+    /// The figure's measurements.
     pub measured: Vec<Measured>,
-    /// What its paper says that no run can show.
+    /// Statements of the paper that no run can show.
     pub not_run: Vec<NotRun>,
 }
 
 impl CheckedFigure {
-    /// Its folder's name, which stands for it in tables.
+    /// Returns the name of the figure's folder, which identifies the figure in tables.
     fn name(&self) -> &str {
         self.figure.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.figure)
     }
@@ -58,22 +58,22 @@ impl CheckedFigure {
 pub struct ClaimsInput<'a> {
     /// The figures, in the order of the tables.
     pub figures: &'a [CheckedFigure],
-    /// Wall time of all of them, seconds.
+    /// Wall time of all figures together, seconds.
     pub wall_s: f64,
-    /// Threads used.
+    /// Number of threads used.
     pub threads: usize,
     /// Version of the program.
     pub version: &'a str,
-    /// The command.
+    /// The command that wrote the tables.
     pub command: &'a str,
 }
 
-/// "1.45 (1.36–1.54)", "≥ 1.45 (1.36–1.54)", "undecided"; "-" without a value.
+/// Returns a value with its interval: "1.45 (1.36–1.54)", "≥ 1.45 (1.36–1.54)", "undecided"; "-" without a value.
 fn ours(mean: Option<f64>, ci95: Option<[f64; 2]>, bound: Option<Bound>) -> String {
     bounded(mean, bound, 3) + &in_brackets(ci95)
 }
 
-/// The paper's range as printed there, or else the range that was accepted.
+/// Returns the range as the paper prints it, or else the accepted range.
 fn range(claim: &ClaimVerdict) -> String {
     claim.paper.clone().unwrap_or_else(|| match claim.accepted {
         [Some(low), Some(high)] => format!("{}–{}", digits(low, 3), digits(high, 3)),
@@ -83,7 +83,7 @@ fn range(claim: &ClaimVerdict) -> String {
     })
 }
 
-/// The claim, and which of its quantities this is.
+/// Returns the claim's sentence, followed by the quantity if the claim has several.
 fn sentence(claim: &ClaimVerdict) -> String {
     if claim.which.is_empty() { claim.say.clone() } else { format!("{} ({})", claim.say, claim.which) }
 }

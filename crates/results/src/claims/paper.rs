@@ -1,4 +1,4 @@
-//! Figures by paper: names of figures repeat from paper to paper, so each paper has a section.
+//! Figures grouped by paper: names of figures repeat from paper to paper, so each paper has a section.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use crate::number::digits;
 
 /// The figures of one paper, or the studies of one folder.
 pub(super) struct Paper<'a> {
-    /// The folder that holds its figures.
+    /// Name of the folder that holds the figures.
     pub(super) name: String,
     pub(super) figures: Vec<&'a CheckedFigure>,
 }
 
-/// Figures by paper, papers by name.
+/// Groups figures by paper, ordered by the papers' names.
 pub(super) fn papers(figures: &[CheckedFigure]) -> Vec<Paper<'_>> {
     let mut papers: Vec<Paper<'_>> = Vec::new();
     for figure in figures {
@@ -33,7 +33,7 @@ fn name_of(figure: &CheckedFigure) -> String {
 }
 
 impl Paper<'_> {
-    /// What links to one of its figures point at.
+    /// Returns the anchor of a figure of this paper.
     pub(super) fn anchor(&self, figure: &CheckedFigure) -> String {
         format!("{}-{}", self.name, figure.name())
     }
@@ -43,7 +43,7 @@ impl Paper<'_> {
     pub(super) fn count(&self, outcome: Outcome) -> usize {
         self.figures.iter().map(|figure| figure.count(outcome)).sum()
     }
-    /// "57 claims: 40 reproduced, 12 in direction only, 5 not."
+    /// Returns a summary such as "57 claims: 40 reproduced, 12 in direction only, 5 not."
     pub(super) fn in_one_line(&self) -> String {
         let unjudged = match self.count(Outcome::NotJudged) {
             0 => String::new(),
@@ -61,7 +61,7 @@ impl Paper<'_> {
             self.count(Outcome::NotReproduced)
         )
     }
-    /// "1,200 runs (30 more are the same as these), 52 minutes of processor time."
+    /// Returns the cost of the runs: "1,200 runs (30 more are the same as these), 52 minutes of processor time."
     pub(super) fn effort(&self) -> String {
         let shared: usize = self.figures.iter().map(|figure| figure.shared).sum();
         let all: usize = self.figures.iter().map(|figure| figure.runs).sum();

@@ -1,12 +1,12 @@
-//! Why a claim is not fully reproduced.
+//! Explanations of claims that are not fully reproduced.
 
 use super::CheckedFigure;
 use super::paper::Paper;
 use crate::number::bounded;
 use crate::{Bound, ClaimVerdict, Measured, Outcome};
 
-/// The claims of a figure that need an explanation, each with its reasons; claims with the same
-/// reasons together.
+/// Returns the claims of a figure that need an explanation, each with its reasons; claims with equal reasons are
+/// grouped.
 pub(super) fn explanations(figure: &CheckedFigure, paper: &Paper<'_>) -> Vec<(Vec<String>, Vec<String>)> {
     let mut found: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for claim in &figure.claims {
@@ -24,7 +24,8 @@ pub(super) fn explanations(figure: &CheckedFigure, paper: &Paper<'_>) -> Vec<(Ve
     found
 }
 
-/// The claims of a figure that hold by construction, each with its reason; claims with the same reason together.
+/// Returns the claims of a figure that hold by construction, each with its reason; claims with equal reasons are
+/// grouped.
 pub(super) fn constructions(figure: &CheckedFigure) -> Vec<(Vec<String>, String)> {
     let mut found: Vec<(Vec<String>, String)> = Vec::new();
     for claim in figure.claims.iter().filter(|claim| claim.outcome == Outcome::ByConstruction) {
@@ -38,7 +39,7 @@ pub(super) fn constructions(figure: &CheckedFigure) -> Vec<(Vec<String>, String)
     found
 }
 
-/// How far measurements of the paper's other figures move the quantity of `claim`.
+/// Returns how far measurements of the paper's other figures move the quantity of `claim`.
 fn moved_by(claim: &ClaimVerdict, own: &CheckedFigure, paper: &Paper<'_>) -> Vec<String> {
     let is_same = |measured: &&Measured| {
         let (a, b) = (&measured.quantity, &claim.quantity);

@@ -1,4 +1,4 @@
-//! Claims against a summary; the rule is in the parent module's documentation.
+//! Checks of claims against a summary; the rule is in the parent module's documentation.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use super::quantity::Quantity;
 use crate::number::{bounded, digits, in_brackets};
 use crate::{Bound, Estimate, Summary};
 
-/// How a claim fared.
+/// The outcome of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// As claimed.
+    /// The study shows what is claimed.
     Reproduced,
-    /// As claimed, and nothing else could have come out; see [`Claim::by_construction`].
+    /// The study shows what is claimed, and no other result was possible; see [`Claim::by_construction`].
     ByConstruction,
-    /// The claimed side wins beyond doubt, by another factor.
+    /// The claimed side is significantly better, by a factor outside the claimed range.
     DirectionOnly,
-    /// Not as claimed, or the study lacks the numbers.
+    /// The study does not show what is claimed, or lacks the numbers.
     NotReproduced,
-    /// There is a value, from runs too short to hold a claim against.
+    /// A value from runs too short to judge a claim.
     NotJudged,
 }
 
 impl Outcome {
-    /// Whether it is as claimed.
+    /// Returns whether the study shows what is claimed.
     pub const fn holds(self) -> bool {
         matches!(self, Self::Reproduced | Self::ByConstruction)
     }
@@ -45,71 +45,71 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A claim and what the study says; serialises for machines.
+/// A claim and the study's result for it; serialises for machines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ClaimVerdict {
-    /// The claim.
+    /// The claim in a sentence.
     pub say: String,
-    /// Which of the claim's quantities this is about, where it has several; empty otherwise.
+    /// Label of the judged quantity if the claim has several; empty otherwise.
     pub which: String,
-    /// How it fared.
+    /// Outcome of the claim.
     pub outcome: Outcome,
-    /// Whether it fails the check: not fully reproduced, and not known.
+    /// Whether the claim fails the check: not fully reproduced, and not known to fail.
     pub fails: bool,
-    /// What was compared.
+    /// The judged quantity.
     #[serde(flatten)]
     pub quantity: Quantity,
     /// The accepted range; an open end is absent.
     pub accepted: [Option<f64>; 2],
-    /// What came out.
+    /// Mean in the study.
     pub mean: Option<f64>,
-    /// How well it is known.
+    /// 95 % confidence interval of the mean.
     pub ci95: Option<[f64; 2]>,
-    /// Whether that is a bound of what is claimed, because runs ended before it was known.
+    /// The bound that the mean is of the claimed quantity, if runs ended before that was known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// Why it came out so, where the numbers alone do not say it.
+    /// An explanation of the result that the numbers alone do not give.
     pub note: Option<String>,
     /// The documented reason for a failure.
     pub known: Option<String>,
-    /// Why it holds whatever the simulator does, where that is so.
+    /// The reason why the claim holds whatever the simulator does, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_construction: Option<String>,
-    /// Where it is claimed.
+    /// Place of the claim in the paper.
     pub source: Option<String>,
-    /// The range as printed there.
+    /// The range as the paper prints it.
     pub paper: Option<String>,
-    /// Line in the file.
+    /// Line of the claim in its file.
     pub line: usize,
 }
 
 /// One number of a measurement; serialises for machines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
-    /// What is measured.
+    /// The measurement in a sentence.
     pub say: String,
-    /// Which of its quantities.
+    /// Label of the quantity if the measurement has several; empty otherwise.
     pub which: String,
-    /// What was compared, if anything was.
+    /// The measured quantity.
     #[serde(flatten)]
     pub quantity: Quantity,
-    /// What came out.
+    /// Mean in the study.
     pub mean: Option<f64>,
-    /// How well it is known.
+    /// 95 % confidence interval of the mean.
     pub ci95: Option<[f64; 2]>,
-    /// Whether that is a bound, because runs ended before it was known.
+    /// The bound that the mean is, if runs ended before the quantity was known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// What to know about it.
+    /// A remark on the number.
     pub note: Option<String>,
 }
 
-/// Holds each claim against the study.
+/// Judges each claim against the study.
 pub fn check(expectations: &Expectations, summary: &Summary) -> Vec<ClaimVerdict> {
     expectations.claims.iter().flat_map(|claim| check_claim(claim, summary)).collect()
 }
 
-/// The numbers that are shown without a claim.
+/// Returns the numbers that are shown without a claim.
 pub fn measure(expectations: &Expectations, summary: &Summary) -> Vec<Measured> {
     let of = |measurement: &Measurement| -> Vec<Measured> {
         let each = measurement.quantities.each(&summary.cases()).into_iter();
@@ -130,11 +130,11 @@ pub fn measure(expectations: &Expectations, summary: &Summary) -> Vec<Measured> 
     expectations.measurements.iter().flat_map(of).collect()
 }
 
-/// Looks only whether each claim finds its numbers: for smoke runs, which are too short to judge. A
-/// claim fails when the study has no value for it, whether or not it is known.
+/// Checks only that each claim finds its numbers, for smoke runs, which are too short to judge. A claim fails when the
+/// study has no value for it, whether or not it is known to fail.
 pub fn check_smoke(expectations: &Expectations, summary: &Summary) -> Vec<ClaimVerdict> {
     let unjudged = |verdict: ClaimVerdict| {
-        // Runs as short as these may leave anything unfinished.
+        // In runs this short anything may be unfinished.
         let fails = verdict.mean.is_none() && verdict.bound.is_none();
         let outcome = if fails { Outcome::NotReproduced } else { Outcome::NotJudged };
         ClaimVerdict { outcome, fails, ..verdict }
@@ -142,13 +142,13 @@ pub fn check_smoke(expectations: &Expectations, summary: &Summary) -> Vec<ClaimV
     check(expectations, summary).into_iter().map(unjudged).collect()
 }
 
-/// Whether more seeds may decide a claim that these decide neither way.
+/// Returns whether more seeds may decide a claim that the present seeds leave undecided.
 ///
-/// A claim is decided when its 99.9 % interval lies in the accepted range, or outside: whichever it is. That is asked
-/// before the last seeds have run only; what is shown and judged in the end are 95 % intervals. To look early does not
-/// make a claim more likely to come out, as as much is asked against it as for it; and as 99.9 % are asked for, even
-/// eight such looks let less than 0.8 % more of the intervals miss than the 5 % that do (Haybittle 1971, Peto et al.
-/// 1976). Where the limit is reached, the interval is that of a fixed number of seeds.
+/// A claim is decided when its 99.9 % interval lies inside the accepted range, or outside. This interval is used only
+/// before the last seeds have run; the results that are shown and judged have 95 % intervals. Looking early does not
+/// favour a claim, because the evidence required against it is as strong as that for it. Because 99.9 % are required,
+/// even eight such looks let less than 0.8 % more of the intervals miss than the 5 % that do (Haybittle 1971, Peto et
+/// al. 1976). Where the limit is reached, the interval is that of a fixed number of seeds.
 pub fn needs_seeds(expectations: &Expectations, summary: &Summary) -> bool {
     let is_open = |claim: &Claim| {
         let mut found = estimates(claim, summary);
@@ -160,7 +160,7 @@ pub fn needs_seeds(expectations: &Expectations, summary: &Summary) -> bool {
     expectations.claims.iter().any(is_open)
 }
 
-/// Whether an estimate decides a claim neither way, and might with more seeds.
+/// Returns whether an estimate leaves a claim undecided, and more seeds might decide it.
 fn seeds_can_tell(claim: &Claim, estimate: &Estimate) -> bool {
     let is_by_construction = claim.by_construction.as_ref().is_some_and(|reason| reason.within.is_none());
     if estimate.mean.is_none() || is_by_construction || is_open(claim, estimate) {
@@ -174,7 +174,7 @@ fn seeds_can_tell(claim: &Claim, estimate: &Estimate) -> bool {
     })
 }
 
-/// One line per claim and what it rests on, for a terminal; the last line counts.
+/// Renders one line per claim with its evidence, for a terminal; the last line counts outcomes.
 pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     let mut out = String::new();
     for verdict in verdicts {
@@ -212,7 +212,7 @@ pub fn render_claims(verdicts: &[ClaimVerdict]) -> String {
     out
 }
 
-/// One line per number, for a terminal.
+/// Renders one line per number, for a terminal.
 pub fn render_measured(measured: &[Measured]) -> String {
     let mut out = String::new();
     let mut said = "";
@@ -245,7 +245,7 @@ fn evidence(verdict: &ClaimVerdict) -> String {
     parts.extend(verdict.note.clone());
     parts.extend(verdict.by_construction.iter().map(|reason| format!("by construction: {reason}")));
     parts.extend(verdict.known.iter().filter_map(|reason| match verdict.outcome {
-        // Of several verdicts on one claim, the others may need it.
+        // Other verdicts on the same claim may need `known`.
         outcome if outcome.holds() && !verdict.which.is_empty() => None,
         outcome if outcome.holds() => Some("comes out after all: remove `known`".to_string()),
         Outcome::NotJudged => None,
@@ -270,13 +270,14 @@ fn check_claim(claim: &Claim, summary: &Summary) -> Vec<ClaimVerdict> {
     vec![one]
 }
 
-/// What a claim is about, and what came out.
+/// Returns the quantities of a claim with their estimates.
 fn estimates(claim: &Claim, summary: &Summary) -> Vec<(Quantity, Estimate)> {
     let each = claim.quantities.each(&summary.cases()).into_iter();
     each.map(|quantity| (quantity.clone(), quantity.estimate(summary).unwrap_or_default())).collect()
 }
 
-/// The largest or smallest of several. It is a bound if it is one itself, or another may be beyond it.
+/// Returns the largest or smallest of several estimates. The result is a bound if its estimate is one, or if another
+/// may lie beyond it.
 fn extreme(found: &mut Vec<(Quantity, Estimate)>, take: Take) -> Option<(Quantity, Estimate)> {
     let rank = |estimate: &Estimate| match (take, estimate.mean) {
         (_, None) => f64::NEG_INFINITY,
@@ -331,7 +332,7 @@ fn check_one(claim: &Claim, quantity: Quantity, estimate: Estimate, summary: &Su
     }
 }
 
-/// What the number alone does not say.
+/// Returns a note with facts that the number alone does not give.
 fn note(quantity: &Quantity, estimate: &Estimate, summary: &Summary) -> Option<String> {
     let series: Vec<_> = summary.series.iter().map(|series| (series.case.as_deref(), &*series.series)).collect();
     if let Some(missing) = quantity.missing(&series, None) {
@@ -356,8 +357,7 @@ fn note(quantity: &Quantity, estimate: &Estimate, summary: &Summary) -> Option<S
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// Whether an estimate that bounds what is claimed leaves open whether that is as claimed, however many seeds there
-/// are.
+/// Returns whether the bound that an estimate is leaves the claim undecided, for any number of seeds.
 fn is_open(claim: &Claim, estimate: &Estimate) -> bool {
     let Some(bound) = estimate.bound else { return false };
     let [low, high] = match estimate.mean {
@@ -367,7 +367,7 @@ fn is_open(claim: &Claim, estimate: &Estimate) -> bool {
     low <= claim.high && high >= claim.low && !(claim.low <= low && high <= claim.high)
 }
 
-/// What is known of a number that may be as claimed, or not.
+/// Returns the known side of a number that leaves its claim undecided.
 fn open_side(estimate: &Estimate) -> String {
     match (estimate.bound, estimate.mean) {
         (Some(Bound::AtLeast), Some(mean)) => format!("undecided: it is {} or more", digits(mean, 3)),
@@ -376,16 +376,16 @@ fn open_side(estimate: &Estimate) -> String {
     }
 }
 
-/// From which share on unfinished flows are mentioned.
+/// The share of unfinished flows from which on they are mentioned.
 const MENTIONED: f64 = 0.001;
 
 fn judge(claim: &Claim, estimate: &Estimate) -> Outcome {
     let Some(mean) = estimate.mean else { return Outcome::NotReproduced };
     let accepted = claim.low..=claim.high;
-    // Of a bound all that may be must be as claimed.
+    // A bound is accepted only if every possible value is.
     let is_inside = |[low, high]: [f64; 2]| accepted.contains(&low) && accepted.contains(&high);
     let [low, high] = estimate.known_interval().unwrap_or(Bound::opened(estimate.bound, [mean, mean]));
-    // Values are judged by what is known of them, not by a point; so are ratios whose value a paper prints.
+    // Values are judged by their interval rather than their mean; so are ratios whose value a paper prints.
     let inside = match claim.near {
         Some(near) => is_inside([low, high]) || meets(near, [low, high]),
         None if claim.quantities.is_ratio() => is_inside(Bound::opened(estimate.bound, [mean, mean])),
@@ -395,7 +395,7 @@ fn judge(claim: &Claim, estimate: &Estimate) -> Outcome {
         return if inside { Outcome::Reproduced } else { Outcome::NotReproduced };
     }
     let is_near = |value: f64| (1.0 - NEAR..=1.0 + NEAR).contains(&value);
-    // The middle is what the paper says; an open range says "more" or "less".
+    // The middle of the range is the paper's value; an open range says "more" or "less".
     let claims_near = is_near((claim.low * claim.high).sqrt());
     let shows = |is_beyond: bool| is_beyond && (!claims_near || is_near(low) && is_near(high));
     let (excludes, direction) = if claim.low >= 1.0 {
@@ -403,7 +403,7 @@ fn judge(claim: &Claim, estimate: &Estimate) -> Outcome {
     } else if claim.high <= 1.0 {
         (high < 1.0, shows(high <= 1.0 - VISIBLE))
     } else {
-        // Sameness: the evidence must lie inside, or near.
+        // A range around 1 claims sameness: the evidence must lie inside the range, or near 1.
         (is_inside([low, high]), inside && is_near(low) && is_near(high))
     };
     match (inside && excludes, direction) {
@@ -413,13 +413,13 @@ fn judge(claim: &Claim, estimate: &Estimate) -> Outcome {
     }
 }
 
-/// Whether an interval meets a value as it is printed, and is narrow enough to say something: it reaches no farther to
-/// either side than what counts as reproduced.
+/// Returns whether an interval meets a value as it is printed, and is narrow enough to be evidence: its half-width is
+/// at most the tolerance of the claim.
 fn meets(near: Near, [low, high]: [f64; 2]) -> bool {
     low <= near.high && high >= near.low && (high - low) / 2.0 <= near.reach
 }
 
-/// Whether a value's interval lies on both sides of an end of what is accepted.
+/// Returns whether a value's interval contains an end of the accepted range.
 fn is_straddled(claim: &Claim, estimate: &Estimate) -> bool {
     let is_by_interval = !claim.quantities.is_ratio() || claim.near.is_some();
     let interval = estimate.known_interval().filter(|_| is_by_interval && estimate.mean.is_some());
@@ -427,15 +427,15 @@ fn is_straddled(claim: &Claim, estimate: &Estimate) -> bool {
         .is_some_and(|[low, high]| low <= claim.high && high >= claim.low && !(claim.low <= low && high <= claim.high))
 }
 
-/// Whether the whole interval of a ratio is within this share of 1; always true without.
+/// Returns whether the whole interval of a ratio is within this share of 1; always true for `None`.
 fn is_near_one(estimate: &Estimate, within: Option<f64>) -> bool {
     let Some(within) = within else { return true };
     let interval = estimate.known_interval().or(estimate.mean.map(|mean| Bound::opened(estimate.bound, [mean, mean])));
     interval.is_some_and(|[low, high]| low >= 1.0 / (1.0 + within) && high <= 1.0 + within)
 }
 
-/// Who claims a ratio as near to 1 as this claims that there is little to win or lose.
+/// Largest distance from 1 at which a claimed ratio means that the two sides hardly differ.
 const NEAR: f64 = 0.1;
 
-/// How far from 1 a ratio must be to have a direction: ratios are shown with three digits, and "1.00" shows none.
+/// Smallest distance from 1 at which a ratio has a direction: with the three digits shown, "1.00" has none.
 const VISIBLE: f64 = 0.005;

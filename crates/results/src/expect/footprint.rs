@@ -1,4 +1,4 @@
-//! Claims about state, which is counted and not simulated.
+//! Claims about the size of state, which is counted rather than simulated.
 //!
 //! ```toml
 //! [footprint]
@@ -20,17 +20,17 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{Estimate, Summary};
 
-/// The NIC, or the pair of top-of-rack switches, on which claims count state: `[footprint]`.
+/// The NIC, or the pair of top-of-rack switches, whose state is counted for claims: `[footprint]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FootprintNic {
-    /// Queue pairs in it; of switches, flows.
+    /// Queue pairs in the NIC; for switches, flows.
     #[serde(deserialize_with = "queue_pairs")]
     pub queue_pairs: NonZeroU32,
-    /// Work queue elements in it; 0 unless given.
+    /// Work queue elements in the NIC; 0 by default.
     #[serde(default)]
     pub work_requests: u32,
-    /// Its cache; 4 MB unless given.
+    /// Size of the NIC's cache; 4 MB by default.
     #[serde(default = "usual_cache", deserialize_with = "cache")]
     pub cache: Bytes,
 }
@@ -49,20 +49,21 @@ fn cache<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
     if cache.is_zero() { Err(D::Error::custom("a NIC without cache has no share to give")) } else { Ok(cache) }
 }
 
-/// The state of each series of a study: its numbers by name, as "per-qp".
+/// The state of each series of a study: its numbers by name, such as "per-qp".
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Footprints {
     of: BTreeMap<(Option<String>, String), BTreeMap<String, f64>>,
 }
 
 impl Footprints {
-    /// Adds those of a series in a case.
+    /// Adds the numbers of a series in a case.
     pub fn add<'a>(&mut self, case: Option<&str>, series: &str, numbers: impl IntoIterator<Item = (&'a str, f64)>) {
         let numbers = numbers.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect();
         self.of.insert((case.map(str::to_owned), series.to_owned()), numbers);
     }
 
-    /// What is wrong with a metric of a series, if it is one of these.
+    /// Returns the reason why a series lacks a metric of state; `None` if it has the metric, or the metric is another
+    /// one.
     pub(super) fn missing(&self, metric: &str, case: Option<&str>, series: &str) -> Option<String> {
         let name = metric.strip_prefix(PREFIX)?;
         let Some(numbers) = self.of.get(&(case.map(str::to_owned), series.to_owned())) else {
@@ -75,7 +76,7 @@ impl Footprints {
         Some(format!("the state of \"{series}\" has no \"{name}\": expected one of {}", known.join(", ")))
     }
 
-    /// The study with these numbers among its metrics: the same for every seed, as they are counted.
+    /// Returns the study with these numbers among its metrics; counted numbers are equal for every seed.
     pub fn added_to(&self, summary: &Summary) -> Summary {
         let mut summary = summary.clone();
         for series in &mut summary.series {
@@ -87,12 +88,12 @@ impl Footprints {
     }
 }
 
-/// Whether a metric is about state.
+/// Returns whether a metric is about state.
 pub(super) fn is_about_state(metric: &str) -> bool {
     metric.starts_with(PREFIX)
 }
 
-/// The name for people of a metric about state.
+/// Returns the displayed name of a metric about state.
 pub(super) fn title(metric: &str) -> Option<String> {
     Some(match metric.strip_prefix(PREFIX)? {
         "total" => "state in all, bytes".into(),
@@ -105,5 +106,5 @@ pub(super) fn title(metric: &str) -> Option<String> {
     })
 }
 
-/// With what their names begin.
+/// Prefix of the names of metrics about state.
 const PREFIX: &str = "footprint.";

@@ -1,4 +1,4 @@
-//! From the text of an `expect.toml` to claims.
+//! Parser of `expect.toml`.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,17 +13,17 @@ use crate::metric::{METRICS, Metric};
 /// The claims of one file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expectations {
-    /// In the file's order.
+    /// Claims, in the file's order.
     pub claims: Vec<Claim>,
-    /// What is shown without a claim, in the file's order.
+    /// Measurements shown without a claim, in the file's order.
     pub measurements: Vec<Measurement>,
-    /// What the paper says that no run can show, in the file's order.
+    /// Statements of the paper that no run can show, in the file's order.
     pub not_run: Vec<NotRun>,
-    /// Whether its series run in the real world, too: then the cases are "simulated" and "real".
+    /// Whether the series also run on a real network: the cases are then "simulated" and "real".
     pub real: bool,
-    /// With how many seeds at most it runs where fewer do not decide all claims; `None`: with those of the scenario.
+    /// Largest number of seeds to run where fewer leave claims undecided; `None`: the number in the scenario.
     pub max_seeds: Option<usize>,
-    /// On what the state is counted that claims are about; `None` where none is.
+    /// The NIC whose state claims are about; `None` without such claims.
     pub footprint: Option<FootprintNic>,
     file: String,
     text: String,
@@ -34,46 +34,47 @@ pub struct Expectations {
 pub struct Claim {
     /// The claim in a sentence.
     pub say: String,
-    /// What it is about.
+    /// The quantities that the claim is about.
     pub quantities: Quantities,
-    /// Which of them counts; `None`: each has its own verdict.
+    /// The one of several quantities that counts; `None`: each has its own verdict.
     pub take: Option<Take>,
-    /// The least that counts as reproduced.
+    /// Smallest value that counts as reproduced.
     pub low: f64,
-    /// The most that counts as reproduced.
+    /// Largest value that counts as reproduced.
     pub high: f64,
-    /// Where it is claimed.
+    /// Place of the claim in the paper.
     pub source: Option<String>,
-    /// The range as printed there.
+    /// The range as the paper prints it.
     pub paper: Option<String>,
     /// The paper's value, where the range is one around a value.
     pub near: Option<Near>,
-    /// Why it is known not to come out; such a claim does not fail the check.
+    /// The known reason why the claim is not reproduced; a claim with such a reason does not fail the check.
     pub known: Option<String>,
-    /// Why it holds whatever the simulator does, if it does.
+    /// The reason why the claim holds whatever the simulator does, if it does.
     pub by_construction: Option<ByConstruction>,
-    /// Line in the file, from 1.
+    /// Line of the claim in the file, from 1.
     pub line: usize,
 }
 
 /// A value that a paper prints.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Near {
-    /// The least that is printed like this.
+    /// Smallest value that rounds to the printed one.
     pub low: f64,
-    /// The most that is printed like this.
+    /// Largest value that rounds to the printed one.
     pub high: f64,
-    /// How far from it counts as reproduced.
+    /// Largest distance from the printed value that counts as reproduced.
     pub reach: f64,
 }
 
-/// That a claim holds by construction: it compares a constant with itself, or bounds what hardly differs.
+/// The statement that a claim holds by construction: it compares a constant with itself, or bounds quantities that
+/// hardly differ.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(from = "WrittenConstruction")]
 pub struct ByConstruction {
-    /// Why.
+    /// The reason.
     pub because: String,
-    /// Only where the whole interval is so near to 1, as a share; `None`: always.
+    /// Largest distance of the whole interval from 1 at which the statement holds, as a share; `None`: it always holds.
     pub within: Option<f64>,
 }
 
@@ -100,7 +101,7 @@ impl From<WrittenConstruction> for ByConstruction {
     }
 }
 
-/// Which of several quantities a claim holds against its range.
+/// The one of several quantities that a claim compares with its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
@@ -110,33 +111,33 @@ pub enum Take {
     Min,
 }
 
-/// Something to show beside the claims, without a range.
+/// Numbers to show beside the claims, without a range.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measurement {
-    /// What it shows, in a sentence.
+    /// The measurement in a sentence.
     pub say: String,
-    /// The numbers.
+    /// The quantities to show.
     pub quantities: Quantities,
-    /// Line in the file, from 1.
+    /// Line of the measurement in the file, from 1.
     pub line: usize,
 }
 
-/// Something that a paper says, and no run can show; serialises for machines.
+/// A statement of a paper that no run can show; serialises for machines.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotRun {
-    /// What it says, in a sentence.
+    /// The statement in a sentence.
     pub say: String,
-    /// Where it says so.
+    /// Place of the statement in the paper.
     pub source: String,
-    /// The number as printed there, if there is one.
+    /// The number as the paper prints it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paper: Option<String>,
-    /// Why no run can show it.
+    /// The reason why no run can show it.
     pub because: String,
 }
 
-/// Why a file is not a list of claims.
+/// The reason why a file is not a list of claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExpectError {
     file: String,
@@ -154,10 +155,10 @@ impl fmt::Display for ExpectError {
 impl std::error::Error for ExpectError {}
 
 impl Expectations {
-    /// Reads the text of `file` (its name is for messages).
+    /// Parses the claims in `text`, the content of `file`; the name is used in messages.
     ///
     /// # Errors
-    /// With file, line and column, when the text is not TOML, a key is unknown or missing, a metric
+    /// Returns an error with file, line and column when the text is not TOML, a key is unknown or missing, a metric
     /// does not exist, or a range is empty.
     pub fn parse(text: &str, file: &str) -> Result<Self, ExpectError> {
         let place = |span: Option<Range<usize>>| position(text, span.map_or(0, |span| span.start));
@@ -194,7 +195,8 @@ impl Expectations {
         Ok(Self { claims, measurements, not_run, real, max_seeds, footprint, file: file.into(), text: text.into() })
     }
 
-    /// Sets aside what is about this case; returns the claims in words. Of those about several cases the others stay.
+    /// Sets aside claims and measurements about this case; returns the claims in words. Of claims about several cases,
+    /// the other cases stay.
     pub fn set_aside(&mut self, case: &str) -> Vec<String> {
         let of_claims = self.claims.iter_mut().map(|claim| &mut claim.quantities);
         let of_measurements = self.measurements.iter_mut().map(|measurement| &mut measurement.quantities);
@@ -206,10 +208,10 @@ impl Expectations {
         Vec::into_iter(aside).map(|claim: Claim| claim.say).collect()
     }
 
-    /// Whether a study of these series (case and name) has everything that the claims are about.
+    /// Checks that a study of these series (case and name) has everything that the claims are about.
     ///
     /// # Errors
-    /// With file and line, the first thing that it lacks.
+    /// Returns an error with file and line about the first missing item.
     pub fn check_names(&self, series: &[(Option<&str>, &str)], state: &Footprints) -> Result<(), ExpectError> {
         let mut cases: Vec<Option<&str>> = series.iter().map(|&(case, _)| case).collect();
         cases.dedup();
@@ -224,7 +226,7 @@ impl Expectations {
     }
 }
 
-/// How many seeds may be asked for.
+/// Accepted values of `max-seeds`.
 const SEEDS: std::ops::RangeInclusive<u64> = 3..=1_000;
 
 #[derive(Deserialize)]
@@ -242,7 +244,7 @@ struct File {
     not_run: Vec<NotRun>,
 }
 
-/// A claim as it was written.
+/// A claim as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Written {
@@ -261,7 +263,7 @@ struct Written {
     by_construction: Option<Spanned<ByConstruction>>,
 }
 
-/// A measurement as it was written.
+/// A measurement as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct WrittenMeasure {
@@ -273,7 +275,7 @@ struct WrittenMeasure {
     than_case: Option<Spanned<String>>,
 }
 
-/// A name, or several.
+/// One name, or several.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a name in quotes, or a list of them")]
 enum OneOrMore {
@@ -300,12 +302,12 @@ struct Bounds {
     tolerance: Option<Number>,
 }
 
-/// 1.5, 2, or "1/3.7".
+/// A number as written in the file: 1.5, 2, or "1/3.7".
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "NumberText")]
 struct Number {
     value: f64,
-    /// Half of the last digit that is written; zero for fractions.
+    /// Half of the last written digit; zero for fractions.
     half_digit: f64,
 }
 
@@ -347,7 +349,7 @@ impl TryFrom<NumberText> for Number {
     }
 }
 
-/// Half of the last digit of a number as it is written in full, "0.085" say; zero for fractions.
+/// Returns half of the last digit of a number written in full, such as "0.085"; zero for fractions.
 fn half_digit(written: &NumberText, value: f64) -> f64 {
     match written {
         NumberText::Text(_) => 0.0,
@@ -461,7 +463,7 @@ fn quantities(
 }
 
 fn check_metric(name: &str, at: &Range<usize>, counts_state: bool) -> Result<(), Misplaced> {
-    // Which state there is depends on the series.
+    // The names of metrics about state depend on the series.
     if is_about_state(name) {
         let what = format!("\"{name}\" counts state: say on what, as in [footprint] queue-pairs = 2000");
         return if counts_state { Ok(()) } else { Err((at.clone(), what)) };
@@ -473,7 +475,7 @@ fn check_metric(name: &str, at: &Range<usize>, counts_state: bool) -> Result<(),
     Err((at.clone(), format!("there is no metric \"{name}\": expected one of {}", names.join(", "))))
 }
 
-/// The range that the bounds describe.
+/// Returns the range that the bounds describe.
 fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
     let Bounds { at_most, at_least, between, near, tolerance } = bounds.get_ref();
     let fail = |what: &str| Err((bounds.span(), what.to_string()));
@@ -506,7 +508,7 @@ fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
     Ok((low, high))
 }
 
-/// Line and column of a byte offset, both from 1, columns in characters.
+/// Returns line and column of a byte offset, both from 1, columns in characters.
 fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);

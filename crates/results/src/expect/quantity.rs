@@ -1,4 +1,4 @@
-//! What is claimed or measured: metrics of series, in cases.
+//! Claimed or measured quantities: metrics of series, in cases.
 
 use serde::Serialize;
 
@@ -10,24 +10,24 @@ use crate::{Estimate, Metric, SeriesSummary, Summary};
 pub struct Quantities {
     /// Names of metrics.
     pub metrics: Vec<String>,
-    /// Series, and what each is compared with.
+    /// Series, each with the one that it is compared with.
     pub pairs: Vec<(String, Option<String>)>,
-    /// Where.
+    /// The cases.
     pub cases: Cases,
-    /// The case that each is compared with.
+    /// The case that each case is compared with.
     pub than_case: Option<String>,
-    /// Where the file names the series: of `of`, in bytes.
+    /// Byte offset of `of` in the file, which names the series.
     pub place: usize,
 }
 
 /// The cases of a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cases {
-    /// The study has none.
+    /// The study has no cases.
     None,
-    /// All that the study has; but not the one compared with.
+    /// All cases of the study except the one compared with.
     All,
-    /// These.
+    /// The named cases.
     These(Vec<String>),
 }
 
@@ -37,18 +37,18 @@ pub enum Cases {
 pub struct Quantity {
     /// Name of the metric.
     pub metric: String,
-    /// The series it is about.
+    /// Name of the series.
     pub of: String,
-    /// The series it is compared with.
+    /// Name of the series that `of` is compared with.
     pub than: Option<String>,
-    /// The case it is about.
+    /// Name of the case.
     pub case: Option<String>,
-    /// The case it is compared with.
+    /// Name of the case that `case` is compared with.
     pub than_case: Option<String>,
 }
 
 impl Quantities {
-    /// Leaves out one of several cases.
+    /// Removes one case if there are several.
     pub(super) fn leave_out(&mut self, case: &str) {
         if let Cases::These(cases) = &mut self.cases
             && cases.len() > 1
@@ -56,12 +56,12 @@ impl Quantities {
             cases.retain(|one| one != case);
         }
     }
-    /// Whether it is about this case, or compares with it, by name.
+    /// Returns whether these quantities name this case, as their own or as the one compared with.
     pub(super) fn names(&self, case: &str) -> bool {
         let is_about = if let Cases::These(cases) = &self.cases { cases.iter().any(|one| one == case) } else { false };
         is_about || self.than_case.as_deref() == Some(case)
     }
-    /// Each of them, cases outermost; `all` are the study's cases.
+    /// Returns each quantity, cases outermost; `all` are the study's cases.
     pub(super) fn each(&self, all: &[Option<&str>]) -> Vec<Quantity> {
         let cases: Vec<Option<String>> = match &self.cases {
             Cases::None => vec![None],
@@ -86,12 +86,12 @@ impl Quantities {
         each
     }
 
-    /// Whether it is a ratio.
+    /// Returns whether these quantities are ratios.
     pub(super) fn is_ratio(&self) -> bool {
         self.than_case.is_some() || self.pairs.iter().any(|(_, than)| than.is_some())
     }
 
-    /// What tells `one` of them from the others; empty if there are no others.
+    /// Returns a label that distinguishes `one` from the others; empty if there are no others.
     pub(super) fn label(&self, one: &Quantity) -> String {
         let mut parts = Vec::new();
         if !matches!(&self.cases, Cases::None) && !matches!(&self.cases, Cases::These(cases) if cases.len() == 1) {
@@ -111,7 +111,7 @@ impl Quantities {
 }
 
 impl Quantity {
-    /// Its value in the study; `None` where a series or case is missing.
+    /// Returns the quantity's value in the study; `None` where a series or case is missing.
     pub(super) fn estimate(&self, summary: &Summary) -> Option<Estimate> {
         let here = self.in_case(summary, self.case.as_deref())?;
         match &self.than_case {
@@ -120,7 +120,7 @@ impl Quantity {
         }
     }
 
-    /// The series that it is about, by name; of each case.
+    /// Returns the series that the quantity is about, with their names, in each of its cases.
     pub(super) fn series<'a>(&'a self, summary: &'a Summary) -> impl Iterator<Item = (String, &'a SeriesSummary)> {
         let cases = std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some));
         let names = || std::iter::once(&self.of).chain(&self.than);
@@ -141,7 +141,7 @@ impl Quantity {
         }
     }
 
-    /// The metric's name for people.
+    /// Returns the metric's displayed name.
     pub(crate) fn title(&self) -> String {
         if let Some(title) = footprint::title(&self.metric) {
             return title;
@@ -153,8 +153,8 @@ impl Quantity {
         }
     }
 
-    /// What the study lacks: a case, a series, or the state of one where `state` says which there is. What to say about
-    /// the first.
+    /// Returns a message on the first thing that the study lacks: a case, a series, or, where `state` is given, the
+    /// state of a series.
     pub(super) fn missing(&self, series: &[(Option<&str>, &str)], state: Option<&Footprints>) -> Option<String> {
         for case in std::iter::once(self.case.as_deref()).chain(self.than_case.as_deref().map(Some)) {
             if case.is_some() && !series.iter().any(|&(known, _)| known == case) {

@@ -1,4 +1,4 @@
-//! Which metrics of a run are bounds, because some of its flows (or incasts, or jobs) had not finished.
+//! Metrics of a run that are bounds, because some of its flows (or incasts, or jobs) had not finished.
 
 use super::Metric;
 use super::names::{FLOW_COMPLETION, GROUP_COMPLETION, TIMES};
@@ -6,7 +6,8 @@ use super::table::{LONG, SHORT, of_size};
 use crate::{Bound, PointSummary};
 
 impl Metric {
-    /// What the value in one run says of the one that it would be, had all measured flows finished.
+    /// Returns the bound that the value in one run is of the value with all measured flows finished; `None` if it is
+    /// exact.
     pub(crate) fn bound(&self, point: &PointSummary) -> Option<Bound> {
         let flows = &point.flows;
         let is_open = flows.unfinished > 0;
@@ -25,7 +26,7 @@ impl Metric {
             "single_packet_fct_p999_us" => at_least(flows.single_packet_fct_us.open.p999),
             "short_fct_mean_us" => at_least(of_size(0, SHORT)),
             "long_fct_mean_us" => at_least(of_size(LONG, u64::MAX)),
-            // Flows that take longer can make throughputs more alike, or less.
+            // Flows that take longer can make throughputs more alike, or less alike.
             "throughput_jain" => is_open.then_some(Bound::Undecided),
             GROUP_COMPLETION => at_least(flows.unfinished_groups > 0),
             name if TIMES.contains(&name) => at_least(is_open),

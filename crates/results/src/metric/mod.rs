@@ -1,4 +1,4 @@
-//! The metrics: one table that the summary, the terminal, the report and expectations share.
+//! The metrics: one table for the summary, the terminal, the report and expectations.
 
 mod bounds;
 mod names;
@@ -15,24 +15,24 @@ pub use self::table::METRICS;
 /// One number about a run.
 #[derive(Clone, Copy)]
 pub struct Metric {
-    /// Its name in files; stable.
+    /// Stable name in files.
     pub name: &'static str,
-    /// Its name for people.
+    /// Displayed name.
     pub title: &'static str,
-    /// What it counts in.
+    /// Unit of the value.
     pub unit: Unit,
-    /// What it means.
+    /// Definition of the metric, in words.
     pub meaning: &'static str,
-    /// Its value in one run, if the run has one.
+    /// Function that returns the metric's value in one run, if the run has one.
     pub of: fn(&PointSummary) -> Option<f64>,
 }
 
-/// How a metric is printed.
+/// The unit of a metric, which determines how it is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// A plain number, as a slowdown.
+    /// A plain number, such as a slowdown.
     Plain,
-    /// A number of things.
+    /// A count.
     Count,
     /// Microseconds.
     Us,
@@ -47,7 +47,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What values in files are in, where that is not plain.
+    /// Returns the unit of values in files; `None` for plain numbers.
     pub(crate) const fn in_words(self) -> Option<&'static str> {
         match self {
             Self::Plain | Self::Count | Self::Index => None,
@@ -60,7 +60,7 @@ impl Unit {
 }
 
 impl Metric {
-    /// Its estimate from the runs of the seeds, some of which may be missing.
+    /// Returns the metric's estimate from the runs of the seeds, some of which may be missing.
     pub(crate) fn estimate<'a>(&self, points: impl Iterator<Item = Option<&'a PointSummary>> + Clone) -> Estimate {
         let per_seed = points.clone().map(|point| point.and_then(self.of)).collect();
         let bound = Bound::of_all(points.flatten().map(|point| self.bound(point)));
@@ -71,18 +71,18 @@ impl Metric {
         estimate.bounded(bound)
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }
 
-    /// That of this name, or the one that a workload's is like.
+    /// Returns the metric of this name, or the one that a workload's metric of this name corresponds to.
     pub(crate) fn find_any(name: &str) -> Option<&'static Self> {
         Self::find(name).or_else(|| Some(Self::find_of_workload(name)?.1))
     }
 
-    /// A workload's metric by its name there, as in "poisson\[1\].fct_mean_us": the workload, and the metric of
-    /// all flows that it corresponds to.
+    /// Splits the name of a workload's metric, such as "poisson\[1\].fct_mean_us", into the workload and the
+    /// corresponding metric of all flows.
     pub fn find_of_workload(name: &str) -> Option<(&str, &'static Self)> {
         let (workload, metric) = name.rsplit_once('.')?;
         PER_WORKLOAD.contains(&metric).then(|| Self::find(metric)).flatten().map(|metric| (workload, metric))

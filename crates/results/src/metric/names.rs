@@ -1,8 +1,8 @@
-//! Metrics by their names: which belong together, and those that the code itself asks for.
+//! Names of metrics: groups that belong together, and metrics that the code itself uses.
 
-/// How many of [`super::METRICS`] the tables show.
+/// Number of leading [`super::METRICS`] that the tables show.
 pub(crate) const TABLE_METRICS: usize = 7;
-/// Metrics that each workload has of its own where there are several, as in "incast.fct_mean_us".
+/// Metrics that each workload has for itself where there are several workloads, as in "incast.fct_mean_us".
 pub(crate) const PER_WORKLOAD: [&str; 9] = [
     "slowdown_mean",
     FLOW_COMPLETION,
@@ -14,8 +14,8 @@ pub(crate) const PER_WORKLOAD: [&str; 9] = [
     MEASURED,
     UNFINISHED,
 ];
-/// The metrics that are taken over completion times of flows or groups: where some had not finished when the run ended,
-/// they may be bounds.
+/// Metrics taken over completion times of flows or groups. They may be bounds where some flows or groups had not
+/// finished when the run ended.
 pub(crate) const OF_FINISHED: [&str; 15] = [
     "slowdown_mean",
     "slowdown_p50",
@@ -33,24 +33,24 @@ pub(crate) const OF_FINISHED: [&str; 15] = [
     "throughput_jain",
     GROUP_COMPLETION,
 ];
-/// The metrics whose ratios between series are summarised, and on which a verdict rests.
+/// Metrics whose ratios between series are summarised, and on which a verdict rests.
 pub(crate) const COMPARED: [&str; 3] = ["slowdown_mean", FLOW_COMPLETION, "fct_p99_us"];
-/// The metric that decides between series whose flows count.
+/// Metric that decides between series whose flows count.
 pub(crate) const FLOW_COMPLETION: &str = "fct_mean_us";
-/// The metric that counts flows, and that which counts those of them that had not finished.
+/// Metric that counts measured flows.
 pub(crate) const MEASURED: &str = "measured_flows";
-/// See [`MEASURED`].
+/// Metric that counts measured flows that had not finished; see [`MEASURED`].
 pub(crate) const UNFINISHED: &str = "unfinished_flows";
-/// The same of repetitions of incasts and jobs.
+/// Metric that counts measured repetitions of incasts and jobs.
 pub(crate) const GROUPS: &str = "measured_groups";
-/// See [`GROUPS`].
+/// Metric that counts measured repetitions that were not complete; see [`GROUPS`].
 pub(crate) const UNFINISHED_GROUPS: &str = "unfinished_groups";
-/// The metric that counts what EQIFs dropped.
+/// Metric that counts packets dropped by EQIFs.
 pub(crate) const EQIF_DROPS: &str = "eqif_drops";
-/// The metric that decides between series whose incasts, all-to-alls or jobs count.
+/// Metric that decides between series whose incasts, all-to-alls or jobs count.
 pub(crate) const GROUP_COMPLETION: &str = "group_completion_mean_us";
-/// The metrics that say where completion time goes, in the order of [`TimePart::ALL`](crate::TimePart::ALL): they add
-/// up to the mean time of a measured flow.
+/// Metrics that split completion time into parts, in the order of [`TimePart::ALL`](crate::TimePart::ALL). Their sum is
+/// the mean time of a measured flow.
 pub(crate) const TIMES: [&str; crate::TimePart::ALL.len()] = [
     "time_serialisation_us",
     "time_propagation_us",
@@ -66,5 +66,5 @@ pub(crate) const TIMES: [&str; crate::TimePart::ALL.len()] = [
     "time_outage_us",
     "time_other_us",
 ];
-/// The metric that counts from how many looks they come.
+/// Metric that counts the samples behind [`TIMES`].
 pub(crate) const TIME_SAMPLES: &str = "time_samples";

@@ -1,4 +1,4 @@
-//! Every metric: what it is called, what it means, and where it is found.
+//! Every metric: its name, its meaning, and its source in a point's summary.
 
 use super::names::{
     EQIF_DROPS, GROUP_COMPLETION, GROUPS, MEASURED, TIME_SAMPLES, TIMES, UNFINISHED, UNFINISHED_GROUPS,
@@ -7,7 +7,7 @@ use super::{Metric, Unit};
 use crate::point::ReorderingTotals;
 use crate::{PointSummary, SizeClass, TimePart};
 
-/// All metrics, the table's seven first.
+/// All metrics; the seven of the tables come first.
 pub const METRICS: &[Metric] = &[
     Metric {
         name: "slowdown_mean",
@@ -72,7 +72,7 @@ pub const METRICS: &[Metric] = &[
                   when their flow is over (unknown-qp) left out",
         of: |point| {
             let (drops, run) = (&point.run.data_drops, &point.run);
-            // What was trimmed is lost already when its header is dropped.
+            // The loss of a trimmed packet is already counted when its header is dropped.
             let lost = drops.total() - drops.unknown_qp - run.trimmed_drops + run.trims + run.eqif.dropped;
             (lost > 0).then(|| point.run.retransmissions as f64 / lost as f64)
         },
@@ -510,13 +510,13 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
-/// What happened to bits pools, where there are such.
+/// Returns a counter of bits pools; `None` without pools.
 fn of_pools(point: &PointSummary, count: impl FnOnce(&ReorderingTotals) -> u64) -> Option<f64> {
     let pools = &point.run.reordering;
     (pools.pool_blocks > 0).then(|| count(pools) as f64)
 }
 
-/// The mean completion time of flows of more than `above` bytes, and up to `up_to`.
+/// Returns the mean completion time of flows of more than `above` and at most `up_to` bytes.
 fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {
     let classes = || of_size(point, above, up_to);
     let count: u64 = classes().map(|class| class.slowdown.count).sum();
@@ -524,22 +524,22 @@ fn mean_fct(point: &PointSummary, above: u64, up_to: u64) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The classes of flows of more than `above` bytes, and up to `up_to`.
+/// Returns the size classes of flows of more than `above` and at most `up_to` bytes.
 pub(super) fn of_size(point: &PointSummary, above: u64, up_to: u64) -> impl Iterator<Item = &SizeClass> {
     point.flows.by_size.iter().filter(move |class| class.above >= above && class.up_to <= up_to)
 }
 
-/// Up to so many bytes a flow is short.
+/// Largest size of a short flow, in bytes.
 pub(super) const SHORT: u64 = 1 << 17;
-/// With more bytes a flow is long.
+/// Size in bytes above which a flow is long.
 pub(super) const LONG: u64 = 1 << 20;
 
-/// A number of repetitions; `None` where there are none to speak of.
+/// Returns a count of repetitions; `None` if the run has no groups.
 fn of_groups(point: &PointSummary, count: u64) -> Option<f64> {
     (point.flows.groups > 0).then_some(count as f64)
 }
 
-/// How many of something for every 100 KB of payload that receivers accepted.
+/// Returns a count per 100 KB of payload that receivers accepted.
 fn per_100kb(count: u64, point: &PointSummary) -> Option<f64> {
     (point.run.goodput_bytes > 0).then(|| count as f64 * 1e5 / point.run.goodput_bytes as f64)
 }

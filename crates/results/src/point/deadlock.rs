@@ -5,19 +5,19 @@ use selvedge_telemetry::{Deadlock, PausedHop};
 use selvedge_units::PortId;
 use serde::{Deserialize, Serialize};
 
-/// A PFC deadlock, for files and people.
+/// A PFC deadlock, as written to files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeadlockReport {
-    /// When it was found, microseconds.
+    /// Time of detection, microseconds.
     pub at_us: f64,
-    /// Since when nothing moved, microseconds.
+    /// Time since which nothing moved, microseconds.
     pub since_us: f64,
-    /// The cycle; each hop is paused by the node of the next.
+    /// The cycle; each hop is paused by the node of the next hop.
     pub cycle: Vec<DeadlockHop>,
 }
 
 impl DeadlockReport {
-    /// The ports of the cycle.
+    /// Returns the ports of the cycle.
     pub fn ports(&self) -> impl Iterator<Item = PortId> + '_ {
         self.cycle.iter().map(|hop| PortId(hop.port))
     }
@@ -44,10 +44,10 @@ impl From<&Deadlock> for DeadlockReport {
 pub struct DeadlockHop {
     /// The paused port.
     pub port: u32,
-    /// Its node.
+    /// Node of the paused port.
     pub node: String,
-    /// The node that pauses it.
+    /// The node that pauses the port.
     pub paused_by: String,
-    /// Bytes waiting behind it.
+    /// Bytes queued at the port.
     pub waiting_bytes: u64,
 }

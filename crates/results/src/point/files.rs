@@ -1,4 +1,4 @@
-//! The files of a point: written whole or not at all, and known again.
+//! The files of a point, written completely or not at all, and verified when read.
 
 use std::borrow::Cow;
 use std::fs;
@@ -13,26 +13,26 @@ use crate::{ResultsError, Table};
 /// The files of one point, inside a folder of parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PointFiles {
-    /// Its flows, Parquet.
+    /// Flows of the point, Parquet.
     pub flows: PathBuf,
-    /// Its port samples, Parquet.
+    /// Port samples of the point, Parquet.
     pub ports: PathBuf,
-    /// Its [`PointSummary`], JSON; written last, so that its presence means "complete".
+    /// [`PointSummary`] as JSON; written last, so that its presence means "complete".
     pub summary: PathBuf,
 }
 
 impl PointFiles {
-    /// Files in `folder` for the series at position `series` of its plan.
+    /// Returns the paths in `folder` for the series at index `series` of its plan.
     pub fn new(folder: &Path, series: usize, seed: u64) -> Self {
         let file = |what| folder.join(format!("{series:03}-seed-{seed}.{what}"));
         Self { flows: file("flows.parquet"), ports: file("ports.parquet"), summary: file("summary.json") }
     }
 
-    /// The point, if an earlier run completed it: all three files are there, as it wrote them, and about this series
-    /// and seed.
+    /// Loads the point if an earlier run completed it: all three files exist, as that run wrote them, and belong to
+    /// this series and seed.
     ///
     /// # Errors
-    /// Otherwise it is to be run again; says which file is wrong, and how.
+    /// Returns an error that says which file is wrong, and how; the point must then be run again.
     pub fn completed(&self, series: &str, seed: u64) -> Result<PointSummary, ResultsError> {
         let (point, parts) = Saved::load(&self.summary)?;
         if point.series != series || point.seed != seed {
@@ -46,7 +46,7 @@ impl PointFiles {
 }
 
 impl PointSummary {
-    /// Writes it as JSON, with what its parts are known by; the file appears when it is complete.
+    /// Writes the summary as JSON, with the digests of its parts; the file appears when it is complete.
     pub(crate) fn save(&self, parts: PartDigests, path: &Path) -> Result<(), ResultsError> {
         let partial = path.with_extension("json.partial");
         let saved = Saved { parts, digest: self.digest(), point: Cow::Borrowed(self) };
@@ -55,32 +55,32 @@ impl PointSummary {
         fs::rename(&partial, path).map_err(|error| ResultsError::io(path, "put it in place", &error))
     }
 
-    /// Reads it back.
+    /// Loads a summary.
     ///
     /// # Errors
-    /// When the file is missing, damaged, or by another version.
+    /// Returns an error when the file is missing, damaged, or by another version.
     pub fn load(path: &Path) -> Result<Self, ResultsError> {
         Saved::load(path).map(|(point, _)| point)
     }
 
-    /// Numbers survive being written and read, so that this does, too.
+    /// Returns a digest of the summary's JSON. Numbers survive writing and reading unchanged, so the digest does, too.
     fn digest(&self) -> u64 {
         Digest::of(&serde_json::to_vec(self).expect(TEXT_KEYS))
     }
 }
 
-/// What the files of rows are known by.
+/// Digests of the files of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct PartDigests {
     pub(crate) flows: u64,
     pub(crate) ports: u64,
 }
 
-/// What is in the file of a summary.
+/// Content of the file of a summary.
 #[derive(Serialize, Deserialize)]
 struct Saved<'a> {
     parts: PartDigests,
-    /// [`PointSummary::digest`].
+    /// Digest of `point`; see [`PointSummary::digest`].
     digest: u64,
     point: Cow<'a, PointSummary>,
 }

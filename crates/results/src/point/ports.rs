@@ -1,4 +1,4 @@
-//! Queues, links and pauses: what ports went through.
+//! Queues, utilisation and pauses of ports.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,77 +9,77 @@ use crate::Tier;
 pub struct PortTimes {
     /// Width of a bin, microseconds.
     pub bin_us: f64,
-    /// By tier, hosts first.
+    /// Values of each tier, hosts first.
     pub tiers: Vec<TierTimes>,
 }
 
 /// A quantity of the ports of one tier, bin by bin.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TierTimes {
-    /// Which.
+    /// Tier of the ports.
     pub tier: Tier,
-    /// How many ports it has.
+    /// Number of ports of the tier.
     pub ports: u64,
-    /// The largest value of any port at any sample of the bin.
+    /// Largest value of any port at any sample of the bin.
     pub max: Vec<f64>,
-    /// The 99th percentile over ports, averaged over the bin's samples.
+    /// 99th percentile over ports, averaged over the bin's samples.
     pub p99: Vec<f64>,
-    /// The mean over ports and samples.
+    /// Mean over ports and samples of the bin.
     pub mean: Vec<f64>,
 }
 
-/// Where pauses went.
+/// Pauses of a run, by tiers and ports.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Pauses {
-    /// Paused time by tiers, summed over ports; pairs without pauses are left out.
+    /// Paused time by pair of tiers, summed over ports; pairs without pauses are left out.
     pub by_tier: Vec<TierPauses>,
-    /// How many ports were paused at all.
+    /// Number of ports that were ever paused.
     pub paused_ports: u64,
-    /// How many ports there are.
+    /// Number of all ports.
     pub ports: u64,
     /// Width of a bin of [`PausedPort::share`], microseconds.
     pub bin_us: f64,
-    /// The ports that were paused longest, worst first; at most [`WORST_PORTS`].
+    /// The ports with the longest paused times, longest first; at most [`WORST_PORTS`].
     pub worst: Vec<PausedPort>,
 }
 
 /// Paused time between two tiers.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TierPauses {
-    /// Who sent the pauses.
+    /// Tier of the nodes that sent the pauses.
     pub by: Tier,
-    /// Who had to stop.
+    /// Tier of the paused ports.
     pub paused: Tier,
-    /// For how long, summed over ports, microseconds.
+    /// Paused time in microseconds, summed over ports.
     pub paused_us: f64,
-    /// Ports that were paused / that there are.
+    /// Ports that were paused.
     pub paused_ports: u64,
-    /// See `paused_ports`.
+    /// All ports between these tiers; see `paused_ports`.
     pub ports: u64,
 }
 
 /// A port that was paused.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PausedPort {
-    /// Its number.
+    /// Number of the port.
     pub port: u32,
-    /// Its node.
+    /// Node of the port.
     pub node: String,
-    /// The node that paused it.
+    /// The node that paused the port.
     pub peer: String,
-    /// Its tier.
+    /// Tier of the port.
     pub tier: Tier,
-    /// The tier of the node that paused it.
+    /// Tier of the node that paused the port.
     pub peer_tier: Tier,
-    /// For how long, microseconds.
+    /// Paused time, microseconds.
     pub paused_us: f64,
-    /// Pause frames (X-OFF) that its peer sent to it.
+    /// Pause frames (X-OFF) that the peer sent to the port.
     pub pauses: u64,
-    /// The deepest its queue was, bytes.
+    /// Largest egress queue of the port, bytes.
     pub egress_peak: u64,
-    /// The share of each bin that it was paused, 0 to 1.
+    /// Share of each bin that the port was paused, 0 to 1.
     pub share: Vec<f32>,
 }
 
-/// How many of the longest paused ports a [`PointSummary`](super::PointSummary) keeps.
+/// Number of longest paused ports that a [`PointSummary`](super::PointSummary) keeps.
 pub const WORST_PORTS: usize = 48;

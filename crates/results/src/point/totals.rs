@@ -13,13 +13,13 @@ use crate::netrt::NetRtReport;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names and meanings are RunRecord's")]
 pub struct RunTotals {
-    /// 16 hexadecimal digits.
+    /// Fingerprint of the run, 16 hexadecimal digits.
     pub fingerprint: String,
-    /// No flow could start before this.
+    /// Earliest time at which a flow could start.
     pub begin_us: f64,
     pub end_us: f64,
-    /// From the beginning until the last flow finished, if all have; else until the end. Where all have, the end is a
-    /// little later: runs end between the simulator's windows.
+    /// Time from the beginning until the last flow finished, if all have, else until the end. The end is a little later
+    /// than the last finish: runs end between the simulator's windows.
     pub delivery_us: f64,
     pub hopeless: bool,
     pub packet_hops: u64,
@@ -47,28 +47,28 @@ pub struct RunTotals {
     pub pause_drops: DropCounts,
     pub cnp_drops: DropCounts,
     pub reordering: ReorderingTotals,
-    /// In the order of [`PacketKind::ALL`].
+    /// Packets in flight at the end, in the order of [`PacketKind::ALL`].
     pub in_flight: [u64; PacketKind::ALL.len()],
     pub netrt: NetRtReport,
     pub eqif: EqifReport,
     pub paused_us: f64,
-    /// Bytes that hosts sent over what their links could have carried from `begin_us` until the end, 0 to 1;
-    /// headers count, gaps do not.
+    /// Bytes that hosts sent over the capacity of their links from `begin_us` until the end, 0 to 1; headers count,
+    /// inter-frame gaps do not.
     pub utilisation: Option<f64>,
     pub deadlock: Option<DeadlockReport>,
-    /// Who waits for what, and of which workload, if there are several.
+    /// Flows or ranks that wait forever, what they wait for, and their workload if there are several.
     pub stuck: Option<String>,
     pub cpu_s: f64,
     pub wall_s: f64,
 }
 
 impl RunTotals {
-    /// Data packets that hosts sent, and what NetRT's switches sent of them again: all that can be dropped.
+    /// Returns the data packets that hosts sent and NetRT's switches retransmitted: all that can be dropped.
     pub fn data_put_on_the_wire(&self) -> u64 {
         self.data_sent + self.netrt.retransmissions
     }
 
-    /// From when the first flow could start until the end.
+    /// Returns the time from when the first flow could start until the end, in microseconds.
     pub fn span_us(&self) -> f64 {
         (self.end_us - self.begin_us).max(0.0)
     }
@@ -118,7 +118,7 @@ impl RunTotals {
     }
 }
 
-/// What receivers did with data out of order; see [`Reordering`].
+/// Counters of out-of-order data at receivers; see [`Reordering`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ReorderingTotals {
     pub buffered_bytes: u64,
@@ -163,12 +163,12 @@ pub struct DropCounts {
 }
 
 impl DropCounts {
-    /// All of them.
+    /// Returns the number of dropped packets for all reasons together.
     pub fn total(&self) -> u64 {
         self.by_reason().iter().map(|&(_, count)| count).sum()
     }
 
-    /// Each reason's name and count, in the order of [`DropReason::ALL`].
+    /// Returns each reason's name and count, in the order of [`DropReason::ALL`].
     pub fn by_reason(&self) -> [(&'static str, u64); DropReason::ALL.len()] {
         let counts = [
             self.buffer_full,
@@ -184,7 +184,7 @@ impl DropCounts {
         std::array::from_fn(|at| (DropReason::ALL[at].name(), counts[at]))
     }
 
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.buffer_full += other.buffer_full;
         self.headroom_full += other.headroom_full;

@@ -12,22 +12,22 @@ use crate::point::{Distribution, FlowSummary, OpenQuantiles, SizeClass, TimeSpli
 
 #[derive(Default)]
 pub(super) struct FlowAccumulator {
-    /// What the groups of each workload consist of, where it has any.
+    /// Composition of each workload's groups, indexed by workload; `None` for a workload without groups.
     groups_of: Vec<Option<GroupParts>>,
-    /// Whether flows of groups count only together, because others count one by one.
+    /// Whether flows of groups count only as part of their group, because other flows count individually.
     is_mixed: bool,
     measured: u64,
-    /// Those that had not finished when the run ended.
+    /// Measured flows that had not finished when the run ended.
     open: Vec<Open>,
-    /// Sum of the completion times of those that finished, in picoseconds.
+    /// Sum of the completion times of finished flows, in picoseconds.
     finished_ps: u128,
     fct_us: Values,
     slowdown: Values,
     throughput: Evenness,
     single_packet_fct_us: Values,
-    /// By the power of two that the size does not exceed.
+    /// Size classes, keyed by the exponent of the smallest power of two that the size does not exceed.
     by_size: BTreeMap<u32, ClassAccumulator>,
-    /// Incasts and collectives.
+    /// Repetitions of incasts and collectives.
     groups: Groups,
 }
 
@@ -41,19 +41,19 @@ struct Open {
 
 struct ClassAccumulator {
     slowdown: Quantiles,
-    /// Slowdowns of those that had not finished.
+    /// Slowdowns of flows that had not finished.
     open: Vec<f64>,
     fct_sum_us: f64,
     size_sum: f64,
 }
 
 impl FlowAccumulator {
-    /// Of the workloads whose groups are these.
+    /// Creates an accumulator for workloads with these groups.
     pub(super) fn new(groups_of: &[Option<GroupParts>]) -> Self {
         Self { groups_of: groups_of.to_vec(), ..Self::default() }
     }
 
-    /// The same, where all workloads have their own beside it.
+    /// Creates an accumulator for the flows of all workloads, beside which each workload has its own accumulator.
     pub(super) fn of_all(groups_of: &[Option<GroupParts>]) -> Self {
         let is_mixed = groups_of.iter().any(Option::is_some) && groups_of.contains(&None);
         Self { is_mixed, ..Self::new(groups_of) }
@@ -86,7 +86,7 @@ impl FlowAccumulator {
         self.by_size.entry(size_class(size)).or_default()
     }
 
-    /// Says whether all flows are wanted a second time, in the same order.
+    /// Returns whether all flows must be added a second time, in the same order.
     pub(super) fn begin_again(&mut self) -> bool {
         let late = self.open.len() as u64;
         let single = self.open.iter().filter(|open| open.is_single).count() as u64;
@@ -104,8 +104,8 @@ impl FlowAccumulator {
         }
     }
 
-    /// What a flow adds to the distributions: its completion time in microseconds, and its slowdown. `None` if it did
-    /// not finish, or does not count by itself.
+    /// Returns the flow's contribution to the distributions: completion time in microseconds, and slowdown. `None` if
+    /// the flow did not finish, or does not count individually.
     fn times(&self, row: &FlowRow) -> Option<(f64, f64)> {
         row.fct().map(|fct| fct.as_us_f64()).zip(row.slowdown()).filter(|_| self.counts(row))
     }
@@ -116,17 +116,17 @@ impl FlowAccumulator {
         }
     }
 
-    /// Whether a flow counts by itself.
+    /// Returns whether a flow counts individually.
     fn counts(&self, row: &FlowRow) -> bool {
         row.measured && self.counts_workload(row.workload)
     }
 
-    /// Whether flows of this workload count by themselves.
+    /// Returns whether flows of this workload count individually.
     fn counts_workload(&self, workload: u16) -> bool {
         !(self.is_mixed && self.groups_of(workload).is_some())
     }
 
-    /// What those flows of all workloads spent that count by themselves.
+    /// Returns the time that individually counting flows of all workloads spent, by part.
     pub(super) fn time_of_all(&self, profile: &TimeProfile) -> WorkloadTime {
         let mut sum = WorkloadTime::default();
         let counting = (0..).zip(&profile.workloads).filter(|&(workload, _)| self.counts_workload(workload));
@@ -138,9 +138,9 @@ impl FlowAccumulator {
         self.groups_of.get(usize::from(workload)).copied().flatten()
     }
 
-    /// What came of them in a run that ended at `end`; `time` is what they spent.
+    /// Returns the summary of the flows in a run that ended at `end`; `time` is the time that they spent, by part.
     pub(super) fn finish(mut self, time: &WorkloadTime, end: Instant) -> FlowSummary {
-        // Of flows that finished: their share says how far the curve goes.
+        // The curve covers finished flows only; their share of all flows is where the curve ends.
         let fct_cdf_us = cdf_levels().into_iter().filter_map(|level| self.fct_us.quantiles().at(level)).collect();
         let open = std::mem::take(&mut self.open);
         let fct_us: Vec<f64> = open.iter().map(|open| open.age(end).as_us_f64()).collect();
@@ -156,7 +156,7 @@ impl FlowAccumulator {
         let most: Vec<Option<f64>> = tail_levels().into_iter().map(|level| single.at_most(level, late)).collect();
         let single_packet_fct_us = distribution(single, &single_fct_us);
         let messages = single.count();
-        // The first level has a metric of its own, which always says what there is.
+        // The first level has a metric of its own, which must have a value even with few messages.
         let known = (0..).zip(tail_levels()).take_while(|&(at, level)| at == 0 || enough(level, messages));
         let single_packet_tail_us: Vec<f64> = known.filter_map(|(_, level)| single.at(level)).collect();
         let open_tail = single_packet_tail_us.iter().zip(most).position(|(&least, most)| is_open(Some(least), most));
@@ -197,12 +197,12 @@ impl FlowAccumulator {
 }
 
 impl Open {
-    /// How long it had been under way when the run ended at `end`.
+    /// Returns the flow's age when the run ended at `end`.
     fn age(&self, end: Instant) -> Duration {
         if end > self.start { end.since(self.start) } else { Duration::ZERO }
     }
 
-    /// Its age over the time that it would have taken in an empty network.
+    /// Returns the flow's age divided by its completion time in an empty network.
     fn slowdown(&self, end: Instant) -> f64 {
         self.age(end).as_ps() as f64 / self.ideal.as_ps().max(1) as f64
     }
@@ -232,7 +232,7 @@ impl ClassAccumulator {
     }
 }
 
-/// How alike values are.
+/// Sums for Jain's index of fairness.
 #[derive(Default)]
 struct Evenness {
     count: u64,
@@ -246,18 +246,18 @@ impl Evenness {
         self.sum += value;
         self.squares += value * value;
     }
-    /// Jain's index (Jain, Chiu and Hawe 1984): 1 where all are alike, 1/n where one of n has everything.
+    /// Returns Jain's index (Jain, Chiu and Hawe 1984): 1 for equal values, 1/n if one of n is not zero.
     fn jain(&self) -> Option<f64> {
         (self.squares > 0.0).then(|| self.sum * self.sum / (self.count as f64 * self.squares))
     }
 }
 
-/// The smallest power of two that `bytes` does not exceed.
+/// Returns the exponent of the smallest power of two that `bytes` does not exceed.
 fn size_class(bytes: u64) -> u32 {
     bytes.max(1).checked_next_power_of_two().map_or(64, u64::trailing_zeros)
 }
 
-/// The distribution of `values` and of `open` ones, each of which counts though it may become larger.
+/// Returns the distribution of `values` and of `open` ones, which count although they may still grow.
 fn distribution(values: &mut Quantiles, open: &[f64]) -> Distribution {
     let late = open.len() as u64;
     let most = [0.5, 0.99, 0.999].map(|level| values.at_most(level, late));
@@ -274,10 +274,10 @@ fn distribution(values: &mut Quantiles, open: &[f64]) -> Distribution {
     }
 }
 
-/// Whether a quantile may be visibly larger than `least`, as it is `most` at most, or unbounded.
+/// Returns whether a quantile may be visibly larger than `least`, given its upper limit `most` (`None`: no limit).
 fn is_open(least: Option<f64>, most: Option<f64>) -> bool {
     least.is_some_and(|least| most.is_none_or(|most| most > least * (1.0 + VISIBLE)))
 }
 
-/// A quantile that flows which had not finished can raise by less counts as known.
+/// Relative increase below which a quantile counts as known, though unfinished flows can raise it.
 const VISIBLE: f64 = 0.005;

@@ -1,43 +1,43 @@
-//! Repetitions of incasts and collectives: how long each took as a whole.
+//! Repetitions of incasts and collectives, and the completion time of each repetition.
 
 use std::collections::BTreeMap;
 
 use selvedge_telemetry::{FlowRow, GroupParts, RankRow};
 use selvedge_units::Instant;
 
-/// Completion times of repetitions, in memory that does not depend on their number: only those are kept of which
-/// a part has been reported and another one has not.
+/// Completion times of repetitions, in memory that does not depend on their number: only repetitions are kept that have
+/// some, but not all, parts reported.
 #[derive(Default)]
 pub(super) struct Groups {
-    /// By workload and repetition.
+    /// Partly reported repetitions, keyed by workload and repetition.
     open: BTreeMap<(u16, u32), Group>,
     totals: GroupTotals,
 }
 
-/// Of the repetitions that began in the measured interval.
+/// Totals of the repetitions that began in the measured interval.
 #[derive(Clone, Copy, Default)]
 pub(super) struct GroupTotals {
     pub(super) complete: u64,
     pub(super) unfinished: u64,
-    /// Times of those that are complete, in microseconds.
+    /// Sum of the completion times of complete repetitions, in microseconds.
     sum_us: f64,
-    /// When the others began, in microseconds, summed.
+    /// Sum of the start times of incomplete repetitions, in microseconds.
     begun_us: f64,
 }
 
 #[derive(Clone, Copy)]
 struct Group {
     start: Instant,
-    /// Whether the part that began first counts.
+    /// Whether the repetition is measured, as its earliest part is.
     measured: bool,
-    /// `None` once a part of it is known to be unfinished.
+    /// Finish of the latest part; `None` once a part is known to be unfinished.
     finish: Option<Instant>,
-    /// Parts that are still to be reported.
+    /// Number of parts not yet reported.
     left: u64,
 }
 
 impl Groups {
-    /// Takes in a flow that ended, or never did, of a workload whose groups consist of `parts`.
+    /// Adds a flow, finished or not, of a workload whose groups consist of `parts`.
     pub(super) fn add(&mut self, parts: GroupParts, row: &FlowRow) {
         if let GroupParts::Flows(count) = parts {
             let part = Group { start: row.start, measured: row.measured, finish: row.finish, left: count };
@@ -45,7 +45,7 @@ impl Groups {
         }
     }
 
-    /// Takes in a rank's part, which begins before its first flow and ends after its last one: it computes too.
+    /// Adds a rank's part, which begins before its first flow and ends after its last one, because ranks also compute.
     pub(super) fn add_rank(&mut self, parts: GroupParts, row: &RankRow) {
         if let GroupParts::Ranks(count) = parts {
             let part = Group { start: row.begin, measured: row.measured, finish: row.end, left: count };
@@ -67,7 +67,7 @@ impl Groups {
         }
     }
 
-    /// What came of all repetitions, those included of which parts were never heard.
+    /// Returns the totals of all repetitions, including those with unreported parts.
     pub(super) fn finish(mut self) -> GroupTotals {
         for group in self.open.into_values() {
             self.totals.add(&Group { finish: None, ..group });
@@ -91,8 +91,8 @@ impl GroupTotals {
         }
     }
 
-    /// The mean over repetitions, from the first start to the last finish. Those that are not complete count with their
-    /// age at the `end` of the run, which makes it a lower bound.
+    /// Returns the mean time of repetitions, from the first start to the last finish. Incomplete ones count with their
+    /// age at the `end` of the run, which makes the mean a lower bound.
     pub(super) fn completion_mean_us(&self, end: Instant) -> Option<f64> {
         let all = self.complete + self.unfinished;
         let ages_us = self.unfinished as f64 * end.since(Instant::ZERO).as_us_f64() - self.begun_us;
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Complete and unfinished repetitions of two flows each, and the mean, in a run of 40 us.
+    /// Returns complete and unfinished repetitions of two flows each, and the mean, in a run of 40 us.
     fn of_pairs(rows: &[FlowRow]) -> (u64, u64, Option<f64>) {
         let mut groups = Groups::default();
         rows.iter().for_each(|row| groups.add(GroupParts::Flows(2), row));
@@ -176,7 +176,7 @@ mod tests {
             groups.add_rank(parts, &row);
         }
         let totals = groups.finish();
-        // 8 us, and the ages of two that are not done: 33 and 20 us.
+        // One complete repetition of 8 us, and two incomplete ones with ages of 33 and 20 us.
         let mean = totals.completion_mean_us(at(40)).expect("three repetitions");
         assert_eq!((totals.complete, totals.unfinished), (1, 2));
         assert!((mean - 61.0 / 3.0).abs() < 1e-9, "{mean}");

@@ -1,4 +1,4 @@
-//! The observer of one run: rows to disk, sums and quantiles in bounded memory.
+//! The observer of one run: writes rows to disk and keeps sums and quantiles in bounded memory.
 
 mod flows;
 mod groups;
@@ -18,11 +18,11 @@ use crate::{ResultsError, Tier};
 use flows::FlowAccumulator;
 use ports::PortAccumulator;
 
-/// Records one point of a plan; hand it to the run as its observer, then call
-/// [`finish`](Self::finish).
+/// Recorder of one point of a plan. A run takes the recorder as its observer; [`finish`](Self::finish) is called
+/// afterwards.
 ///
-/// An observer cannot fail, so the first error (a full disk) is kept: it stops the run at the next
-/// progress report, and `finish` returns it.
+/// An observer cannot fail, so the first error (such as a full disk) is kept: it stops the run at the next progress
+/// report, and `finish` returns it.
 pub struct PointRecorder {
     files: PointFiles,
     series: String,
@@ -31,22 +31,22 @@ pub struct PointRecorder {
     flow_rows: FlowWriter,
     port_rows: PortWriter,
     flows: FlowAccumulator,
-    /// By workload, where there are several.
+    /// Flows of each workload, if there are several workloads.
     workloads: Vec<(String, FlowAccumulator)>,
     ports: PortAccumulator,
     begin: Instant,
     last_sample: Instant,
-    /// When a flow finished last.
+    /// Time of the latest finish of a flow.
     last_finish: Instant,
     failed: Option<ResultsError>,
 }
 
 impl PointRecorder {
-    /// Creates the point's files; a summary left by an earlier run is removed. `labels` are what its rows are told from
-    /// others by, a name alone in a study without cases. `ports` describes every port of the fabric, in any order.
+    /// Creates the point's files; a summary left by an earlier run is removed. `labels` distinguish the point's rows
+    /// from others: a name alone in a study without cases. `ports` describes every port of the fabric, in any order.
     ///
     /// # Errors
-    /// When the folder is missing or cannot be written.
+    /// Returns an error when the folder is missing or cannot be written.
     pub fn create(
         files: PointFiles,
         labels: impl Into<Labels>,
@@ -76,16 +76,16 @@ impl PointRecorder {
         })
     }
 
-    /// Says that no flow starts before this, as in lists from ns-3, whose first flow starts after two seconds: what is
-    /// said of the run as a whole is said of the time from here on.
+    /// Sets the earliest start of a flow, as for lists from ns-3, whose first flow starts after two seconds. Figures of
+    /// the whole run then cover the time from `begin` on.
     pub fn with_begin(mut self, begin: Instant) -> Self {
         (self.begin, self.last_sample) = (begin, begin);
         self
     }
 
-    /// Says what workloads are called, and what their groups consist of, if they have any as incasts and collectives
-    /// do. Beside others the flows of groups count in no flow's completion time: each group has its own. Without,
-    /// all flows are alike.
+    /// Sets the workloads' names and the composition of their groups, if they have any, as incasts and collectives do.
+    /// Beside other flows, those of groups count in no flow's completion time: each group has its own. Without this
+    /// call, all flows count alike.
     pub fn with_workloads(mut self, workloads: &[(&str, Option<GroupParts>)]) -> Self {
         let groups_of: Vec<Option<GroupParts>> = workloads.iter().map(|&(_, parts)| parts).collect();
         self.flows = FlowAccumulator::of_all(&groups_of);
@@ -96,22 +96,22 @@ impl PointRecorder {
         self
     }
 
-    /// What is kept of a workload's own.
+    /// Returns the accumulator of a workload, if workloads have their own.
     fn workload(&mut self, number: u16) -> Option<&mut FlowAccumulator> {
         self.workloads.get_mut(usize::from(number)).map(|(_, flows)| flows)
     }
 
-    /// Completes the files and summarises the point; the summary is written last.
+    /// Completes the files and returns the point's summary, which is written last.
     ///
     /// # Errors
-    /// The first thing that went wrong, now or during the run.
+    /// Returns the first error, of this call or of the run.
     pub fn finish(mut self, record: &RunRecord) -> Result<PointSummary, ResultsError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let parts = PartDigests { flows: self.flow_rows.close()?, ports: self.port_rows.close()? };
         let mut all = iter::once(&mut self.flows).chain(self.workloads.iter_mut().map(|(_, flows)| flows));
-        // Each is to begin: no short cut.
+        // `fold` rather than `any`: `begin_again` must be called on every accumulator.
         if all.by_ref().fold(false, |again, flows| flows.begin_again() | again) {
             for row in read_flows(&self.files.flows)? {
                 let row = row?.flow;
@@ -203,10 +203,10 @@ impl Observer for PointRecorder {
     }
 }
 
-/// The ports by number.
+/// Descriptions of the ports, indexed by port.
 struct PortTable {
     ports: Vec<Option<PortInfo>>,
-    /// Number of ports by tier.
+    /// Number of ports of each tier.
     tiers: BTreeMap<Tier, u64>,
 }
 
@@ -227,12 +227,12 @@ impl PortTable {
     }
 
     fn host_utilisation(&self, record: &RunRecord, begin: Instant) -> Option<f64> {
-        // In bits times picoseconds per second.
+        // Sums in bits times picoseconds per second.
         let (mut sent, mut possible) = (0.0, 0.0);
         for totals in &record.ports {
             if let Some(info) = self.port(totals.id.index()).filter(|info| Tier::from(info.kind) == Tier::Host) {
                 let most = info.rate.as_bps() as f64 * record.end.since(begin).as_ps() as f64;
-                // A frame that has begun counts whole.
+                // A frame in transmission at the end counts in full, hence the limit.
                 sent += (totals.bytes.get() as f64 * 8.0 * 1e12).min(most);
                 possible += most;
             }

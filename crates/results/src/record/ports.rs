@@ -12,29 +12,29 @@ use crate::Tier;
 use crate::point::{PausedPort, Pauses, PortTimes, TierPauses, WORST_PORTS};
 use crate::timeline::{Bin, Timeline};
 
-/// Bins of the map of pauses.
+/// Largest number of bins of the map of pauses.
 const PAUSE_BINS: usize = 128;
 
 pub(super) struct PortAccumulator {
     tiers: Vec<(Tier, u64)>,
-    /// By port: where its tier stands among these.
+    /// Index of each port's tier in the list of tiers, indexed by port.
     tier_of: Vec<Option<u8>>,
     queues: TierTimeline,
     utilisation: TierTimeline,
-    /// Created at the first sample, as those above.
+    /// Pauses over time; created at the first sample, like `queues` and `utilisation`.
     paused: Option<Timeline<PausedPorts>>,
-    /// Those of the sample at hand.
+    /// Pauses of the present sample.
     pauses: PausedPorts,
 }
 
-/// Ports that were paused, by number, and for how many picoseconds.
+/// Numbers of paused ports, with their paused times in picoseconds.
 #[derive(Clone, Default)]
 struct PausedPorts(Vec<(u32, u64)>);
 
 impl Bin for PausedPorts {
     fn absorb(&mut self, later: &Self) {
         self.0.extend_from_slice(&later.0);
-        // Both are in order: to sort is to merge.
+        // Both lists are sorted, so sorting merges them.
         self.0.sort_by_key(|&(port, _)| port);
         self.0.dedup_by(|(port, later), (before, paused)| {
             let is_same = port == before;
@@ -65,7 +65,7 @@ impl PortAccumulator {
         Self { tiers, tier_of, queues, utilisation, paused: None, pauses: PausedPorts::default() }
     }
 
-    /// Takes in the samples of one time.
+    /// Adds the samples of one time.
     pub(super) fn add(&mut self, rows: &[PortRow], time: Instant, interval: Duration) {
         for row in rows {
             let Some(&Some(tier)) = self.tier_of.get(row.port.index()) else { continue };
@@ -81,12 +81,12 @@ impl PortAccumulator {
         self.utilisation.close(time, interval, interval.as_ps());
     }
 
-    /// Egress queues over time, in whole bytes.
+    /// Returns egress queues over time, rounded to bytes.
     pub(super) fn queues(&self) -> PortTimes {
         self.queues.times(&self.tiers, 1.0)
     }
 
-    /// The share of time that ports were transmitting, to a hundredth of a percent.
+    /// Returns the share of time that ports were transmitting, rounded to 0.01 %.
     pub(super) fn utilisation(&self) -> PortTimes {
         self.utilisation.times(&self.tiers, 1e4)
     }
@@ -114,7 +114,7 @@ impl PortAccumulator {
         let (width, bins) = self.pause_bins();
         let mut over_time = self.paused.clone();
         over_time.iter_mut().for_each(|line| line.widen_to(width));
-        // The share of each bin that a port was paused, to a thousandth.
+        // The share of each bin that a port was paused, rounded to 0.001.
         let shares = |port| {
             let bins =
                 over_time.iter().flat_map(|line| line.bins()).map(|bin| bin.of(port)).chain(iter::repeat(0)).take(bins);
@@ -144,7 +144,7 @@ impl PortAccumulator {
         }
     }
 
-    /// The narrowest width at which [`PAUSE_BINS`] bins cover all samples, and how many it takes.
+    /// Returns the narrowest width at which [`PAUSE_BINS`] bins cover all samples, and the number of bins needed.
     fn pause_bins(&self) -> (Duration, usize) {
         let Some(line) = self.queues.line() else { return (Duration::ZERO, 0) };
         let covered = line.width().as_ps() * line.bins().len() as u64;
@@ -170,7 +170,7 @@ mod tests {
         for us in 1..=1_000 {
             let mut sample = PausedPorts::default();
             for port in 0..50 {
-                // Two of three are not paused.
+                // Two of three ports are not paused.
                 let paused = rng.below(3_000).saturating_sub(2_000);
                 if paused > 0 {
                     sample.0.push((port, paused));

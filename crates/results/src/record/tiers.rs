@@ -1,4 +1,4 @@
-//! One number per port and sample, summed up by tier over time.
+//! One number per port and sample, aggregated by tier over time.
 
 use selvedge_units::{Duration, Instant};
 
@@ -6,20 +6,20 @@ use crate::Tier;
 use crate::point::{PortTimes, TierTimes};
 use crate::timeline::{Bin, Timeline};
 
-/// Bins over the whole run, at the most.
+/// Largest number of bins for the whole run.
 const BINS: usize = 256;
 
 /// A quantity of all ports over time.
 pub(super) struct TierTimeline {
-    /// Ports of each tier.
+    /// Number of ports of each tier.
     ports: Vec<u64>,
-    /// Created at the first sample, whose interval is the first bin's width.
+    /// Bins over time; created at the first sample, whose interval is the first bin's width.
     line: Option<Timeline<AllTiers>>,
-    /// Values of the sample at hand, by tier: whole numbers, which are sooner compared.
+    /// Values of the present sample by tier; whole numbers, which compare faster than floats.
     values: Vec<Vec<u64>>,
 }
 
-/// One entry per tier.
+/// The bins of one interval, one per tier.
 #[derive(Clone, Default)]
 pub(super) struct AllTiers(Vec<TierBin>);
 
@@ -52,19 +52,20 @@ impl TierTimeline {
         Self { ports, line: None, values }
     }
 
-    /// A port of the tier at position `tier` has this value in the sample at hand.
+    /// Adds the value of a port of the tier at index `tier` to the present sample.
     #[inline]
     pub(super) fn note(&mut self, tier: usize, value: u64) {
         self.values[tier].push(value);
     }
 
-    /// The sample at hand is complete: it is of `time`, and about the `interval` before. `unit` of a value is one.
+    /// Closes the present sample, taken at `time` and covering the `interval` before. `unit` is the value that counts
+    /// as 1.
     pub(super) fn close(&mut self, time: Instant, interval: Duration, unit: u64) {
         let unit = unit as f64;
         let all = self.line.get_or_insert_with(|| Timeline::new(BINS, interval)).at(time);
         all.0.resize(self.ports.len(), TierBin::default());
         for ((bin, values), &ports) in all.0.iter_mut().zip(&mut self.values).zip(&self.ports) {
-            // A port that was not sampled had nothing to say.
+            // A port that was not sampled has the value 0.
             values.resize(ports.max(values.len() as u64) as usize, 0);
             if let Some(last) = values.len().checked_sub(1) {
                 let rank = (values.len() * 99).div_ceil(100) - 1;
@@ -79,12 +80,13 @@ impl TierTimeline {
         }
     }
 
-    /// The bins, once there are any.
+    /// Returns the bins, once there are any.
     pub(super) fn line(&self) -> Option<&Timeline<AllTiers>> {
         self.line.as_ref()
     }
 
-    /// What became of it, rounded to whole `steps` of one; `tiers` are those of [`TierTimeline::new`].
+    /// Returns the quantity over time, rounded to multiples of 1 / `steps`; `tiers` are those given to
+    /// [`TierTimeline::new`].
     pub(super) fn times(&self, tiers: &[(Tier, u64)], steps: f64) -> PortTimes {
         let Some(line) = &self.line else { return PortTimes::default() };
         let column = |at: usize, of: fn(&TierBin) -> f64| {

@@ -1,14 +1,14 @@
-//! Quantiles of values that are on disk as well.
+//! Quantiles of values that are also on disk.
 
 use crate::Quantiles;
 use crate::quantile::EXACT_LIMIT;
 
-/// Values that are kept while a run goes on.
+/// Number of values kept exactly during a run.
 pub(super) const KEPT: usize = 1 << 14;
 
-/// Quantiles as exact as those of [`Quantiles::new`], in a quarter of the memory. Where more values came than were
-/// kept, and answers ought to be exact all the same, all of them are added a second time: when the run is over, and
-/// neither it nor the writers of its tables need their memory any more.
+/// Quantiles as exact as those of [`Quantiles::new`], in a quarter of the memory. If more values were added than are
+/// kept, but few enough for exact answers, all of them are added a second time after the run, when neither the run nor
+/// the writers of its tables need their memory any more.
 pub(super) struct Values {
     first: Quantiles,
     second: Option<Quantiles>,
@@ -25,8 +25,8 @@ impl Values {
         self.first.add(value);
     }
 
-    /// Says whether all values are wanted a second time, in the same order: all but `late` more, which
-    /// come last and once.
+    /// Returns whether all values must be added a second time, in the same order; the `late` values are added once,
+    /// after them.
     pub(super) fn begin_again(&mut self, late: u64) -> bool {
         let all = self.first.count() + late;
         let again = all > KEPT as u64 && all <= EXACT_LIMIT as u64;
@@ -34,7 +34,7 @@ impl Values {
         again
     }
 
-    /// Adds a value a second time, where that is wanted.
+    /// Adds a value a second time, if [`begin_again`](Self::begin_again) returned true.
     pub(super) fn add_again(&mut self, value: f64) {
         if let Some(second) = &mut self.second {
             second.add(value);

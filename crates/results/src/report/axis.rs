@@ -1,8 +1,8 @@
-//! Scales from values to places on paper, and where their ticks go.
+//! Scales that map values to positions in a chart, and their ticks.
 
 use crate::number::digits;
 
-/// What an axis counts, and hence how its ticks are written.
+/// Kind of values on an axis, which determines how ticks are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     /// Microseconds.
@@ -13,12 +13,12 @@ pub(super) enum Quantity {
     Plain,
     /// A share, in per cent.
     Share,
-    /// 1 - F, written as F: 0.01 is "99 %".
+    /// A share F on a scale of 1 - F: 0.01 is written as "99 %".
     Tail,
 }
 
 impl Quantity {
-    /// The value with its unit, as short as it can be.
+    /// Returns the value with its unit, as short as possible.
     pub(super) fn label(self, value: f64) -> String {
         let scaled = |steps: &[(f64, &str)]| {
             let at = steps.iter().rposition(|&(size, _)| value >= size * 0.999_999).unwrap_or(0);
@@ -34,7 +34,7 @@ impl Quantity {
         }
     }
 
-    /// Its name in the page's script.
+    /// Returns the quantity's name in the page's script.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Time => "time",
@@ -46,7 +46,7 @@ impl Quantity {
     }
 }
 
-/// With at most that many digits, without zeros at the end of a fraction.
+/// Returns the value with at most `wanted` digits, without trailing zeros of a fraction.
 fn short(value: f64, wanted: i32) -> String {
     let text = digits(value, wanted);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
@@ -63,27 +63,27 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From `low` to `high`, or a little more so that it ends at a tick.
+    /// Creates a linear axis from `low` to `high`, extended to end at a tick.
     pub(super) fn linear(title: &str, quantity: Quantity, low: f64, high: f64) -> Self {
         let step = nice_step((high - low).max(1e-9));
         let high = if high > low { (high / step - 1e-9).ceil() * step } else { low + 1.0 };
         Self { title: title.into(), quantity, log: false, low, high }
     }
 
-    /// From `low` to `high`, extended to 1, 2 or 5 times a power of ten. Both are positive.
+    /// Creates a logarithmic axis from `low` to `high` (both positive), extended to 1, 2 or 5 times a power of ten.
     pub(super) fn log(title: &str, quantity: Quantity, low: f64, high: f64) -> Self {
         let low = low.max(1e-9);
         let high = high.max(low * 1.0001);
         Self { title: title.into(), quantity, log: true, low: step_below(low), high: step_above(high) }
     }
 
-    /// Exactly from `low` to `high`.
+    /// Sets the ends of the axis to exactly `low` and `high`.
     pub(super) fn exact(mut self, low: f64, high: f64) -> Self {
         (self.low, self.high) = (low, high);
         self
     }
 
-    /// Where a value lies, 0 at `low` and 1 at `high`; values outside are brought to the ends.
+    /// Returns the position of a value, 0 at `low` and 1 at `high`; values outside are clamped.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(self.low * 1e-3) / self.low).ln() / (self.high / self.low).ln()
@@ -93,7 +93,7 @@ impl Axis {
         share.clamp(0.0, 1.0)
     }
 
-    /// Values that get a line and a label.
+    /// Returns the values that get a line and a label.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.log {
             // An axis may run downwards, as that of tails does.
@@ -114,7 +114,7 @@ impl Axis {
             if ticks.len() > 1 {
                 return ticks;
             }
-            // From 0.82 to 1.40 there is only 1 of them: so short an axis is nearly linear.
+            // An axis such as 0.82 to 1.40 has a single tick of this kind; one so short is nearly linear.
         }
         let step = nice_step(self.high - self.low);
         let first = (self.low / step).ceil() as i64;
@@ -123,7 +123,7 @@ impl Axis {
     }
 }
 
-/// A step of 1, 2, 2.5 or 5 times a power of ten that cuts `span` into about four.
+/// Returns a step of 1, 2, 2.5 or 5 times a power of ten that divides `span` into about four.
 fn nice_step(span: f64) -> f64 {
     let rough = span / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -142,7 +142,7 @@ fn step_above(value: f64) -> f64 {
     steps.into_iter().map(|step| step * power).find(|&step| step >= value * 0.999_999).unwrap_or(power * 10.0)
 }
 
-/// What an axis of times is called, which begins with a run's first flow.
+/// Returns the title of a time axis that begins with a run's first flow, at `begin_us`.
 pub(super) const fn time_title(begin_us: f64) -> &'static str {
     if begin_us > 0.0 { "simulated time since the first flow" } else { "simulated time" }
 }

@@ -1,4 +1,4 @@
-//! The compared metrics from case to case: one line per series.
+//! Charts of the compared metrics over the cases, with one line per series.
 
 use std::fmt::Write;
 
@@ -15,13 +15,14 @@ const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const PLOT: f64 = 250.0;
-/// A character of a case's name, and a line of it.
+/// Width of a character of a case's name.
 const CHARACTER: f64 = 6.2;
+/// Height of a line of a case's name.
 const LINE: f64 = 14.0;
-/// Intervals may make the axis that much longer at each end.
+/// Largest factor by which intervals extend the axis beyond the means, at each end.
 const BEYOND: f64 = 2.0;
 
-/// One panel per compared metric; nothing for a study without cases.
+/// Returns one panel per compared metric; empty for a study without cases.
 pub(super) fn across(study: &Study<'_>) -> String {
     let cases: Vec<&str> = study.summary.cases().into_iter().flatten().collect();
     if cases.len() < 2 {
@@ -54,19 +55,19 @@ fn legend(study: &Study<'_>) -> String {
     format!("<div class=\"legend\">{keys}<span class=\"note\">{}</span></div>", study.about_dashes())
 }
 
-/// A metric of a series in a case.
+/// Returns the estimate of a metric of a series in a case.
 fn estimate<'a>(study: &'a Study<'_>, metric: &Compared, case: &str, series: &str) -> Option<&'a Estimate> {
     study.summary.find_in(Some(case), series)?.metric(&metric.metric).filter(|estimate| estimate.mean.is_some())
 }
 
-/// Whether a series in a case has so much unfinished that its age says how long the run was, and little else: it
-/// stretches no axis.
+/// Returns whether a series in a case has so much unfinished that its value mainly reflects the length of the run; such
+/// a value does not extend the axis.
 fn is_stalled(study: &Study<'_>, metric: &Compared, case: &str, series: &str) -> bool {
     let over = study.summary.find_in(Some(case), series).and_then(|found| found.taken_over(&metric.metric));
     over.is_some_and(|over| over.missing() > STALLED)
 }
 
-/// Whether any series has a value of a metric in any case.
+/// Returns whether any series has a positive value of a metric in any case.
 fn is_known(study: &Study<'_>, metric: &Compared, cases: &[&str]) -> bool {
     let mut all = cases.iter().flat_map(|case| study.names.iter().map(move |name| (case, name)));
     all.any(|(case, name)| {
@@ -119,7 +120,7 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Op
     }
     for first in study.firsts() {
         let ink = study.inks[first];
-        // Side by side, lest intervals cover each other.
+        // Series are shifted sideways so that intervals do not cover each other.
         let aside = (ink as f64 - (study.names.len() as f64 - 1.0) / 2.0) * 4.0;
         draw(
             &mut out,
@@ -141,7 +142,7 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Op
     Some(figure(&metric.title, &out))
 }
 
-/// The names of cases below the axis: in lines where their words fit side by side, else upwards.
+/// The names of cases below the axis: horizontal in lines if their words fit, else vertical.
 struct Labels {
     names: Vec<Vec<String>>,
     is_upright: bool,
@@ -171,10 +172,10 @@ impl Labels {
     }
 }
 
-/// Where a mean stands, its interval, and whether the mean is a lower bound.
+/// Position of a mean, its interval, and whether the mean is a lower bound.
 type Mark = (f64, f64, Option<Whisker>, bool);
 
-/// An interval; an end that is cut lies beyond the axis.
+/// An interval; an end is cut where it lies beyond the axis.
 struct Whisker {
     ends: [f64; 2],
     is_cut: [bool; 2],
@@ -193,7 +194,7 @@ impl Whisker {
     }
 }
 
-/// One series: marks with their intervals, joined where neighbours are known.
+/// Draws one series: marks with their intervals, joined where neighbours are known.
 fn draw(out: &mut String, ink: usize, dash: &str, mark: &dyn Fn(usize) -> Option<Mark>, cases: usize) {
     for at in 0..cases {
         let Some((x, y, interval, is_bound)) = mark(at) else { continue };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::axis::Axis;
 use super::html::escape;
 
-/// The frame of a chart: its size, axes, and what was drawn into it.
+/// A chart in construction: its size, its axes, and the shapes drawn so far.
 pub(super) struct Chart {
     width: f64,
     height: f64,
@@ -14,19 +14,22 @@ pub(super) struct Chart {
     body: String,
 }
 
-/// Room for tick labels and titles around the plot.
+/// Space for tick labels and the title to the left of the plot.
 const LEFT: f64 = 58.0;
+/// Space to the right of the plot.
 const RIGHT: f64 = 14.0;
+/// Space for the title above the plot.
 const TOP: f64 = 22.0;
+/// Space for tick labels and the title below the plot.
 const BOTTOM: f64 = 40.0;
 
 impl Chart {
-    /// An empty chart.
+    /// Creates an empty chart.
     pub(super) fn new(width: f64, height: f64, x: Axis, y: Axis) -> Self {
         Self { width, height, x, y, body: String::new() }
     }
 
-    /// The curve of a series, in its ink, dashed as that attribute says.
+    /// Draws the curve of a series in its ink; `dash` is the SVG attribute of its dashes.
     pub(super) fn line(&mut self, ink: usize, name: &str, dash: &str, points: &[(f64, f64)]) {
         if points.is_empty() {
             return;
@@ -44,13 +47,13 @@ impl Chart {
         );
     }
 
-    /// A point of a series that is a lower bound: an arrowhead upwards.
+    /// Draws a point of a series that is a lower bound: an arrowhead upwards.
     pub(super) fn at_least(&mut self, ink: usize, (x, y): (f64, f64)) {
         let (x, y) = (self.x_of(x), self.y_of(y));
         let _ = write!(self.body, "<path class=\"s{ink} fill{ink} bound\" d=\"M{x:.1} {y:.1}m-4 0l4 -8 4 8z\"/>");
     }
 
-    /// The area between a series' lower and upper values.
+    /// Draws the area between a series' lower and upper values.
     pub(super) fn band(&mut self, ink: usize, points: &[(f64, f64, f64)]) {
         if points.len() < 2 {
             return;
@@ -60,7 +63,7 @@ impl Chart {
         let _ = write!(self.body, "<path class=\"band s{ink} fill{ink}\" d=\"M{there}L{back}Z\"/>");
     }
 
-    /// The finished SVG; `label` is for those who cannot see it.
+    /// Returns the finished SVG; `label` is its accessible description.
     pub(super) fn finish(self, label: &str) -> String {
         let (right, bottom) = (self.width - RIGHT, self.height - BOTTOM);
         let mut out = String::new();
@@ -122,7 +125,7 @@ impl Chart {
         self.height - BOTTOM - self.y.place(value) * (self.height - TOP - BOTTOM)
     }
 
-    /// "x y x y ...": implicit line-tos.
+    /// Returns a path "x y x y ...": implicit line-tos.
     fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
         let mut path = String::new();
         for (x, y) in points {
@@ -133,7 +136,7 @@ impl Chart {
     }
 }
 
-/// Every n-th point, so that at most `limit` remain; the last one stays.
+/// Returns every n-th point, so that about `limit` remain; the last point is always kept.
 pub(super) fn decimate<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     let stride = points.len().div_ceil(limit).max(1);
     let mut kept: Vec<T> = points.iter().copied().step_by(stride).collect();

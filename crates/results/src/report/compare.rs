@@ -1,4 +1,4 @@
-//! Series against series: a forest plot of paired ratios.
+//! Comparison of series with each other: a forest plot of paired ratios.
 
 use std::fmt::Write;
 
@@ -12,24 +12,26 @@ use crate::{Bound, Estimate, Ratio};
 
 const WIDTH: f64 = 1040.0;
 const ROW: f64 = 26.0;
-/// What each further line of a label adds to its row.
+/// Height that each further line of a label adds to its row.
 const LINE: f64 = 15.0;
 /// Characters in a line of a label.
 const LABEL: usize = 45;
 const TOP: f64 = 28.0;
-/// A character of a panel's title, and what each further line of it adds to the top.
+/// Width of a character of a panel's title.
 const TITLE: f64 = 6.8;
+/// Height that each further line of a panel's title adds to the top.
 const TITLE_LINE: f64 = 14.0;
 const BOTTOM: f64 = 26.0;
-/// A character of a mean, and of its interval.
+/// Width of a character of a mean.
 const MEAN: f64 = 7.4;
+/// Width of a character of an interval.
 const INTERVAL: f64 = 6.6;
-/// Around the numbers beside a plot, and between their parts.
+/// Space around the numbers beside a plot, and between their parts.
 const GAPS: f64 = 27.0;
-/// Pairs shown, if cases do not have more; a sweep of many series has too many to read.
+/// Number of pairs shown, if cases do not have more; a sweep of many series has too many to read.
 const PAIRS: usize = 24;
 
-/// One panel per compared metric, one row per pair.
+/// Returns one panel per compared metric, with one row per pair.
 pub(super) fn ratios(study: &Study<'_>) -> String {
     let all: Vec<&[Ratio]> = study.summary.ratios.chunk_by(|a, b| a.of == b.of && a.to == b.to).collect();
     let pairs = shown(study, &all);
@@ -50,7 +52,7 @@ pub(super) fn ratios(study: &Study<'_>) -> String {
     section("ratios", "Series against series", &lead, &format!("<figure class=\"scroll\">{plot}</figure>"))
 }
 
-/// Every case has its pairs over its first series, however many; of the others as many as there is room for.
+/// Returns the pairs to show: in every case all pairs over its first series, and as many others as there is space for.
 fn shown<'a>(study: &Study<'_>, all: &[&'a [Ratio]]) -> Vec<&'a [Ratio]> {
     let leads = |pair: &[Ratio]| study.summary.leads(&pair[0].to);
     let mut room = PAIRS.saturating_sub(all.iter().filter(|pair| leads(pair)).count());
@@ -66,7 +68,7 @@ fn shown<'a>(study: &Study<'_>, all: &[&'a [Ratio]]) -> Vec<&'a [Ratio]> {
     pairs
 }
 
-/// The lowest and the highest that is plotted; `None` if nothing is.
+/// Returns the lowest and the highest plotted value; `None` if there is none.
 fn extent(pairs: &[&[Ratio]]) -> Option<(f64, f64)> {
     let known = pairs.iter().flat_map(|pair| pair.iter());
     let bounds = known.filter_map(|ratio| ratio.estimate.ci95.or(ratio.estimate.mean.map(|mean| [mean, mean])));
@@ -75,24 +77,26 @@ fn extent(pairs: &[&[Ratio]]) -> Option<(f64, f64)> {
     })
 }
 
-/// The plot, and where its parts are.
+/// The forest plot and the positions of its parts.
 struct Forest<'a> {
     pairs: Vec<&'a [Ratio]>,
-    /// By pair, in lines.
+    /// Labels of the pairs, each in lines.
     labels: Vec<Vec<String>>,
     compared: Vec<Compared>,
-    /// By metric, in lines.
+    /// Titles of the metrics, each in lines.
     titles: Vec<Vec<String>>,
     has_intervals: bool,
     axis: Axis,
-    /// How much labels take.
+    /// Width of the labels.
     left: f64,
-    /// How wide a panel is, and what is plotted in it, without the numbers beside.
+    /// Width of a panel, including the numbers beside the plot.
     panel: f64,
+    /// Width of a panel's plot, without the numbers beside it.
     plot: f64,
     row_height: f64,
-    /// Where rows begin and end.
+    /// Vertical position at which rows begin.
     top: f64,
+    /// Vertical position at which rows end.
     bottom: f64,
 }
 
@@ -150,7 +154,7 @@ impl<'a> Forest<'a> {
         out
     }
 
-    /// The ticks of the panel that begins at `x0`.
+    /// Draws the ticks of the panel that begins at `x0`.
     fn draw_grid(&self, out: &mut String, x0: f64) {
         let Self { top, bottom, .. } = self;
         let mut last = f64::NEG_INFINITY;
@@ -158,7 +162,7 @@ impl<'a> Forest<'a> {
             let x = self.place(tick, x0);
             let class = if (tick - 1.0).abs() < 1e-9 { "one" } else { "grid" };
             let _ = write!(out, "<path class=\"{class}\" d=\"M{x:.1} {top}V{bottom}\"/>");
-            // Crowded labels help nobody.
+            // Labels too close to the previous one are left out.
             if x - last > 24.0 {
                 let _ = write!(
                     out,
@@ -171,7 +175,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// One row of the panel that begins at `x0`.
+    /// Draws one row of the panel that begins at `x0`.
     fn draw_ratio(&self, out: &mut String, ratio: &Ratio, x0: f64, y: f64) {
         let place = |value: f64| self.place(value, x0);
         let Estimate { mean, bound, .. } = ratio.estimate;
@@ -184,7 +188,7 @@ impl<'a> Forest<'a> {
         match (mean, bound) {
             (None, None) => return,
             (None, Some(_)) => {}
-            // An arrowhead, to where the ratio may lie.
+            // An arrowhead points to where the ratio may lie.
             (Some(mean), Some(bound)) => {
                 let (towards, back) = if bound == Bound::AtMost { (-9, 9) } else { (9, -9) };
                 let _ =
@@ -197,13 +201,13 @@ impl<'a> Forest<'a> {
         let _ = write!(out, "<text class=\"value\" x=\"{text_x:.1}\" y=\"{:.1}\">{text}</text>", y + 4.0);
     }
 
-    /// Where a value is in the panel that begins at `x0`.
+    /// Returns the horizontal position of a value in the panel that begins at `x0`.
     fn place(&self, value: f64, x0: f64) -> f64 {
         x0 + self.axis.place(value) * self.plot
     }
 }
 
-/// How wide a ratio and its interval are, as text.
+/// Returns the width of a ratio and its interval as text.
 fn numbers_width(ratio: &Ratio) -> f64 {
     let Estimate { mean, bound, .. } = ratio.estimate;
     let width = |text: Option<String>, character: f64| text.map_or(0.0, |text| text.chars().count() as f64 * character);

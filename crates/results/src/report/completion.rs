@@ -9,7 +9,7 @@ use super::{Case, Study};
 use crate::point::{self, cdf_levels, tail_levels};
 use crate::{FlowSummary, PointSummary, SizeClass};
 
-/// FCT of all measured flows, and the tail of single-packet messages.
+/// Returns the FCT distributions of all measured flows, and the tails of single-packet messages.
 pub(super) fn times(study: &Study<'_>) -> String {
     let curves: Vec<Vec<(f64, f64)>> = study
         .points
@@ -42,7 +42,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
             title: "Tail of single-packet messages",
             label: "Tail of the completion times of single-packet messages",
             x: Axis::log("completion time of single-packet messages", Quantity::Time, low, high),
-            // Upside down: rarer is higher.
+            // The axis is reversed: rarer is higher.
             y: Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4),
             bands: Vec::new(),
             bounds: Vec::new(),
@@ -56,7 +56,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
     section("completion", "Flow completion times", &lead(study), &format!("{}{charts}", legend(study)))
 }
 
-/// What to know about the curves.
+/// Returns the text above the curves.
 fn lead(study: &Study<'_>) -> String {
     let mut lead = String::from("Quantiles averaged over seeds; further left is better.");
     let cut: Vec<String> = study
@@ -76,13 +76,13 @@ fn lead(study: &Study<'_>) -> String {
     lead
 }
 
-/// The tail of single-packet messages up to where it becomes a lower bound.
+/// Returns the tail of single-packet messages up to where it becomes a lower bound.
 fn known_tail(point: &PointSummary) -> Vec<f64> {
     let FlowSummary { single_packet_tail_us: tail, open_tail, .. } = &point.flows;
     tail[..open_tail.unwrap_or(tail.len())].to_vec()
 }
 
-/// The share of flows that finished, over all seeds.
+/// Returns the share of flows that finished, over all seeds.
 fn finished(points: &[&PointSummary]) -> f64 {
     let (unfinished, measured) = points.iter().fold((0, 0), |(unfinished, measured), point| {
         (unfinished + point.flows.unfinished, measured + point.flows.measured)
@@ -90,21 +90,22 @@ fn finished(points: &[&PointSummary]) -> f64 {
     1.0 - unfinished as f64 / measured.max(1) as f64
 }
 
-/// Where the curve of a series ends of which some flows never finished: never rounded up to all of them.
+/// Returns the share at which the curve of a series ends, as text; `None` if all flows finished. Never rounded up to
+/// 100 %.
 fn ends_at(points: &[&PointSummary]) -> Option<String> {
     let finished = finished(points);
     let label = if finished < 0.999 { Quantity::Share.label(finished) } else { Quantity::Tail.label(1.0 - finished) };
     (finished < 1.0).then_some(label)
 }
 
-/// A curve of flows that finished as one of all flows.
+/// Rescales a curve of finished flows to the share of all flows.
 fn of_all(points: &[&PointSummary], mut curve: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let finished = finished(points);
     curve.iter_mut().for_each(|(_, level)| *level *= finished);
     curve
 }
 
-/// Slowdown by flow size: median and 99th percentile.
+/// Returns charts of slowdown by flow size: median and 99th percentile.
 pub(super) fn by_size(study: &Study<'_>) -> String {
     let wanted: [(&str, &str, Quantile); 2] = [
         ("Median", "Median of slowdown by flow size", |slowdown| Some((slowdown.p50?, slowdown.open.p50))),
@@ -142,7 +143,7 @@ pub(super) fn by_size(study: &Study<'_>) -> String {
     section("size", "Slowdown by flow size", &lead, &format!("{}{}", legend(study), draw(study, &charts)))
 }
 
-/// Those of a curve's points that are lower bounds.
+/// Returns the points of a curve that are lower bounds.
 fn bounds_in(band: &[AtSize]) -> Vec<(f64, f64)> {
     band.iter().filter(|at| at.is_bound).map(|at| (at.size, at.mean)).collect()
 }
@@ -156,10 +157,10 @@ struct AtSize {
     is_bound: bool,
 }
 
-/// One of a class's quantiles, and whether it is a lower bound.
+/// Function that returns a quantile of a size class, and whether it is a lower bound.
 type Quantile = fn(&point::Distribution) -> Option<(f64, bool)>;
 
-/// One entry for each size class that any seed has: mean and range over seeds.
+/// Returns mean and range over seeds for each size class that any seed has.
 fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
     let mut classes: Vec<&SizeClass> = points.iter().flat_map(|point| &point.flows.by_size).collect();
     classes.sort_by_key(|class| class.up_to);
@@ -178,7 +179,7 @@ fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
         .collect()
 }
 
-/// Quantiles at `levels`, averaged over the seeds, as far as all seeds have them.
+/// Returns quantiles at `levels`, averaged over the seeds, up to the last level that all seeds have.
 fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> Vec<f64>, levels: &[f64]) -> Vec<(f64, f64)> {
     let curves: Vec<Vec<f64>> = points.iter().map(|point| of(point)).filter(|curve| !curve.is_empty()).collect();
     let len = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
@@ -186,22 +187,22 @@ fn mean_curve(points: &[&PointSummary], of: fn(&PointSummary) -> Vec<f64>, level
     levels.iter().take(len).enumerate().map(|(at, &level)| (mean(at), level)).collect()
 }
 
-/// A chart with a curve, and perhaps a band, for each series.
+/// A chart with a curve, and optionally a band, for each series.
 struct Distribution {
     title: &'static str,
-    /// What it shows, for those who cannot see it.
+    /// Accessible description of the chart.
     label: &'static str,
     x: Axis,
     y: Axis,
-    /// By series; or none.
+    /// Bands, indexed by series; empty without bands.
     bands: Vec<Vec<(f64, f64, f64)>>,
-    /// Points of curves that are lower bounds, by series; or none.
+    /// Points of curves that are lower bounds, indexed by series; empty without such points.
     bounds: Vec<Vec<(f64, f64)>>,
-    /// By series.
+    /// Curves, indexed by series.
     curves: Vec<Vec<(f64, f64)>>,
 }
 
-/// Charts side by side. In a study with cases each chart is a grid with a panel for each case, on the same axes.
+/// Draws charts side by side. In a study with cases each chart is a grid with a panel for each case, on equal axes.
 fn draw(study: &Study<'_>, charts: &[Distribution]) -> String {
     let cases = study.cases();
     if let [case] = &cases[..] {
@@ -228,7 +229,7 @@ fn draw(study: &Study<'_>, charts: &[Distribution]) -> String {
 }
 
 impl Distribution {
-    /// The series of one case.
+    /// Returns the panel with the series of one case.
     fn panel(&self, study: &Study<'_>, case: &Case<'_>, width: f64, height: f64) -> String {
         let mut chart = Chart::new(width, height, self.x.clone(), self.y.clone());
         for &at in &case.series {
@@ -248,7 +249,7 @@ impl Distribution {
     }
 }
 
-/// Least and greatest of the finite positive values.
+/// Returns the least and the greatest of the finite positive values.
 fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.filter(|value| value.is_finite() && *value > 0.0).fold(None, |extent, value| {
         Some(extent.map_or((value, value), |(low, high): (f64, f64)| (low.min(value), high.max(value))))

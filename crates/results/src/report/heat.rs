@@ -1,4 +1,4 @@
-//! A map of ports by time, darker where a port stood still for longer.
+//! A map of ports over time, darker where a port was paused for longer.
 
 use std::fmt::Write;
 
@@ -7,17 +7,18 @@ use super::html::escape;
 use crate::PausedPort;
 
 const WIDTH: f64 = 1040.0;
-/// Room for the names of ports, of which a letter takes so much.
+/// Minimum and maximum space for the names of ports.
 const LEFT: [f64; 2] = [170.0, 420.0];
+/// Width of a letter of a port's name.
 const LETTER: f64 = 6.4;
 const RIGHT: f64 = 10.0;
 const ROW: f64 = 13.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 42.0;
-/// The least share of each shade. Short pauses are many and matter less: steps grow.
+/// Smallest share of each shade. Short pauses are many and matter less, so that steps grow.
 const SHADES: [f32; 9] = [0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9];
 
-/// The map; one row per port in the given order, `bin_us` per column from `begin_us` on.
+/// Returns the map: one row per port in the given order, `bin_us` per column from `begin_us` on.
 pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str) -> String {
     let names: Vec<String> = ports.iter().map(|port| format!("{} ⇠ {}", port.node, port.peer)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -33,7 +34,7 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
         let y = TOP + row as f64 * ROW;
         let levels: Vec<usize> = port.share.iter().map(|&share| shade(share)).collect();
         let mut column = 0;
-        // Neighbours of one shade become one rectangle.
+        // Adjacent cells of equal shade become one rectangle.
         for run in levels.chunk_by(|a, b| a == b) {
             let (x, w) = (left + column as f64 * cell, run.len() as f64 * cell);
             let _ = write!(shades[run[0]], "M{x:.1} {:.1}h{w:.1}v{:.1}h-{w:.1}z", y + 0.5, ROW - 1.0);
@@ -76,13 +77,13 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
     out
 }
 
-/// Ticks below the map, and their times.
+/// Returns the ticks below the map, with their times.
 fn time_axis(left: f64, bottom: f64, end_us: f64) -> String {
     let mut out = String::new();
     let axis = Axis::linear("", Quantity::Time, 0.0, end_us).exact(0.0, end_us);
     for tick in axis.ticks() {
         let x = left + axis.place(tick) * (WIDTH - left - RIGHT);
-        // A label at the end would be cut.
+        // A centred label at the end would be cut.
         let anchor = if x > WIDTH - RIGHT - 10.0 { "end" } else { "middle" };
         let _ = write!(
             out,
@@ -94,7 +95,7 @@ fn time_axis(left: f64, bottom: f64, end_us: f64) -> String {
     out
 }
 
-/// The name with dots in its middle if it has more letters than `most`.
+/// Returns the name, with an ellipsis in the middle if it has more letters than `most`.
 fn shortened(name: &str, most: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= most {
@@ -105,7 +106,7 @@ fn shortened(name: &str, most: usize) -> String {
     begin.iter().chain(&['…']).chain(end).collect()
 }
 
-/// 0 when hardly paused, else 1 to the number of shades.
+/// Returns the shade of a share: 0 below the first threshold, else 1 to the number of shades.
 fn shade(share: f32) -> usize {
     SHADES.iter().filter(|&&least| share >= least).count()
 }
@@ -114,7 +115,7 @@ fn opacity(level: usize) -> f64 {
     0.1 + 0.9 * (level as f64 / SHADES.len() as f64)
 }
 
-/// What the shades mean.
+/// Returns the key to the shades.
 fn key(y: f64) -> String {
     let mut out = format!("<text class=\"tick\" x=\"{}\" y=\"{}\">paused at least</text>", LEFT[0], y + 9.0);
     for (at, least) in SHADES.iter().enumerate() {

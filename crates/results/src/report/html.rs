@@ -2,7 +2,7 @@
 
 use super::Study;
 
-/// Text, safe between tags and in quoted attributes.
+/// Returns text escaped for use between tags and in quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,11 +18,11 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
-/// Prose as HTML: what stands between backticks is code.
+/// Returns prose as HTML; text between backticks becomes code.
 pub(super) fn prose(text: &str) -> String {
     let safe = escape(text);
     let parts: Vec<&str> = safe.split('`').collect();
-    // One that is never closed is a backtick.
+    // A backtick without a counterpart stays a backtick.
     if parts.len().is_multiple_of(2) {
         return safe;
     }
@@ -33,22 +33,22 @@ pub(super) fn prose(text: &str) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-/// A section with its heading and what to see in it.
+/// Returns a section with its heading, a lead and a body.
 pub(super) fn section(id: &str, title: &str, lead: &str, body: &str) -> String {
     format!("<section id=\"{id}\"><h2>{}</h2><p class=\"lead\">{}</p>{body}</section>\n", escape(title), escape(lead))
 }
 
-/// A chart with its caption.
+/// Returns a chart with its caption.
 pub(super) fn figure(caption: &str, chart: &str) -> String {
     format!("<figure><figcaption>{}</figcaption>{chart}</figure>", escape(caption))
 }
 
-/// How wide the chart at this place of a `pair` is drawn, of `count`: where the last stands alone, it has both places.
+/// Returns the width of chart `at` of `count` drawn in pairs: a last chart without a partner is twice as wide.
 pub(super) fn width_of(at: usize, count: usize) -> f64 {
     if at + 1 == count && count % 2 == 1 { 1040.0 } else { 510.0 }
 }
 
-/// A key for each name of a series, which is a switch for the series of that name in all cases.
+/// Returns a legend with one entry for each series name, which shows or hides the series of that name in all cases.
 pub(super) fn legend(study: &Study<'_>) -> String {
     let mut keys = String::new();
     for first in study.firsts() {

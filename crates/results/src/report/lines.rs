@@ -1,10 +1,10 @@
-//! Text in lines, which SVG does not break by itself.
+//! Text broken into lines, which SVG does not do by itself.
 
 use selvedge_units::words;
 
 use super::html::escape;
 
-/// `text` in lines of at most `width` characters; only words that are longer than that are cut.
+/// Breaks `text` into lines of at most `width` characters; only words that are longer are cut.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let cut = |line: String| {
         let characters: Vec<char> = line.chars().collect();
@@ -13,7 +13,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     words::lines(text, width).into_iter().flat_map(cut).collect()
 }
 
-/// One SVG text of several lines, the first at the height `y`.
+/// Returns one SVG text of several lines, the first at the height `y`.
 pub(super) fn stack(lines: &[String], attributes: &str, x: f64, y: f64, leading: f64) -> String {
     let spans: String = lines
         .iter()

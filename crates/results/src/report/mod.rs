@@ -1,7 +1,7 @@
 //! `report.html`: one file that opens offline, in light and dark, on screen and on paper.
 //!
-//! Charts are drawn here, as SVG; the page's script only adds a reading under the pointer and lets
-//! one hide series. Every curve has a few hundred points at most, whatever the study's size.
+//! Charts are drawn here, as SVG; the page's script only adds readings under the pointer and hides series on request.
+//! Every curve has a few hundred points at most, whatever the study's size.
 
 mod axis;
 mod cases;
@@ -23,19 +23,19 @@ pub(crate) use html::escape;
 
 use crate::{Answer, PointSummary, SeriesSummary, Summary};
 
-/// What a report shows.
+/// The input of a report.
 pub struct ReportInput<'a> {
-    /// The study.
+    /// The study's summary.
     pub summary: &'a Summary,
-    /// Its points, in any order.
+    /// The study's points, in any order.
     pub points: &'a [PointSummary],
     /// The scenario with every default filled in, as TOML.
     pub scenario_toml: &'a str,
-    /// The command that ran it.
+    /// The command that ran the study.
     pub command: &'a str,
 }
 
-/// The report as one HTML document without references to anything outside it.
+/// Returns the report as one HTML document without references to anything outside the document.
 pub fn render_report(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let study = Study::new(input);
@@ -52,7 +52,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         tables::drops(&study),
         provenance::how(input),
     ];
-    // One pass from left to right: text that was filled in is never searched for further marks.
+    // One pass from left to right, so that inserted text is never searched for further placeholders.
     let mut page = String::with_capacity(1 << 20);
     let mut rest = TEMPLATE;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -79,20 +79,20 @@ const TEMPLATE: &str = include_str!("template.html");
 pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// The study with each series' points at hand. A series is named by its place in the summary.
+/// The study with each series' points. A series is identified by its index in the summary.
 struct Study<'a> {
     summary: &'a Summary,
-    /// By series, in order of seeds.
+    /// Points of each series, in the order of seeds.
     points: Vec<Vec<&'a PointSummary>>,
-    /// The names of series, each once however many cases it is run in; the place of a name here is its ink.
+    /// Names of the series, each once however many cases it runs in; the index of a name here is its ink.
     names: Vec<&'a str>,
-    /// The ink of each series: series of one name share it.
+    /// Ink of each series; series of one name share it.
     inks: Vec<usize>,
 }
 
 /// The series of one case.
 struct Case<'a> {
-    /// `None` in a study without cases.
+    /// Name of the case; `None` in a study without cases.
     name: Option<&'a str>,
     series: Vec<usize>,
 }
@@ -117,7 +117,7 @@ impl<'a> Study<'a> {
         Self { summary: input.summary, points, names, inks }
     }
 
-    /// The cases in order, each with its series.
+    /// Returns the cases in order, each with its series.
     fn cases(&self) -> Vec<Case<'a>> {
         let of = |name: Option<&'a str>| {
             let series = self.summary.series.iter().enumerate();
@@ -127,22 +127,22 @@ impl<'a> Study<'a> {
         self.summary.cases().into_iter().map(of).collect()
     }
 
-    /// The first series of each ink, which stands for all of its name in legends.
+    /// Returns the first series of each ink, which represents all series of its name in legends.
     fn firsts(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.names.len()).filter_map(|ink| self.inks.iter().position(|&other| other == ink))
     }
 
-    /// The first seed's point of each series that has one: what plots over time show.
+    /// Returns the first seed's point of each series that has points, for plots over time.
     fn first_points(&self) -> impl Iterator<Item = (usize, &'a PointSummary)> + '_ {
         self.points.iter().enumerate().filter_map(|(at, points)| points.first().map(|&point| (at, point)))
     }
 
-    /// How the strokes of a series are dashed, as an attribute of SVG.
+    /// Returns the SVG attribute that dashes the strokes of a series.
     fn dash(&self, series: usize) -> &'static str {
         palette::dash(self.inks[series], self.summary.series[series].traits.pfc)
     }
 
-    /// What dashes mean.
+    /// Returns an explanation of the dashes.
     fn about_dashes(&self) -> &'static str {
         if palette::repeats(self.names.len()) {
             "dashed: PFC on; dotted, or dotted and dashed with PFC on: further series of a colour"
@@ -163,7 +163,7 @@ fn answer(answer: Answer) -> &'static str {
     }
 }
 
-/// The sentence as HTML, with intervals set smaller: a headline is read in words.
+/// Returns the sentence as HTML, with intervals set in smaller type.
 fn soften_intervals(sentence: &str) -> String {
     let mut html = String::new();
     for (at, part) in escape(sentence).split("(95 % CI ").enumerate() {
@@ -175,13 +175,13 @@ fn soften_intervals(sentence: &str) -> String {
     html
 }
 
-/// The sentence without the word that the headline shows already.
+/// Returns the sentence without its leading answer, which the headline shows already.
 fn without_answer(summary: &Summary) -> String {
     let sentence = &summary.verdict.sentence;
     let after = sentence.strip_prefix(answer(summary.verdict.answer));
     let rest = after.and_then(|after| after.strip_prefix(": ").or_else(|| after.strip_prefix(", ")));
     let rest = rest.unwrap_or(sentence);
-    // A sentence of its own now: a metric's title begins it as one, names of series and cases stay as they are.
+    // The rest is now a sentence: a metric's title gets a capital letter, names of series and cases stay unchanged.
     let names = summary.series.iter().map(|series| series.name.as_str());
     let is_name = names.chain(summary.cases().into_iter().flatten()).any(|name| rest.starts_with(name));
     match rest.chars().next().filter(|_| !is_name) {

@@ -1,8 +1,8 @@
 //! One colour ("ink") per name of a series, the same in every chart and case. The colours are those of Okabe and Ito,
-//! distinguishable with any common colour blindness, but for their yellow, which cannot be seen on white; others for
-//! dark backgrounds. Later series have the same colours again, and other dashes.
+//! distinguishable with any common colour blindness, without their yellow, which cannot be seen on white, and with
+//! variants for dark backgrounds. When colours run out, they repeat with other dashes.
 
-/// On white, on black.
+/// Each colour for a white background and for a dark one.
 const COLORS: [(&str, &str); 7] = [
     ("#0072b2", "#2f86dd"),
     ("#d55e00", "#f0652a"),
@@ -13,22 +13,22 @@ const COLORS: [(&str, &str); 7] = [
     ("#56b4e9", "#8fd6ff"),
 ];
 
-/// How strokes are dashed, with PFC or without: as attributes of SVG.
+/// SVG attributes of dashed strokes, without and with PFC; the second row is for repeated colours.
 const DASHES: [(&str, &str); 2] =
     [("", " stroke-dasharray=\"7 4\""), (" stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3 2 3\"")];
 
-/// Whether `inks` inks are more than there are colours, so that some have a colour again.
+/// Returns whether `inks` exceeds the number of colours, so that colours repeat.
 pub(super) fn repeats(inks: usize) -> bool {
     inks > COLORS.len()
 }
 
-/// The attribute of SVG that dashes strokes of this ink.
+/// Returns the SVG attribute that dashes strokes of this ink.
 pub(super) fn dash(ink: usize, pfc: bool) -> &'static str {
     let (without, with) = DASHES[usize::from(ink >= COLORS.len())];
     if pfc { with } else { without }
 }
 
-/// Custom properties and classes for `inks` inks, in both themes.
+/// Returns custom properties and classes for `inks` inks, in both themes.
 pub(super) fn css(inks: usize) -> String {
     let colors = |of: fn(&(&'static str, &'static str)) -> &'static str| {
         (0..inks).map(|ink| format!("--s{ink}:{};", of(&COLORS[ink % COLORS.len()]))).collect::<String>()
@@ -52,7 +52,8 @@ pub(super) fn css(inks: usize) -> String {
 mod tests {
     use super::*;
 
-    /// What eyes see that lack a kind of cones (Machado, Oliveira and Fernandes, 2009), in linear RGB.
+    /// Matrices for normal sight and for each missing kind of cones (Machado, Oliveira and Fernandes, 2009), in linear
+    /// RGB.
     const EYES: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -60,7 +61,7 @@ mod tests {
         [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
     ];
 
-    /// CIE L*a*b* of "#rrggbb", as such eyes see it.
+    /// Returns CIE L*a*b* of "#rrggbb" as seen with this matrix.
     fn seen(color: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
         let linear = [1, 3, 5].map(|at| {
             let part = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
@@ -85,7 +86,7 @@ mod tests {
                 for other in &theme[..at] {
                     let (a, b) = (seen(one, eyes), seen(other, eyes));
                     let distance = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                    // Of two that are hard to tell apart it is 5, of neighbours in a rainbow of ten 15.
+                    // The distance of colours that are hard to tell apart is 5, of neighbours in a rainbow of ten 15.
                     assert!(distance > 15.0, "{one} and {other}: {distance}");
                 }
             }

@@ -1,4 +1,4 @@
-//! Where PFC pauses spread.
+//! The spread of PFC pauses over ports and tiers.
 
 use std::fmt::Write;
 
@@ -9,11 +9,12 @@ use super::html::{escape, figure, section};
 use crate::number::fixed;
 use crate::{PausedPort, Pauses, PointSummary, Tier};
 
-/// Rows of the map and of the table.
+/// Largest number of rows of the map.
 const MAP_ROWS: usize = 32;
+/// Largest number of rows of the table.
 const TABLE_ROWS: usize = 10;
 
-/// For each series that pauses: tiers, a map of the worst ports over time, and their numbers.
+/// Returns for each series with pauses: tiers, a map of the worst ports over time, and their numbers.
 pub(super) fn spread(study: &Study<'_>) -> String {
     let mut body = String::new();
     for (at, point) in study.first_points().filter(|(_, point)| point.pauses.paused_ports > 0) {
@@ -38,7 +39,7 @@ pub(super) fn spread(study: &Study<'_>) -> String {
 fn one_series(ink: usize, point: &PointSummary) -> String {
     let pauses = &point.pauses;
     let mut rows: Vec<&PausedPort> = pauses.worst.iter().take(MAP_ROWS).collect();
-    // From the core outwards, so that spreading reads downwards.
+    // Rows go from the core outwards, so that spreading reads downwards.
     rows.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.paused_us.total_cmp(&a.paused_us)));
     let paused = format!(
         "{} of {} ports were paused at all, for {} together",
@@ -64,7 +65,7 @@ fn one_series(ink: usize, point: &PointSummary) -> String {
     )
 }
 
-/// Who (down) paused whom (across).
+/// Returns a matrix of paused time: pausing tiers as rows, paused tiers as columns.
 fn tier_matrix(pauses: &Pauses) -> String {
     let mut tiers: Vec<Tier> = pauses.by_tier.iter().flat_map(|pair| [pair.by, pair.paused]).collect();
     tiers.sort_unstable();
@@ -101,7 +102,7 @@ fn tier_matrix(pauses: &Pauses) -> String {
 
 fn worst_ports(pauses: &Pauses, span_us: f64) -> String {
     let worst = || pauses.worst.iter().take(TABLE_ROWS);
-    // What waits in a host waits in its NIC's queue pairs, not at the port.
+    // A host's data waits in its NIC's queue pairs, not at the port.
     let has_queue = |port: &PausedPort| port.tier != Tier::Host;
     let some_have = worst().any(has_queue);
     let mut table = String::from(

@@ -1,4 +1,4 @@
-//! How it was run, so that anyone can run it again.
+//! The command, version and scenario of a report, with which anyone can repeat the study.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::axis::Quantity;
 use super::html::{escape, section};
 use crate::number::{digits, fixed};
 
-/// Command, version, seeds, fingerprint, cost, points, scenario.
+/// Returns the section with command, version, seeds, fingerprint, cost, points and scenario.
 pub(super) fn how(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let run = &summary.run;

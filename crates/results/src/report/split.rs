@@ -1,4 +1,4 @@
-//! Where completion time goes: a bar for each series, cut into parts.
+//! The split of completion time: a bar for each series, divided into parts.
 
 use std::fmt::Write;
 
@@ -9,19 +9,20 @@ use crate::split::{Split, difference, per_cent};
 use crate::{SeriesSummary, TimePart, Unit};
 
 const WIDTH: f64 = 1040.0;
-/// Room for the names of series, of which a letter takes so much.
+/// Minimum and maximum space for the names of series.
 const LEFT: [f64; 2] = [60.0, 330.0];
+/// Width of a letter of a series' name.
 const LETTER: f64 = 8.0;
-/// Room for the time behind a bar.
+/// Space for the time to the right of a bar.
 const RIGHT: f64 = 96.0;
 const ROW: f64 = 30.0;
 const BAR: f64 = 20.0;
-/// Room above the bars of a case, for its name.
+/// Space for the name of a case above its bars.
 const CASE: f64 = 26.0;
-/// A part this wide has its share written on it.
+/// Smallest width of a part that has its share written on it.
 const WIDE: f64 = 40.0;
 
-/// The bars, and a table of what they show; nothing where nobody has looked at flows.
+/// Returns the bars and a table of their numbers; empty if flows were not sampled.
 pub(super) fn split(study: &Study<'_>) -> String {
     let series = &study.summary.series;
     let splits: Vec<Option<Split>> = series.iter().map(Split::of).collect();
@@ -60,7 +61,7 @@ fn legend(parts: &[TimePart]) -> String {
     format!("<div class=\"legend\">{keys}</div>")
 }
 
-/// All bars, case by case; each case has a scale of its own.
+/// Returns all bars, case by case; each case has a scale of its own.
 fn bars(series: &[SeriesSummary], splits: &[Option<Split>]) -> String {
     let name = |series: &SeriesSummary| if series.case.is_some() { series.series.clone() } else { series.name.clone() };
     let longest = series.iter().map(|series| name(series).chars().count()).max().unwrap_or(0);
@@ -117,7 +118,7 @@ fn bars(series: &[SeriesSummary], splits: &[Option<Split>]) -> String {
     )
 }
 
-/// Series down, parts across.
+/// Returns the table of the parts: series as rows, parts as columns.
 fn table(study: &Study<'_>, parts: &[TimePart]) -> String {
     let series = &study.summary.series;
     let largest = series.iter().filter_map(Split::of).map(|split| split.total).fold(0.0, f64::max);

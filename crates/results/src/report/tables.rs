@@ -1,4 +1,4 @@
-//! The numbers.
+//! Tables of the study's numbers.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use crate::metric::EQIF_DROPS;
 use crate::number::{self, Scale, fixed};
 use crate::summary::Row;
 
-/// Columns side by side; more continue below, lest some be out of sight.
+/// Largest number of columns side by side; further columns continue below, so that all are visible.
 const COLUMNS: usize = 6;
 
-/// Metrics down, series across, each cell with a bar against the row's largest.
+/// Returns the table of metrics (rows) by series (columns); each cell has a bar relative to the row's largest value.
 pub(super) fn metrics(study: &Study<'_>) -> String {
     let summary = study.summary;
     let seeds = summary.seeds.len();
@@ -41,10 +41,10 @@ pub(super) fn metrics(study: &Study<'_>) -> String {
     section("numbers", "Results", &lead, &body)
 }
 
-/// Of more cases than these each metric has a table of its own, so that one reads down how it changes.
+/// Largest number of cases in a common table. With more cases each metric has a table of its own, to be read downwards.
 const FEW_CASES: usize = 2;
 
-/// One metric: cases down, series across.
+/// Returns the table of one metric: cases as rows, series as columns.
 fn sweep(study: &Study<'_>, of: &Row<'_>) -> String {
     let ((largest, scale), texts) = cells(study, of);
     let firsts: Vec<usize> = study.firsts().collect();
@@ -79,13 +79,13 @@ fn sweep(study: &Study<'_>, of: &Row<'_>) -> String {
     out
 }
 
-/// The metric's title with its unit.
+/// Returns the metric's title with its unit.
 fn title(of: &Row<'_>, scale: Scale) -> String {
     let unit = if scale.unit.is_empty() { String::new() } else { format!(" <small>{}</small>", scale.unit) };
     escape(&of.title) + &unit
 }
 
-/// The rows in as many tables as it takes for all series.
+/// Returns the rows in as many tables as all series need.
 fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
     let tables = tables(&study.summary.series);
     let columns = tables.iter().map(Range::len).max().unwrap_or(1);
@@ -95,14 +95,14 @@ fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
     let longest = parts.map(|part| part.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for shown in tables {
-        // As many columns in each table, so that they are equally wide.
+        // Every table reserves equally many columns, so that all are equally wide.
         let width = LABEL + (longest * 8 + 36).max(80) * columns;
         let _ = write!(
             out,
             "<div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\"><thead><tr><th></th>"
         );
         for at in shown.clone() {
-            // Names may be broken, but not before they begin.
+            // Line breaks are allowed in names, but not before their first part.
             let name = escape(&study.summary.series[at].name).replace('+', "+<wbr>");
             let _ = write!(
                 out,
@@ -120,7 +120,7 @@ fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
     out
 }
 
-/// Which series stand in one table: whole cases, if they fit; what does not is cut into parts alike.
+/// Returns the series of each table: whole cases if they fit, else parts of equal size.
 fn tables(series: &[SeriesSummary]) -> Vec<Range<usize>> {
     let mut tables: Vec<Range<usize>> = Vec::new();
     let mut first = 0;
@@ -141,7 +141,7 @@ fn tables(series: &[SeriesSummary]) -> Vec<Range<usize>> {
 /// Width of the names of rows, in pixels.
 const LABEL: usize = 210;
 
-/// The largest mean of the row's metric, with its scale, and what each series' cell says.
+/// Returns the largest mean of the row's metric with its scale, and the text of each series' cell.
 fn cells(study: &Study<'_>, row: &Row<'_>) -> ((f64, Scale), Vec<String>) {
     let estimates = || study.summary.series.iter().map(|series| series.metric(row.name));
     let largest = estimates().flatten().filter_map(|estimate| estimate.mean).fold(0.0, f64::max);
@@ -165,7 +165,7 @@ fn row(
     row + blank + "</tr>"
 }
 
-/// The value of a series, with a bar against `largest`.
+/// Returns the cell of a series, with a bar relative to `largest`.
 fn cell(study: &Study<'_>, of: &Row<'_>, at: usize, largest: f64, text: &str) -> String {
     let (mean, half) = text.split_once(" ± ").map_or((text, None), |(mean, half)| (mean, Some(half)));
     let value = study.summary.series[at].metric(of.name).and_then(|estimate| estimate.mean);
@@ -178,7 +178,7 @@ fn cell(study: &Study<'_>, of: &Row<'_>, at: usize, largest: f64, text: &str) ->
     )
 }
 
-/// Dropped data packets by reason, and what EQIFs dropped.
+/// Returns a table of data packets dropped by reason, and of packets dropped by EQIFs.
 pub(super) fn drops(study: &Study<'_>) -> String {
     let series = &study.summary.series;
     let reasons: Vec<usize> = (0..DropReason::ALL.len())

@@ -1,4 +1,4 @@
-//! Queues and utilisation over time: grids of small charts, tiers across, statistics down.
+//! Queues and utilisation over time: grids of small charts, tiers as columns, statistics as rows.
 
 use std::fmt::Write;
 
@@ -10,26 +10,26 @@ use super::chart::{Chart, decimate};
 use super::html::{escape, figure, legend, section};
 use crate::{PointSummary, PortTimes, Tier, TierTimes};
 
-/// Points per curve.
+/// Largest number of points per curve.
 const POINTS: usize = 256;
 
-/// What is drawn, and where it is found.
+/// Name of a statistic, and function that returns its values.
 type Statistic = (&'static str, fn(&TierTimes) -> &Vec<f64>);
 
-/// What a section shows.
+/// The content of a section.
 struct Subject {
     id: &'static str,
     title: &'static str,
-    /// Goes on after "... in the run with seed N".
+    /// Text before, and text after "in the run with seed N".
     lead: (&'static str, &'static str),
     quantity: Quantity,
     of: fn(&PointSummary) -> &PortTimes,
     rows: &'static [Statistic],
-    /// The end of all scales; `None`: each row's largest value.
+    /// End of all scales; `None`: each row's largest value.
     most: Option<f64>,
 }
 
-/// The egress queues of each tier in one run of each series.
+/// Returns the egress queues of each tier in one run of each series.
 pub(super) fn queues(study: &Study<'_>) -> String {
     over_time(
         study,
@@ -52,7 +52,7 @@ pub(super) fn queues(study: &Study<'_>) -> String {
     )
 }
 
-/// How much of their time the ports of each tier transmit.
+/// Returns the utilisation of the ports of each tier in one run of each series.
 pub(super) fn utilisation(study: &Study<'_>) -> String {
     over_time(
         study,
@@ -91,7 +91,8 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
     for (place, case) in cases.iter().enumerate() {
         let of_case: Vec<_> = runs.iter().copied().filter(|(at, _)| case.series.contains(at)).collect();
         match case.name.filter(|_| cases.len() > 1) {
-            // One case at a time: side by side they would be too small, in one chart too many curves.
+            // One case is shown at a time: side by side charts would be too small, and one chart would have too many
+            // curves.
             Some(name) if !of_case.is_empty() => {
                 let open = if place == 0 { " open" } else { "" };
                 let _ = write!(body, "<details{open}><summary>{}</summary>{}</details>", escape(name), rows(&of_case));
@@ -112,11 +113,12 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
     section(subject.id, subject.title, &escape(&lead), &body)
 }
 
-/// Where time ends in charts, and the runs that go on beyond that: those that do not complete their flows would leave
-/// the others no room.
+/// Returns the end of the time axis, and the runs that exceed it: runs that do not complete their flows would compress
+/// the curves of the others.
 fn end<'a>(runs: &[(usize, &'a PointSummary)]) -> (f64, Vec<&'a PointSummary>) {
-    /// How much longer than the others they must be, and how much of that is drawn.
+    /// Ratio to the longest complete run from which on a run is cut off.
     const TOO_LONG: f64 = 2.0;
+    /// End of the time axis, relative to the longest complete run, if runs are cut off.
     const DRAWN: f64 = 1.25;
     let is_complete = |point: &PointSummary| point.run.flows_finished == point.run.flows_started;
     let complete = runs.iter().filter(|(_, point)| is_complete(point));
@@ -129,7 +131,7 @@ fn end<'a>(runs: &[(usize, &'a PointSummary)]) -> (f64, Vec<&'a PointSummary>) {
     (last * DRAWN, beyond)
 }
 
-/// The charts of one statistic: one per tier.
+/// Returns the charts of one statistic: one per tier.
 fn one_row(
     study: &Study<'_>,
     runs: &[(usize, &PointSummary)],

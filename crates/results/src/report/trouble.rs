@@ -1,4 +1,4 @@
-//! What a reader must know before anything else: warnings, and deadlocks explained.
+//! The first section of a report: warnings, and explanations of deadlocks.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::axis::Quantity;
 use super::html::{escape, prose};
 use crate::{SeedDeadlock, SeriesSummary};
 
-/// Empty when there is nothing to say.
+/// Returns the section; empty without warnings and deadlocks.
 pub(super) fn trouble(study: &Study<'_>) -> String {
     let mut out = String::new();
     if !study.summary.warnings.is_empty() {

@@ -1,4 +1,4 @@
-//! A hash of what is written, by which a file is known again.
+//! A hash of a file's content, with which the file is verified later.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,24 +8,24 @@ use selvedge_units::mix64;
 
 use crate::ResultsError;
 
-/// A hash of bytes, however they come in pieces: it finds accidents, not forgers.
+/// A hash of bytes, independent of their division into pieces. Detects accidental changes, not forgeries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Digest {
     hash: u64,
-    /// The bytes of a word that is not complete, the first in the lowest place.
+    /// Bytes of an incomplete word, the first byte lowest.
     word: u64,
     len: u64,
 }
 
 impl Digest {
-    /// That of `bytes`, which are all.
+    /// Returns the digest of `bytes`.
     pub(crate) fn of(bytes: &[u8]) -> u64 {
         let mut digest = Self::default();
         digest.add(bytes);
         digest.finish()
     }
 
-    /// That of the file at `path`.
+    /// Returns the digest of the file at `path`.
     pub(crate) fn of_file(path: &Path) -> Result<u64, ResultsError> {
         let read = || {
             let (mut digest, mut file) = (Self::default(), File::open(path)?);
@@ -83,7 +83,7 @@ impl Digested {
         Self { file, digest: Digest::default() }
     }
 
-    /// That of what was written.
+    /// Returns the digest of everything written so far.
     pub(super) fn digest(&self) -> u64 {
         self.digest.finish()
     }

@@ -1,4 +1,4 @@
-//! Flows, to disk.
+//! Writer of the table of flows.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
 
-/// Rows that wait, at most; pages are a multiple.
+/// Largest number of buffered rows; a page is a multiple.
 const WAITING: usize = PAGE / 8;
 
-/// Writes the flows of one point.
+/// Writer of the flows of one point.
 pub(crate) struct FlowWriter {
     part: Part,
     labels: Written,
     seed: u64,
     names: Names,
-    /// By host's number: where its name stands among the names.
+    /// Index of each host's name in `names`, indexed by host.
     hosts: Vec<u32>,
-    /// Of hosts that nobody has described.
+    /// Name of hosts without a description.
     nameless: Name,
     rows: Vec<FlowRow>,
 }
 
 impl FlowWriter {
-    /// Creates or replaces the file. `ports` describes all ports of the fabric; hosts have the numbers of theirs.
+    /// Creates or replaces the file. `ports` describes all ports of the fabric; a host's number is that of its port.
     pub(crate) fn create(path: &Path, labels: &Labels, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
         let of_hosts = || ports.iter().filter(|port| port.kind == PortKind::Host);
         let (names, ranks) = Names::of(of_hosts().map(|port| &port.node));
@@ -53,7 +53,7 @@ impl FlowWriter {
         if self.rows.len() == WAITING { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is buffered, and the footer; returns a digest of the file.
+    /// Writes the buffered rows and the footer; returns a digest of the file.
     pub(crate) fn close(mut self) -> Result<u64, ResultsError> {
         self.flush()?;
         self.part.close()

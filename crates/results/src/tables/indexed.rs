@@ -1,8 +1,9 @@
-//! A column whose values repeat themselves: its dictionary, and pages of indices into it.
+//! A column whose values often repeat: a dictionary, and pages of indices into it.
 //!
-//! Samples of ports are mostly what the row before them was, in thirteen columns. `parquet` hashes every value of them;
-//! here, one that is like the last costs a comparison. Its pages are the format's own ([encodings]), and like those of
-//! other columns need not wait in memory for the end of their row group: the dictionary is put before them at last.
+//! In thirteen columns, most samples of a port equal those of the row before. `parquet` hashes every value of such a
+//! column; here, a value that equals the last costs one comparison. The pages have Parquet's own [encodings]. Like
+//! those of other columns they need not wait in memory for the end of their row group: the dictionary is written last
+//! and placed before them.
 //!
 //! [encodings]: https://parquet.apache.org/docs/file-format/data-pages/encodings/
 
@@ -26,14 +27,14 @@ use super::runs::{self, Run};
 use super::spill::PageSink;
 use super::squeeze::compression;
 
-/// Values of a dictionary, at most: what comes then is written as it is.
+/// Largest number of values of a dictionary; further values are written in plain encoding.
 const MOST: usize = 1 << 14;
 
-/// What a column of this kind can hold. Values are in the order in which readers compare them.
+/// A value of a column, ordered as readers of Parquet compare such values.
 pub(super) trait Value: Clone + Ord + Hash {
-    /// Appends it as Parquet's plain encoding has it.
+    /// Appends the value in Parquet's plain encoding.
     fn write_plain(&self, bytes: &mut Vec<u8>);
-    /// What is said of a column whose values lie between these.
+    /// Returns the statistics of a column whose values lie between `least` and `most`.
     fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics;
 }
 
@@ -66,7 +67,7 @@ impl Value for Name {
     }
 }
 
-/// A number from 0 to 1. It is positive, so its bits are in its order.
+/// A number from 0 to 1 by its bits, which have the order of the numbers because none is negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Share(u32);
 
@@ -87,7 +88,7 @@ impl Value for Share {
     }
 }
 
-/// A number with a fraction, by bits that are in the order of numbers.
+/// A floating-point number, by bits in the order of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Real(i64);
 
@@ -100,7 +101,7 @@ impl Real {
         f64::from_bits(Self::turned(self.0).cast_unsigned())
     }
 
-    /// Of negative numbers, the larger come first; twice turned, bits are what they were.
+    /// Reverses the order of the bits of negative numbers; applied twice, it returns the original bits.
     fn turned(bits: i64) -> i64 {
         bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
     }
@@ -111,35 +112,36 @@ impl Value for Real {
         bytes.extend_from_slice(&self.get().to_bits().to_le_bytes());
     }
     fn statistics(least: Option<Self>, most: Option<Self>) -> Statistics {
-        // Of what is no number, nothing is said.
+        // NaN has no place in the order, so bounds that are NaN are omitted.
         let known = |bound: Option<Self>| bound.map(Self::get).filter(|number| !number.is_nan());
         let (least, most) = known(least).zip(known(most)).unzip();
         Statistics::new(least, most, None, Some(0), false)
     }
 }
 
-/// A column in the making.
+/// A column in construction.
 pub(super) struct Indexed<V> {
     descr: ColumnDescPtr,
     sink: PageSink,
     known: Known<V>,
-    /// By index.
+    /// Values of the dictionary, by index.
     values: Vec<V>,
-    /// The values of the page under way by their indices, if all are known; and those that came last.
+    /// Complete runs of indices on the present page, if all its values are in the dictionary.
     runs: Vec<Run>,
+    /// Latest run of indices, which may continue.
     run: Run,
-    /// The page under way as it will be written: of indices, it is not known before it is complete.
+    /// The present page as it will be written; a page of indices is encoded only when it is complete.
     bytes: Vec<u8>,
-    /// How many are on it.
+    /// Number of values on the present page.
     rows: usize,
     least: Option<V>,
     most: Option<V>,
     total: PageWriteSpec,
-    /// Pages of indices, and of others.
+    /// Number of pages of indices, and of pages in plain encoding.
     pages: [i32; 2],
 }
 
-/// The index of what is not known.
+/// Index of a value that is not in the dictionary.
 const UNKNOWN: u32 = u32::MAX;
 
 impl<V: Value> Indexed<V> {
@@ -172,13 +174,13 @@ impl<V: Value> Indexed<V> {
         if self.rows == PAGE { self.end_page() } else { Ok(()) }
     }
 
-    /// Adds values, one after another.
+    /// Adds several values.
     #[inline(always)]
     pub(super) fn extend(&mut self, values: impl Iterator<Item = V>) -> ParquetResult<()>
     where
         V: Copy,
     {
-        // The last value, and how often it came since that was counted.
+        // The last value, and how often it was repeated but not yet added.
         let (mut last, mut count) = (self.values.get(self.run.number as usize).copied(), 0);
         for value in values {
             if last == Some(value) {
@@ -200,13 +202,14 @@ impl<V: Value> Indexed<V> {
         }
     }
 
-    /// Adds a value so many times.
+    /// Adds a value `count` times.
     pub(super) fn push_run(&mut self, value: &V, mut count: usize) -> ParquetResult<()> {
         while count > 0 {
             self.push(value)?;
             count -= 1;
             if self.rows > 0 {
-                // What the page has room for is like this one. It ends with the last of them, as ever.
+                // The rest of the page equals this value, except its last row, which `push` adds so that the page is
+                // ended.
                 let more = count.min(PAGE - self.rows).saturating_sub(1);
                 if self.is_plain() {
                     (0..more).for_each(|_| value.write_plain(&mut self.bytes));
@@ -220,7 +223,7 @@ impl<V: Value> Indexed<V> {
         Ok(())
     }
 
-    /// Adds a value that is not like the last.
+    /// Adds a value that differs from the last.
     #[inline(never)]
     fn push_other(&mut self, value: &V) -> ParquetResult<()> {
         if !self.is_plain() {
@@ -237,15 +240,15 @@ impl<V: Value> Indexed<V> {
         Ok(())
     }
 
-    /// Whether the page under way is not of indices.
+    /// Returns whether the present page is in plain encoding.
     #[inline]
     fn is_plain(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// Where the dictionary has it; `None` if it has not, and no room.
+    /// Returns the dictionary's index of a value, adding it if there is space; `None` if the dictionary is full.
     fn index_of(&mut self, value: &V) -> Option<u32> {
-        // Times come again and again in the same order.
+        // Sampling times recur in the same order.
         let next = self.run.number.wrapping_add(1);
         if self.values.get(next as usize) == Some(value) {
             return Some(next);
@@ -263,7 +266,7 @@ impl<V: Value> Indexed<V> {
         Some(index)
     }
 
-    /// Minds a value for the statistics.
+    /// Includes a value in the statistics.
     fn count_in(&mut self, value: &V) {
         if self.least.as_ref().is_none_or(|least| value < least) {
             self.least = Some(value.clone());
@@ -280,7 +283,7 @@ impl<V: Value> Indexed<V> {
         }
     }
 
-    /// Hands over the page under way, if something is on it.
+    /// Writes the present page, if it is not empty.
     #[inline(never)]
     fn end_page(&mut self) -> ParquetResult<()> {
         self.end_run();
@@ -311,7 +314,7 @@ impl<V: Value> Indexed<V> {
         Ok(())
     }
 
-    /// Writes a page of the bytes at hand. Returns how long it has become.
+    /// Writes a page of the collected bytes; returns its uncompressed size.
     fn write(&mut self, page: impl FnOnce(Bytes) -> Page) -> ParquetResult<usize> {
         let written = self.sink.write(&self.bytes, page)?;
         self.bytes.clear();
@@ -321,7 +324,7 @@ impl<V: Value> Indexed<V> {
         Ok(written.compressed_size)
     }
 
-    /// Writes what is left, then the dictionary, which belongs before all other pages.
+    /// Writes the remaining page, then the dictionary, which readers find before all other pages.
     pub(super) fn close(mut self) -> ParquetResult<ColumnCloseResult> {
         self.end_page()?;
         self.values.iter().for_each(|value| value.write_plain(&mut self.bytes));

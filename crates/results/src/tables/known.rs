@@ -1,4 +1,4 @@
-//! Look-ups of what repeats itself.
+//! Hash tables for look-ups of repeated values.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -8,7 +8,7 @@ use selvedge_units::mix64;
 #[expect(clippy::disallowed_types, reason = "values are looked up; nobody iterates over them")]
 pub(super) type Known<V> = std::collections::HashMap<V, u32, BuildHasherDefault<Mix>>;
 
-/// Hashes what nobody chooses to do us harm.
+/// A fast hasher for values that no adversary chooses.
 #[derive(Default)]
 pub(super) struct Mix(u64);
 

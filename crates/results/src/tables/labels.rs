@@ -1,4 +1,4 @@
-//! What all rows of a run have in common: its series and case, and the values that cases change.
+//! Labels that all rows of a run share: series and case, and the values that cases change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use super::names::{Name, Names};
 use super::part::Columns;
 use super::schema::{Extra, Kind, Table};
 
-/// What a run is called in tables.
+/// The labels of a run in tables.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Labels {
-    /// Its series' name in the whole study: "30 % load: irn".
+    /// Name of the series in the whole study: "30 % load: irn".
     pub name: String,
-    /// Its series' name within its case: "irn".
+    /// Name of the series within its case: "irn".
     pub series: String,
-    /// Its case; `None` if the study has none.
+    /// Case of the run; `None` if the study has none.
     pub case: Option<String>,
-    /// What the study's cases change, in the same order for all runs: each key and its value here.
+    /// Keys that the study's cases change, with the run's values; in the same order for all runs.
     pub swept: Vec<(String, Swept)>,
 }
 
@@ -27,11 +27,11 @@ pub struct Labels {
 pub enum Swept {
     /// A number; NaN where the run has none.
     Number(f64),
-    /// Anything else, as a scenario has it; empty where the run has none.
+    /// Any other value, as written in a scenario; empty where the run has none.
     Text(String),
 }
 
-/// A run of a study without cases.
+/// Labels of a run in a study without cases.
 impl From<&str> for Labels {
     fn from(series: &str) -> Self {
         Self { name: series.to_owned(), series: series.to_owned(), ..Self::default() }
@@ -39,7 +39,7 @@ impl From<&str> for Labels {
 }
 
 impl Labels {
-    /// The columns of what cases change.
+    /// Returns the columns for keys that cases change.
     pub(super) fn extras(&self) -> Vec<Extra> {
         let names = column_names(self.swept.iter().map(|(key, _)| key.as_str()));
         let kind = |value: &Swept| match value {
@@ -50,7 +50,7 @@ impl Labels {
     }
 }
 
-/// [`Labels`] as they are written.
+/// Values of [`Labels`] as they are written.
 pub(super) struct Written {
     series: Name,
     case: Name,
@@ -63,13 +63,13 @@ enum Value {
 }
 
 impl Written {
-    /// Those of a table whose rows all have these labels.
+    /// Returns the values for a table whose rows all have these labels.
     pub(super) fn new(labels: &Labels) -> Self {
         let [written] = Self::of_all([labels].into_iter()).try_into().unwrap_or_else(|_| unreachable!("one of one"));
         written
     }
 
-    /// Those of a table whose rows have any of these labels.
+    /// Returns the values for a table whose rows have any of these labels.
     pub(super) fn of_all<'l>(labels: impl Iterator<Item = &'l Labels>) -> Vec<Self> {
         let labels: Vec<&Labels> = labels.collect();
         let texts_of = |labels: &Labels| -> Vec<Arc<str>> {
@@ -102,7 +102,7 @@ impl Written {
         columns.text_of(&all, |_| &self.case)
     }
 
-    /// Writes the columns of what cases change, with which all tables end.
+    /// Writes the columns for keys that cases change, with which all tables end.
     pub(super) fn write_last<Row>(&self, columns: &mut Columns<'_, Row>) -> ParquetResult<()> {
         let all = columns.whole();
         self.swept.iter().try_for_each(|value| match value {
@@ -112,8 +112,8 @@ impl Written {
     }
 }
 
-/// The columns of these keys: each has as many of the last steps of its key for a name as tell it from the others and
-/// from the columns that tables have anyway.
+/// Returns a column name for each key: as many of the key's last steps as distinguish it from the other keys and from
+/// the columns that all tables have.
 fn column_names<'k>(keys: impl Iterator<Item = &'k str>) -> Vec<String> {
     let taken: BTreeSet<String> = Table::all_column_names();
     let keys: Vec<Vec<String>> = keys.map(steps).collect();
@@ -130,7 +130,7 @@ fn column_names<'k>(keys: impl Iterator<Item = &'k str>) -> Vec<String> {
     keys.iter().enumerate().map(name).collect()
 }
 
-/// The steps of a dotted key in characters that need no quotes in SQL.
+/// Returns the steps of a dotted key, in characters that need no quotes in SQL.
 fn steps(key: &str) -> Vec<String> {
     let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     key.split(['.', '[', ']']).filter(|step| !step.is_empty()).map(|step| step.chars().map(word).collect()).collect()
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(names(&["workload.poisson.load", "switch.buffer.shared-buffer.total"]), ["load", "total"]);
         assert_eq!(names(&["a.link.rate", "a.host-link.rate"]), ["link_rate", "host_link_rate"]);
         assert_eq!(names(&["loss[0].model.random.rate"]), ["rate"]);
-        // Tables have these.
+        // Names of columns that tables already have.
         assert_eq!(names(&["workload.incast.group", "drops"]), ["incast_group", "set_1"]);
         assert_eq!(names(&[]), [""; 0]);
     }

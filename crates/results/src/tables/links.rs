@@ -1,4 +1,4 @@
-//! Links, to disk: what the numbers of ports mean.
+//! Writer of the table of links, which describes the port numbers of other tables.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::{ResultsError, Tier};
 /// One direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkRow {
-    /// The link's number in the topology. Both directions have it.
+    /// Number of the link in the topology, shared by both directions.
     pub link: u32,
-    /// The port that sends, and the one that receives.
+    /// The sending port; its `peer` fields describe the receiving one.
     pub port: PortInfo,
     /// Propagation delay.
     pub delay: Duration,
-    /// Chance that a packet is lost by the topology's own account, 0 to 1.
+    /// Probability that the link loses a packet, as set in the topology, 0 to 1.
     pub loss: f64,
 }
 
-/// Writes the table of links: those of each of `networks`, whose runs have these labels.
+/// Writes the table of links for each of `networks`; the runs of a network have the given labels.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Returns an error when the file cannot be written.
 pub fn write_links(path: &Path, networks: &[(Labels, Vec<LinkRow>)]) -> Result<(), ResultsError> {
     let extras = networks.first().map(|(labels, _)| labels.extras()).unwrap_or_default();
     let mut part = Part::create(path, Table::Links, &extras)?;

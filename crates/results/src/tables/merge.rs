@@ -1,4 +1,4 @@
-//! Many files of one table into one.
+//! Merges many files of one table into one.
 
 use std::fs::{self, File};
 use std::iter;
@@ -16,12 +16,11 @@ use super::part::Part;
 use super::schema::Table;
 use crate::ResultsError;
 
-/// Joins part files into `target`, in the order given, without decoding a row. `target` appears
-/// when it is complete.
+/// Joins part files into `target` in the given order, without decoding a row. `target` appears when it is complete.
 ///
 /// # Errors
-/// When a part is missing, truncated or of another table, or `target` cannot be written; the error
-/// names the file and what to do.
+/// Returns an error that names the file and the remedy, when a part is missing, truncated or of another table, or
+/// `target` cannot be written.
 pub fn merge<P: AsRef<Path>>(
     parts: impl IntoIterator<Item = P>,
     target: &Path,
@@ -31,7 +30,7 @@ pub fn merge<P: AsRef<Path>>(
     let mut parts = parts.into_iter().peekable();
     let write = || {
         let Some(first) = parts.next() else { return Part::create(&partial, table, &[])?.close().map(drop) };
-        // A part alone is the whole: nobody has to keep its row groups in mind a second time.
+        // A single part is linked instead of copied, which avoids holding its row groups' metadata a second time.
         if parts.peek().is_none() && is_linked(first.as_ref(), &partial, table)? {
             return Ok(());
         }
@@ -44,17 +43,17 @@ pub fn merge<P: AsRef<Path>>(
     };
     let written: Result<(), ResultsError> = write();
     if written.is_err() {
-        // The error at hand matters more than a leftover that cannot be removed.
+        // The present error matters more than a leftover file that cannot be removed.
         let _ = fs::remove_file(&partial);
         return written;
     }
     fs::rename(&partial, target).map_err(|error| ResultsError::io(target, "put it in place", &error))?;
-    // Two names of one file are left as they are: it was in place already.
+    // Renaming between two names of one file leaves both: `target` was in place already.
     let _ = fs::remove_file(&partial);
     Ok(())
 }
 
-/// Makes sure that a part is the file of which `digest` was taken when it was written.
+/// Checks that a part is the file whose `digest` was taken when it was written.
 pub(crate) fn check_part(path: &Path, table: Table, digest: u64) -> Result<(), ResultsError> {
     check_whole(path, table)?;
     if Digest::of_file(path)? != digest {
@@ -63,16 +62,16 @@ pub(crate) fn check_part(path: &Path, table: Table, digest: u64) -> Result<(), R
     Ok(())
 }
 
-/// Makes sure that a part is whole, without reading its rows.
+/// Checks that a part is complete, without reading its rows.
 fn check_whole(path: &Path, table: Table) -> Result<(), ResultsError> {
     let (reader, _, len) = open(path, table)?;
     check_extents(path, reader.metadata().row_groups(), len)
 }
 
-/// Gives a sound file a second name, where the file system has such.
+/// Creates a second name for a valid file; returns false where the file system has no hard links.
 fn is_linked(from: &Path, to: &Path, table: Table) -> Result<bool, ResultsError> {
     check_whole(from, table)?;
-    // Left by somebody who was interrupted.
+    // A file left by an interrupted run.
     let _ = fs::remove_file(to);
     Ok(fs::hard_link(from, to).is_ok())
 }
@@ -96,7 +95,7 @@ pub(super) fn splice(
     Ok(())
 }
 
-/// A part by its footer, by its bytes, and how many those are.
+/// Opens a part; returns its footer's reader, its file, and its length in bytes.
 fn open(from: &Path, table: Table) -> Result<(SerializedFileReader<File>, File, u64), ResultsError> {
     let reader = table.open(from)?;
     let source = File::open(from).map_err(|error| ResultsError::io(from, "open it", &error))?;
@@ -109,7 +108,7 @@ fn check_extents(from: &Path, groups: &[RowGroupMetaData], len: u64) -> Result<(
     checked.map_err(|what| ResultsError::damaged(from, what))
 }
 
-/// A footer may promise more than the file holds.
+/// Checks that a row group lies inside the file, because a footer may promise more than the file holds.
 fn check_extent(group: &RowGroupMetaData, len: u64) -> Result<(), String> {
     let inside = |start: i64, size: i64| {
         u64::try_from(start).ok().zip(u64::try_from(size).ok()).and_then(|(start, size)| start.checked_add(size))

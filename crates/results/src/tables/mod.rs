@@ -1,14 +1,13 @@
-//! Rows on disk, as Parquet files that pyarrow, DuckDB and Polars read as they are.
+//! Rows on disk, as Parquet files that pyarrow, DuckDB and Polars read directly.
 //!
-//! 1. Every point of a plan writes its own files while it runs, so that threads share nothing and
-//!    an interrupted study keeps what it finished.
-//! 2. Memory does not depend on the number of rows. Every [`PAGE`] rows become a page of each column, and the
-//!    pages of a row group wait in an unnamed file beside the part until the group is complete: in a Parquet
-//!    file the pages of a column stand together. Row groups are large, because each takes some kilobytes of
-//!    memory until its file is closed, and wherever it is read. What compresses pages is made once for a file, and
-//!    serves all columns. Columns that repeat themselves have a dictionary, and pages of our own making ([`indexed`]).
-//! 3. Merging copies compressed row groups as they are: no row is decoded again. Reading holds one page of each
-//!    column.
+//! 1. Every point of a plan writes its own files while it runs, so that threads share nothing and an interrupted study
+//!    keeps its finished points.
+//! 2. Memory does not depend on the number of rows. Every [`PAGE`] rows become a page of each column. The pages of a
+//!    row group are kept in an unnamed file beside the part until the group is complete, because a Parquet file stores
+//!    the pages of a column together. Row groups are large, because each takes some kilobytes of memory until its file
+//!    is closed, and in every reader. All columns of a file share one compression context. Columns that often repeat
+//!    values have a dictionary and pages encoded here ([`indexed`]).
+//! 3. Merging copies compressed row groups unchanged: no row is decoded again. Reading holds one page of each column.
 
 mod digest;
 mod flows;
@@ -37,5 +36,5 @@ pub use schema::Table;
 pub(crate) use flows::FlowWriter;
 pub(crate) use ports::PortWriter;
 
-/// Rows per page, at most.
+/// Largest number of rows per page.
 const PAGE: usize = 1 << 14;

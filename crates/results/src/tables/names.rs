@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::known::Known;
 
-/// One of the texts of a table. Where it stands among them says which it is: to compare and to look up that takes no
-/// look at the text.
+/// One of the texts of a table. Its rank among them identifies it, so that comparisons and look-ups need not read the
+/// text.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     rank: u32,
@@ -15,7 +15,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// A text that is none of a column's others, whatever they are.
+    /// Returns a name for a text that differs from all others of a column and comes after them.
     pub(super) fn last(text: &str) -> Self {
         Self { rank: u32::MAX, text: text.into() }
     }
@@ -51,11 +51,11 @@ impl Hash for Name {
     }
 }
 
-/// All texts of some columns, in order.
+/// All texts of some columns, sorted.
 pub(super) struct Names(Vec<Name>);
 
 impl Names {
-    /// The names of these texts, and of each of them its rank among all. Most lie where others do.
+    /// Returns the sorted names of these texts, and the rank of each text. Most texts share their memory with others.
     pub(super) fn of<'t>(texts: impl Iterator<Item = &'t Arc<str>>) -> (Self, Vec<u32>) {
         let mut places = Known::<*const u8>::default();
         let mut known = Known::<&str>::default();
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn names_are_compared_as_their_texts() {
         let mut texts: Vec<Arc<str>> = ["tor1", "h10", "", "tor1", "h9", "host", "h10"].map(Arc::from).into();
-        // The same in the same place.
+        // Another reference to the text in the same place.
         texts.push(Arc::clone(&texts[4]));
         let (names, ranks) = Names::of(texts.iter());
         assert_eq!(names.0.len(), 5, "each once");

@@ -1,4 +1,4 @@
-//! One Parquet file in the making.
+//! A Parquet file in construction.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Creates or replaces the file of a table with these columns behind its own.
+    /// Creates or replaces the file of a table; the columns in `extras` follow the table's own.
     pub(super) fn create(path: &Path, table: Table, extras: &[Extra]) -> Result<Self, ResultsError> {
         let file = File::create(path).map_err(|error| ResultsError::io(path, "create it", &error))?;
         let schema = table.schema(extras);
@@ -45,14 +45,14 @@ impl Part {
         Ok(Self { path: path.into(), table, writer, group: None, squeezer })
     }
 
-    /// Adds rows; `columns` writes every column of some of them, in the schema's order.
+    /// Adds rows; `columns` writes every column of a slice of them, in the schema's order.
     pub(super) fn write<Row>(
         &mut self,
         rows: &[Row],
         columns: impl Fn(&mut Columns<'_, Row>) -> ParquetResult<()>,
     ) -> Result<(), ResultsError> {
         let mut write = || {
-            // Column by column: a column's dictionary is in the cache then for as many rows as can be.
+            // Column by column: a column's dictionary then stays in the processor's cache for as many rows as possible.
             for rows in rows.chunks(PAGE) {
                 let new = || RowGroup::new(&self.path, self.table, &self.writer, &self.squeezer);
                 let group = self.group.get_or_insert_with(new);
@@ -67,16 +67,16 @@ impl Part {
         write().map_err(|error| ResultsError::write(&self.path, &error))
     }
 
-    /// Copies the row groups of another file of the same table.
+    /// Copies the row groups of another file of this table.
     pub(super) fn splice(&mut self, from: &Path) -> Result<(), ResultsError> {
         super::merge::splice(&mut self.writer, &self.path, from, self.table)
     }
 
-    /// Writes the row group under way, and the footer, without which the file is unreadable. Returns a digest of the
+    /// Writes the present row group, and the footer, without which the file is unreadable. Returns a digest of the
     /// file.
     pub(super) fn close(mut self) -> Result<u64, ResultsError> {
         let ended = self.end_group().and_then(|()| {
-            // Flushed here, for the other says of an error only that there was one.
+            // Flushed here, because other methods report only that an error occurred, not which.
             self.writer.finish()?;
             Ok(self.writer.inner().digest())
         });
@@ -88,16 +88,16 @@ impl Part {
     }
 }
 
-/// A row group in the making: its columns grow side by side, and in the file stand one after another.
+/// A row group in construction: its columns grow in parallel, and are stored one after another.
 struct RowGroup {
     columns: Vec<Column>,
     spill: Arc<Mutex<Spill>>,
     rows: usize,
 }
 
-/// A column in the making.
+/// A column in construction.
 enum Column {
-    /// Whose values are all different, or may be absent.
+    /// A column whose values are mostly different, or may be absent.
     Encoded(Box<ColumnWriter<'static>>),
     Texts(Indexed<Name>),
     Longs(Indexed<u64>),
@@ -131,7 +131,7 @@ impl RowGroup {
             let column = column.close()?;
             let mut pages = pages_of(&self.spill, number);
             if column.metadata.dictionary_page_offset().is_some() {
-                // It was written last.
+                // The dictionary page was written last.
                 pages.rotate_right(1);
             }
             group.append_column(&Chunk::new(&self.spill, &pages), column)?;
@@ -157,36 +157,36 @@ impl Column {
     }
 }
 
-/// Some rows: each call writes the next column, taken from all of them.
+/// Writes columns of some rows: each call writes the next column, from all of them.
 pub(super) struct Columns<'a, Row> {
     rows: &'a [Row],
     columns: slice::IterMut<'a, Column>,
 }
 
 impl<'a, Row> Columns<'a, Row> {
-    /// The rows, cut where one is not the `same` as that before it: the first of each part, and how many it has.
+    /// Splits the rows where one is not the `same` as the one before; returns each part's first row and length.
     pub(super) fn parts(&self, same: impl Fn(&Row, &Row) -> bool) -> Vec<(&'a Row, usize)> {
         self.rows.chunk_by(same).map(|rows| (&rows[0], rows.len())).collect()
     }
-    /// The rows as one part.
+    /// Returns the rows as one part.
     pub(super) fn whole(&self) -> Vec<(&'a Row, usize)> {
         self.rows.first().map(|row| (row, self.rows.len())).into_iter().collect()
     }
-    /// A column of texts that are the same in each of these parts.
+    /// Writes a column of texts that are constant in each of these parts.
     pub(super) fn text_of<'t>(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> &'t Name) -> ParquetResult<()> {
         match self.next()? {
             Column::Texts(column) => parts.iter().try_for_each(|&(row, count)| column.push_run(of(row), count)),
             _ => Err(other_type("texts")),
         }
     }
-    /// A column of texts.
+    /// Writes a column of texts.
     pub(super) fn text<'t>(&mut self, of: impl Fn(&Row) -> &'t Name) -> ParquetResult<()> {
         match self.next()? {
             Column::Texts(column) => self.rows.iter().try_for_each(|row| column.push(of(row))),
             _ => Err(other_type("texts")),
         }
     }
-    /// A column of 64-bit numbers.
+    /// Writes a column of 64-bit numbers.
     pub(super) fn long(&mut self, of: impl Fn(&Row) -> u64) -> ParquetResult<()> {
         match self.next()? {
             Column::Longs(column) => column.extend(self.rows.iter().map(of)),
@@ -194,21 +194,21 @@ impl<'a, Row> Columns<'a, Row> {
             _ => Err(other_type("64-bit numbers")),
         }
     }
-    /// A column of 64-bit numbers that are the same in each of these parts.
+    /// Writes a column of 64-bit numbers that are constant in each of these parts.
     pub(super) fn long_of(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> u64) -> ParquetResult<()> {
         match self.next()? {
             Column::Longs(column) => parts.iter().try_for_each(|&(row, count)| column.push_run(&of(row), count)),
             _ => Err(other_type("64-bit numbers that repeat themselves")),
         }
     }
-    /// A column of 32-bit numbers that are the same in each of these parts.
+    /// Writes a column of 32-bit numbers that are constant in each of these parts.
     pub(super) fn int_of(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
         match self.next()? {
             Column::Ints(column) => parts.iter().try_for_each(|&(row, count)| column.push_run(&of(row), count)),
             _ => Err(other_type("32-bit numbers that repeat themselves")),
         }
     }
-    /// A column of 32-bit numbers.
+    /// Writes a column of 32-bit numbers.
     pub(super) fn int(&mut self, of: impl Fn(&Row) -> u32) -> ParquetResult<()> {
         match self.next()? {
             Column::Ints(column) => column.extend(self.rows.iter().map(of)),
@@ -216,21 +216,21 @@ impl<'a, Row> Columns<'a, Row> {
             _ => Err(other_type("32-bit numbers")),
         }
     }
-    /// A column of numbers from 0 to 1.
+    /// Writes a column of numbers from 0 to 1.
     pub(super) fn share(&mut self, of: impl Fn(&Row) -> f32) -> ParquetResult<()> {
         match self.next()? {
             Column::Shares(column) => column.extend(self.rows.iter().map(|row| Share::new(of(row)))),
             _ => Err(other_type("shares")),
         }
     }
-    /// A column of numbers with a fraction.
+    /// Writes a column of floating-point numbers.
     pub(super) fn real(&mut self, of: impl Fn(&Row) -> f64) -> ParquetResult<()> {
         match self.next()? {
             Column::Reals(column) => column.extend(self.rows.iter().map(|row| Real::new(of(row)))),
             _ => Err(other_type("numbers with a fraction")),
         }
     }
-    /// A column of numbers with a fraction that are the same in each of these parts.
+    /// Writes a column of floating-point numbers that are constant in each of these parts.
     pub(super) fn real_of(&mut self, parts: &[(&Row, usize)], of: impl Fn(&Row) -> f64) -> ParquetResult<()> {
         match self.next()? {
             Column::Reals(column) => {
@@ -239,15 +239,15 @@ impl<'a, Row> Columns<'a, Row> {
             _ => Err(other_type("numbers with a fraction")),
         }
     }
-    /// A column of truth values.
+    /// Writes a column of truth values.
     pub(super) fn flag(&mut self, of: impl Fn(&Row) -> bool) -> ParquetResult<()> {
         required::<_, BoolType>(self.rows, self.next_encoded()?, of)
     }
-    /// A column of 64-bit numbers that may be absent.
+    /// Writes a column of 64-bit numbers that may be absent.
     pub(super) fn optional_long(&mut self, of: impl Fn(&Row) -> Option<u64>) -> ParquetResult<()> {
         optional::<_, Int64Type>(self.rows, self.next_encoded()?, |row| of(row).map(u64::cast_signed))
     }
-    /// A column of floating-point numbers that may be absent.
+    /// Writes a column of floating-point numbers that may be absent.
     pub(super) fn optional_double(&mut self, of: impl Fn(&Row) -> Option<f64>) -> ParquetResult<()> {
         optional::<_, DoubleType>(self.rows, self.next_encoded()?, of)
     }
@@ -297,13 +297,13 @@ fn other_type(what: &str) -> ParquetError {
 
 fn properties(schema: &TypePtr) -> WriterProperties {
     let mut properties = WriterProperties::builder()
-        // That is the sinks' business, as dictionaries are those columns' that have one.
+        // The sinks compress pages, and columns that have a dictionary build it themselves.
         .set_compression(Compression::UNCOMPRESSED)
         .set_dictionary_enabled(false)
         .set_data_page_row_count_limit(PAGE)
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        // Nobody looks for single pages in these files, and an index of all would wait in memory for the end of its
-        // group.
+        // Single pages of these files are not looked up, and an index of all pages would be kept in memory until the
+        // end of its row group.
         .set_offset_index_disabled(true)
         .set_created_by(concat!("selvedge ", env!("CARGO_PKG_VERSION")).into());
     for column in SchemaDescriptor::new(schema.clone()).columns() {

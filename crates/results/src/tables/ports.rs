@@ -1,4 +1,4 @@
-//! Samples of ports, to disk.
+//! Writer of the table of port samples.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,44 +14,45 @@ use super::part::Part;
 use super::schema::Table;
 use crate::{ResultsError, Tier};
 
-/// Rows that are put in order together, at least; and samples of all ports.
+/// Smallest number of rows that are sorted together.
 const SORTED: usize = 1 << 17;
+/// Smallest number of samples of all ports that are sorted together.
 const SAMPLES: usize = 10;
 
-/// Writes the port samples of one point.
+/// Writer of the port samples of one point.
 pub(crate) struct PortWriter {
     part: Part,
     labels: Written,
     seed: u64,
     names: Names,
-    /// Node, peer and tier by port number: where they stand among the names.
+    /// Indices of node, peer and tier in `names`, indexed by port.
     ports: Vec<[u32; 3]>,
     samples: Samples,
-    /// How many rows are put in order together: the more a port has of these, the more repeats itself.
+    /// Number of rows that are sorted together: the more rows of a port are adjacent, the more values repeat.
     sorted: usize,
 }
 
-/// Rows that wait to be written: columns that repeat themselves take no room.
+/// Rows that wait to be written, without their constant columns.
 #[derive(Default)]
 struct Samples {
-    /// Those that there are, and behind them some that were written, whose room others will have.
+    /// The waiting samples, followed by written ones whose memory is reused.
     all: Vec<Sample>,
-    /// How many there are.
+    /// Number of waiting samples.
     count: usize,
-    /// How many rows they have.
+    /// Number of rows of the waiting samples.
     rows: usize,
 }
 
-/// What ports were like at one time.
+/// The state of ports at one time.
 #[derive(Default)]
 struct Sample {
-    /// In picoseconds.
+    /// Time of the sample, in picoseconds.
     time: u64,
-    /// By port. Whoever writes them port by port reads a few of these side by side, each from one end to the other.
+    /// Rows of the ports, sorted by port. Writing port by port reads several samples in parallel, each sequentially.
     rows: Vec<Row>,
 }
 
-/// What is written of a port.
+/// The values of a port in one sample.
 #[derive(Clone, Copy)]
 struct Row {
     port: u32,
@@ -64,7 +65,7 @@ struct Row {
 }
 
 impl Samples {
-    /// Adds rows of one time, which cover `interval`, by port.
+    /// Adds rows of one time, sorted by port, which cover `interval`.
     fn extend(&mut self, rows: &[PortRow], interval: Duration) {
         debug_assert!(rows.is_sorted_by_key(|row| row.port), "rows come by port");
         if self.count == self.all.len() {
@@ -87,7 +88,7 @@ impl Samples {
         }));
     }
 
-    /// All rows with their times, port by port, and those of a port by time.
+    /// Returns all rows with their times, sorted by port, then by time.
     fn by_port(&self) -> ByPort<'_> {
         let all = &self.all[..self.count];
         let last = all.iter().filter_map(|sample| sample.rows.last()).map(|row| row.port).max();
@@ -104,14 +105,15 @@ impl Samples {
     }
 }
 
-/// Rows of several samples, taken from all of them at once.
+/// Iterator over the rows of several samples, merged by port.
 struct ByPort<'a> {
-    /// What is left of each sample, and its time.
+    /// Time and remaining rows of each sample.
     left: Vec<(u64, &'a [Row])>,
-    /// One more than the last port's number.
+    /// Highest port number plus one.
     ports: u32,
-    /// Whose rows are looked for, and in which sample next.
+    /// Port whose rows are returned at present.
     port: u32,
+    /// Index of the next sample to look in for rows of `port`.
     next: usize,
 }
 
@@ -162,7 +164,7 @@ impl PortWriter {
         })
     }
 
-    /// Adds rows of one sample, by port; `interval` is the time they cover.
+    /// Adds rows of one sample, sorted by port; `interval` is the time that they cover.
     pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
             let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.rows));
@@ -175,7 +177,7 @@ impl PortWriter {
         Ok(())
     }
 
-    /// Writes what is buffered, and the footer; returns a digest of the file.
+    /// Writes the buffered rows and the footer; returns a digest of the file.
     pub(crate) fn close(mut self) -> Result<u64, ResultsError> {
         self.flush()?;
         self.part.close()
@@ -216,9 +218,9 @@ impl PortWriter {
     }
 }
 
-/// The share of `interval`, to a hundredth of a percent: more digits are noise, and most of the file.
+/// Returns the busy share of `interval`, rounded to 0.01 %: further digits are noise, and would be most of the file.
 fn utilisation(busy: Duration, interval: Duration) -> f32 {
     let share = busy.as_ps() as f64 / interval.as_ps().max(1) as f64;
-    // Rounded by truncation: to `round`, processors of the oldest kind have to make a call.
+    // Rounded by truncation, because `round` is a function call on processors without a rounding instruction.
     (f64::from((share * 1e4 + 0.5) as u32) / 1e4) as f32
 }

@@ -1,4 +1,4 @@
-//! Flows, from disk.
+//! Reader of the table of flows.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,35 +16,35 @@ use super::PAGE;
 use super::schema::Table;
 use crate::ResultsError;
 
-/// A flow as it was recorded.
+/// A flow as recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredFlow {
-    /// The series it belongs to.
+    /// Series of the flow's run.
     pub series: Arc<str>,
-    /// The case it belongs to; empty if the study has none.
+    /// Case of the flow's run; empty if the study has none.
     pub case: Arc<str>,
-    /// The seed it belongs to.
+    /// Seed of the flow's run.
     pub seed: u64,
-    /// The flow.
+    /// The flow itself.
     pub flow: FlowRow,
 }
 
 /// Opens a table of flows (`flows.parquet`, or one point's part of it).
 ///
 /// # Errors
-/// When the file is missing, truncated, or another kind of table. Damage inside the file shows as an
-/// error of the iterator, after which it ends.
+/// Returns an error when the file is missing, truncated, or another kind of table. Damage inside the file is reported
+/// as an error of the iterator, which then ends.
 pub fn read_flows(path: &Path) -> Result<Flows, ResultsError> {
     let reader = Table::Flows.open(path)?;
     Ok(Flows { path: path.into(), reader, next_group: 0, columns: None, rows: Vec::new().into_iter() })
 }
 
-/// The flows of a file in the order in which they were written; holds a page of each column at a time.
+/// Iterator over the flows of a file in the order of writing; holds a page of each column at a time.
 pub struct Flows {
     path: PathBuf,
     reader: SerializedFileReader<File>,
     next_group: usize,
-    /// Of the row group under way.
+    /// Columns of the present row group.
     columns: Option<Columns>,
     rows: vec::IntoIter<StoredFlow>,
 }
@@ -71,7 +71,7 @@ impl Iterator for Flows {
 }
 
 impl Flows {
-    /// The next rows; none at the end of the file.
+    /// Returns the next rows; empty at the end of the file.
     fn read(&mut self) -> ParquetResult<Vec<StoredFlow>> {
         loop {
             if let Some(columns) = self.columns.as_mut().filter(|columns| columns.left > 0) {
@@ -88,9 +88,9 @@ impl Flows {
 
 /// The columns of a row group, all read up to the same row.
 struct Columns {
-    /// Rows that are not read yet.
+    /// Number of rows not read yet.
     left: usize,
-    /// Series and case.
+    /// Columns of series and case.
     labels: Vec<ColumnReaderImpl<ByteArrayType>>,
     longs: Vec<ColumnReaderImpl<Int64Type>>,
     ints: Vec<ColumnReaderImpl<Int32Type>>,

@@ -1,4 +1,4 @@
-//! Small numbers as Parquet's hybrid of runs and packed bits.
+//! Encoding of small numbers in Parquet's hybrid of runs and packed bits.
 //!
 //! ```text
 //! width (1 byte), then runs:
@@ -8,24 +8,24 @@
 
 use std::iter;
 
-/// The same number, so many times.
+/// A number repeated `len` times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Run {
     pub(super) number: u32,
     pub(super) len: usize,
 }
 
-/// A run of fewer is packed with its neighbours.
+/// Smallest run that is encoded as one; shorter runs are packed with their neighbours.
 const LONG: usize = 8;
 
 /// Appends the numbers of `runs`, none of which exceeds `most`.
 pub(super) fn encode(runs: &[Run], most: u32, bytes: &mut Vec<u8>) {
-    // Not all readers know what to do with no bits.
+    // Width 0 is avoided, because not all readers support it.
     let width = (u32::BITS - most.leading_zeros()).max(1);
     bytes.push(width as u8);
     let mut few = Vec::new();
     for &Run { number, len } in runs {
-        // What comes before is packed by eights, with some of this run.
+        // Preceding numbers are packed in groups of eight, filled up with numbers of this run.
         let lent = few.len().wrapping_neg() % 8;
         if len >= lent + LONG {
             few.extend(iter::repeat_n(number, lent));
@@ -47,7 +47,7 @@ fn repeat(number: u32, len: usize, width: u32, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&number.to_le_bytes()[..width.div_ceil(8) as usize]);
 }
 
-/// Writes numbers side by side, lowest bits first; the last eight are filled up with zeros.
+/// Packs numbers, lowest bits first; the last group of eight is filled up with zeros.
 fn pack(numbers: &[u32], width: u32, bytes: &mut Vec<u8>) {
     if numbers.is_empty() {
         return;
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// What the format's specification says, read slowly.
+    /// A straightforward decoder after the format's specification.
     fn decode(bytes: &[u8], count: usize) -> Vec<u32> {
         let width = u32::from(bytes[0]);
         let mut rest = bytes[1..].iter().copied();
@@ -139,7 +139,7 @@ mod tests {
         let single = |number| Run { number, len: 1 };
         assert_eq!(encoded(&[Run { number: 5, len: 4_096 }], 5), [3, 0x80, 0x40, 5]);
         assert_eq!(encoded(&[], 0), [1]);
-        // The specification's example.
+        // The example in the specification.
         assert_eq!(encoded(&(0..8).map(single).collect::<Vec<_>>(), 7), [3, 3, 0x88, 0xc6, 0xfa]);
     }
 }

@@ -13,7 +13,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::ResultsError;
 
-/// Which table a file holds.
+/// The kinds of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Table {
     /// One row per flow.
@@ -24,14 +24,14 @@ pub enum Table {
     Links,
 }
 
-/// A column of something that cases change, behind those that a table has anyway.
+/// An additional column for a key that cases change, after the columns that a table always has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Extra {
     pub(super) name: String,
     pub(super) kind: Kind,
 }
 
-/// What is in a column of something that cases change.
+/// The type of an additional column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Number,
@@ -39,7 +39,7 @@ pub(super) enum Kind {
 }
 
 impl Table {
-    /// Its Parquet schema with these columns behind its own.
+    /// Returns the Parquet schema of the table; the columns in `extras` follow its own.
     pub(super) fn schema(self, extras: &[Extra]) -> TypePtr {
         let (name, own) = match self {
             Self::Flows => ("flow", FLOWS),
@@ -55,7 +55,7 @@ impl Table {
         Arc::new(parse_message_type(&text).expect("the schemas below are well-formed"))
     }
 
-    /// The columns that all tables have together.
+    /// Returns the names of the columns of all tables.
     pub(super) fn all_column_names() -> BTreeSet<String> {
         let names = |table: Self| -> Vec<String> {
             table.schema(&[]).get_fields().iter().map(|field| field.name().to_owned()).collect()
@@ -63,7 +63,7 @@ impl Table {
         [Self::Flows, Self::Ports, Self::Links].into_iter().flat_map(names).collect()
     }
 
-    /// The columns that `found`, which is a schema of this table, has behind the table's own.
+    /// Returns the columns that `found`, a schema of this table, has after the table's own.
     pub(super) fn extras_of(self, found: &Type) -> Vec<Extra> {
         let own = self.schema(&[]).get_fields().len();
         let extra = |field: &TypePtr| {
@@ -74,12 +74,13 @@ impl Table {
         found.get_fields().iter().skip(own).map(extra).collect()
     }
 
-    /// Whether its numbers are mostly those of the row before: samples of ports are, flows are not.
+    /// Returns whether most numbers equal those of the row before: true for samples of ports, false for flows.
     pub(super) fn repeats_itself(self) -> bool {
         self != Self::Flows
     }
 
-    /// The larger row groups are, the fewer: each takes some kilobytes of memory until its file is closed.
+    /// Returns the number of rows per group. Large groups are few, and each takes some kilobytes of memory until its
+    /// file is closed.
     pub(super) fn rows_per_group(self) -> usize {
         match self {
             Self::Flows => 1 << 22,
@@ -87,7 +88,7 @@ impl Table {
         }
     }
 
-    /// Opens a file and makes sure that it is complete and holds this table.
+    /// Opens a file and checks that it is complete and holds this table.
     pub(super) fn open(self, path: &Path) -> Result<SerializedFileReader<File>, ResultsError> {
         let file = File::open(path).map_err(|error| ResultsError::damaged(path, format!("cannot open it: {error}")))?;
         let reader = SerializedFileReader::new(file).map_err(|error| {
@@ -107,7 +108,7 @@ impl Table {
         Ok(reader)
     }
 
-    /// How the columns of a file are not those of this table.
+    /// Returns a description of the first difference between the columns of a file and those of this table.
     fn difference(self, found: &Type) -> Option<String> {
         let own = self.schema(&[]);
         let names = |schema: &Type, count: usize| {
@@ -118,7 +119,7 @@ impl Table {
             return Some(format!("its columns are {}; expected {}", names(found, usize::MAX), names(&own, count)));
         }
         let extras = self.extras_of(found);
-        // Others would not even make a schema.
+        // Columns with other names could not be put into a schema.
         let is_ours =
             |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if let Some(strange) = extras.iter().find(|extra| !is_ours(&extra.name)) {
@@ -131,14 +132,14 @@ impl Table {
     }
 }
 
-/// A column as Parquet writes it down: "REQUIRED INT64 seed (UINT_64)".
+/// Returns a column in Parquet's notation: "REQUIRED INT64 seed (UINT_64)".
 fn in_words(column: &Type) -> String {
     let mut text = Vec::new();
     print_schema(&mut text, column);
     String::from_utf8_lossy(&text).trim_end().trim_end_matches(';').to_owned()
 }
 
-// Numbers are signed, so that differences of two columns are what they should be in every program that reads them.
+// Numbers are signed, so that the difference of two columns is correct in every program that reads them.
 
 const FLOWS: &str = "
     required binary series (UTF8);

@@ -1,4 +1,4 @@
-//! Pages of a row group under way: the latest in memory, the others in a file that has no name.
+//! Pages of a row group in construction: the latest in memory, the others in an unnamed file.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -14,23 +14,23 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
 use super::squeeze::Squeezer;
 
-/// Bytes that stay in memory: a short run needs no file.
+/// Number of bytes kept in memory: a short run needs no file.
 const IN_MEMORY: usize = 1 << 17;
 
 /// The pages of all columns, in the order in which they were filled.
 pub(super) struct Spill {
     path: PathBuf,
     file: Option<File>,
-    /// How much of them is in the file.
+    /// Number of bytes in the file.
     spilled: u64,
-    /// The rest.
+    /// Bytes that follow those in the file.
     recent: Vec<u8>,
-    /// All of them: whose they are, and how long. Of millions of rows these are thousands, so that they are kept short.
+    /// Column and length of each page. A table of millions of rows has thousands of pages, so entries are small.
     pages: Vec<(u16, u32)>,
 }
 
 impl Spill {
-    /// Of the row group that `part` is about to get: where there is room for results, there is for pages.
+    /// Creates an empty store for a row group of `part`, in the same folder: space for results is space for pages.
     pub(super) fn beside(part: &Path) -> Self {
         Self { path: part.with_extension("spill"), file: None, spilled: 0, recent: Vec::new(), pages: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl Spill {
         if self.file.is_none() {
             return Ok(self.recent[start as usize..][..len].to_vec());
         }
-        // Its begin may be in the file, and its end in memory.
+        // The page may begin in the file and end in memory.
         let file = self.spill()?;
         let mut page = vec![0; len];
         file.seek(SeekFrom::Start(start))?;
@@ -78,22 +78,22 @@ impl Write for Spill {
     }
 }
 
-/// Where a page is.
+/// Position and length of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Extent {
     offset: u64,
     len: u32,
 }
 
-/// A file that is gone when nobody has it open any more, however the process ends.
+/// Creates a file that vanishes when it is closed, however the process ends.
 fn nameless(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-    // Where an open file cannot be removed, it goes with the folder of parts.
+    // On systems where an open file cannot be removed, it is removed with the folder of parts.
     let _ = fs::remove_file(path);
     Ok(file)
 }
 
-/// Takes the pages of one column.
+/// A writer of the pages of one column.
 pub(super) struct PageSink {
     spill: Arc<Mutex<Spill>>,
     column: u16,
@@ -105,12 +105,12 @@ impl PageSink {
         Self { spill, column, squeezer }
     }
 
-    /// Writes a page of these bytes, which are not compressed, as `page` has them when they are.
+    /// Compresses `bytes` and writes them as the page that `page` makes of the result.
     pub(super) fn write(&self, bytes: &[u8], page: impl FnOnce(Bytes) -> Page) -> ParquetResult<PageWriteSpec> {
         self.append(CompressedPage::new(page(self.squeezer.squeeze(bytes)?), bytes.len()))
     }
 
-    /// Writes a page that is compressed.
+    /// Writes a compressed page.
     fn append(&self, page: CompressedPage) -> ParquetResult<PageWriteSpec> {
         let mut spill = lock(&self.spill);
         let offset = spill.len();
@@ -133,7 +133,7 @@ impl PageWriter for PageSink {
     }
 }
 
-/// Where the pages of a column are, in the order in which they were written.
+/// Returns the positions of a column's pages, in the order in which they were written.
 pub(super) fn pages_of(spill: &Mutex<Spill>, column: u16) -> Vec<Extent> {
     let mut offset = 0;
     let spill = lock(spill);
@@ -145,7 +145,7 @@ pub(super) fn pages_of(spill: &Mutex<Spill>, column: u16) -> Vec<Extent> {
     extents.filter(|(of, _)| *of == column).map(|(_, extent)| extent).collect()
 }
 
-/// The pages of one column, as if they stood one after another.
+/// The pages of one column, as one contiguous file.
 pub(super) struct Chunk<'a> {
     spill: &'a Mutex<Spill>,
     pages: &'a [Extent],
@@ -177,7 +177,7 @@ impl Length for Chunk<'_> {
     }
 }
 
-/// Reads one page after the other.
+/// A reader of pages, one after the other.
 pub(super) struct Pages<'a> {
     spill: &'a Mutex<Spill>,
     pages: slice::Iter<'a, Extent>,
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// Two columns, whose pages of 60 kB come in two pieces; some are in memory, in the file, or in both.
+    /// Two columns with pages of 60 kB written in two halves, which are in memory, in the file, or in both.
     #[test]
     fn pages_come_back_wherever_they_are() {
         let folder = Scratch::new("results-spill");

@@ -1,5 +1,5 @@
-//! Pages made smaller, all columns by one context. `parquet` has one for each column, which together are most of the
-//! memory that a table in the making takes; and it makes them anew for each row group.
+//! Compression of pages, with one context for all columns. `parquet` has one for each column, created again for each
+//! row group; together these are most of the memory of a table in construction.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,24 +10,24 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-/// How pages are compressed.
+/// Returns the compression method of pages.
 pub(super) fn compression() -> Compression {
     Compression::ZSTD(ZstdLevel::default())
 }
 
-/// A context that several columns share, and where it writes.
+/// A compression context and an output buffer, shared by several columns.
 #[derive(Clone)]
 pub(super) struct Squeezer(Arc<Mutex<(Compressor<'static>, Vec<u8>)>>);
 
 impl Squeezer {
     pub(super) fn new() -> ParquetResult<Self> {
         let mut compressor = Compressor::new(ZstdLevel::default().compression_level())?;
-        // Whoever reads a damaged page is told so, and gets no other numbers.
+        // With a checksum, reading a damaged page is an error instead of wrong numbers.
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(Self(Arc::new(Mutex::new((compressor, Vec::new())))))
     }
 
-    /// These bytes as [`compression`] has them.
+    /// Returns these bytes, compressed with [`compression`].
     pub(super) fn squeeze(&self, bytes: &[u8]) -> ParquetResult<Bytes> {
         let (compressor, squeezed) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         squeezed.clear();
@@ -36,7 +36,7 @@ impl Squeezer {
         Ok(Bytes::copy_from_slice(squeezed))
     }
 
-    /// The page, which was not compressed so far.
+    /// Returns the page, uncompressed so far, in compressed form.
     pub(super) fn squeeze_page(&self, page: &CompressedPage) -> ParquetResult<CompressedPage> {
         let bytes = self.squeeze(page.data())?;
         let mut squeezed = page.compressed_page().clone();

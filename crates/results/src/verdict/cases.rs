@@ -1,11 +1,11 @@
-//! Several cases: the answer in each, and over all.
+//! Verdicts of a study with several cases: the answer in each case, and over all.
 
 use selvedge_units::words::all_of;
 
 use super::{Answer, Verdict, verdict};
 use crate::Summary;
 
-/// The answer in each case, one sentence after the other.
+/// Returns the verdict over all cases, with a sentence for each case.
 pub(super) fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
     let in_case = |case: Option<&str>| {
         let series = summary.series.iter().filter(|series| series.case.as_deref() == case);
@@ -26,8 +26,8 @@ pub(super) fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
     Verdict { answer, needs_seeds, sentence: format!("{lead}{}", sentences.join(" ")), ..Verdict::default() }
 }
 
-/// The answer over all cases, and with which words a sentence begins where it is that of some only. Cases that do not
-/// tell contradict nobody.
+/// Returns the answer over all cases, and the words that begin a sentence if the answer holds in some cases only.
+/// Undecided cases contradict no other.
 fn in_all(verdicts: &[Verdict]) -> (Answer, &'static str) {
     let is_known = |answer: Answer| !matches!(answer, Answer::Undecided | Answer::NotPut | Answer::NotAsked);
     let all = verdicts.iter().map(|verdict| verdict.answer);
@@ -48,12 +48,12 @@ fn in_all(verdicts: &[Verdict]) -> (Answer, &'static str) {
     }
 }
 
-/// Of so many cases each gets a sentence of its own; more would be no headline.
+/// Largest number of cases that get a sentence each; more would be too long for a headline.
 const FEW: usize = 2;
 
-/// Which answer holds where: "PFC is not needed at 0.1 % and 1 %."
+/// Returns which answer holds in which cases: "PFC is not needed at 0.1 % and 1 %."
 fn answers_alone(cases: &[Option<&str>], verdicts: &[Verdict]) -> Vec<String> {
-    // "at 0.1 %", "with small buffers".
+    // Examples: "at 0.1 %", "with small buffers".
     let are_numbers = cases.iter().flatten().all(|case| case.starts_with(|first: char| first.is_ascii_digit()));
     let preposition = if are_numbers { "at" } else { "with" };
     let tell = |(answer, text): (Answer, &str)| {

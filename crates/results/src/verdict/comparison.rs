@@ -1,12 +1,12 @@
-//! Which of several series is best, and how two relate: numbers alone.
+//! Numerical comparison of series: the best one, and the relation of two.
 
 use super::wording::Wording;
 use crate::stall::trails;
 use crate::traits::Compared;
 use crate::{Bound, Estimate, SeriesSummary};
 
-/// The healthy series of least average FCT, or completion time of groups. Of several workloads it is the geometric
-/// mean: none counts for more because it takes longer.
+/// Returns the series with the least average FCT or completion time of groups, among those that are not stalled. With
+/// several workloads it is the geometric mean, which gives workloads of long and short times equal weight.
 pub(super) fn best<'a>(series: &[&'a SeriesSummary], wording: &Wording) -> Option<&'a SeriesSummary> {
     let time = |series: &SeriesSummary| -> f64 {
         let means = decisive(series, series).into_iter().map(|metric| series.metric(&metric.metric)?.mean);
@@ -16,8 +16,8 @@ pub(super) fn best<'a>(series: &[&'a SeriesSummary], wording: &Wording) -> Optio
     healthy.min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
-/// The two healthy series that differ most where something decides between them: the better first, and in which
-/// metrics.
+/// Returns the two series that differ most, among those that are not stalled, if something decides between them: the
+/// better first, and the metrics in which they differ.
 pub(super) fn farthest_apart<'a>(
     series: &[&'a SeriesSummary],
     wording: &Wording,
@@ -34,7 +34,7 @@ pub(super) fn farthest_apart<'a>(
     }
 }
 
-/// The best of the series of which the others, all stalled, leave clearly more unfinished.
+/// Returns the best of `series` compared to which all of `stalled` leave clearly more unfinished.
 pub(super) fn best_against<'a>(
     series: &[&'a SeriesSummary],
     stalled: &[&SeriesSummary],
@@ -45,13 +45,13 @@ pub(super) fn best_against<'a>(
     best(&ahead, wording).or_else(|| best(series, wording))
 }
 
-/// The control of `series` among `others`: the one that is the same with PFC switched.
+/// Returns the control of `series` among `others`: the series that is equal but for PFC.
 pub(super) fn control_of<'a>(series: &SeriesSummary, others: &[&'a SeriesSummary]) -> Option<&'a SeriesSummary> {
     let name = series.traits.control.as_ref()?;
     others.iter().copied().find(|other| other.series == *name)
 }
 
-/// What two series differ in apart from PFC.
+/// Returns the traits other than PFC in which two series differ.
 pub(super) fn other_differences(a: &SeriesSummary, b: &SeriesSummary) -> Vec<&'static str> {
     let (of, to) = (&a.traits, &b.traits);
     let is_control = of.control.as_ref() == Some(&b.series) || to.control.as_ref() == Some(&a.series);
@@ -64,7 +64,7 @@ pub(super) fn other_differences(a: &SeriesSummary, b: &SeriesSummary) -> Vec<&'s
     if some.is_empty() && !is_control { vec!["other settings"] } else { some }
 }
 
-/// The metrics that decide between two series: of several workloads those of which either has measured any group.
+/// Returns the metrics that decide between two series; with several workloads, those with groups measured in either.
 pub(super) fn decisive(of: &SeriesSummary, to: &SeriesSummary) -> Vec<Compared> {
     let all: Vec<Compared> = to.traits.decisive().collect();
     let is_measured = |metric: &Compared| {
@@ -75,16 +75,17 @@ pub(super) fn decisive(of: &SeriesSummary, to: &SeriesSummary) -> Vec<Compared> 
     if all.len() > 1 { all.into_iter().filter(is_measured).collect() } else { all }
 }
 
-/// How one series relates to another over the compared metrics.
+/// The relation of one series to another over the compared metrics.
 pub(super) enum Relation {
-    /// In these of the metrics that decide, the others being the same; if all are, in one of the others.
+    /// Larger in these decisive metrics and the same in the others; if all decisive ones are the same, in one other
+    /// metric.
     Larger(Vec<Compared>),
-    /// See [`Self::Larger`].
+    /// Smaller in these metrics; see [`Self::Larger`].
     Smaller(Vec<Compared>),
     Same,
-    /// At most 5 % smaller, and perhaps larger, in these of the metrics that decide; the others are the same.
+    /// At most 5 % smaller, and possibly larger, in these decisive metrics; the same in the others.
     HardlySmaller(Vec<Compared>),
-    /// In this one of the metrics that decide.
+    /// Undecided in this decisive metric.
     Open(Compared),
     Contradictory {
         larger: Compared,
@@ -92,7 +93,7 @@ pub(super) enum Relation {
     },
 }
 
-/// How `of` relates to `to`. Where `ignores_seeds`, one run says all.
+/// Returns the relation of `of` to `to`. Where `ignores_seeds`, a single run is exact.
 pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary, ignores_seeds: bool) -> Relation {
     let deciding = decisive(of, to);
     let others = to.traits.compared().into_iter().filter(|metric| metric.completes.is_none());
@@ -111,7 +112,7 @@ pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary, ignores_seeds: bo
         return Relation::Open(open);
     }
     if let Some(unknown) = with(&deciding, Sign::Unknown).into_iter().next() {
-        // No run says what the mean is. What is known of others speaks.
+        // No run has the decisive mean; other metrics that are known decide.
         let known = |wanted| with(&others, wanted).into_iter().next();
         return match (known(Sign::Larger), known(Sign::Smaller)) {
             (Some(larger), _) => Relation::Larger(vec![larger]),
@@ -121,14 +122,14 @@ pub(super) fn relation(of: &SeriesSummary, to: &SeriesSummary, ignores_seeds: bo
     }
     let hardly = with(&deciding, Sign::HardlySmaller);
     if let Some(open) = hardly.first() {
-        // Not where something speaks for the other answer.
+        // Not if another metric indicates the opposite.
         return if first(Sign::Smaller).is_some() {
             Relation::Open(open.clone())
         } else {
             Relation::HardlySmaller(hardly)
         };
     }
-    // Where those that decide are the same, let the others speak, if they have something to say.
+    // Where the decisive metrics are the same, the other metrics decide if any of them differs.
     let telling = |wanted| match with(&deciding, wanted) {
         none if none.is_empty() => first(wanted).into_iter().collect(),
         some => some,
@@ -147,7 +148,7 @@ enum Sign {
     Same,
     HardlySmaller,
     Open,
-    /// Open, however many seeds there were: flows had not finished when runs ended.
+    /// Undecided for any number of seeds: flows had not finished when runs ended.
     Unknown,
 }
 
@@ -168,8 +169,8 @@ fn sign(ratio: &Estimate, ignores_seeds: bool) -> Sign {
     }
 }
 
-/// Whether more seeds can tell how a ratio relates to 1: what is known of it by its mean alone does not lie on both
-/// sides.
+/// Returns whether more seeds can decide how a ratio relates to 1: the possible values, given its mean, do not lie on
+/// both sides.
 pub(super) fn seeds_can_tell(ratio: &Estimate) -> bool {
     match ratio.bound {
         None => true,
@@ -179,10 +180,10 @@ pub(super) fn seeds_can_tell(ratio: &Estimate) -> bool {
     }
 }
 
-/// With fewer seeds an interval may be narrow by chance: nothing is decided.
+/// Smallest number of seeds for a decision; with fewer seeds an interval may be narrow by chance.
 pub(super) const FEWEST_SEEDS: usize = 3;
 
-/// Ratios within this factor of 1 are the same for anyone who designs a network.
+/// Factor from 1 within which a ratio makes no practical difference to the design of a network.
 pub(super) const SAME: f64 = 1.05;
 
 pub(super) fn ratio(of: &SeriesSummary, to: &SeriesSummary, metric: &Compared) -> Estimate {

@@ -1,30 +1,30 @@
-//! "Do I need PFC?", answered in one sentence.
+//! Answer to "Do I need PFC?" in one sentence.
 //!
 //! 1. A series is *stalled* when a run of it ends in a deadlock, when no measured flow finishes, or when more than 1 %
-//!    of its measured flows, or of those of one of its workloads, never do. Where the best of the others leaves some
-//!    unfinished, too, that must be clearly more than there: the paired differences of the shares have a 95 % interval
-//!    above 0, or, without an interval, the share is several times the other. A stalled series cannot win.
-//!    Every one is named, and every other one beyond 1 %.
-//! 2. Of the others, the best without PFC meets the best with PFC. Best is least average FCT.
+//!    of its measured flows, or of those of one of its workloads, never finish. If the best of the other series leaves
+//!    some unfinished, too, the stalled one must leave clearly more: the paired differences of the shares have a 95 %
+//!    interval above 0, or, without an interval, the share is several times the other. A stalled series cannot win.
+//!    Every stalled series is named, and so is every other one that exceeds 1 %.
+//! 2. Among the others, the best without PFC is compared with the best with PFC. Best is least average FCT.
 //! 3. Two series are compared by paired ratios of average FCT, average slowdown and 99th percentile FCT. A ratio is
 //!    *the same* when its whole 95 % interval lies within 5 % of 1, *larger* or *smaller* when the interval excludes 1,
 //!    *hardly smaller* when it excludes 5 % less, else *open*. Where flows had not finished when runs ended, the ratio
 //!    is known from one side only, or from none: its interval is open there, and it is *larger* if even the lower bound
 //!    is, *smaller* if even the upper bound is, never *the same*. When the metrics contradict each other the answer is
 //!    that it depends; otherwise average FCT decides.
-//! 4. PFC is needed when the best series with it beats the best without. When they are the same, the one without wins,
-//!    or the one with it is hardly faster, it is not.
-//! 5. The answer is about PFC, not about what else two series differ in: the better one must have its *control* in the
+//! 4. PFC is needed when the best series with it beats the best without. PFC is not needed when they are the same, when
+//!    the one without wins, or when the one with it is hardly faster.
+//! 5. The answer is about PFC, not about other differences of two series: the better one must have its *control* in the
 //!    study, the same series with PFC switched. As the best of the other kind is at least as good as that control, PFC
-//!    by itself makes no smaller difference. Where the control is missing, nothing is decided; where it cannot be had
-//!    with PFC (transports that are not run with it), 4 stands.
-//! 6. Where no buffer was full, no packet trimmed and nothing paused, the traffic does not put the question, whatever
+//!    by itself makes no smaller difference. Where the control is missing, the answer is undecided; where it cannot
+//!    exist (transports that are not run with PFC), rule 4 applies.
+//! 6. Where no buffer was full, no packet trimmed and nothing paused, the traffic does not raise the question, whatever
 //!    the series differ in.
 //! 7. Fewer than three seeds decide nothing, unless runs do not depend on the seed.
 //!
-//! Where there are jobs, or nothing but incasts, all-to-alls and jobs, their completion time takes the place of all
-//! three metrics, and they that of flows. Where several workloads have such groups, each has its own completion time,
-//! and all decide: best is least geometric mean, and what is open for one of them is open.
+//! Where there are jobs, or nothing but incasts, all-to-alls and jobs, their completion time replaces all three
+//! metrics, and these groups replace flows. Where several workloads have such groups, each has its own completion time,
+//! and all decide: the best has the least geometric mean, and what is open for one workload is open.
 
 mod cases;
 mod comparison;
@@ -51,10 +51,10 @@ pub struct Verdict {
     pub best_without: Option<String>,
     /// Name of the best series with PFC, if any completes its flows.
     pub best_with: Option<String>,
-    /// Whether more seeds may decide it.
+    /// Whether more seeds may decide the question.
     #[serde(default)]
     pub needs_seeds: bool,
-    /// Average FCT, or what else decides, of the best with PFC over the best without, paired by seed; null where
+    /// Average FCT, or another decisive metric, of the best with PFC over the best without, paired by seed; null where
     /// several workloads decide.
     pub with_over_without: Option<Estimate>,
 }
@@ -63,13 +63,13 @@ pub struct Verdict {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Something without PFC is as good or better.
+    /// A series without PFC is as good or better.
     No,
-    /// With PFC is better, or nothing works without.
+    /// PFC is better, or nothing works without it.
     Yes,
     /// The metrics contradict each other.
     Depends,
-    /// The intervals do not tell, or the series differ in more than PFC.
+    /// The intervals are inconclusive, or the series differ in more than PFC.
     Undecided,
     /// No buffer was full and nothing was paused: PFC had nothing to do.
     NotPut,
@@ -78,14 +78,14 @@ pub enum Answer {
     NotAsked,
 }
 
-/// Whether PFC had anything to do: some switch paused its neighbour, or would have had to.
+/// Returns whether PFC mattered: some switch paused its neighbour, or lost packets that PFC would have saved.
 fn puts_the_question(with: &[&SeriesSummary], without: &[&SeriesSummary]) -> bool {
     let pauses = |series: &&SeriesSummary| series.total("pause_frames") > 0.0 || !series.deadlocks.is_empty();
     let loses = |series: &&SeriesSummary| series.drops.buffer_full > 0 || series.total("trims") > 0.0;
     with.iter().any(pauses) || without.iter().any(loses)
 }
 
-/// Answers from the numbers and the declared traits; never from names.
+/// Returns the verdict, from the numbers and the declared traits; never from names.
 pub fn verdict(summary: &Summary) -> Verdict {
     let cases = summary.cases();
     if cases.len() > 1 {

@@ -1,4 +1,4 @@
-//! The answer in a sentence.
+//! The sentence of a verdict.
 
 use selvedge_units::words::{all_of, plural};
 
@@ -12,11 +12,11 @@ use crate::stall::{leaves_more, unfinished};
 use crate::traits::Compared;
 use crate::{Bound, Estimate, SeriesSummary, Summary};
 
-/// Both kinds complete their flows: is it PFC that makes the difference between the best of each? A sentence without
-/// its end.
+/// Returns whether PFC makes the difference between the best series of each kind, where both kinds complete their
+/// flows, with a sentence without its end.
 ///
-/// The better one must have its control in the study, if that can be had: the best of the other kind is no worse than
-/// that, so that PFC alone makes at least the difference that is told.
+/// The better series must have its control in the study, if that can exist. The best of the other kind is no worse than
+/// the control, so that PFC alone makes at least the reported difference.
 pub(super) fn judge(
     with: &[&SeriesSummary],
     without: &[&SeriesSummary],
@@ -52,7 +52,7 @@ pub(super) fn judge(
     }
 }
 
-/// That one series is better than another, and that this need not be because of PFC.
+/// Returns a clause: one series is better than another, but not necessarily because of PFC.
 fn not_isolated(better: &SeriesSummary, worse: &SeriesSummary, control: Option<&str>, wording: &Wording) -> String {
     let gain = match relation(worse, better, wording.ignores_seeds) {
         Relation::Larger(metrics) => format!("{} than", wording.gain(&metrics, better, worse)),
@@ -75,13 +75,13 @@ fn other_kind(series: &SeriesSummary) -> &'static str {
     if series.traits.pfc { "without" } else { "with" }
 }
 
-/// A text as the beginning of a sentence.
+/// Returns the text with its first letter in upper case.
 fn first_upper(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }
 
-/// Nothing was lost and nothing paused: PFC makes no difference, and what else does is said.
+/// Returns the sentence for traffic without losses and pauses: PFC makes no difference, but other traits may.
 pub(super) fn not_put(series: &[&SeriesSummary], wording: &Wording) -> String {
     let lead = "This traffic does not put the question: no buffer was full, and nothing was paused";
     let Some((better, worse, metrics)) = farthest_apart(series, wording) else { return lead.to_owned() };
@@ -91,7 +91,7 @@ pub(super) fn not_put(series: &[&SeriesSummary], wording: &Wording) -> String {
     format!("{lead}. That {better} {gain} than {worse} comes from what else differs: {}", all_of(&differences))
 }
 
-/// What two series that are compared differ in apart from PFC, and what PFC itself does to the one that has it.
+/// Returns the differences other than PFC of two compared series, and the effect of PFC itself on the one that has it.
 fn other_causes(
     lossless: &SeriesSummary,
     lossy: &SeriesSummary,
@@ -114,8 +114,8 @@ fn other_causes(
     format!("; {} differs in {} as well: {effect}", wording.of(lossless), all_of(&differences))
 }
 
-/// Both kinds complete their flows: which is better? A sentence without its end. Series of `without` that are nobody's
-/// control were there to choose from.
+/// Returns which of the best series is better, where both kinds complete their flows, with a sentence without its end.
+/// Series of `without` that are no series' control count as alternatives.
 fn compare(
     with: &[&SeriesSummary],
     without: &[&SeriesSummary],
@@ -198,8 +198,8 @@ fn compare(
     }
 }
 
-/// How many seeds would decide a ratio, if they vary as those that there are: until its interval excludes either 1, or
-/// that PFC gains 5 %.
+/// Returns how many seeds would decide a ratio if further seeds vary like the present ones: until its interval excludes
+/// 1, or excludes that PFC gains 5 %.
 fn what_it_takes(ratio: &Estimate) -> String {
     let seeds = ratio.per_seed.iter().flatten().count() as f64;
     let needed = ratio.mean.zip(ratio.ci95).map(|(mean, [low, high])| {
@@ -213,8 +213,8 @@ fn what_it_takes(ratio: &Estimate) -> String {
     }
 }
 
-/// The good news: against today's practice (the best other transport with PFC), and against the
-/// winner's own transport with PFC.
+/// Returns the sentence of the answer "no": against the best other transport with PFC, and against the winner's own
+/// transport with PFC.
 fn favourable(
     with: &[&SeriesSummary],
     without: &[&SeriesSummary],
@@ -227,7 +227,7 @@ fn favourable(
         series.traits.recovery == lossy.traits.recovery && series.traits.congestion == lossy.traits.congestion
     };
     let (own, others): (Vec<_>, Vec<_>) = with.iter().copied().partition(|series| same(series));
-    // Only what the intervals show is said: a rival too noisy to be beaten is not named as beaten.
+    // Only results that the intervals show are reported: a rival whose interval includes 1 is not named as beaten.
     let beaten = best(&others, wording).and_then(|rival| match relation(rival, lossy, wording.ignores_seeds) {
         Relation::Larger(metrics) => Some((rival, metrics)),
         _ => None,
@@ -270,15 +270,15 @@ fn favourable(
     text + &other_causes(rival, lossy, without, wording)
 }
 
-/// Those of the series that a comparison had to leave out, and those that it nearly had to.
+/// Returns clauses on the series that a comparison left out as stalled, and on those that it nearly left out.
 pub(super) fn stalled_rest(series: &[&SeriesSummary], wording: &Wording) -> String {
     let stalled: Vec<_> = series.iter().copied().filter(|series| wording.stall(series).is_some()).collect();
     let stalled = if stalled.is_empty() { String::new() } else { format!("; {}", stalls(&stalled, wording)) };
     stalled + &series.iter().filter_map(|series| wording.alike(series)).collect::<String>()
 }
 
-/// That a series which is compared leaves a few unfinished, where its rival leaves fewer: its completion times are
-/// those of the others.
+/// Returns a clause if a compared series leaves a few flows unfinished where its rival leaves fewer: its completion
+/// times cover the other flows only.
 pub(super) fn lost_by(series: &SeriesSummary, rival: &SeriesSummary, wording: &Wording) -> String {
     let left = leaves_more(series, rival, wording.ignores_seeds);
     left.map_or(String::new(), |left| format!("; {} {left}", wording.of(series)))

@@ -1,4 +1,4 @@
-//! What series are called, and how their metrics and ratios are spoken of.
+//! Names of series, metrics and ratios in sentences.
 
 use selvedge_units::words::all_of;
 
@@ -9,13 +9,13 @@ use crate::stall::{Stall, stall, unfinished};
 use crate::traits::Compared;
 use crate::{Bound, Estimate, SeriesSummary, Summary};
 
-/// How sentences speak of a study.
+/// The wording of sentences about a study.
 pub(super) struct Wording {
-    /// What series are called: by their traits where those tell them apart, else by name.
+    /// Labels of series by name: their traits where those are distinct, else their names.
     by_name: Vec<(String, String)>,
-    /// Whether seeds make no difference: then intervals say nothing.
+    /// Whether runs do not depend on the seed, so that there are no intervals.
     pub(super) ignores_seeds: bool,
-    /// What some leave unfinished, by name.
+    /// Remarks on unfinished flows, by series name.
     stalls: Vec<(String, Stall)>,
 }
 
@@ -56,7 +56,7 @@ impl Wording {
         self.stalls.iter().find(|(name, _)| *name == series.name).map(|(_, stall)| stall)
     }
 
-    /// Why a series cannot win, to follow its name; `None` if it can.
+    /// Returns the reason why a series cannot win, to follow its name; `None` if it can.
     pub(super) fn stall(&self, series: &SeriesSummary) -> Option<&str> {
         match self.found(series)? {
             Stall::Stalled(clause) => Some(clause),
@@ -64,20 +64,20 @@ impl Wording {
         }
     }
 
-    /// What a series leaves unfinished that may still win: a clause that ends a sentence.
+    /// Returns a clause on what a series that may still win leaves unfinished.
     pub(super) fn alike(&self, series: &SeriesSummary) -> Option<String> {
         let Stall::Alike { clause, rival, rival_leaves } = self.found(series)? else { return None };
         let of_rival = self.by_name.iter().find(|(name, _)| name == rival).map_or(rival, |(_, label)| label);
         Some(format!("; {} {clause}, not clearly more than {of_rival} ({rival_leaves})", self.of(series)))
     }
 
-    /// "IRN without PFC completes its flows", if that is so.
+    /// Returns "IRN without PFC completes its flows", or what it leaves unfinished.
     pub(super) fn completes(&self, series: &SeriesSummary) -> String {
         let what = unfinished(series).unwrap_or_else(|| format!("completes its {}", series.traits.awaited()));
         format!("{} {what}", self.of(series))
     }
 
-    /// How fast a series by itself is: "flows in 1.62 times the ideal time on average".
+    /// Returns the speed of a single series: "flows in 1.62 times the ideal time on average".
     pub(super) fn pace(&self, series: &SeriesSummary) -> Option<String> {
         if !series.traits.goes_by_groups() {
             let slowdown = series.metric("slowdown_mean").filter(|slowdown| slowdown.mean.is_some())?;
@@ -103,7 +103,7 @@ impl Wording {
         is_known.then(|| format!("{} on average", each(&metrics, time)))
     }
 
-    /// What the better of two does in these metrics.
+    /// Returns the advantage of the better of two series in these metrics.
     pub(super) fn gain(&self, metrics: &[Compared], better: &SeriesSummary, worse: &SeriesSummary) -> String {
         let part = |metric: &Compared| {
             let ratio = ratio(worse, better, metric);
@@ -130,7 +130,7 @@ impl Wording {
         }
     }
 
-    /// What both complete equally fast, where they differ in `metrics` only.
+    /// Returns a clause on what both series complete equally fast, if they differ in `metrics` only.
     pub(super) fn same_rest(&self, metrics: &[Compared], of: &SeriesSummary, to: &SeriesSummary) -> String {
         let mut rest = decisive(of, to);
         rest.retain(|metric| !metrics.contains(metric));
@@ -141,17 +141,17 @@ impl Wording {
         format!("; {} take as long, within 5 % ({how_alike})", each(&rest, what_completes))
     }
 
-    /// " (95 % CI 1.07-1.09)"; nothing where seeds make no difference.
+    /// Returns " (95 % CI 1.07-1.09)"; empty where runs do not depend on the seed.
     pub(super) fn bracket(&self, estimate: &Estimate) -> String {
         if self.ignores_seeds { String::new() } else { format!(" ({})", self.interval(estimate)) }
     }
 
-    /// The same; nothing for one seed, too.
+    /// Returns " (95 % CI 1.07-1.09)"; empty without an interval, or where runs do not depend on the seed.
     fn known_bracket(&self, estimate: &Estimate) -> String {
         estimate.ci95.map_or(String::new(), |_| self.bracket(estimate))
     }
 
-    /// "95 % CI 1.07-1.09"; where seeds make no difference, what is to be known about.
+    /// Returns "95 % CI 1.07-1.09"; where runs do not depend on the seed, the factor itself.
     pub(super) fn interval(&self, estimate: &Estimate) -> String {
         let decimals = estimate.mean.map_or(2, decimals);
         match estimate.ci95 {
@@ -169,13 +169,13 @@ impl Wording {
         format!("{}{}", number(estimate), self.known_bracket(estimate))
     }
 
-    /// What to know about intervals that are not there.
+    /// Returns a remark on missing intervals.
     pub(super) fn remark(&self) -> &'static str {
         if self.ignores_seeds { " Nothing here depends on the seed." } else { "" }
     }
 }
 
-/// The usual spelling of a registry name.
+/// Returns the usual spelling of a registry name.
 fn title(name: &str) -> String {
     match name {
         "go-back-n" => "RoCE (go-back-N)".into(),
@@ -190,13 +190,13 @@ fn title(name: &str) -> String {
     }
 }
 
-/// A ratio or another number, in a sentence: "1.62", "at least 1.62".
+/// Returns a ratio or another number in a sentence: "1.62", "at least 1.62".
 pub(super) fn number(estimate: &Estimate) -> String {
     let bound = Bound::in_words(estimate.bound);
     estimate.mean.map_or("unknown".into(), |mean| format!("{bound}{mean:.*}", decimals(mean)))
 }
 
-/// Of a ratio and its interval: two near 1, where they decide; one beyond 2, none beyond 100.
+/// Returns the decimals of a ratio and its interval: two below 2, where they decide; one below 100, none beyond.
 fn decimals(mean: f64) -> usize {
     match mean {
         ..2.0 => 2,
@@ -205,18 +205,18 @@ fn decimals(mean: f64) -> usize {
     }
 }
 
-/// What completes where this metric decides.
+/// Returns what completes in the time that this metric measures.
 pub(super) fn what_completes(metric: &Compared) -> String {
     metric.completes.clone().unwrap_or_default()
 }
 
-/// What there is to tell of each metric: "a, b and c".
+/// Returns the texts of all metrics, joined: "a, b and c".
 pub(super) fn each(metrics: &[Compared], tell: impl Fn(&Compared) -> String) -> String {
     let parts: Vec<String> = metrics.iter().map(tell).collect();
     all_of(&parts)
 }
 
-/// "an average slowdown", "a 99th percentile FCT".
+/// Returns the title with its article: "an average slowdown", "a 99th percentile FCT".
 fn with_article(title: &str) -> String {
     let article = if title.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {title}")

@@ -1,4 +1,4 @@
-//! Summaries made from plain numbers.
+//! Helpers that make summaries from plain numbers.
 
 use selvedge_results::{
     Cut, DeadlockHop, DeadlockReport, Distribution, DropCounts, FlowSummary, NetRtReport, Pauses, PointSummary,
@@ -9,28 +9,28 @@ use selvedge_results::{
 #[derive(Clone)]
 pub(crate) struct Given {
     pub(crate) info: SeriesInfo,
-    /// Average FCT, average slowdown, 99th percentile FCT of each seed.
+    /// Average FCT, average slowdown and 99th percentile FCT of each seed.
     pub(crate) seeds: Vec<[f64; 3]>,
     /// Measured flows that never finished, of 1,000 per seed.
     pub(crate) unfinished: u64,
-    /// Whether more time would not help these.
+    /// Whether unfinished flows would not finish with more time either.
     pub(crate) hopeless: bool,
-    /// When runs end.
+    /// End of the runs, microseconds.
     pub(crate) end_us: f64,
     /// Seeds that end in a deadlock.
     pub(crate) deadlocks: Vec<u64>,
-    /// Packets that each seed sends again.
+    /// Retransmissions of each seed.
     pub(crate) retransmissions: u64,
-    /// Packets that full buffers drop, of each seed.
+    /// Packets dropped at full buffers, per seed.
     pub(crate) drops: u64,
-    /// Pause frames that each seed sends.
+    /// Pause frames sent, per seed.
     pub(crate) pauses: u64,
-    /// What its ToR switches do with each seed.
+    /// NetRT counters of the ToR switches, per seed.
     pub(crate) netrt: NetRtReport,
 }
 
-/// A series whose three metrics are all `scale` times those of a common run, so that ratios are exact
-/// up to `spread` per seed.
+/// Returns a series whose three metrics are all `scale` times those of a common run, so that ratios are exact up to
+/// `spread` per seed.
 pub(crate) fn series(name: &str, recovery: &str, pfc: bool, scale: f64, spread: f64) -> Given {
     let traits = SeriesTraits { pfc, recovery: recovery.into(), congestion: "none".into(), ..SeriesTraits::default() };
     let seeds = (0..5)
@@ -57,7 +57,7 @@ pub(crate) fn study(given: &[Given]) -> Summary {
     of_points(given, &points(given))
 }
 
-/// Every point of these series.
+/// Returns every point of these series.
 pub(crate) fn points(given: &[Given]) -> Vec<PointSummary> {
     let of = |series: &Given| -> Vec<PointSummary> {
         (1..).zip(&series.seeds).map(|(seed, values)| point(series, seed, *values)).collect()
@@ -65,14 +65,14 @@ pub(crate) fn points(given: &[Given]) -> Vec<PointSummary> {
     given.iter().flat_map(of).collect()
 }
 
-/// A study of these series whose points are these.
+/// Returns the summary of these series, from the given points.
 pub(crate) fn of_points(given: &[Given], points: &[PointSummary]) -> Summary {
     let series: Vec<SeriesInfo> = given.iter().map(|series| with_control(series, given)).collect();
     let info = StudyInfo { title: "A study".into(), threads: 1, version: "0".into(), ..StudyInfo::default() };
     summarise(&info, &series, points)
 }
 
-/// What it is, and the name of its control if that is given, too.
+/// Returns the description of a series, including the name of its control if that is in `all`.
 fn with_control(series: &Given, all: &[Given]) -> SeriesInfo {
     let traits = &series.info.traits;
     let is_control = |other: &&Given| {

@@ -1,4 +1,4 @@
-//! Claims: how they are written, and when they hold.
+//! Claims: parsing, and the outcomes of checks.
 
 use crate::common::{series, study};
 use selvedge_results::{
@@ -6,7 +6,7 @@ use selvedge_results::{
     needs_seeds, render_claims, render_measured,
 };
 
-/// "irn" at 1, "pfc" at about 2, "same" at 1.
+/// Returns a study of "irn" at level 1, "pfc" at about 2 and "same" at 1.
 fn summary() -> Summary {
     study(&[
         series("irn", "irn", false, 1.0, 0.0),
@@ -45,11 +45,11 @@ fn the_right_side_by_another_factor_is_direction_only() {
 
 #[test]
 fn a_direction_needs_the_whole_interval_on_its_side() {
-    // The mean is in the range, but the interval reaches over 1.
+    // The mean is in the range, but the interval includes 1.
     assert_eq!(outcome("of = 'noisy'\nthan = 'irn'\nratio = { at-least = 1.0 }"), Outcome::NotReproduced);
 }
 
-/// The outcome of a claim about "loss" over "clean", which comes out as `found` for every seed.
+/// Returns the outcome of a claim about "loss" over "clean", whose ratio is `found` for every seed.
 fn at(found: f64, range: &str) -> Outcome {
     let study = study(&[series("clean", "irn", false, 1.0, 0.0), series("loss", "irn", true, found, 0.0)]);
     let claim = format!("of = 'loss'\nthan = 'clean'\nratio = {{ {range} }}");
@@ -63,7 +63,7 @@ fn what_is_shown_as_one_has_no_direction() {
     assert_eq!(at(1.08, claim), Outcome::DirectionOnly);
     assert_eq!(at(1.01, claim), Outcome::DirectionOnly);
     assert_eq!(at(1.003, claim), Outcome::NotReproduced);
-    // Nor has it one where much is claimed.
+    // A ratio near 1 has no direction where a large effect is claimed, either.
     assert_eq!(at(1.003, "between = [2.0, 2.4]"), Outcome::NotReproduced);
     assert_eq!(at(1.1, "between = [2.0, 2.4]"), Outcome::DirectionOnly);
 }
@@ -74,7 +74,7 @@ fn who_claims_a_share_near_one_does_not_mean_a_small_one() {
     assert_eq!(at(0.99, claim), Outcome::Reproduced);
     assert_eq!(at(0.95, claim), Outcome::DirectionOnly);
     assert_eq!(at(0.382, claim), Outcome::NotReproduced);
-    // "Less" is less, however much.
+    // The claim "less" holds for any lower ratio.
     assert_eq!(at(0.382, "at-most = 0.99"), Outcome::Reproduced);
 }
 
@@ -177,7 +177,7 @@ fn errors_name_file_line_column_and_remedy() {
     assert_error(&format!("{head}value = {{ at-most = \"1/0\" }}"), "5:21", "not a number");
 }
 
-/// "irn" and "pfc" in the cases "calm" (1 and 2) and "busy" (1 and 6).
+/// Returns a study of "irn" and "pfc" in the cases "calm" (levels 1 and 2) and "busy" (1 and 6).
 fn cases() -> Summary {
     let at = |case: &str, name: &str, pfc, level| {
         let mut given = series(&format!("{case}: {name}"), "irn", pfc, level, 0.0);
@@ -216,7 +216,7 @@ fn the_extreme_of_several_stands_for_all() {
 
 #[test]
 fn cases_compare_with_each_other() {
-    // Six-fold against two-fold.
+    // Six-fold in "busy" against two-fold in "calm".
     let trend = in_cases("of = 'pfc'\nthan = 'irn'\ncase = 'busy'\nthan-case = 'calm'\nratio = { at-least = 1.0 }");
     assert!((trend[0].mean.unwrap() - 3.0).abs() < 1e-3, "{trend:?}");
     let same = in_cases("of = 'irn'\ncase = '*'\nthan-case = 'calm'\nratio = { between = [0.95, 1.05] }");
@@ -292,15 +292,15 @@ fn a_lower_bound_reproduces_a_claim_without_an_upper_end() {
     let ratio = |range: &str| found(&format!("of = 'roce'\nthan = 'irn'\nratio = {{ {range} }}"));
     let of_ratio = |outcome, note: String| (outcome, Some(Bound::AtLeast), note);
     assert_eq!(ratio("at-least = 1.5"), of_ratio(Outcome::Reproduced, left.into()));
-    // It may be in the range, or above.
+    // The lower bound leaves open whether the ratio is in the range or above.
     let open = format!("undecided: it is 2.00 or more; {left}");
     assert_eq!(ratio("between = [1.5, 2.5]"), of_ratio(Outcome::DirectionOnly, open.clone()));
     assert_eq!(ratio("at-most = 2.5"), of_ratio(Outcome::NotReproduced, open.clone()));
     assert_eq!(ratio("between = [0.9, 2.5]"), of_ratio(Outcome::NotReproduced, open));
-    // It is above the range: another factor, beyond doubt.
+    // The ratio is certainly above the range: another factor.
     assert_eq!(ratio("between = [1.1, 1.8]"), of_ratio(Outcome::DirectionOnly, left.into()));
     assert_eq!(ratio("at-most = 0.9"), of_ratio(Outcome::NotReproduced, left.into()));
-    // The other way round the bound is an upper one.
+    // In the inverse ratio the bound is an upper one.
     let (outcome, bound, _) = found("of = 'irn'\nthan = 'roce'\nratio = { at-most = 0.6 }");
     assert_eq!((outcome, bound), (Outcome::Reproduced, Some(Bound::AtMost)));
     let (outcome, _, note) = found("of = 'irn'\nthan = 'roce'\nratio = { between = [0.4, 0.6] }");
@@ -320,7 +320,7 @@ fn a_ratio_of_two_lower_bounds_is_undecided() {
     assert_eq!((verdict.outcome, verdict.mean, verdict.bound), (Outcome::NotReproduced, None, Some(Bound::Undecided)));
     let text = render_claims(&verdicts);
     assert!(text.contains("found undecided, accepted at least 1.50; undecided: nothing bounds it"), "{text}");
-    // A smoke run has a value as far as it can.
+    // A smoke run accepts a value that is only bounded.
     assert!(!check_smoke(&claim, &study(&both))[0].fails);
 }
 
@@ -339,7 +339,7 @@ fn the_largest_of_several_is_a_bound_if_another_may_be_larger() {
     assert_eq!(found("min", "at-least = 1.4"), (Outcome::Reproduced, Some(Bound::AtLeast)));
 }
 
-/// An incast beside other traffic of which nothing is missing.
+/// An incast with unfinished flows, beside other traffic that finishes.
 #[test]
 fn completion_times_of_a_workload_or_of_groups_go_by_what_these_left_unfinished() {
     let mut summary = study(&[series("irn", "irn", false, 1.0, 0.0)]);
@@ -370,7 +370,7 @@ fn completion_times_of_a_workload_or_of_groups_go_by_what_these_left_unfinished(
     }
 }
 
-/// The outcome of a claim about the value of "x", whose seeds have these.
+/// Returns outcome and note of a claim about the value of "x", whose seeds have the given values.
 fn of_value(seeds: &[f64], range: &str) -> (Outcome, Option<String>) {
     let mut summary = study(&[series("x", "irn", false, 1.0, 0.0)]);
     let estimate = Estimate::of_mean(seeds.iter().copied().map(Some).collect());
@@ -383,24 +383,24 @@ fn of_value(seeds: &[f64], range: &str) -> (Outcome, Option<String>) {
 #[test]
 fn values_are_judged_by_their_interval() {
     let open = || Some("undecided: the interval reaches beyond what is accepted".to_owned());
-    // 0.085 ± 0.0025.
+    // The estimate is 0.085 ± 0.0025.
     let some = [0.084, 0.085, 0.086];
     assert_eq!(of_value(&some, "near = 0.085, tolerance = 0.1"), (Outcome::Reproduced, None));
     assert_eq!(of_value(&some, "at-least = 0.08"), (Outcome::Reproduced, None));
     assert_eq!(of_value(&some, "at-least = 0.084"), (Outcome::NotReproduced, open()), "the mean alone is no evidence");
     assert_eq!(of_value(&some, "at-least = 0.09"), (Outcome::NotReproduced, None), "that is decided");
-    // It meets 0.083 as it would be printed, 0.0825 to 0.0835, and is as wide as 2.99 % to either side.
+    // The interval meets 0.083 as printed, 0.0825 to 0.0835, but its half-width is 2.99 % of that.
     let tight = "near = 0.083, tolerance = 0.029";
     assert_eq!(of_value(&some, tight), (Outcome::NotReproduced, open()));
     let tight = "near = 0.083, tolerance = 0.031";
     assert_eq!(of_value(&some, tight), (Outcome::Reproduced, None));
-    // A wide interval meets anything.
+    // A wide interval meets any value.
     let wide = [0.02, 0.085, 0.15];
     assert_eq!(of_value(&wide, "near = 0.085, tolerance = 0.1"), (Outcome::NotReproduced, open()));
-    // A precise one need not be the paper's value to the last digit.
+    // A precise value need not equal the paper's to the last digit.
     let precise = [0.0870, 0.0871, 0.0872];
     assert_eq!(of_value(&precise, "near = 0.085, tolerance = 0.1"), (Outcome::Reproduced, None));
-    // Ratios to a paper's value as well: "pfc" over "irn" is 1.96 to 2.04.
+    // The rule applies to ratios as well: "pfc" over "irn" is 1.96 to 2.04.
     assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { near = 2.1, tolerance = 0.1 }"), Outcome::Reproduced);
     assert_eq!(outcome("of = 'pfc'\nthan = 'irn'\nratio = { near = 2.1, tolerance = 0.06 }"), Outcome::DirectionOnly);
 }
@@ -420,7 +420,7 @@ fn what_could_not_fail_holds_by_construction() {
             "1 claim: 0 reproduced, 1 by construction, 0 in direction only, 0 not; 0 without a known reason\n"
         )
     );
-    // It is no excuse for what does not hold.
+    // A claim by construction must still hold.
     let verdict = same("'a constant with itself'", "at-least = 1.2");
     assert_eq!((verdict.outcome, verdict.fails, verdict.by_construction), (Outcome::NotReproduced, true, None));
     // Bounds hold by construction only where little happens.
@@ -445,7 +445,7 @@ fn what_could_not_fail_holds_by_construction() {
     );
 }
 
-/// Whether "loss" over "clean", with these ratios of seeds, asks for more seeds.
+/// Returns whether a claim on "loss" over "clean", with these ratios per seed, needs more seeds.
 fn wants_seeds(ratios: &[f64], claim: &str) -> bool {
     let mut given = [series("clean", "irn", false, 1.0, 0.0), series("loss", "irn", true, 1.0, 0.0)];
     given[0].seeds = ratios.iter().map(|_| [100.0; 3]).collect();
@@ -459,18 +459,18 @@ fn seeds_are_wanted_until_a_claim_is_decided_for_or_against_it() {
     let worse = "ratio = { at-least = 1.0 }";
     assert!(wants_seeds(few_above, worse), "three seeds exclude 1 at 95 %, and not at 99.9 %");
     assert!(!wants_seeds(many_above, worse));
-    // The same evidence against the claim is as much.
+    // Equally strong evidence against the claim.
     let below = |ratios: &[f64]| ratios.iter().map(|ratio| 1.0 / ratio).collect::<Vec<f64>>();
     assert!(wants_seeds(&below(few_above), worse));
     assert!(!wants_seeds(&below(many_above), worse));
-    // Within the range, without it, and across its end.
+    // Inside the range, outside, and across its end.
     assert!(!wants_seeds(many_above, "ratio = { between = [1.0, 1.2] }"));
     assert!(!wants_seeds(many_above, "ratio = { between = [1.5, 2.0] }"));
     assert!(wants_seeds(many_above, "ratio = { between = [1.1, 2.0] }"));
-    // One seed decides nothing; what cannot fail needs none.
+    // One seed decides nothing; a claim that cannot fail needs no more.
     assert!(wants_seeds(&[1.1], worse));
     assert!(!wants_seeds(few_above, &format!("{worse}\nby-construction = 'x'")));
-    // Nor do seeds help where runs end too early.
+    // More seeds do not help if runs end too early.
     let mut open = [series("clean", "irn", false, 1.0, 0.0), series("loss", "irn", true, 1.1, 0.5)];
     open.iter_mut().for_each(|series| series.unfinished = 1);
     let claims = expectations("of = 'loss'\nthan = 'clean'\nratio = { at-least = 1.0 }");
@@ -484,7 +484,7 @@ fn seeds_are_wanted_until_a_claim_is_decided_for_or_against_it() {
 #[test]
 fn what_is_not_run_says_why() {
     let row = "[[not-run]]\nsay = 'x'\nsource = 'table 1'\nbecause = 'no such NIC'\n";
-    let claims = Expectations::parse(row, "expect.toml").expect("no claims are needed");
+    let claims = Expectations::parse(row, "expect.toml").expect("a valid file without claims");
     assert_eq!((claims.claims.len(), &*claims.not_run[0].because), (0, "no such NIC"));
     assert_error("[[not-run]]\nsay = 'x'\nsource = 'table 1'\n", "1:1", "missing field `because`");
 }
@@ -502,7 +502,7 @@ fn the_number_of_seeds_has_a_limit() {
     assert!(most("-1").is_err() && most("1001").is_err());
 }
 
-/// Claims about the state of "irn" on 300 queue pairs.
+/// Returns claims about the state of "irn" on 300 queue pairs.
 fn of_state(metric: &str) -> Expectations {
     let claim =
         format!("[[expect]]\nsay = 'x'\nmetric = '{metric}'\nof = 'irn'\nvalue = {{ near = 23, tolerance = 0.05 }}");
@@ -514,11 +514,11 @@ fn state_is_counted_for_series_and_judged_as_other_numbers() {
     let mut state = Footprints::default();
     state.add(None, "irn", [("per-qp", 22.5), ("bitmap", 4800.0)]);
     let claims = of_state("footprint.per-qp");
-    claims.check_names(&[(None, "irn")], &state).expect("it is there");
+    claims.check_names(&[(None, "irn")], &state).expect("the study has the claimed state");
     let verdicts = check(&claims, &state.added_to(&summary()));
     let verdict = &verdicts[0];
     assert_eq!((verdict.outcome, verdict.mean, &verdict.note), (Outcome::Reproduced, Some(22.5), &None));
-    // Seeds do not move it: there is no interval to show.
+    // Seeds do not affect counted state: there is no interval to show.
     let text = render_claims(&verdicts);
     assert!(text.contains("found 22.5, accepted"), "{text}");
 

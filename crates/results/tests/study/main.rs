@@ -1,4 +1,4 @@
-//! A whole study from outside: rows, tables, verdicts, claims, report.
+//! Integration tests of a whole study: rows, tables, verdicts, claims, report.
 
 mod common;
 mod expect;

@@ -1,4 +1,4 @@
-//! The report and the terminal's table of a whole made-up study.
+//! The report and the terminal table of a synthetic study.
 
 use crate::common::{Given, series, study};
 use crate::synthetic;
@@ -41,7 +41,7 @@ fn render(summary: &Summary, points: &[PointSummary]) -> String {
     render_report(&ReportInput { summary, points, scenario_toml, command: "selvedge run --set 'a<b'" })
 }
 
-/// Every tag is closed by its own kind, in order.
+/// Asserts that every tag is closed by its own kind, in order.
 fn assert_well_nested(html: &str) {
     let void = ["meta", "br", "wbr", "link", "img", "input", "hr"];
     let mut open: Vec<&str> = Vec::new();
@@ -51,7 +51,7 @@ fn assert_well_nested(html: &str) {
         if rest.starts_with('!') {
             continue;
         }
-        let end = rest.find('>').expect("a tag ends");
+        let end = rest.find('>').expect("every tag ends");
         let (tag, after) = (&rest[..end], &rest[end + 1..]);
         rest = after;
         let name = tag.trim_start_matches('/').split(|c: char| c.is_whitespace() || c == '/').next().unwrap();
@@ -60,7 +60,7 @@ fn assert_well_nested(html: &str) {
         } else if !tag.ends_with('/') && !void.contains(&name) {
             open.push(name);
             if name == "script" || name == "style" {
-                rest = &rest[rest.find(&format!("</{name}>")).expect("it is closed")..];
+                rest = &rest[rest.find(&format!("</{name}>")).expect("every raw element is closed")..];
             }
         }
     }
@@ -110,7 +110,7 @@ fn a_run_that_never_completes_leaves_the_others_room() {
     assert_well_nested(&html);
     let cut = "Drawn as far as runs go that complete their flows; roce went on to 1 s.";
     assert_eq!(html.matches(cut).count(), 2, "for queues and for utilisation");
-    // Where none completes, nothing is cut.
+    // If no run completes, the time axis is not cut.
     points.iter_mut().for_each(|point| point.run.flows_finished = 0);
     assert!(!render(&summary, &points).contains("went on to"));
 }
@@ -212,10 +212,10 @@ fn series_that_do_not_fit_side_by_side_continue_below_in_the_report() {
         tables(&given)
     };
     assert_eq!([1, 6, 7, 15].map(alike), [vec![1], vec![6], vec![4, 3], vec![5, 5, 5]]);
-    // Cases stay whole where they can.
+    // Cases are not split between tables where they fit.
     let of_cases = |count: usize| tables(&in_cases(&["a", "b"], &names[..count], 0.1));
     assert_eq!([3, 4, 8].map(of_cases), [vec![6], vec![4, 4], vec![4; 4]]);
-    // In a sweep each metric has the series of all cases in one table, or in as many as it takes.
+    // In a sweep, each metric has the series of all cases in one table, or in as many tables as needed.
     let of_sweep = |count: usize| {
         let all = tables(&in_cases(&["a", "b", "c"], &names[..count], 0.1));
         all[..count.div_ceil(6)].to_vec()
@@ -233,8 +233,8 @@ fn the_curve_of_all_flows_ends_at_the_share_that_finished() {
     }
     let text = text(&points);
     assert!(text.contains("ends at the share that did: roce (75 %)."), "{text}");
-    let (_, path) = text.split_once("data-name=\"roce\" d=\"M").expect("its curve");
-    let (path, _) = path.split_once('"').expect("its end");
+    let (_, path) = text.split_once("data-name=\"roce\" d=\"M").expect("the series has a curve");
+    let (path, _) = path.split_once('"').expect("the path ends");
     let highest = path.split(' ').skip(1).step_by(2).map(|y| y.parse().unwrap()).fold(f64::INFINITY, f64::min);
     // The plot is from 22 to 290.
     assert_eq!(highest, 22.0 + 0.25 * 268.0);
@@ -260,9 +260,9 @@ fn lower_bounds_are_arrowheads_and_have_a_sign() {
     let time = figure_of(&html, "time");
     assert!(time.contains(">≥ "), "the bar of a series that leaves flows: {time}");
     let table = render_table(&summary, 200, false);
-    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("the table has this row");
     assert_eq!(row.matches("≥ ").count(), 1, "{table}");
-    // The other figure has no sign.
+    // The study without bounds has no sign.
     let (summary, points) = made_up("whole", false);
     let html = render(&summary, &points);
     assert!(!html.contains("≥ ") && !html.contains("bound\""));
@@ -276,11 +276,11 @@ fn bounds_from_case_to_case_are_arrowheads_and_stretch_no_axis() {
     assert!(!chart(&given).contains(" bound\""));
     let ticks = |chart: &str| chart.matches("<path class=\"grid\"").count();
     let before = ticks(&chart(&given));
-    // A tenth of the flows of one are unfinished, after a time that is a million times as long.
+    // A tenth of one series' flows are unfinished, after a time a million times as long.
     given[3].unfinished = 100;
     given[3].seeds.iter_mut().flatten().for_each(|value| *value *= 1e6);
     let text = chart(&given);
-    // Of three metrics, two are means.
+    // Two of the three metrics are means.
     assert_eq!(text.matches("<path class=\"fill1 bound\"").count(), 2, "{text}");
     assert_eq!(ticks(&text), before, "the axes are those of the others");
 }
@@ -295,10 +295,10 @@ fn two_studies_are_compared_by_bounds() {
     let fct = found.series[0].metrics.iter().find(|one| one.metric == "fct_mean_us").expect("a metric");
     assert_eq!((fct.a_bound, fct.b_bound, fct.ratio.bound), (None, Some(Bound::AtLeast), Some(Bound::AtLeast)));
     let text = render_comparison(&found, [&a, &b], 100, false);
-    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("the table has this row");
     assert!(row.contains("≥ 200 ") && row.ends_with("≥ 2"), "{text}");
     let text = render_comparison(&compared([("b", &b), ("b", &b)]), [&b, &b], 100, false);
-    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    let row = text.lines().find(|line| line.starts_with("average FCT")).expect("the table has this row");
     assert!(row.ends_with(" undecided"), "{text}");
 }
 
@@ -386,12 +386,12 @@ fn the_table_fits_and_is_plain_without_color() {
 fn where_time_goes_is_shown_for_each_series_that_was_looked_at() {
     let (summary, points) = made_up("split", true);
     for series in &summary.series {
-        // What a measured flow takes: until the end of the run, if it did not finish.
-        let of = |part| series.time_of(part).and_then(|estimate| estimate.per_seed[0]).expect("somebody has looked");
+        // The time of a measured flow, until the end of the run if it did not finish.
+        let of = |part| series.time_of(part).and_then(|estimate| estimate.per_seed[0]).expect("flows were sampled");
         let sum: f64 = TimePart::ALL.into_iter().map(of).sum();
         let point = points.iter().find(|point| point.series == series.name && point.seed == 1).expect("a point");
         // Flows that had not finished count with their age in both.
-        let mean = point.flows.fct_us.mean.expect("some were measured");
+        let mean = point.flows.fct_us.mean.expect("some flows were measured");
         assert!((sum / mean - 1.0).abs() < 1e-9, "{}: {sum} {mean}", series.name);
         assert!(of(TimePart::Queueing) > of(TimePart::Propagation) && of(TimePart::Outage) == 0.0);
     }
@@ -421,7 +421,7 @@ fn where_time_goes_is_shown_for_each_series_that_was_looked_at() {
     assert!(!render(&nobody, &[]).contains("<section id=\"time\">"), "nobody has looked");
 }
 
-/// They count in no headline metric, which leaves them out.
+/// The headline metrics leave out the flows of an incast beside other traffic.
 #[test]
 fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     let folder = Scratch::new("results-grouped");
@@ -455,7 +455,7 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
                    completion takes at least what is shown. Where stop.time \
                    or stop.flows ended the run, give more, unless a link that they need stays down.";
     assert!(summary.warnings.iter().any(|found| found == warning), "{:?}", summary.warnings);
-    // A schedule that cannot go on says who waits.
+    // The warning about a schedule that cannot continue names the waiting rank.
     let waits = "rank 0 waits for a message from rank 1 with tag 2 (its step 2)";
     let mut points = points;
     points[0].run = RunTotals { hopeless: true, stuck: Some(waits.into()), ..points[0].run.clone() };
@@ -491,10 +491,10 @@ fn series_that_do_not_fit_continue_below() {
 
 fn figure_of<'a>(html: &'a str, section: &str) -> &'a str {
     let (_, rest) = html.split_once(&format!("<section id=\"{section}\">")).expect("the section");
-    rest.split_once("</section>").expect("its end").0
+    rest.split_once("</section>").expect("the section ends").0
 }
 
-/// Series that differ from seed to seed by `spread`, in each of the cases.
+/// Returns series that differ from seed to seed by `spread`, in each of the cases.
 fn in_cases(cases: &[&str], names: &[&str], spread: f64) -> Vec<Given> {
     let one = |case: &&str, name: &&str| {
         let mut given = series(&format!("{case}: {name}"), "irn", false, 1.0, spread);
@@ -510,7 +510,7 @@ fn labels_of_pairs_stay_in_their_column_whatever_their_length() {
         ["RoCE with PFC and DCQCN, as people run it today", "IRN-without-PFC-and-with-a-name-that-never-ends-at-all"];
     let html = render(&study(&names.map(|name| series(name, "irn", false, 1.0, 0.1))), &[]);
     let (_, label) = figure_of(&html, "ratios").split_once("<text class=\"name\">").expect("a label");
-    let (label, _) = label.split_once("</text>").expect("its end");
+    let (label, _) = label.split_once("</text>").expect("the text ends");
     let lines: Vec<&str> = label.split("</tspan>").filter_map(|line| Some(line.split_once('>')?.1)).collect();
     assert!(lines.len() > 2 && lines.iter().all(|line| line.chars().count() <= 45), "{lines:?}");
     assert_eq!(lines.concat().replace(' ', ""), format!("{}/{}", names[1], names[0]).replace(' ', ""));
@@ -554,7 +554,7 @@ fn names_of_cases_stand_in_lines_or_upwards() {
     assert!(many.contains("rotate(-90") && many.contains(&format!(">{long} 11</tspan>")), "{many}");
     let height = |figure: &str| -> f64 {
         let (_, view) = figure.split_once("viewBox=\"0 0 510 ").expect("a chart");
-        view.split_once('"').expect("its end").0.parse().expect("a number")
+        view.split_once('"').expect("the attribute ends").0.parse().expect("a number")
     };
     assert!(height(&many) > height(&three) + 250.0);
 }
@@ -580,7 +580,7 @@ fn each_case_has_a_chart_of_its_own_and_a_series_one_colour_in_all() {
         assert!(names.iter().all(|name| section.contains(&format!("<figcaption>{name}</figcaption>"))));
     }
     let (numbers, _) = figure_of(&html, "numbers").split_once("<details>").expect("the main metrics");
-    let slowdown = numbers.split("<table").find(|table| table.contains("average slowdown")).expect("its table");
+    let slowdown = numbers.split("<table").find(|table| table.contains("average slowdown")).expect("the table");
     assert_eq!(slowdown.matches("<tr>").count(), 7, "a head, and a row for each case");
     assert!(names.iter().all(|name| slowdown.contains(&format!("<th>{name}</th>"))), "{slowdown}");
     let queues = figure_of(&html, "queues");

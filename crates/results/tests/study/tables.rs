@@ -1,4 +1,4 @@
-//! Rows to Parquet and back.
+//! Tables of rows, written to Parquet and read back.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn flow(id: u64) -> FlowRow {
         group: u32::MAX,
         src: HostId(u32::MAX - 1),
         dst: HostId(7),
-        // Large, and nothing that an encoding makes small.
+        // Large values that no encoding makes small.
         size: Bytes::new(u64::MAX - id.wrapping_pow(5).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         packets: 1 + id % 2,
         start,
@@ -46,7 +46,7 @@ fn record(folder: &Path, position: usize, series: &str, seed: u64, flows: std::o
     files
 }
 
-/// A host and its switch.
+/// Returns the ports of a host and its switch.
 fn ports() -> Vec<PortInfo> {
     let switch = PortKind::Switch { tier: 0 };
     let port = |id, node: &str, peer: &str, kind, peer_kind| PortInfo {
@@ -76,7 +76,7 @@ fn flows_come_back_as_they_went() {
     }
 }
 
-/// Of more flows than are kept in memory, what the summary says comes from the file.
+/// With more flows than are kept in memory, quantiles come from the file.
 #[test]
 fn quantiles_of_tens_of_thousands_of_flows_are_exact() {
     let folder = Scratch::new("results-exact");
@@ -87,7 +87,7 @@ fn quantiles_of_tens_of_thousands_of_flows_are_exact() {
         let mut recorder = recorder.with_workloads(&workloads);
         let rows: Vec<FlowRow> = (0..flows).map(flow).collect();
         rows.chunks(100).for_each(|rows| recorder.on_flows(rows));
-        // Later than any flow finishes.
+        // The run ends after the last finish.
         let end = Instant::ZERO + Duration::from_us(300_000);
         let summary = recorder.finish(&RunRecord { end, ..RunRecord::default() }).unwrap();
 
@@ -104,10 +104,10 @@ fn quantiles_of_tens_of_thousands_of_flows_are_exact() {
             assert_eq!(found.count, values.len() as u64);
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             assert!((found.mean.unwrap() / mean - 1.0).abs() < 1e-9);
-            // A fifth never finish: the median is the same whatever these take, and nothing beyond 80 %.
+            // A fifth never finish: the median does not depend on their times, and everything beyond 80 % is a bound.
             assert!(found.open.p99 && found.open.p999, "{found:?}");
             for (found, level) in [(found.p50, 500), (found.p99, 990), (found.p999, 999)] {
-                // Nearest rank; they are in order.
+                // Nearest rank; the values are sorted.
                 let expected = values[(values.len() * level).div_ceil(1_000) - 1];
                 let error = (found.unwrap() - expected).abs() / expected;
                 assert!(error < 2e-4 && (error == 0.0 || !is_exact && values.len() > 1 << 16), "{flows}: {error}");
@@ -116,7 +116,7 @@ fn quantiles_of_tens_of_thousands_of_flows_are_exact() {
     }
 }
 
-/// Of flows that are under way when a run ends the median says what it would, however long they take.
+/// Unfinished flows do not make the median a bound if it is the same for any completion times of theirs.
 #[test]
 fn a_quantile_is_a_bound_only_where_flows_that_had_not_finished_can_move_it() {
     let folder = Scratch::new("results-open");
@@ -126,7 +126,7 @@ fn a_quantile_is_a_bound_only_where_flows_that_had_not_finished_can_move_it() {
         let end = Instant::ZERO + Duration::from_us(1_000);
         for id in 0..1_000 {
             let start = if id < open { Instant::ZERO + Duration::from_us(999) } else { Instant::ZERO };
-            // As alike as flows at the middle of many are.
+            // Completion times as similar as those near the median of many flows.
             let finish = (id >= open).then(|| start + Duration::from_ns(500_000 + id));
             recorder.on_flows(&[FlowRow { start, finish, measured: true, ..flow(id) }]);
         }
@@ -141,7 +141,7 @@ fn a_quantile_is_a_bound_only_where_flows_that_had_not_finished_can_move_it() {
     };
     let (least, none) = (Some(Bound::AtLeast), Some(Bound::Undecided));
     assert_eq!(bounds(0), [None; 6]);
-    // Five of 1,000: those beyond 99.5 % are theirs.
+    // Five of 1,000: quantiles beyond 99.5 % are bounds.
     assert_eq!(bounds(5), [None, None, least, least, none, None]);
     assert_eq!(bounds(20), [None, least, least, least, none, None]);
     assert_eq!(bounds(600), [least, least, least, least, none, None]);
@@ -150,7 +150,7 @@ fn a_quantile_is_a_bound_only_where_flows_that_had_not_finished_can_move_it() {
     assert!((mean - (980.0 * 500.0 + (20..1_000).sum::<u64>() as f64 / 1e3 + 20.0) / 1e3).abs() < 1e-9, "{mean}");
 }
 
-/// What a file needs in memory is what its row groups need: there are few.
+/// The memory that a file needs is proportional to its row groups, of which there are few.
 #[test]
 fn millions_of_flows_are_few_row_groups() {
     let folder = Scratch::new("results-groups");
@@ -175,7 +175,7 @@ fn millions_of_flows_are_few_row_groups() {
     assert!(found.next().is_none());
 }
 
-/// Some columns have few values, and dictionaries; others have too many for one.
+/// Some columns have few values, and dictionaries; others have too many for a dictionary.
 #[test]
 fn samples_of_ports_come_back_as_they_went() {
     let folder = Scratch::new("results-ports");
@@ -214,8 +214,7 @@ fn samples_of_ports_come_back_as_they_went() {
     assert_eq!(seen, [samples; 2]);
 }
 
-/// No dictionary has room for so many numbers of ports; each comes several times in a row, on either side of the end of
-/// a page, too.
+/// More port numbers than a dictionary can hold; each comes several times in a row, also across the end of a page.
 #[test]
 fn samples_of_very_many_ports_come_back() {
     const PORTS: u32 = 20_001;
@@ -347,7 +346,7 @@ fn a_point_is_resumed_only_if_all_of_it_is_there() {
     assert_eq!(error.path(), files.ports, "a truncated part");
     fs::write(&files.ports, &bytes).unwrap();
     assert!(files.completed("irn", 1).is_ok());
-    // Nothing but the contents tells: one bit, a file that is as sound, and another number.
+    // Only the content differs: one bit, another valid file, and another number.
     for path in [&files.flows, &files.ports] {
         let bytes = fs::read(path).unwrap();
         for at in [bytes.len() / 20, bytes.len() / 2] {
@@ -370,7 +369,7 @@ fn a_point_is_resumed_only_if_all_of_it_is_there() {
     assert_eq!(files.completed("irn", 1).unwrap_err().path(), files.summary);
     fs::write(&files.summary, text).unwrap();
     assert!(files.completed("irn", 1).is_ok());
-    // A new attempt begins by forgetting the old one.
+    // A new attempt removes the results of the previous one.
     drop(PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap());
     assert!(files.completed("irn", 1).is_err(), "an attempt that was given up");
 }
@@ -385,7 +384,7 @@ fn another_table_is_refused() {
     assert!(error.contains("missing: cannot open it"), "{error}");
 }
 
-/// As other programs write it: every column may be null.
+/// A table as other programs write it: every column may be null.
 #[test]
 fn a_table_whose_columns_are_of_other_types_is_refused_by_column() {
     let folder = Scratch::new("results-other-types");
@@ -409,7 +408,7 @@ fn a_table_whose_columns_are_of_other_types_is_refused_by_column() {
         let (found, expected) = error.split_once("; expected ").unwrap();
         assert!(found.contains(other) && expected.contains(own), "{error}");
     }
-    // Behind ours may be what cases change, and nothing else.
+    // After the table's own columns, only columns for keys that cases change are accepted.
     for (column, complaint) in [
         ("REQUIRED INT32 strange;", "its column strange is REQUIRED INT32"),
         ("REQUIRED GROUP strange { REQUIRED INT32 inside; }", "its column strange is REQUIRED"),
@@ -454,7 +453,7 @@ fn a_disk_that_fills_up_stops_the_run_and_is_reported() {
     let files = PointFiles::new(folder.path(), 0, 1);
     let mut recorder = PointRecorder::create(files.clone(), "irn", 1, &ports()).unwrap();
     assert!(recorder.on_progress(Instant::ZERO, 0));
-    // Where pages go that are too many for memory.
+    // The file for pages that exceed the memory limit.
     std::os::unix::fs::symlink("/dev/full", folder.path().join("000-seed-1.flows.spill")).unwrap();
     for id in 0..200_000 {
         recorder.on_flows(&[flow(id)]);
@@ -466,7 +465,7 @@ fn a_disk_that_fills_up_stops_the_run_and_is_reported() {
     assert!(!files.summary.exists(), "the point must not look complete");
 }
 
-/// Whatever becomes of the run, even if it is killed.
+/// The file of pages is unnamed, so that it vanishes however the run ends.
 #[cfg(unix)]
 #[test]
 fn pages_on_disk_have_no_name() {
@@ -547,7 +546,7 @@ fn a_point_counts_what_it_saw() {
 
     // Two thirds are measured, a fifth of those never finish; half have one packet.
     assert_eq!((point.flows.measured, point.flows.unfinished), (20_000, 4_000));
-    // They count with their age.
+    // Unfinished flows count with their age.
     let age = |row: &FlowRow| if row.start < record.end { record.end.since(row.start) } else { Duration::ZERO };
     let measured = (0..30_000).map(flow).filter(|row| row.measured);
     let mut fcts: Vec<f64> = measured.map(|row| row.fct().unwrap_or(age(&row)).as_us_f64()).collect();
@@ -559,7 +558,8 @@ fn a_point_counts_what_it_saw() {
     assert_eq!(point.flows.slowdown.p99, point.flows.fct_us.p99);
     assert_eq!(point.flows.fct_us.p99, Some(fcts[fcts.len() * 99 / 100 - 1]));
     assert_eq!(point.flows.single_packet_fct_us.count, 10_000);
-    // 10,000 messages say something up to 1 - 1/10000; of a fifth of them nobody knows, so that all of it is a bound.
+    // 10,000 messages determine levels up to 1 - 1/10000; a fifth of them never finished, so that all levels are
+    // bounds.
     assert_eq!((point.flows.single_packet_tail_us.len(), point.flows.open_tail), (61, Some(0)));
     assert_eq!(point.flows.by_size.len(), 1);
     assert_eq!((point.flows.by_size[0].above, point.flows.by_size[0].up_to), (512, 1024));
@@ -599,14 +599,14 @@ fn copies_behind_the_end_of_a_flow_are_no_losses() {
 fn what_switches_send_again_can_be_dropped_too() {
     let mut point = common::point(&common::series("netrt", "netrt", false, 1.0, 0.0), 1, [1.0; 3]);
     point.run.data_sent = 1_000;
-    // Packets that took other ways only seemed to be missing: nobody needs what is sent again.
+    // Packets on other paths only seemed to be lost: the retransmissions are spurious.
     point.run.netrt.retransmissions = 1_500;
     point.run.data_drops.surplus = 1_500;
     let metric = Metric::find("drop_rate").expect("a metric");
     assert_eq!((metric.of)(&point), Some(0.6));
 }
 
-/// The columns of a table, and its rows as JSON.
+/// Returns the column names of a table, and its rows as JSON.
 fn rows(path: &Path) -> (Vec<String>, Vec<serde_json::Value>) {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
@@ -678,7 +678,7 @@ fn rows_have_their_case_and_what_it_changes() {
     assert!(error.contains("its columns are not those of the study's other parts"), "{error}");
 }
 
-/// Programs subtract columns: of what is unsigned, they make huge numbers.
+/// Programs subtract columns, and differences of unsigned columns would wrap around.
 #[test]
 fn whole_numbers_are_signed() {
     let folder = Scratch::new("results-signed");
@@ -721,7 +721,7 @@ fn links_tell_what_the_numbers_of_ports_mean() {
     );
 }
 
-/// Whatever byte of a table is wrong, nobody reads other flows from it.
+/// A changed byte anywhere in a table never makes a reader return other flows.
 #[test]
 fn damage_anywhere_in_a_table_is_noticed_or_harmless() {
     let folder = Scratch::new("results-flipped");

@@ -1,4 +1,4 @@
-//! The sentence, for each outcome that a study can have.
+//! The sentence of the verdict, for each possible outcome of a study.
 
 use crate::common::{Given, of_points, points, series, study};
 use selvedge_results::{
@@ -32,14 +32,14 @@ fn irn_alone_wins_as_in_the_paper() {
     );
 }
 
-/// A series that acknowledges in another way, or not at all.
+/// Returns the series with another way of acknowledging, or none.
 fn with_acks(given: Given, acks: &str) -> Given {
     let mut given = given;
     given.info.traits.acks = acks.into();
     given
 }
 
-/// Nothing is lost and nothing paused in any of these.
+/// Returns the series without losses and pauses.
 fn without_congestion(given: &[Given]) -> Vec<Given> {
     let calm = |given: &Given| Given { pauses: 0, drops: 0, ..given.clone() };
     given.iter().map(calm).collect()
@@ -47,7 +47,7 @@ fn without_congestion(given: &[Given]) -> Vec<Given> {
 
 #[test]
 fn where_nothing_is_lost_or_paused_the_question_is_not_put() {
-    // What the 7 % come from: RoCE with PFC sends no acknowledgements here.
+    // The cause of the 7 %: RoCE with PFC sends no acknowledgements here.
     let irn = [series("irn", "irn", false, 1.07, 0.0), series("irn+pfc", "irn", true, 1.07, 0.0)];
     let roce = [
         with_acks(series("roce", "go-back-n", false, 1.07, 0.0), "per-packet"),
@@ -68,7 +68,7 @@ fn where_nothing_is_lost_or_paused_the_question_is_not_put() {
          PFC completes flows 1.07x faster (95 % CI 1.07-1.07) than RoCE (go-back-N) without PFC comes from what else \
          differs: acknowledgements.",
     );
-    // One pause is enough to ask, and so is one loss.
+    // One pause is enough to raise the question, and so is one loss.
     let mut paused = all.clone();
     paused[1].pauses = 1;
     assert_ne!(verdict(&paused).answer, Answer::NotPut);
@@ -201,7 +201,7 @@ fn an_interval_that_excludes_a_gain_of_five_per_cent_decides() {
     let told = "No: nothing with PFC is as much as 5 % faster; average FCT of IRN with PFC over IRN without PFC is 1.03 \
                 (95 % CI 0.98-1.08).";
     assert_eq!(found.sentence, told);
-    // Not where a tail speaks for PFC, nor where the interval says less.
+    // Not if a tail favours PFC, nor if the interval is wider.
     let mut tail = lossless(0.05);
     tail.seeds.iter_mut().for_each(|seed| seed[2] /= 2.0);
     let found = [verdict(&[lossy.clone(), tail]), verdict(&[lossy, lossless(0.1)])];
@@ -379,7 +379,8 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     lossy.unfinished = 2;
     let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert_eq!(summary.verdict.answer, Answer::No);
-    // Nor are they kept quiet: its mean is a lower bound, which cannot win. What 99 % take is known.
+    // The verdict mentions the unfinished flows: the mean is a lower bound, which cannot win, but the 99th percentile
+    // is known.
     let sentence = &summary.verdict.sentence;
     assert_eq!(
         *sentence,
@@ -393,7 +394,7 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
           times are at least what is shown. Where stop.time or stop.flows ended the run, give more, unless a link that they need stays down."
         ]
     );
-    // Nobody can give more than there is.
+    // No hint to give more time after the end of simulated time.
     lossy.end_us = Instant::HORIZON.as_us_f64();
     let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     let [warning] = &summary.warnings[..] else { panic!("{:?}", summary.warnings) };
@@ -402,7 +403,7 @@ fn a_few_stragglers_warn_but_do_not_disqualify() {
     let summary = study(&[lossy.clone(), series("y", "irn", true, 2.0, 0.0)]);
     assert!(summary.warnings[0].contains("Nothing more would have arrived"), "{:?}", summary.warnings);
     assert!(summary.warnings[0].contains("a link is down"), "{:?}", summary.warnings);
-    // Busy to the end.
+    // The run was busy to its end.
     (lossy.retransmissions, lossy.drops) = (600, 500);
     let summary = study(&[lossy, series("y", "irn", true, 2.0, 0.0)]);
     assert!(summary.warnings[0].contains("packets were sent again all the time"), "{:?}", summary.warnings);
@@ -422,7 +423,7 @@ fn a_bound_decides_where_even_the_bound_does() {
          10 of 5,000 flows unfinished."
     );
     assert_eq!(found.verdict.with_over_without.as_ref().and_then(|ratio| ratio.bound), Some(Bound::AtLeast));
-    // Of both nothing is known but the 99th percentile; where that is a bound, too, nothing is.
+    // For both series only the 99th percentile is known; if that is a bound, too, nothing is known.
     let both = [left(irn, 2), left(slow, 2)];
     let found = study(&both);
     assert!(found.verdict.sentence.starts_with("No: IRN without PFC has a 99th percentile FCT 2.0x lower"));
@@ -437,13 +438,13 @@ fn a_bound_decides_where_even_the_bound_does() {
          known; give the runs more time."
     );
     let table = render_table(&found, 100, false);
-    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("its row");
+    let row = table.lines().find(|line| line.starts_with("average FCT")).expect("the table has this row");
     assert!(row.contains("≥ 100") && row.contains("≥ 200"), "{table}");
-    let row = table.lines().find(|line| line.starts_with("y / x")).expect("its ratio");
+    let row = table.lines().find(|line| line.starts_with("y / x")).expect("the table has this ratio");
     assert_eq!(row.matches("undecided").count(), 3, "{table}");
 }
 
-/// Counts of unfinished flows, seed by seed, in place of what a study found.
+/// Returns the summary of a study with these counts of unfinished flows, per seed, in place of its own.
 fn with_unfinished(given: &[Given], unfinished: &[&[f64]]) -> Summary {
     let mut summary = study(given);
     for (series, counts) in summary.series.iter_mut().zip(unfinished) {
@@ -461,14 +462,14 @@ fn one_that_leaves_little_more_than_another_is_compared_with_it() {
         let found = selvedge_results::verdict(&with_unfinished(given, unfinished));
         (found.answer, found.sentence)
     };
-    // 1.8 % and 1.0 %, not clearly different over the seeds: completion times decide, and it is said.
+    // 1.8 % and 1.0 %, not clearly different over the seeds: completion times decide, and the sentence says so.
     let (answer, sentence) = found(&given, &[&[1.0, 5.0, 0.0, 5.0, 4.0], &[6.0, 5.0, 5.0, 4.0, 7.0]]);
     assert_eq!(answer, Answer::No);
     assert!(sentence.starts_with("No: IRN without PFC completes flows 2.00x faster"), "{sentence}");
     let clause = "; RoCE (go-back-N) with PFC leaves 27 of 1,500 flows unfinished, not clearly more than IRN without PFC \
                   (15 of 1,500).";
     assert!(sentence.ends_with(clause), "{sentence}");
-    // The same shares, but more in every seed.
+    // Equal shares, but more in every seed.
     let (answer, sentence) = found(&given, &[&[3.0, 2.0, 3.0, 4.0, 3.0], &[5.0, 5.0, 6.0, 6.0, 5.0]]);
     assert_eq!(answer, Answer::No);
     assert_eq!(
@@ -476,12 +477,12 @@ fn one_that_leaves_little_more_than_another_is_compared_with_it() {
         "No: RoCE (go-back-N) with PFC leaves 27 of 1,500 flows unfinished, while IRN without PFC leaves 15 of 1,500 \
          flows unfinished."
     );
-    // Where both leave too many, nothing completes.
+    // If both leave too many flows unfinished, the verdict is undecided.
     let (answer, sentence) = found(&given, &[&[30.0; 5], &[60.0; 5]]);
     assert_eq!(answer, Answer::Undecided);
     assert!(sentence.ends_with("nothing here completes its flows."), "{sentence}");
 
-    // One seed: it must be several times as many.
+    // With one seed the number must be several times as large.
     given.iter_mut().for_each(|series| series.seeds.truncate(1));
     let (answer, sentence) = found(&given, &[&[3.0], &[6.0]]);
     assert_eq!(answer, Answer::Undecided);
@@ -489,7 +490,7 @@ fn one_that_leaves_little_more_than_another_is_compared_with_it() {
     let (answer, sentence) = found(&given, &[&[3.0], &[11.0]]);
     assert_eq!(answer, Answer::No);
     assert!(sentence.ends_with("while IRN without PFC leaves 3 of 300 flows unfinished."), "{sentence}");
-    // Seeds that change nothing are one.
+    // Seeds without effect count as one.
     let mut summary = with_unfinished(&given, &[&[3.0; 5], &[6.0; 5]]);
     summary.seeds = vec![1, 2, 3, 4, 5];
     summary.run.deterministic = true;
@@ -537,7 +538,7 @@ fn a_warning_about_many_series_is_one() {
     assert_eq!(found(&in_cases[..2]), [flows("a (0 %: 10 of 5,000; 1 %: 10 of 5,000)")]);
     assert!(found(&in_cases)[0].contains("; 4 %: 10 of 5,000; and 2 others). They"), "{:?}", found(&in_cases));
 
-    // What differs in the cause or the cure is another warning.
+    // A warning with another cause or another remedy is separate.
     let mut given = [unfinished("a", None), unfinished("b", None), unfinished("c", None)];
     given[1].hopeless = true;
     let warnings = found(&given);
@@ -623,7 +624,7 @@ fn many_cases_get_an_answer_each_in_a_headline() {
         }
         given
     };
-    // Who does not tell contradicts nobody.
+    // An undecided case contradicts no other.
     let cases = [("0.1 %", 2.0), ("1 %", 1.5), ("0.001 %", 2.0), ("0.01 %", 2.0)];
     assert_verdict(
         &noisy(cases),
@@ -636,7 +637,7 @@ fn many_cases_get_an_answer_each_in_a_headline() {
     none.iter_mut().for_each(|one| one.seeds.truncate(1));
     let sentence = "It is not decided in any case: 0.1 %, 1 %, 0.001 % and 0.01 %.";
     assert_verdict(&none, Answer::Undecided, sentence);
-    // So it is with few cases, too.
+    // The same rule applies to few cases.
     let found = verdict(&[&of_case(("a", 2.0))[..], &noisy(cases)[6..9]].concat());
     assert_eq!(found.answer, Answer::No);
     assert!(found.sentence.starts_with("No, as far as the intervals tell. a: No: IRN"), "{}", found.sentence);
@@ -670,7 +671,7 @@ fn a_workload_or_jobs_that_stall_cannot_win() {
     assert_eq!(selvedge_results::verdict(&summary).sentence, sentence);
 }
 
-/// Gives a series groups of these workloads, each with its completion times, seed by seed.
+/// Gives a series groups of these workloads, each with its completion times per seed.
 fn with_groups(series: &mut SeriesSummary, workloads: &[(&str, GroupKind, [f64; 3])]) {
     series.traits.groups =
         workloads.iter().map(|&(name, kind, _)| GroupTraits { workload: name.into(), kind }).collect();
@@ -685,7 +686,7 @@ fn with_groups(series: &mut SeriesSummary, workloads: &[(&str, GroupKind, [f64; 
     }
 }
 
-/// IRN without PFC and with it, whose groups take that long.
+/// Returns a study of IRN without PFC and with it, whose groups have these completion times.
 fn pair(workloads: [&[(&str, GroupKind, [f64; 3])]; 2]) -> Summary {
     let mut summary = study(&[series("a", "irn", false, 1.0, 0.0), series("b", "irn", true, 2.0, 0.0)]);
     for (series, workloads) in summary.series.iter_mut().zip(workloads) {
@@ -704,7 +705,7 @@ fn nothing_but_incasts_goes_by_their_completion() {
         "Yes: IRN with PFC completes incasts 1.50x faster (95 % CI 1.50-1.50) than IRN without PFC."
     );
     assert!((found.with_over_without.unwrap().mean.unwrap() - 1.0 / 1.5).abs() < 1e-9);
-    // Beside other traffic they are not what one waits for.
+    // Beside other traffic the flows decide, not the groups.
     summary.series.iter_mut().for_each(|series| series.traits.ungrouped = true);
     assert!(selvedge_results::verdict(&summary).sentence.starts_with("No: IRN without PFC completes flows 2.0x"));
 
@@ -779,7 +780,7 @@ fn where_seeds_change_nothing_there_are_no_intervals() {
         selvedge_results::verdict(&summary).sentence,
         "No: IRN without PFC completes flows 1.60x faster than IRN with PFC. Nothing here depends on the seed."
     );
-    // Runs in the real world have no fingerprint.
+    // Runs on a real network have no fingerprint.
     summary.run.points.iter_mut().for_each(|point| point.fingerprint = "0000000000000000".into());
     assert!(selvedge_results::verdict(&summary).sentence.contains("95 % CI"));
 }

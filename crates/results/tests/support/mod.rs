@@ -1,8 +1,8 @@
-//! What the fuzz target and the tests do with a file of claims.
+//! Reading of claims files, shared by the fuzz target and the tests.
 
 use selvedge_results::{Expectations, Footprints};
 
-/// Reads any bytes as an `expect.toml`, and holds its names against a study that has none of them.
+/// Reads any bytes as an `expect.toml`, and checks its names against a study that has none of them.
 pub(crate) fn read_claims(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.split('\n').count();

@@ -1,4 +1,4 @@
-//! What is found where results are to go or lie, and what to say of it.
+//! Checks of the places where results are or will be, and the messages about them.
 
 use std::fs;
 use std::io;
@@ -7,11 +7,11 @@ use std::path::Path;
 use super::names::{LOCK, MARKER, SCENARIO, SUMMARY};
 use crate::StudyError;
 
-/// What is at `target` that new results cannot replace, if anything; with `force` they replace others.
+/// Returns a description of what prevents new results at `target`, if anything; with `force`, results there do not.
 fn obstacle(target: &Path, force: bool) -> Result<Option<&'static str>, StudyError> {
     match fs::metadata(target) {
         Err(_) if target.is_symlink() => Ok(Some("is a link that leads nowhere")),
-        // Whether it can be made is seen when it is made.
+        // If the path cannot be created, creation reports the error.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(StudyError::io(target, "look at it", &error)),
         Ok(meta) if !meta.is_dir() => Ok(Some("is a file")),
@@ -21,21 +21,21 @@ fn obstacle(target: &Path, force: bool) -> Result<Option<&'static str>, StudyErr
     }
 }
 
-/// Whether a new study may have `target`.
+/// Checks that a new study may use `target`.
 pub(super) fn check_target(target: &Path, force: bool) -> Result<(), StudyError> {
     let Some(found) = obstacle(target, force)? else { return Ok(()) };
     let or_force = if found == RESULTS { ", or give --force to replace them" } else { "" };
     Err(StudyError::input(format!("{}: {found}; choose another --out{or_force}", target.display())))
 }
 
-/// Whether a study that was begun can still get its name, `target`.
+/// Checks that a study in progress can still be renamed to `target`.
 pub(super) fn check_way(target: &Path, replace: bool) -> Result<(), StudyError> {
     let Some(found) = obstacle(target, replace)? else { return Ok(()) };
     let message = "where the unfinished results are to go; move that away";
     Err(StudyError::input(format!("{}: {found}, {message}", target.display())))
 }
 
-/// Why there is no marker in `partial`.
+/// Returns the reason why `partial` has no marker.
 pub(super) fn nothing_to_resume(target: &Path, partial: &Path) -> StudyError {
     if lacks_only_its_name(partial) {
         return only_lacks_its_name(partial, target);
@@ -54,13 +54,14 @@ pub(super) fn cannot_make(folder: &Path, error: &io::Error) -> StudyError {
     StudyError::input(format!("{}: cannot make this folder: {error}; choose another --out", folder.display()))
 }
 
-/// Whether a run made this folder, and has not completed it: it has the marker, or it was left before it had one.
+/// Returns whether a run created this folder and has not completed it: it has the marker, or was left before it had
+/// one.
 pub(super) fn is_ours(partial: &Path) -> bool {
     let has = |name: &str| partial.join(name).exists();
     has(MARKER) || has(LOCK) && !has(SUMMARY) || is_empty(partial)
 }
 
-/// Whether a run that made this folder was ended between its last two steps.
+/// Returns whether the run that created this folder was ended between its last two steps.
 pub(super) fn lacks_only_its_name(partial: &Path) -> bool {
     let has = |name: &str| partial.join(name).exists();
     has(SUMMARY) && has(SCENARIO) && !has(MARKER) && !has("parts")

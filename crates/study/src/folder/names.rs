@@ -1,10 +1,10 @@
-//! What folders of results are called, and the files in them.
+//! Names of results folders and of the files in them.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Whether a run gives this name to something in its folder.
+/// Returns whether a run gives this name to a file or folder in its folder.
 pub(super) fn is_name_of_ours(name: &OsStr) -> bool {
     const NAMES: [&str; 12] = [
         "flows.parquet",
@@ -24,7 +24,8 @@ pub(super) fn is_name_of_ours(name: &OsStr) -> bool {
     NAMES.contains(&&*text) || text.starts_with("fct-") && text.ends_with(".txt")
 }
 
-/// Where a link leads, if it is one that leads somewhere: it stays, and what is written goes there.
+/// Returns the destination of a symbolic link, if it exists: the link is kept, and files are written to the
+/// destination.
 pub(super) fn behind_link(path: PathBuf) -> PathBuf {
     if path.is_symlink() { fs::canonicalize(&path).unwrap_or(path) } else { path }
 }
@@ -37,7 +38,7 @@ pub(crate) fn partial_of(target: &Path) -> PathBuf {
     with_suffix(target, SUFFIX)
 }
 
-/// What becomes of `partial` when it is complete. Names need not be UTF-8.
+/// Returns the name of `partial` after completion. Names need not be UTF-8.
 pub(super) fn target_of(partial: &Path) -> PathBuf {
     let extension = SUFFIX.trim_start_matches('.');
     if partial.extension().is_some_and(|own| own == extension) { partial.with_extension("") } else { PathBuf::new() }

@@ -1,4 +1,4 @@
-//! Makes two namespaces, runs a process in each, and counts.
+//! Conducts a trial: creates two namespaces, runs a process in each, and collects their counters.
 
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -12,9 +12,9 @@ use selvedge_units::{Bytes, Instant};
 use super::exchange::{Counted, Hello, Said, Setup, hear, say, time};
 use super::translate::Trial;
 
-/// Trials share this machine's processors: one at a time.
+/// Lock that admits one trial at a time, because trials share this machine's processors.
 static ALONE: Mutex<()> = Mutex::new(());
-/// What surrounds a packet's payload at most: headers of ours, UDP's, IPv6's.
+/// Largest size of the headers around a packet's payload, in bytes: ours, UDP's and IPv6's.
 const AROUND: u16 = 200;
 
 pub(super) fn conduct(
@@ -40,7 +40,7 @@ pub(super) fn conduct(
     Ok(record(trial, &rows, &counted, &report))
 }
 
-/// Lets both processes do their part; returns a row per message, and what each RNIC has done.
+/// Runs the exchange of both processes; returns a row per message, and the counters of each RNIC.
 fn talk(
     trial: &Trial,
     names: &[String; 2],
@@ -94,7 +94,7 @@ fn row(trial: &Trial, number: u64, begin: u64, end: u64) -> io::Result<FlowRow> 
     })
 }
 
-/// What both RNICs and the device between them have counted.
+/// Returns the counters of both RNICs and of the device between them as a record.
 fn record(trial: &Trial, rows: &[FlowRow], counted: &[Counted; 2], report: &Report) -> RunRecord {
     let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
     let seen = |class: Class, of: fn(&Counts) -> u64| {
@@ -118,14 +118,14 @@ fn record(trial: &Trial, rows: &[FlowRow], counted: &[Counted; 2], report: &Repo
         timeouts: sum(|end| end.timeouts),
         acks_sent: seen(Class::Ack, |counts| counts.sent),
         acks_delivered: seen(Class::Ack, |counts| counts.delivered),
-        // The kernel does not say of which class what it dropped before the device was; nearly all bytes are data.
+        // The kernel does not tell the class of packets dropped before the device; nearly all bytes are data.
         data_drops: dropped(Class::Data, report.overflowed.iter().sum()),
         ack_drops: dropped(Class::Ack, 0),
         ..RunRecord::default()
     }
 }
 
-/// A process, and the lines to it and from it.
+/// A process with its input and output.
 struct End {
     child: Child,
     input: ChildStdin,
@@ -160,7 +160,7 @@ impl End {
     }
 }
 
-/// No process outlives its trial.
+/// Kills the process, so that none outlives its trial.
 impl Drop for End {
     fn drop(&mut self) {
         let _ = self.child.kill();

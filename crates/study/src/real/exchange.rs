@@ -1,4 +1,4 @@
-//! What the processes of a trial tell each other, a line of JSON each.
+//! Messages between the processes of a trial: one line of JSON each.
 
 use std::io::{self, BufRead, Write};
 use std::net::Ipv6Addr;
@@ -11,7 +11,7 @@ use selvedge_units::{Bytes, Duration};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What an end is to do.
+/// Instructions for one end.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
     pub(super) recovery: RecoveryConfig,
@@ -24,11 +24,11 @@ pub(super) struct Setup {
     pub(super) retries: u8,
     pub(super) credits: bool,
     pub(super) longest: u32,
-    /// What it asks for, in order; nothing of the one that answers.
+    /// Messages that the end requests, in order; empty for the responder.
     pub(super) messages: Vec<(Verb, u64)>,
 }
 
-/// How an end is reached.
+/// Address of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     gid: Ipv6Addr,
@@ -37,22 +37,22 @@ pub(super) struct Hello {
     memory: u64,
 }
 
-/// What an end says.
+/// A message from an end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// How it is reached.
+    /// Address of the end.
     Hello(Hello),
-    /// It is connected.
+    /// The end is connected.
     Ready,
-    /// A message is done: which, and when it began and ended, in picoseconds.
+    /// A message is complete: its number, and its begin and end in picoseconds.
     Done(u64, u64, u64),
-    /// All is done.
+    /// All messages are complete; counters of the end.
     End(Counted),
-    /// It cannot go on.
+    /// The end failed, for the given reason.
     Failed(String),
 }
 
-/// What its RNIC has done; see [`Stats`].
+/// Counters of an end's RNIC; see [`Stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Counted {
     pub(super) sent: u64,
@@ -111,26 +111,26 @@ impl From<Done> for Said {
     }
 }
 impl From<Stats> for Counted {
-    /// Real runs tell nothing of pools, hence nothing of what went through reorder buffers.
+    /// Converts without counters of pools and reorder buffers, which real runs do not report.
     fn from(stats: Stats) -> Self {
         let Stats { sent, retransmissions, duplicates, goodput, timeouts, reordered: _, contradictions: _ } = stats;
         Self { sent, retransmissions, duplicates, goodput, timeouts }
     }
 }
 
-/// A time that was told.
+/// Returns the duration of a number of picoseconds in a message.
 pub(super) const fn time(ps: u64) -> Duration {
     Duration::from_ps(ps)
 }
 
-/// Says something.
+/// Sends a message.
 pub(super) fn say(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *to, what)?;
     to.write_all(b"\n")?;
     to.flush()
 }
 
-/// Hears something; an error at the end.
+/// Receives a message; returns an error at the end of the input.
 pub(super) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<T> {
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {

@@ -1,13 +1,13 @@
-//! A scenario in the real world: two processes, each with a software RNIC in a network namespace of its own, and a
-//! device between them that loses packets as the scenario says.
+//! Runs of a scenario on a real network: two processes, each with a software RNIC in a network namespace of its own,
+//! and a device between them that loses packets as the scenario says.
 //!
 //! ```text
 //!   SimConfig ─translate─> Trial ─exchange─> two processes (peer.rs) ─> messages that are done ─> FlowRow
 //!                            └─────────────> Testbed ───────────────> what was lost ──────────> RunRecord
 //! ```
 //!
-//! It answers as the simulator does ([`crate::Simulate`]): whatever is made of rows and records holds for both. Only
-//! what both worlds can do is translated; the rest is refused by key.
+//! The interface is that of the simulator ([`crate::Simulate`]): everything made of rows and records works for both.
+//! Only features that both support are translated; other keys are refused.
 
 mod conduct;
 mod exchange;
@@ -26,18 +26,18 @@ use crate::StudyError;
 
 pub use peer::serve;
 
-/// The right to make network namespaces, for this process. Must be called while it has one thread.
+/// Acquires the right to make network namespaces for this process. Must be called while the process has one thread.
 ///
 /// # Errors
-/// Where the kernel allows none; says what would help.
+/// Returns an error with advice if the kernel does not permit namespaces.
 pub fn acquire() -> io::Result<()> {
     selvedge_dataplane::impair::acquire().map(drop)
 }
 
-/// Whether the real world can do what a plan's runs in it ask for.
+/// Checks that the real network supports everything in a plan's runs on it.
 ///
 /// # Errors
-/// The first thing that it cannot, by key.
+/// Returns an error about the first unsupported key.
 pub fn check(plan: &Plan) -> Result<(), StudyError> {
     for point in plan.points().filter(|point| plan.series[point.series].world == World::Real) {
         translate::translate(&plan.config(point), plan.library(point))
@@ -46,8 +46,8 @@ pub fn check(plan: &Plan) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// Runs scenarios between two processes of `program`, which calls [`serve`] when it is given `words`. [`acquire`] comes
-/// first. One at a time: they share this machine.
+/// Returns a function that runs scenarios between two processes of `program`, which calls [`serve`] when started with
+/// `words`. [`acquire`] must be called first. Runs take place one at a time, because they share this machine.
 pub fn run<'a>(
     program: &'a Path,
     words: &'a [&'a str],

@@ -1,4 +1,4 @@
-//! One of the two processes.
+//! One of the two processes of a trial.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use selvedge_dataplane::trial::Peer;
 
 use super::exchange::{Hello, Said, Setup, hear, say};
 
-/// Does one end's part of a trial, as it is told on standard input; tells on standard output.
+/// Performs one end's part of a trial, as instructed on standard input; reports on standard output.
 ///
 /// # Errors
-/// When nobody listens any more.
+/// Returns an error if standard output is closed.
 pub fn serve() -> io::Result<()> {
     let mut input = BufReader::new(io::stdin());
     let mut output = BufWriter::new(io::stdout());
@@ -27,14 +27,14 @@ fn take_part(input: &mut (impl BufRead + Send), output: &mut impl Write) -> io::
     let other: Hello = hear(input)?;
     peer.connect(&other.into())?;
     say(output, &Said::Ready)?;
-    // The other end is ready, too.
+    // Wait until the other end is ready, too.
     let _: bool = hear(input)?;
     if setup.messages.is_empty() {
         let is_over = Arc::new(AtomicBool::new(false));
         thread::scope(|scope| {
             let (flag, answering) = (Arc::clone(&is_over), &mut peer);
             scope.spawn(move || {
-                // The next line, or the end of all lines.
+                // Wait for the next line, or the end of the input.
                 let _ = hear::<bool>(input);
                 flag.store(true, Ordering::Relaxed);
             });

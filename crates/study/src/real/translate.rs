@@ -1,4 +1,4 @@
-//! From a run of the simulator to a trial.
+//! Translation of a simulated run into a trial.
 
 use selvedge_dataplane::impair::{Class, Impairment, Loss};
 use selvedge_sim::config::VerbsHeaders;
@@ -14,17 +14,17 @@ use super::exchange::Setup;
 /// A run between two processes.
 pub(super) struct Trial {
     pub(super) seed: u64,
-    /// What the asking end is told.
+    /// Instructions for the requester.
     pub(super) setup: Setup,
-    /// From the asking end to the other, and back.
+    /// Impairments from the requester to the responder, and back.
     pub(super) impairments: [Impairment; 2],
-    /// What is asked for, in order, and how long each would take in an empty network.
+    /// Requested messages in order, each with its completion time in an empty network.
     pub(super) messages: Vec<(FlowSpec, Duration)>,
 }
 
-/// Faster than this nothing can be carried packet by packet; such links are as fast as they are.
+/// Highest rate that can be emulated packet by packet; faster links run at the machine's own speed.
 const FASTEST: Rate = Rate::from_gbps(1);
-/// A trial is over in minutes.
+/// Largest number of messages, so that a trial is over in minutes.
 const MOST_MESSAGES: u64 = 1_000_000;
 
 pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Trial, ConfigError> {
@@ -76,7 +76,7 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
     })
 }
 
-/// What the device between two processes cannot do.
+/// Refuses features that the device between two processes does not support.
 fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
     if (WorkloadConfig { verbs: config.workload.verbs.clone(), ..WorkloadConfig::default() }) != config.workload {
         return Err(only_verbs());
@@ -104,7 +104,7 @@ fn way(paths: &Paths, from: HostId, to: HostId) -> Result<Path, ConfigError> {
     paths.between(from, to).ok_or_else(|| ConfigError::new("topology", "the two hosts cannot reach each other"))
 }
 
-/// The messages of a connection, each after the one before.
+/// Returns the messages of a connection, each after the one before.
 fn messages(posting: &mut Posting, asking: HostId) -> Result<Vec<(FlowSpec, Verb)>, ConfigError> {
     if posting.extent().known().is_none_or(|count| count == 0 || count > MOST_MESSAGES) {
         let message = format!("in the real world their number is given, 1 to {MOST_MESSAGES}, and no load");
@@ -119,7 +119,7 @@ fn messages(posting: &mut Posting, asking: HostId) -> Result<Vec<(FlowSpec, Verb
     Ok(all.into_iter().filter_map(|message| Some((message, posting.verb_of(message.workload)?))).collect())
 }
 
-/// What happens to packets on their way.
+/// Returns the impairment of the packets on a path.
 fn impairment(config: &SimConfig, paths: &Paths, way: &Path) -> Result<Impairment, ConfigError> {
     let mut impairment = Impairment {
         delay: way.propagation,

@@ -1,4 +1,4 @@
-//! What a study is said to take, against what it takes.
+//! The estimated cost of studies, compared with the actual cost.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\nlink = { rate = '40Gbps', de
 const LEAF_SPINE: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 4\n\
     host-link = { rate = '100Gbps', delay = '600ns' }\nspine-link = { rate = '200Gbps', delay = '1us' }\n";
 
-/// Schemes that answer in different ways.
+/// Schemes with different kinds of acknowledgements.
 const SCHEMES: &str = "series = ['irn', 'roce+pfc', 'irn+dcqcn', 'tcp', 'ndp', 'eqds', 'roce+timely+pfc']\n";
-/// Those that everything can be sent with.
+/// Schemes that support every workload.
 const RDMA: &str = "series = ['irn', 'roce+pfc']\n";
 
 fn plan(text: &str) -> Plan {
     Plan::from_text("estimate.toml", text, Path::new(""), &Changes::default()).expect("a plan")
 }
 
-/// The packet-hops of the first run of each series: estimated, and counted.
+/// Returns the packet-hops of the first run of each series: estimated, and counted.
 fn compare(text: &str) -> Vec<(String, f64, f64)> {
     let plan = plan(&format!("title = 'estimate'\nseeds = 1\n{text}"));
     let points: Vec<Point> = plan.points().collect();
@@ -35,7 +35,7 @@ fn compare(text: &str) -> Vec<(String, f64, f64)> {
     series.collect()
 }
 
-/// The estimate is within a factor of two of the truth for each series.
+/// Asserts that the estimate is within a factor of two of the count for each series.
 fn agrees(name: &str, text: &str) {
     for (series, estimated, counted) in compare(text) {
         let ratio = estimated / counted;
@@ -81,7 +81,7 @@ fn closed_loops() {
     agrees("until a time", &format!("{RDMA}{FAT_TREE}{timed}"));
 }
 
-/// What go-back-N sends again where packets are dropped is not known: the estimate is what it takes without.
+/// Retransmissions of go-back-N are unknown: the estimate does not include them.
 #[test]
 fn what_is_sent_again_comes_on_top() {
     let text = format!("series = ['roce', 'melo']\n{LEAF_SPINE}[workload.incast]\nsenders = 10\nsize = '1MB'\n");
@@ -146,7 +146,7 @@ fn tcp_beside_rdma() {
     agrees("beside", &format!("{RDMA}{LEAF_SPINE}{text}"));
 }
 
-/// A run tells how much has been delivered, which grows, and is all in the end.
+/// A run reports delivered bytes, which grow up to the total.
 #[test]
 fn progress_within_a_run_goes_by_bytes() {
     struct Bytewise(Vec<u64>);
@@ -171,7 +171,7 @@ fn progress_within_a_run_goes_by_bytes() {
     }
 }
 
-/// A machine as its files describe it.
+/// Returns the available memory of a machine described by these files.
 fn machine(name: &str, files: &[(&str, &str)]) -> Option<Available> {
     let empty = Scratch::new(&format!("estimate-{name}"));
     let scratch = files.iter().fold(empty, |scratch, (path, content)| scratch.with(path, content));
@@ -183,7 +183,7 @@ const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailab
 #[test]
 fn what_limits_memory_is_the_least_of_all_limits() {
     let group = "sys/fs/cgroup/a";
-    let known = |available: Option<Available>| available.map(|known| (known.bytes, known.by)).expect("known");
+    let known = |available: Option<Available>| available.map(|known| (known.bytes, known.by)).expect("known memory");
     assert_eq!(machine("none", &[]), None);
     assert_eq!(known(machine("free", &[MEMINFO])), (8_000_000 << 10, "free memory".to_owned()));
 
@@ -194,7 +194,7 @@ fn what_limits_memory_is_the_least_of_all_limits() {
     let ulimit = machine("ulimit", &[MEMINFO, ("proc/self/limits", limits), status]);
     assert_eq!(known(ulimit), (500_000_000 - 102_400_000, "ulimit -v".to_owned()));
 
-    // Version 2: a group above has less than the group itself; caches of files can go.
+    // Version 2: an ancestor of the group has less left than the group; file caches can be reclaimed.
     let second = machine(
         "second",
         &[
@@ -208,7 +208,7 @@ fn what_limits_memory_is_the_least_of_all_limits() {
     );
     assert_eq!(known(second), (500_000, "the control group's limit".to_owned()));
 
-    // Version 1, in a container that sees its group at the top.
+    // Version 1, in a container whose group is mounted at the root.
     let first = machine(
         "first",
         &[

@@ -1,4 +1,4 @@
-//! Events that simulations write for IRN's hardware modules: the modules' engines answer to them as the hosts did.
+//! Events that simulations write for IRN's hardware modules: the modules' engines must react to them as the hosts did.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,12 +16,12 @@ use selvedge_transport::replay::{Hardware, IrnReceiverReplay, IrnSenderReplay, S
 use selvedge_units::HostId;
 use selvedge_wire::{AckKind, Repr};
 
-/// What hosts sent, by host, and by the queue pair that data is of.
+/// Packets that hosts sent, by host and by queue pair of the data.
 #[derive(Default)]
 struct Sent {
-    /// PSNs.
+    /// PSNs, by host and queue pair.
     data: BTreeMap<(u32, u32), Vec<u64>>,
-    /// Host that answers; host and queue pair of the data: NACK, expected.
+    /// Acknowledgements (NACK or not, expected PSN), by responding host, and by host and queue pair of the data.
     answers: BTreeMap<(u32, u32, u32), Vec<(bool, u32)>>,
 }
 
@@ -71,9 +71,9 @@ fn events_of(text: &str, folder: &Path) -> Sent {
     sent
 }
 
-/// The streams of a host's file: number, then host and queue pair that send.
+/// Returns the streams in a host's file by number: host and queue pair of the sender.
 fn streams(folder: &Path, host: &str, file: &str) -> BTreeMap<u32, (u32, u32)> {
-    let text = fs::read_to_string(folder.join(format!("run-{host}-queue-pairs.csv"))).expect("written");
+    let text = fs::read_to_string(folder.join(format!("run-{host}-queue-pairs.csv"))).expect("a file of events");
     let rows = text.lines().skip(1).filter(|row| row.starts_with(file));
     rows.map(|row| {
         let words: Vec<u32> = row.split(',').skip(1).map(|word| word.parse().expect("a number")).collect();
@@ -100,9 +100,9 @@ set.'transport.recovery.irn.mode' = "hls"
 set.'transport.recovery.irn.bdp-cap' = 111
 "#;
 
-/// 200 KB in packets of 1,000 bytes.
+/// Number of packets of a flow: 200 KB in packets of 1,000 bytes.
 const PACKETS: u64 = 200;
-/// As in the scenario, and in the authors' code.
+/// Window limit in packets, as in the scenario and in the authors' code.
 const CAP: u32 = 111;
 
 #[test]
@@ -112,13 +112,13 @@ fn the_hardware_sends_what_senders_in_its_mode_sent() {
     let (mut packets, mut timeouts, mut nacks, mut again) = (0, 0, 0, 0);
     for host in 0..16 {
         let path = scratch.join(&format!("run-h{host}-sender.txt"));
-        let text = fs::read_to_string(&path).expect("written");
+        let text = fs::read_to_string(&path).expect("a file of events");
         let streams = streams(scratch.path(), &format!("h{host}"), "sender");
         let mut replay = IrnSenderReplay::new(Hardware { cap: CAP, ..Hardware::default() }, PACKETS);
         let mut replayed: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut events = sender_events(text.as_bytes(), "sender.txt");
         for event in events.by_ref() {
-            let event = event.expect("well formed");
+            let event = event.expect("a well-formed event");
             let kind = match event.kind {
                 SenderEventKind::TxFree => SenderEvent::TxFree,
                 SenderEventKind::Ack { cum, sack, nack } => {
@@ -156,14 +156,14 @@ fn the_hardware_answers_what_receivers_answered() {
     let mut answers = 0;
     for host in 0..16 {
         let path = scratch.join(&format!("run-h{host}-receiver.txt"));
-        let text = fs::read_to_string(&path).expect("written");
+        let text = fs::read_to_string(&path).expect("a file of events");
         let streams = streams(scratch.path(), &format!("h{host}"), "receiver");
         let mut replay = IrnReceiverReplay::default();
         let mut replayed: BTreeMap<u32, Vec<(bool, u32)>> = BTreeMap::new();
         let mut messages = BTreeMap::new();
         let mut events = receiver_events(text.as_bytes(), "receiver.txt");
         for event in events.by_ref() {
-            let event = event.expect("well formed");
+            let event = event.expect("a well-formed event");
             let line = replay.on_arrival(event.qp, event.opcode, event.psn);
             replayed.entry(event.qp).or_default().push((line.nack, line.expected.get()));
             messages.insert(event.qp, (line.expected.get(), line.msn));
@@ -204,11 +204,11 @@ preset = "irn"
     let mut opcodes: BTreeMap<u8, u64> = BTreeMap::new();
     let (mut messages, mut receives, mut nacks) = (0, 0, 0);
     for host in 0..16 {
-        let text = fs::read_to_string(scratch.join(&format!("run-h{host}-receiver.txt"))).expect("written");
+        let text = fs::read_to_string(scratch.join(&format!("run-h{host}-receiver.txt"))).expect("a file of events");
         let mut replay = IrnReceiverReplay::default();
         let mut msn = BTreeMap::new();
         for event in receiver_events(text.as_bytes(), "receiver.txt") {
-            let event = event.expect("well formed");
+            let event = event.expect("a well-formed event");
             *opcodes.entry(event.opcode).or_default() += 1;
             let line = replay.on_arrival(event.qp, event.opcode, event.psn);
             (receives, nacks) = (receives + line.cqes, nacks + u64::from(line.nack));
@@ -216,7 +216,7 @@ preset = "irn"
         }
         messages += msn.values().map(|&msn| u64::from(msn)).sum::<u64>();
     }
-    // SENDs, WRITEs, READ requests and answers, Atomics and their answers.
+    // SENDs, WRITEs, READ requests and responses, Atomics and their responses.
     for opcode in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20] {
         assert!(opcodes.contains_key(&opcode), "{opcode} of {opcodes:?}");
     }

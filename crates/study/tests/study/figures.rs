@@ -1,4 +1,4 @@
-//! Figures: where they are found, what runs once for several of them, and what is written of it.
+//! Figures: how they are found, runs shared by several of them, and the files written about them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use selvedge_testkit::{Scratch, texts};
 
 use crate::{Spectator, VERSION, stand_in};
 
-/// The stand-in's flows take a little longer than ideal.
+/// Returns an expectation on the slowdown, which is a little above 1 in the stand-in.
 fn expect(bound: &str) -> String {
     format!("[[expect]]\nsay = 'it works'\nmetric = 'slowdown_mean'\nof = 'irn'\nvalue = {bound}\n")
 }
 
-/// A figure that comes out, deep in the folder of a paper, and one that does not.
+/// Returns a paper's folder with a nested figure that is reproduced, and one that is not.
 fn paper(name: &str) -> Scratch {
     Scratch::new(name)
         .with("paper/deep/good/scenario.toml", texts::SCENARIO)
@@ -62,7 +62,7 @@ fn figures_are_found_at_any_depth_and_what_they_share_runs_once() {
 
 #[test]
 fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() {
-    // Seed n takes 1 + n/10 times the ideal: on 13 seeds the mean of 1.7 is above 1.15 beyond doubt.
+    // Seed n takes 1 + n/10 times the ideal: on 13 seeds the mean of 1.7 is significantly above 1.15.
     let claim = |limit: &str| format!("{limit}{}", expect("{ at-least = 1.15 }"));
     let scratch = Scratch::new("study-more-seeds")
         .with("paper/a/scenario.toml", texts::SCENARIO)
@@ -79,11 +79,11 @@ fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() 
     let found: Vec<_> = checked.iter().map(of).collect();
     assert_eq!(found, [(13, 26, 0, false), (6, 12, 12, false), (2, 4, 4, true)]);
     assert_eq!(watch.complete.load(Ordering::Relaxed), 26, "no run is done twice");
-    // In the middle of the second round: what is done counts.
+    // Interrupted in the second round: the runs done so far are counted.
     let ended = check(&figures, &Spectator::until(5), &|_| ());
     assert!(matches!(ended, Checked::Interrupted { done: 4..8, of: 6..9 }), "{ended:?}");
 
-    // A smoke run judges nothing, and asks for no more.
+    // A smoke run judges nothing, and requests no more seeds.
     let smoke = Figures::read(&[scratch.join("paper")], true, || panic!("nobody asks")).expect("figures").all;
     assert!(smoke.iter().all(|figure| figure.max_seeds().is_none()));
 }
@@ -105,7 +105,7 @@ fn figures_with_one_name_are_not_kept_in_one_folder() {
     let scratch = paper("study-names")
         .with("other/paper/bad/scenario.toml", texts::SCENARIO)
         .with("other/paper/bad/expect.toml", &expect("{ at-least = 1 }"));
-    read(&scratch, "paper").expect("two figures").check_apart().expect("they have names of their own");
+    read(&scratch, "paper").expect("two figures").check_apart().expect("the figures have different names");
     let figures = read(&scratch, "").expect("three figures");
     let error = figures.check_apart().expect_err("one would replace the other").to_string();
     assert!(error.contains("paper/bad would both be kept as paper-bad; check one of them at a time"), "{error}");
@@ -141,12 +141,12 @@ fn tables_of_claims_keep_the_sections_of_other_papers() {
     let (html, markdown) = (scratch.join("new/claims.html"), scratch.join("claims.md"));
     let before = "# Claims\n\n| [else](#else) | 1 | 1 | 0 | 0 | 1.0.0 |\n\n## else\n\nsomething\n";
     fs::write(&markdown, before).expect("writable");
-    let files = ClaimsFiles::new(Some(html.clone()), Some(markdown.clone())).expect("they can be written");
+    let files = ClaimsFiles::new(Some(html.clone()), Some(markdown.clone())).expect("both files can be written");
     assert!(!html.exists());
-    files.write(&input(&checked)).expect("written");
-    let text = fs::read_to_string(&markdown).expect("text");
+    files.write(&input(&checked)).expect("the tables are written");
+    let text = fs::read_to_string(&markdown).expect("a readable text file");
     assert!(text.contains("## else\n\nsomething") && text.contains("## paper\n\n1 claim"), "{text}");
-    assert!(fs::read_to_string(html).expect("text").contains("it works"));
+    assert!(fs::read_to_string(html).expect("a readable text file").contains("it works"));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn what_is_no_table_of_claims_is_not_replaced_by_one() {
     let files = |name: &str| ClaimsFiles::new(None, Some(scratch.join(name)));
     let error = files("notes.md").expect_err("something else").to_string();
     assert!(error.contains("holds something else than claims, which would be lost"), "{error}");
-    files("empty.md").expect("nothing is lost");
-    files("missing.md").expect("it can be made");
+    files("empty.md").expect("an empty file can be replaced");
+    files("missing.md").expect("a missing file can be created");
     assert!(files("notes.md/below.md").is_err());
 }

@@ -1,4 +1,4 @@
-//! Studies with a stand-in for the simulator: what is written, when, and what survives.
+//! Studies with a stand-in for the simulator: files written, their order, and recovery from interruptions.
 
 mod estimate;
 mod events;
@@ -32,7 +32,7 @@ fn plan_with(sets: &[&str]) -> Plan {
     Plan::from_text("stand-in.toml", texts::SCENARIO, Path::new(""), &changes).expect("a plan")
 }
 
-/// Ten flows whose times follow from the seed.
+/// Simulates ten flows whose times depend on the seed.
 fn stand_in(
     config: &SimConfig,
     _: &dyn Library,
@@ -65,7 +65,7 @@ fn stand_in(
     Ok(RunRecord { fingerprint: config.seed, flows_finished: 10, wall_s: 0.1, ..RunRecord::default() })
 }
 
-/// The same run whatever the seed.
+/// Simulates the same run for every seed.
 fn not_random(
     config: &SimConfig,
     library: &dyn Library,
@@ -77,7 +77,7 @@ fn not_random(
     Ok(RunRecord { fingerprint: 7, ..record })
 }
 
-/// Says stop once `allowed` points are complete, and remembers what it is told.
+/// A watch that interrupts once `allowed` points are complete, and records everything reported.
 struct Spectator {
     allowed: usize,
     complete: AtomicUsize,
@@ -162,7 +162,7 @@ fn results_appear_whole() {
     let fct = &summary.find("irn").expect("the series").metrics["fct_mean_us"];
     assert_eq!(fct.per_seed, [Some(11.0), Some(12.0), Some(13.0)]);
     assert_eq!((summary.run.threads, summary.run.wall_s), (2, 1.5));
-    assert_eq!(fs::read_to_string(target.join("scenario.toml")).expect("text"), plan.to_toml());
+    assert_eq!(fs::read_to_string(target.join("scenario.toml")).expect("a readable text file"), plan.to_toml());
 
     let parts = watch.parts.lock().expect("no panic");
     assert!(parts.iter().all(|part| (0.0..=1.0).contains(part)));
@@ -197,7 +197,7 @@ fn go_back_n_behind_switches_that_repair_losses_is_called_netrt() {
     assert_eq!(summary.verdict.answer, Answer::NotPut, "the stand-in loses nothing and pauses nothing");
 }
 
-/// Seeds are tried once more, and no further, where they make no difference.
+/// A second seed is run to check that seeds make no difference, and no further ones.
 #[test]
 fn a_study_in_which_nothing_is_random_has_one_seed() {
     let scratch = Scratch::new("study-deterministic");
@@ -226,7 +226,7 @@ fn what_was_interrupted_continues() {
     let parts = folder.partial().join("parts");
     drop(folder);
 
-    // By either name, from the resolved scenario alone.
+    // Opened by either name, using only the resolved scenario.
     for name in ["out", "out.partial", "out.partial/"] {
         let folder = ResultsFolder::open(&scratch.join(name)).expect("unfinished results");
         let again = Plan::from_file(&folder.scenario(), &Changes::default()).expect("the resolved scenario");
@@ -234,7 +234,7 @@ fn what_was_interrupted_continues() {
         assert_eq!(folder.target(), target);
     }
 
-    // One point is damaged meanwhile.
+    // One point is damaged while the study is interrupted.
     let summary = files(&parts).into_iter().find(|name| name.ends_with("summary.json")).expect("a complete point");
     fs::write(parts.join(&summary), "{ \"series\": ").expect("writable");
     let watch = Spectator::until(usize::MAX);
@@ -245,7 +245,7 @@ fn what_was_interrupted_continues() {
     assert!(notices[0].contains(&summary), "{}", notices[0]);
     assert_eq!(watch.complete.load(Ordering::Relaxed), 5, "one point was kept");
 
-    // As if it had never been interrupted, but for the time of both sessions.
+    // Equal to an uninterrupted study, except for the time of both sessions.
     assert_eq!(std::mem::replace(&mut resumed.run.wall_s, 1.5), 3.0);
     let other = begin(&plan, &scratch.join("straight"), false).expect("a folder");
     let Outcome::Complete(straight) = run(&plan, &other, &Spectator::until(usize::MAX), 1).expect("a study") else {
@@ -256,21 +256,21 @@ fn what_was_interrupted_continues() {
     assert_eq!(rows("out"), rows("straight"));
 }
 
-/// What happens to a file.
+/// A function that damages a file.
 type Damage = fn(&Path);
 
-/// Whichever of its files it is.
+/// Damage to any of a point's files.
 #[test]
 fn a_point_with_a_damaged_part_is_simulated_anew() {
     let scratch = Scratch::new("study-damaged-part");
     let plan = plan();
     let damages: [(&str, Damage); 5] = [
         ("ports.parquet", |part| fs::write(part, "PAR1").expect("writable")),
-        ("ports.parquet", |part| fs::remove_file(part).expect("it was written")),
+        ("ports.parquet", |part| fs::remove_file(part).expect("the part was written")),
         ("flows.parquet", |part| fs::write(part, "").expect("writable")),
-        ("flows.parquet", |part| fs::remove_file(part).expect("it was written")),
+        ("flows.parquet", |part| fs::remove_file(part).expect("the part was written")),
         ("flows.parquet", |part| {
-            let mut bytes = fs::read(part).expect("it was written");
+            let mut bytes = fs::read(part).expect("the part was written");
             bytes[10] ^= 1;
             fs::write(part, bytes).expect("writable");
         }),
@@ -300,7 +300,7 @@ fn points_that_somebody_has_thrown_away_are_simulated_anew() {
     let (plan, target) = (plan(), scratch.join("out"));
     let folder = begin(&plan, &target, false).expect("a folder");
     run(&plan, &folder, &Spectator::until(2), 1).expect("a study");
-    fs::remove_dir_all(folder.partial().join("parts")).expect("it is ours");
+    fs::remove_dir_all(folder.partial().join("parts")).expect("the folder of parts exists");
     drop(folder);
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     let watch = Spectator::until(usize::MAX);
@@ -313,7 +313,7 @@ fn traces_of_an_interrupted_study_are_continued() {
     let scratch = Scratch::new("study-traces");
     let (plan, target) = (plan(), scratch.join("out"));
     let tracing = Tracing { what: vec!["flow=3".to_owned()], ..Tracing::default() };
-    tracing.check(&plan).expect("there is such a flow");
+    tracing.check(&plan).expect("the flow exists");
     let marker = Marker { tracing, ..Marker::new(&plan, VERSION, "selvedge run --trace flow=3") };
     let folder = ResultsFolder::create(&target, &plan, &marker, false).expect("a folder");
     run(&plan, &folder, &Spectator::until(1), 1).expect("a study");
@@ -326,7 +326,7 @@ fn traces_of_an_interrupted_study_are_continued() {
     run(&plan, &folder, &watch, 1).expect("a study");
     let all = [&first[..], &["roce+pfc-seed1.pcapng", "roce+pfc-seed1.perfetto-trace"]].concat();
     assert_eq!(files(&target.join("traces")), all);
-    // The stand-in records nothing.
+    // The stand-in does not record.
     let notices = watch.notices.lock().expect("no panic");
     assert_eq!(*notices, ["--trace flow=3: has not begun in series \"roce+pfc\", seed 1"]);
 }
@@ -336,9 +336,9 @@ fn what_can_be_written_is_found_out_without_a_trace() {
     let scratch = Scratch::new("study-writable");
     let (old, below) = (scratch.join("old"), scratch.join("old/below"));
     fs::write(&old, "as it was").expect("writable");
-    check_writable(&old).expect("there is such a file");
-    assert_eq!(fs::read_to_string(&old).expect("text"), "as it was");
-    check_writable(&scratch.join("new/folder/file")).expect("it can be made");
+    check_writable(&old).expect("the file exists and is writable");
+    assert_eq!(fs::read_to_string(&old).expect("a readable text file"), "as it was");
+    check_writable(&scratch.join("new/folder/file")).expect("the path can be created");
     assert_eq!(files(scratch.path()), ["old"]);
 
     let error = check_writable(&below).expect_err("a folder in a file");
@@ -350,7 +350,7 @@ fn what_can_be_written_is_found_out_without_a_trace() {
     assert_eq!(files(scratch.path()), ["old"]);
 }
 
-/// The folder is asked for before there are results that could be continued.
+/// The folder of traces is checked before there are results that could be continued.
 #[test]
 fn traces_that_cannot_be_written_are_refused_at_once() {
     let scratch = Scratch::new("study-trace-folder");
@@ -360,7 +360,7 @@ fn traces_that_cannot_be_written_are_refused_at_once() {
         folder: Some(scratch.join(folder)),
         ..Tracing::default()
     };
-    tracing("new/traces").check(&plan()).expect("it can be made");
+    tracing("new/traces").check(&plan()).expect("the path can be created");
     let error = tracing("file/traces").check(&plan()).expect_err("a folder in a file");
     assert!(error.is_input() && error.to_string().contains("file/traces/irn-seed1.pcapng: cannot write"), "{error}");
     assert_eq!(files(scratch.path()), ["file"]);
@@ -391,18 +391,18 @@ fn nothing_is_overwritten_by_accident() {
     assert!(refused(false).contains("--force"), "results");
     assert_eq!(free_name(scratch.path(), "out").file_name().and_then(|name| name.to_str()), Some("out-1"));
 
-    // Results are replaced at the very end, and only when asked for; what somebody has put beside them stays.
+    // Results are replaced at the very end, and only on request; other files beside them are kept.
     fs::write(target.join("notes.md"), "mine").expect("a file");
     fs::write(target.join("fct-old.txt"), "").expect("a file");
     fs::create_dir(target.join("plots")).expect("a folder");
-    let folder = begin(&plan, &target, true).expect("by force");
+    let folder = begin(&plan, &target, true).expect("results replaced by force");
     assert!(target.join("summary.json").exists());
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
     assert_eq!(files(scratch.path()), ["out"]);
-    assert_eq!(fs::read_to_string(target.join("notes.md")).expect("it is still there"), "mine");
+    assert_eq!(fs::read_to_string(target.join("notes.md")).expect("the file is kept"), "mine");
     assert!(target.join("plots").is_dir() && !target.join("fct-old.txt").exists());
 
-    // A folder of somebody's holidays is never touched.
+    // A folder without results is never changed.
     let photos = scratch.join("photos");
     fs::create_dir(&photos).expect("a folder");
     fs::write(photos.join("beach.jpg"), "sand").expect("a file");
@@ -414,7 +414,7 @@ fn nothing_is_overwritten_by_accident() {
     let error = begin(&plan, &file.join("below"), false).expect_err("a folder in a file");
     assert!(error.is_input() && error.to_string().ends_with("choose another --out"), "{error}");
 
-    // Results go where a link leads, and it stays; where it leads nowhere, nothing can take its name.
+    // Results go to a link's destination, and the link is kept; a dangling link is refused.
     #[cfg(unix)]
     {
         let (disk, link) = (scratch.join("disk"), scratch.join("to-disk"));
@@ -449,9 +449,9 @@ fn a_folder_that_somebody_writes_to_is_left_alone() {
     assert_in_use(begin(&plan, &target, true));
     assert_eq!(files(&begun.partial().join("parts")), before);
 
-    // Whoever continues it, has it for itself as well.
+    // A continuing process holds the lock as well.
     drop(begun);
-    let resumed = ResultsFolder::open(&target).expect("nobody writes there");
+    let resumed = ResultsFolder::open(&target).expect("no process holds the lock");
     assert_in_use(ResultsFolder::open(&target));
     run(&plan, &resumed, &Spectator::until(usize::MAX), 1).expect("a study");
     assert_eq!(
@@ -462,7 +462,7 @@ fn a_folder_that_somebody_writes_to_is_left_alone() {
     assert!(error.contains("these results are complete"), "{error}");
 }
 
-/// Killed before there was a marker, at any step.
+/// The run was killed before there was a marker, at any step.
 #[test]
 fn a_run_that_was_killed_before_it_had_begun_is_begun_anew() {
     for left in [&[][..], &["unfinished.lock"], &["unfinished.lock", "unfinished.json.new", "old-input.txt"]] {
@@ -472,13 +472,13 @@ fn a_run_that_was_killed_before_it_had_begun_is_begun_anew() {
         left.iter().for_each(|name| fs::write(partial.join(name), "").expect("a file"));
         let error = ResultsFolder::open(&target).expect_err("nothing to resume").to_string();
         assert!(error.ends_with("nothing is lost: give the same command again"), "{error}");
-        let folder = begin(&plan, &target, false).expect("it is taken over");
+        let folder = begin(&plan, &target, false).expect("the remains are taken over");
         assert_eq!(files(&partial), ["parts", "scenario.toml", "unfinished.json", "unfinished.lock"]);
         assert!(begin(&plan, &target, false).expect_err("refused").to_string().contains("in use"));
         run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
     }
 
-    // Somebody's own folder, and results that only lack their name, are left alone.
+    // Folders of other origin, and results that only lack their final name, are not changed.
     let in_the_way = "out.partial: is in the way and holds no unfinished results";
     let complete = "out.partial: these results are complete and only lack their name; rename it to ";
     for (kept, said) in [
@@ -511,24 +511,24 @@ fn unfinished_results_beside_results_can_be_continued() {
     let complete = |folder: &ResultsFolder| run(&plan, folder, &Spectator::until(usize::MAX), 1).map(drop);
     complete(&begin(&plan, &target, false).expect("a folder")).expect("a study");
 
-    // A run that was to replace results: to continue it comes first.
-    drop(begin(&plan, &target, true).expect("by force"));
+    // An interrupted run that was to replace results must be continued first.
+    drop(begin(&plan, &target, true).expect("results replaced by force"));
     let error = begin(&plan, &target, false).expect_err("refused").to_string();
     assert!(error.contains("continue them with --resume"), "{error}");
     complete(&ResultsFolder::open(&target).expect("unfinished results")).expect("a study");
 
-    // Results have come to where others are to go: said before anything is simulated, and at the end.
+    // Results that appear at the target meanwhile are reported before anything is simulated, and at the end.
     let in_the_way = |error: &StudyError| {
         let wanted = "out: results are here already, where the unfinished results are to go; move that away";
         assert!(error.is_input() && error.to_string().ends_with(wanted), "{error}");
     };
-    fs::rename(&target, scratch.join("elsewhere")).expect("it moves");
+    fs::rename(&target, scratch.join("elsewhere")).expect("the results can be moved");
     let folder = begin(&plan, &target, false).expect("a folder");
-    fs::rename(scratch.join("elsewhere"), &target).expect("it moves back");
+    fs::rename(scratch.join("elsewhere"), &target).expect("the results can be moved back");
     in_the_way(&complete(&folder).expect_err("refused"));
     drop(folder);
     in_the_way(&ResultsFolder::open(&target).expect_err("refused"));
-    fs::rename(&target, scratch.join("elsewhere")).expect("it moves");
+    fs::rename(&target, scratch.join("elsewhere")).expect("the results can be moved");
     complete(&ResultsFolder::open(&target).expect("unfinished results")).expect("a study");
 }
 
@@ -562,7 +562,7 @@ fn a_failing_simulator_is_reported_with_its_point() {
     assert!(!target.exists());
 }
 
-/// The folder is as good as before it: with space, the study goes on.
+/// The folder is intact after the disk was full: with space, the study continues.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_stops_a_study_that_can_go_on_later() {
@@ -577,7 +577,7 @@ fn a_full_disk_stops_a_study_that_can_go_on_later() {
     assert!(!target.exists());
 
     drop(folder);
-    fs::remove_file(&part).expect("it is there");
+    fs::remove_file(&part).expect("the part exists");
     let folder = ResultsFolder::open(&target).expect("unfinished results");
     folder.check(&plan, VERSION).expect("the same study");
     let outcome = run(&plan, &folder, &Spectator::until(usize::MAX), 1).expect("a study");
@@ -595,10 +595,10 @@ fn flows_of_files_are_written_as_hpcc_writes_them() {
     let target = scratch.join("out");
     let folder = begin(&plan, &target, false).expect("a folder");
     run(&plan, &folder, &Spectator::until(usize::MAX), 2).expect("a study");
-    let text = fs::read_to_string(target.join("fct.txt")).expect("text");
+    let text = fs::read_to_string(target.join("fct.txt")).expect("a readable text file");
     // The stand-in sends from host 0, node 1 of the file, to host 1, node 2.
     assert_eq!(text.lines().next(), Some("0b000101 0b000201 10000 100 10000 0 11000 10000"));
     assert_eq!(text.lines().count(), 10);
-    assert_eq!(fs::read_to_string(target.join("fct-irn.txt")).expect("text"), text);
+    assert_eq!(fs::read_to_string(target.join("fct-irn.txt")).expect("a readable text file"), text);
     assert!(target.join("fct-roce+pfc.txt").exists());
 }

@@ -1,16 +1,16 @@
 //! The frame that a RoCEv2 NIC would send for a packet of the simulator.
 //!
 //! Design notes.
-//! 1. *One Ethernet segment.* Frames go from NIC to NIC with the same addresses on every link; switches change
-//!    nothing but ECN. Host `n` has the address 10.0.0.1 + `n` and the MAC address 02:00 followed by `n`; switch
-//!    ports, which send pauses, have MAC addresses of their own.
+//! 1. *One Ethernet segment.* Frames go from NIC to NIC with the same addresses on every link; switches change only
+//!    ECN. Host `n` has the address 10.0.0.1 + `n` and the MAC address 02:00 followed by `n`; switch ports, which send
+//!    pauses, have MAC addresses of their own.
 //! 2. *A flow is one RDMA Write*, or one TCP connection (`tcp.rs`). The Write's first packet carries a RETH with the
-//!    flow's size, and the flow's number as key. The simulator does not charge for that header, nor for
-//!    padding, nor for the extension of IRN's NACKs; frames that have these are longer here. Headers that
-//!    a scheme adds to each packet (IRN, section 6.3) become payload.
-//! 3. *NDP* has no dissector: its packets look like RoCE's, its pulls like acknowledgements whose MSN is the number of
-//!    the pull. Of a trimmed packet the headers are left, with the lengths of the whole.
-//! 4. *Applications' queue pairs* (`[workload.verbs]`) have real headers, which lie beside their packets.
+//!    flow's size, and the flow's number as key. The simulator does not charge for that header, nor for padding, nor
+//!    for the extension of IRN's NACKs; frames that have these are longer here. Headers that a scheme adds to each
+//!    packet (IRN, section 6.3) become payload.
+//! 3. *NDP* has no dissector: its packets have the form of RoCE's, its pulls that of acknowledgements whose MSN is the
+//!    number of the pull. A trimmed packet keeps its headers, with the lengths of the whole packet.
+//! 4. *Applications' queue pairs* (`[workload.verbs]`) have real headers, which are recorded beside their packets.
 //! 5. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
 
 mod tcp;
@@ -30,22 +30,22 @@ use selvedge_wire::{
 
 use tcp::Connections;
 
-/// How packets of one run look on the wire.
+/// The form of one run's packets on the wire.
 pub(crate) struct Headers {
-    /// 802.1p priority by class.
+    /// 802.1p priority of each class.
     priorities: Vec<u8>,
     /// Whether data is acknowledged.
     acknowledged: bool,
-    /// Whether NACKs say what triggered them.
+    /// Whether NACKs name the packet that triggered them.
     selective: bool,
-    /// By the host that sends the data, and its queue pair.
+    /// Flows by sending host and its queue pair.
     flows: BTreeMap<(HostId, QpNumber), FlowRow>,
     connections: Connections,
-    /// Of tunnels' headers.
+    /// Layout of the headers of tunnels.
     layout: eqds::Layout,
 }
 
-/// BTH opcode of a flow's packet: a flow is one Write.
+/// Returns the BTH opcode of a flow's packet: a flow is one Write.
 pub(crate) fn opcode_of(data: &Data) -> u8 {
     match (is_first(data), data.last) {
         (true, true) => Opcode::WRITE_ONLY,
@@ -59,9 +59,9 @@ fn is_first(data: &Data) -> bool {
     data.psn == Psn::new(0)
 }
 
-/// What hosts commonly begin with.
+/// Initial TTL that hosts commonly use.
 const TTL: u8 = 64;
-/// The default partition.
+/// Key of the default partition.
 const PARTITION: u16 = 0xffff;
 
 impl Headers {
@@ -76,13 +76,13 @@ impl Headers {
         }
     }
 
-    /// A flow has begun on this queue pair of this host.
+    /// Records that a flow has begun on this queue pair of this host.
     pub(crate) fn learn(&mut self, flow: &FlowRow, pair: (HostId, QpNumber)) {
         self.flows.insert(pair, *flow);
     }
 
-    /// The frame of `packet`, which `port` sent if it is a pause, and how many bytes of payload it has. Packets come
-    /// in the order in which they were sent; those of applications' queue pairs have headers of their own.
+    /// Returns the frame of `packet` and the number of its payload bytes; a pause was sent by `port`. Packets come in
+    /// the order of sending; those of applications' queue pairs have headers of their own.
     pub(crate) fn frame(&mut self, packet: &Packet, headers: Option<&verbs::Headers>, port: PortId) -> (Frame, usize) {
         let (content, payload) = match packet.repr {
             Repr::Data(Data { payload, .. }) if let Some(headers) = headers => {
@@ -122,8 +122,8 @@ impl Headers {
         (Content::Tcp(datagram), usize::from(tcp.payload()))
     }
 
-    /// A packet in a tunnel: what is behind its header are a native message's two words and its payload, or a stack's
-    /// packet from its IP header on.
+    /// Returns the content of a packet in a tunnel. Its header is followed by a native message's two words and its
+    /// payload, or by a stack's packet from its IP header on.
     fn tunnel_data(&self, packet: &Packet, data: &eqds::Data) -> (Content, usize) {
         let header = eqds::DataHeader {
             flags: data.flags,
@@ -200,7 +200,7 @@ impl Headers {
 
     fn ack(&self, packet: &Packet, ack: &Ack) -> (Content, usize) {
         let flow = self.flows.get(&(packet.dst, packet.qp));
-        // A flow is one message; it is completed when nothing of it is missing.
+        // A flow is one message, complete when nothing of it is missing.
         let complete = flow.is_some_and(|flow| Psn::new(flow.packets as u32 % Psn::MODULUS) == ack.expected);
         let msn = ack.msn + u32::from(complete);
         let (bth, aeth) = Ack { msn, ..*ack }.headers();
@@ -213,7 +213,7 @@ impl Headers {
         (self.roce(packet, bth, extended), 0)
     }
 
-    /// Its number is where an acknowledgement says how many messages are complete.
+    /// Returns the content of a pull, whose number takes the place of an acknowledgement's MSN.
     fn pull(&self, packet: &Packet, pull: &Pull) -> Content {
         let ack =
             Ack { kind: AckKind::Ack, ecn_echo: false, expected: pull.expected, sack: pull.expected, msn: pull.number };
@@ -237,16 +237,16 @@ impl Headers {
     }
 }
 
-/// Ethernet header and FCS.
+/// Size of the Ethernet header and FCS, in bytes.
 const ETHERNET: usize = 14 + 4;
 
-/// A queue pair's number on the wire. The first two and the last have meanings of their own (management,
-/// multicast), so that queue pair 0 is number 2.
+/// Returns a queue pair's number on the wire. The first two numbers and the last have special meanings (management,
+/// multicast), so that queue pair 0 has number 2.
 fn number(qp: QpNumber) -> QpNumber {
     QpNumber(2 + qp.0 % (0xff_ffff - 2))
 }
 
-/// A host's IP address.
+/// Returns a host's IP address.
 pub(crate) fn address(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits().wrapping_add(host.0))
 }

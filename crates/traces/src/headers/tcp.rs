@@ -1,4 +1,4 @@
-//! TCP connections, from their packets.
+//! TCP connections, reconstructed from their packets.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use selvedge_units::{HostId, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{self, Flags, Stream, Tcp};
 use selvedge_wire::{Packet, Udp};
 
-/// The connections of one run: what packed segments leave out.
+/// The connections of one run, with the information that packed segments omit.
 #[derive(Default)]
 pub(super) struct Connections(BTreeMap<(HostId, QpNumber), Connection>);
 
-/// A connection, as far as its packets have told.
+/// The state of a connection, as known from its packets.
 struct Connection {
-    /// Port of the end that opened it.
+    /// Port of the end that opened the connection.
     port: u16,
-    /// Octets of a full segment, and where the stream ends.
+    /// Octets of a full segment, and end of the stream.
     stream: Stream,
-    /// The next octet of the end that was opened.
+    /// Next octet from the end that accepted the connection.
     answers: TcpSeq,
 }
 
-/// Where the other end listens: the port of iWARP's connection manager in Linux's examples.
+/// Port of the accepting end: that of iWARP's connection manager in Linux's examples.
 const SERVICE: u16 = 7471;
 
 impl Connections {
-    /// The header of a segment on queue pair `qp` of `opener`, whose `flow` may be known.
+    /// Returns the header of a segment on queue pair `qp` of `opener`, whose `flow` may be known.
     pub(super) fn header(&mut self, packet: &Packet, tcp: &Tcp, opener: HostId, flow: Option<&FlowRow>) -> tcp::Header {
         let connection = self.0.entry((opener, packet.qp)).or_insert_with(|| Connection {
             port: Udp::source_port(packet.entropy),
@@ -40,7 +40,7 @@ impl Connections {
             connection.answers = after(after_syn + u32::from(segment.payload));
             return tcp::Header { source: SERVICE, destination: connection.port, segment };
         }
-        // What is sent first is the beginning, and its first data a full segment if there are more.
+        // The first packet marks the beginning; the first data is a full segment if there is more data.
         if connection.stream.end == TcpSeq::new(0) {
             connection.stream.end = after(after_syn + flow.map_or(0, |flow| flow.size.get() as u32));
         }

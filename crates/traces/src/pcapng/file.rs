@@ -12,13 +12,13 @@ use std::net::Ipv4Addr;
 
 use selvedge_units::{Instant, Rate};
 
-/// A capture in the making.
+/// A capture file in construction.
 pub(crate) struct Pcapng<W> {
     out: W,
-    /// Bytes kept of each packet.
+    /// Largest number of bytes kept of each packet.
     snaplen: usize,
     interfaces: u32,
-    /// The block being written.
+    /// Content of the present block.
     block: Vec<u8>,
 }
 
@@ -26,14 +26,14 @@ pub(crate) struct Pcapng<W> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Interface(u32);
 
-/// Which way a packet went, as seen by the interface.
+/// The direction of a packet, as seen by the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     In = 0b01,
     Out = 0b10,
 }
 
-/// The longest packet: what programs allocate for.
+/// Longest packet in bytes, for which readers allocate memory.
 pub(crate) const LONGEST: usize = 262_144;
 
 mod kind {
@@ -54,12 +54,13 @@ mod option {
     pub(super) const FLAGS: u16 = 2;
 }
 
-/// A name of an IPv4 address, and the end of such.
+/// Type of a record that names an IPv4 address.
 const IPV4_NAME: u16 = 1;
+/// Type of the record that ends a list of names.
 const END_OF_NAMES: u16 = 0;
-/// Ethernet, among the link types of pcap.
+/// Link type of Ethernet in pcap.
 const ETHERNET: u16 = 1;
-/// Time stamps count nanoseconds: 10 to the minus this.
+/// Resolution of time stamps: nanoseconds, as a negative power of 10.
 const NANOSECONDS: u8 = 9;
 
 impl<W: Write> Pcapng<W> {
@@ -89,7 +90,7 @@ impl<W: Write> Pcapng<W> {
         Ok(Interface(self.interfaces - 1))
     }
 
-    /// Says what an address is called.
+    /// Adds the name of an address.
     pub(crate) fn name(&mut self, address: Ipv4Addr, name: &str) -> io::Result<()> {
         self.open(kind::NAMES);
         let value = [&address.octets(), name.as_bytes(), &[0]].concat();
@@ -98,7 +99,7 @@ impl<W: Write> Pcapng<W> {
         self.close()
     }
 
-    /// Adds a packet of `length` bytes that `interface` saw, of which these are captured.
+    /// Adds a packet of `length` bytes that `interface` saw; `bytes` are the captured ones.
     pub(crate) fn packet(
         &mut self,
         interface: Interface,
@@ -120,7 +121,7 @@ impl<W: Write> Pcapng<W> {
         self.close()
     }
 
-    /// Hands everything to the operating system.
+    /// Flushes everything to the operating system.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -130,7 +131,7 @@ impl<W: Write> Pcapng<W> {
         self.words(&[kind, 0]); // the length follows
     }
 
-    /// Writes the block, its length at both ends.
+    /// Writes the block, with its length at both ends.
     fn close(&mut self) -> io::Result<()> {
         if self.block.len() > 8 {
             self.option(option::END, &[]);
@@ -151,7 +152,7 @@ impl<W: Write> Pcapng<W> {
         self.block.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     }
 
-    /// Adds bytes, and zeros up to the next word.
+    /// Adds bytes, padded with zeros to the next word.
     fn padded(&mut self, bytes: &[u8]) {
         self.block.extend(bytes);
         self.block.resize(self.block.len().next_multiple_of(4), 0);

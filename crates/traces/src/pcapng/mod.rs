@@ -1,4 +1,4 @@
-//! Packets as Wireshark, tcpdump and scapy read them: one interface per port that saw any.
+//! Captures of packets for Wireshark, tcpdump and scapy: one interface per port that saw any packet.
 
 mod file;
 
@@ -18,26 +18,26 @@ use crate::headers::{Headers, address};
 use crate::names::PortNames;
 use file::{Direction, Interface, LONGEST, Pcapng};
 
-/// A capture of what passed through ports.
+/// A capture of the packets that passed through ports.
 pub(crate) struct Capture<W> {
     file: Pcapng<W>,
     kept: Kept,
     names: Arc<PortNames>,
     headers: Headers,
     interfaces: BTreeMap<PortId, Interface>,
-    /// Names of hosts that have not appeared yet, by number.
+    /// Names of hosts that have not appeared yet, indexed by host.
     strangers: Vec<Option<String>>,
     buffer: Vec<u8>,
 }
 
-/// Bytes of an Ethernet header, behind which the IPv4 header begins; its second pair of bytes is the packet's length.
+/// Size of an Ethernet header in bytes. The IPv4 header follows; its second pair of bytes is the packet's length.
 const ETHERNET: usize = 14;
 
-/// What every payload is made of.
+/// Content of payloads.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture that has of each packet what is `kept`.
+    /// Begins a capture of the part `kept` of each packet.
     pub(crate) fn begin(
         out: W,
         program: &str,
@@ -58,7 +58,7 @@ impl<W: Write> Capture<W> {
         })
     }
 
-    /// Writes down the packets among `events`.
+    /// Writes the packets among `events`.
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
         for (event, fate) in with_fates(events) {
             match &event.what {
@@ -71,7 +71,7 @@ impl<W: Write> Capture<W> {
                     let comment = comment(packet, None);
                     self.packet(*port, event.at, Direction::Out, (packet, headers.as_ref()), comment.as_deref())?;
                 }
-                // What is lost on a link never comes out of it.
+                // A packet lost on a link does not arrive at its end.
                 What::Arrived { port, packet, headers } if !fate.is_some_and(is_lost_on_link) => {
                     let comment = comment(packet, fate);
                     self.packet(*port, event.at, Direction::In, (packet, headers.as_ref()), comment.as_deref())?;
@@ -82,7 +82,7 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Hands everything to the operating system.
+    /// Flushes everything to the operating system.
     pub(crate) fn finish(self) -> io::Result<()> {
         self.file.finish()
     }
@@ -110,25 +110,25 @@ impl<W: Write> Capture<W> {
                 self.file.name(address(host), &name)?;
             }
         }
-        // A pause comes from the port that sent it.
+        // The source of a pause is the port that sent it.
         let source = if direction == Direction::Out { port } else { self.names.info(port).peer_id };
         let (frame, payload) = self.headers.frame(packet, headers, source);
         let whole = frame.length(payload);
-        // Lengths in a trimmed packet's headers are those of the whole.
+        // Lengths in a trimmed packet's headers are those of the whole packet.
         let length = if packet.is_trimmed() { whole.min(usize::from(packet.frame)) } else { whole };
         let bytes = match (self.kept, &frame.content) {
-            // Of the operations of applications, Wireshark calls a Send without its payload malformed.
+            // Wireshark reports an application's Send without its payload as malformed.
             (Kept::All | Kept::Bytes(_), _) | (Kept::Headers, Content::Rdma(_)) => {
                 frame.emit(&ZEROS[..payload], &mut self.buffer)
             }
-            // Dissectors of RoCE want the ICRC, and find it by the lengths in the headers.
+            // Dissectors of RoCE require the ICRC, and find it by the lengths in the headers.
             (Kept::Headers, Content::Roce(_)) if payload > 0 => {
                 let bytes = frame.emit(&[], &mut self.buffer);
-                // Without the padding of short frames, which the whole one has not.
+                // Without the padding of short frames, which the whole frame does not have.
                 &bytes[..ETHERNET + usize::from(u16::from_be_bytes([bytes[ETHERNET + 2], bytes[ETHERNET + 3]]))]
             }
             (Kept::Headers, Content::Roce(_)) => frame.emit(&[], &mut self.buffer),
-            // Others take packets that are cut short; TCP's numbers only make sense with the true lengths.
+            // Other dissectors accept truncated packets; TCP's numbers are only consistent with the true lengths.
             (Kept::Headers, Content::Tcp(_) | Content::Eqds(_) | Content::Pfc(_)) => {
                 let headers = frame.length(0);
                 let headers = if payload == 0 { whole } else { headers };
@@ -139,7 +139,7 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// What there is to say of a packet beside its bytes.
+/// Returns a comment with facts that the packet's bytes do not show.
 fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
     let again = match packet.repr {
         Repr::Data(data) => data.retransmission,

@@ -2,9 +2,9 @@
 //! them slices, instants, counters, and arrows between slices.
 //!
 //! Design notes.
-//! 1. *Nanoseconds.* Perfetto counts them; the simulator counts picoseconds. Both ends of a slice are rounded
-//!    down, so that what follows without a gap still does.
-//! 2. *Names are interned*: written once, then numbered. A file is a third as long for it.
+//! 1. *Nanoseconds.* Perfetto counts nanoseconds; the simulator counts picoseconds. Both ends of a slice are rounded
+//!    down, so that adjacent slices remain adjacent.
+//! 2. *Names are interned*: written once, then numbered. This reduces a file to a third.
 //! 3. Slices of one track must nest. Their ends may be written ahead: Perfetto sorts by time.
 
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use selvedge_units::Instant;
 
 use super::proto::Message;
 
-/// A timeline in the making.
+/// A timeline file in construction.
 pub(crate) struct File<W> {
     out: W,
     tracks: u64,
     names: BTreeMap<String, u64>,
     keys: BTreeMap<&'static str, u64>,
-    /// Names and keys that this packet is the first to use.
+    /// Names and keys first used by the present packet.
     interned: Message,
     packet: Message,
     event: Message,
@@ -30,27 +30,27 @@ pub(crate) struct File<W> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Track(u64);
 
-/// What a track shows.
+/// The content of a track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Slices and instants, or nothing but other tracks.
+    /// Slices and instants, or only other tracks.
     Events,
     /// Bytes over time.
     Bytes,
-    /// Some other number over time; what it counts.
+    /// Another number over time, with its unit.
     Count(&'static str),
 }
 
-/// How something is joined to what else has the same number.
+/// The connection of a slice to others with the same number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrow {
-    /// An arrow leads here, and goes on from here.
+    /// An arrow leads to the slice and continues from it.
     Through(u64),
-    /// It ends here.
+    /// An arrow ends at the slice.
     End(u64),
 }
 
-/// What is said of a slice or an instant when one selects it.
+/// A detail shown when a slice or an instant is selected.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Detail<'a> {
     Number(&'static str, u64),
@@ -78,9 +78,9 @@ mod descriptor {
     pub(super) const RANK: u32 = 12;
     pub(super) const COUNTER_UNIT: u32 = 3;
     pub(super) const COUNTER_UNIT_NAME: u32 = 6;
-    /// `ChildTracksOrdering`.
+    /// Value of `ChildTracksOrdering`.
     pub(super) const EXPLICIT: u64 = 3;
-    /// `CounterDescriptor.Unit`.
+    /// Value of `CounterDescriptor.Unit`.
     pub(super) const SIZE_BYTES: u64 = 3;
 }
 
@@ -93,7 +93,7 @@ mod event {
     pub(super) const COUNTER_VALUE: u32 = 30;
     pub(super) const FLOW: u32 = 47;
     pub(super) const LAST_FLOW: u32 = 48;
-    /// `TrackEvent.Type`.
+    /// Values of `TrackEvent.Type`.
     pub(super) const BEGIN: u64 = 1;
     pub(super) const END: u64 = 2;
     pub(super) const INSTANT: u64 = 3;
@@ -115,9 +115,9 @@ mod interned {
     pub(super) const TEXT: u32 = 2;
 }
 
-/// All packets are of one sequence, which is never interrupted.
+/// Number of the single sequence of packets, which is never interrupted.
 const SEQUENCE: u64 = 1;
-/// `TracePacket.SequenceFlags`.
+/// Values of `TracePacket.SequenceFlags`.
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
@@ -138,7 +138,7 @@ impl<W: Write> File<W> {
         Ok(file)
     }
 
-    /// Adds a track below `parent`, among its siblings in the order of `rank`.
+    /// Adds a track below `parent`; `rank` orders it among its siblings.
     pub(crate) fn track(&mut self, name: &str, parent: Option<Track>, rank: u32, kind: Kind) -> io::Result<Track> {
         self.tracks += 1;
         let track = Track(self.tracks);
@@ -165,7 +165,7 @@ impl<W: Write> File<W> {
         Ok(track)
     }
 
-    /// A slice begins.
+    /// Begins a slice.
     pub(crate) fn begin_slice(
         &mut self,
         track: Track,
@@ -181,13 +181,13 @@ impl<W: Write> File<W> {
         self.write_event(at)
     }
 
-    /// The slice that began last on this track ends.
+    /// Ends the slice that began last on this track.
     pub(crate) fn end_slice(&mut self, track: Track, at: Instant) -> io::Result<()> {
         self.on(track, event::END);
         self.write_event(at)
     }
 
-    /// Something happened.
+    /// Adds an instant.
     pub(crate) fn instant(
         &mut self,
         track: Track,
@@ -203,14 +203,14 @@ impl<W: Write> File<W> {
         self.write_event(at)
     }
 
-    /// A counter has a new value.
+    /// Adds a value of a counter.
     pub(crate) fn count(&mut self, track: Track, at: Instant, value: u64) -> io::Result<()> {
         self.on(track, event::COUNTER);
         self.event.int(event::COUNTER_VALUE, i64::try_from(value).unwrap_or(i64::MAX));
         self.write_event(at)
     }
 
-    /// Hands everything to the operating system.
+    /// Flushes everything to the operating system.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }

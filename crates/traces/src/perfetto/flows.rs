@@ -1,4 +1,4 @@
-//! Tracks of flows: at the host that sends, and at the one that receives.
+//! Tracks of flows: at the sender, and at the receiver.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,20 +13,20 @@ use selvedge_wire::{Packet, Repr};
 use super::file::{Arrow, Detail, Kind, Track};
 use super::{Rows, identity, title};
 
-/// A queue pair: the host that sends its data, and its number there.
+/// A queue pair: the host that sends its data, and its number at that host.
 type QueuePair = (HostId, QpNumber);
 
-/// Tracks of the flows that are followed.
+/// Tracks of the followed flows.
 pub(super) struct Flows {
     followed: Chosen<FlowKey>,
-    /// All flows that have begun, by the names that people and packets know them by.
+    /// Displayed names of all flows that have begun, by queue pair.
     names: BTreeMap<QueuePair, String>,
     senders: BTreeMap<QueuePair, Sender>,
     receivers: BTreeMap<QueuePair, Track>,
     by_key: BTreeMap<FlowKey, QueuePair>,
 }
 
-/// A flow where it begins.
+/// The state of a flow at its sender.
 struct Sender {
     flow: FlowRow,
     track: Track,
@@ -59,12 +59,12 @@ impl Flows {
         }
     }
 
-    /// What the flow of a packet is called; empty if it is not known.
+    /// Returns the name of a packet's flow; empty if it is unknown.
     pub(super) fn name_of(&self, packet: &Packet) -> &str {
         pair_of(packet).and_then(|pair| self.names.get(&pair)).map_or("", String::as_str)
     }
 
-    /// Whether the flow of a packet is followed.
+    /// Returns whether the flow of a packet is followed.
     pub(super) fn follows(&self, packet: &Packet) -> bool {
         pair_of(packet).is_some_and(|pair| self.senders.contains_key(&pair))
     }
@@ -126,7 +126,7 @@ impl Flows {
         sender.close(rows, at)
     }
 
-    /// A packet has reached a host.
+    /// Draws the arrival of a packet at a host.
     pub(super) fn on_arrived(
         &mut self,
         rows: &mut Rows<impl Write>,
@@ -195,7 +195,7 @@ impl Flows {
         Ok(())
     }
 
-    /// What limits a sender now.
+    /// Draws a change of a sender's limits.
     pub(super) fn on_limits(
         &mut self,
         rows: &mut Rows<impl Write>,
@@ -212,7 +212,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Ends what has not ended.
+    /// Ends everything that has not ended.
     pub(super) fn finish(&mut self, rows: &mut Rows<impl Write>, end: Instant) -> io::Result<()> {
         self.senders.values_mut().try_for_each(|sender| {
             sender.rest(rows, end)?;
@@ -223,7 +223,7 @@ impl Flows {
 }
 
 impl Sender {
-    /// It waits for nothing any more.
+    /// Ends the sender's wait, if any.
     fn rest(&mut self, rows: &mut Rows<impl Write>, at: Instant) -> io::Result<()> {
         if self.hold.take().is_some() { rows.file.end_slice(self.waits, at) } else { Ok(()) }
     }
@@ -255,7 +255,7 @@ impl Limit {
     }
 }
 
-/// The queue pair that a packet belongs to.
+/// Returns the queue pair that a packet belongs to.
 fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) | Repr::EqdsData(_) => Some((packet.src, packet.qp)),
@@ -263,7 +263,7 @@ fn pair_of(packet: &Packet) -> Option<QueuePair> {
             Some((packet.dst, packet.qp))
         }
         Repr::Tcp(tcp) => Some((if tcp.is_backward() { packet.dst } else { packet.src }, packet.qp)),
-        // Between switches.
+        // Packets between switches.
         Repr::Pause(_) | Repr::NetRt(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! A run as Perfetto shows it: nodes, and below each its ports and the flows that begin or end there.
+//! The timeline of a run for Perfetto: nodes, and below each its ports and the flows that begin or end there.
 //!
 //! ```text
 //! h3
@@ -36,7 +36,7 @@ use file::{File, Kind, Track};
 use flows::Flows;
 use ports::{Place, Ports};
 
-/// A timeline in the making.
+/// A timeline in construction.
 pub(crate) struct Timeline<W> {
     rows: Rows<W>,
     ports: Ports,
@@ -46,7 +46,7 @@ pub(crate) struct Timeline<W> {
 /// The file, and the tracks of nodes in it.
 struct Rows<W> {
     file: File<W>,
-    /// By node, with the number of tracks below.
+    /// Track of each node, with the number of tracks below it.
     nodes: BTreeMap<Node, (Track, u32)>,
     graph: Graph,
     names: Arc<PortNames>,
@@ -62,7 +62,7 @@ impl<W: Write> Timeline<W> {
         })
     }
 
-    /// Draws what happened.
+    /// Draws events.
     pub(crate) fn on_events(&mut self, events: &[Event]) -> io::Result<()> {
         with_fates(events).try_for_each(|(event, fate)| match (&event.what, fate) {
             (What::Arrived { .. }, Some(reason)) if is_lost_on_link(reason) => Ok(()),
@@ -117,7 +117,7 @@ impl<W: Write> Timeline<W> {
         }
     }
 
-    /// Ends what has not ended at `end`, and hands everything to the operating system.
+    /// Ends everything that has not ended at `end`, and flushes the file to the operating system.
     pub(crate) fn finish(mut self, end: Instant) -> io::Result<()> {
         self.ports.finish(&mut self.rows, end)?;
         self.flows.finish(&mut self.rows, end)?;
@@ -126,13 +126,13 @@ impl<W: Write> Timeline<W> {
 }
 
 impl<W: Write> Rows<W> {
-    /// A new track for a port.
+    /// Creates a track for a port.
     fn port(&mut self, port: PortId) -> io::Result<Track> {
         let name = format!("to {} (port {})", self.names.info(port).peer, port.0);
         self.below(self.names.owner(port), &name)
     }
 
-    /// A new track below that of `node`.
+    /// Creates a track below that of `node`.
     fn below(&mut self, node: Node, name: &str) -> io::Result<Track> {
         if !self.nodes.contains_key(&node) {
             let rank = match node {
@@ -142,13 +142,13 @@ impl<W: Write> Rows<W> {
             let track = self.file.track(self.graph.name(node), None, rank, Kind::Events)?;
             self.nodes.insert(node, (track, 0));
         }
-        let (parent, children) = self.nodes.get_mut(&node).expect("it has just been inserted");
+        let (parent, children) = self.nodes.get_mut(&node).expect("the entry has just been inserted");
         *children += 1;
         self.file.track(name, Some(*parent), *children, Kind::Events)
     }
 }
 
-/// What a packet is called.
+/// Returns the title of a packet.
 fn title(packet: &Packet) -> String {
     match packet.repr {
         Repr::Data(Data { psn, trimmed: true, .. }) => format!("header of {}", psn.get()),
@@ -179,7 +179,7 @@ fn title(packet: &Packet) -> String {
     }
 }
 
-/// What a packet in a tunnel is called.
+/// Returns the title of a packet in a tunnel.
 fn tunnel_title(data: &eqds::Data) -> String {
     let again = if data.retransmission { " again" } else { "" };
     match data.flags.any(eqds::Flags::RTS) {
@@ -188,7 +188,7 @@ fn tunnel_title(data: &eqds::Data) -> String {
     }
 }
 
-/// What an answer out of a tunnel is called: all that it says.
+/// Returns the title of a tunnel's control packet, with all its flags and numbers.
 fn answer_title(control: &eqds::Control) -> String {
     let names = [
         (eqds::Flags::RST, "RST"),
@@ -204,7 +204,7 @@ fn answer_title(control: &eqds::Control) -> String {
     said.join(", ")
 }
 
-/// " for 7, 3-4": the holes that a NACK carries, newest first.
+/// Returns the holes that a NACK carries, newest first: " for 7, 3-4".
 fn holes(nack: HoleNack) -> String {
     let holes = nack.holes.into_iter().filter(|hole| hole.length > 0).map(|Hole { start, length }| {
         let first = nack.expected.get().wrapping_add(start.wrapping_sub(nack.expected.get() as u16).into());
@@ -214,24 +214,24 @@ fn holes(nack: HoleNack) -> String {
     format!(" for {}", holes.collect::<Vec<_>>().join(", "))
 }
 
-/// What joins the slices of a packet: a hash of what is the same on all its hops and of no other packet. A pause
-/// frame has one hop, from the port that sent it.
+/// Returns an identifier that joins the slices of a packet: a hash of what is equal on all its hops and differs from
+/// other packets. A pause frame has one hop, from the port that sent it.
 fn identity(packet: &Packet, sender: PortId) -> u64 {
     let (kind, number) = match packet.repr {
         Repr::Data(data) => (0, data.psn.get()),
         Repr::Ack(ack) => (1 + ack.kind as u64, ack.sack.get()),
         Repr::HoleNack(nack) => (1 + AckKind::Nack as u64, nack.sack().get()),
         Repr::Pause(_) => (3, sender.0),
-        // A host sends one segment at a time.
+        // A host sends one segment at a time, so that the sending time identifies it.
         Repr::Tcp(tcp) => (4, u32::from(tcp.is_backward())),
-        // It bears the time of the data packet that it answers.
+        // A CNP carries the sending time of the data packet that it answers.
         Repr::Cnp => (5, 0),
         Repr::NetRt(message) => match message.message() {
             Message::Request(request) => (5, 1 + request.expected().get()),
             Message::Unfulfilled(psn) => (5, 1 + psn.get()),
         },
         Repr::Pull(pull) => (20, pull.number),
-        // A host sends one at a time.
+        // A host sends one packet at a time, so that the sending time identifies it.
         Repr::EqdsData(data) => (6, data.seq),
         Repr::EqdsControl(control) => (7 + u64::from(control.flags.bits()), control.number ^ control.pull << 16),
     };

@@ -12,18 +12,18 @@ use selvedge_wire::{Ecn, Packet, Repr};
 use super::file::{Arrow, Detail, Kind, Track};
 use super::{Rows, identity, title};
 
-/// Tracks of the ports that anything happened at, and the pauses of all.
+/// Tracks of the ports with events, and the pauses of all ports.
 pub(super) struct Ports {
-    /// Ports that were asked for: everything is shown that happens there.
+    /// Selected ports, all of whose events are shown.
     watched: Chosen<PortId>,
     shown: BTreeMap<PortId, Shown>,
-    /// Ports that are paused: since when, and by which frame.
+    /// Paused ports: begin of the pause, and the frame that caused it.
     pauses: BTreeMap<PortId, Pause>,
-    /// The last pause frame that reached each port.
+    /// Last pause frame that reached each port.
     frames: BTreeMap<PortId, u64>,
 }
 
-/// A port's tracks.
+/// The tracks of a port.
 struct Shown {
     packets: Track,
     incoming: Option<Track>,
@@ -43,7 +43,7 @@ struct Pause {
     frame: Option<u64>,
 }
 
-/// A packet at a port, and when.
+/// A packet at a port, and the time.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) at: Instant,
@@ -51,7 +51,7 @@ pub(super) struct Place<'a> {
     pub(super) packet: &'a Packet,
 }
 
-/// In this order below the port.
+/// Order of the tracks below the port.
 mod rank {
     pub(super) const INCOMING: u32 = 1;
     pub(super) const PAUSED: u32 = 2;
@@ -88,7 +88,7 @@ impl Ports {
         Ok(())
     }
 
-    /// A packet, which may be `followed`, waits behind `ahead`.
+    /// Draws that a packet, which may be `followed`, waits behind `ahead` bytes.
     pub(super) fn on_queued(
         &mut self,
         rows: &mut Rows<impl Write>,
@@ -97,7 +97,7 @@ impl Ports {
         followed: bool,
     ) -> io::Result<()> {
         let Place { at, port, packet } = place;
-        // It is also told of those that came from a port that was asked for, but not when they leave.
+        // Packets from a selected port are reported here, too, but not when they leave.
         if !followed && !self.watched.contains(&port) {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl Ports {
         self.set_queue(rows, at, port, packet.class, ahead + Bytes::new(u64::from(packet.frame)))
     }
 
-    /// A packet, which may be `followed`, is cut to its headers; of its `class`, so much waits without it.
+    /// Draws that a packet, which may be `followed`, is trimmed to its headers; `waiting` bytes of its `class` remain.
     pub(super) fn on_trimmed(
         &mut self,
         rows: &mut Rows<impl Write>,
@@ -130,7 +130,7 @@ impl Ports {
         if let Repr::Pause(_) = packet.repr {
             self.frames.insert(port, id);
         }
-        // Where all ports are shown, what enters is what another sends.
+        // If all ports are shown, incoming packets are shown where they are sent.
         if self.watched == Chosen::All || !self.watched.contains(&port) {
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Ports {
 
     pub(super) fn on_filled(&mut self, rows: &mut Rows<impl Write>, at: Instant, port: PortId) -> io::Result<()> {
         match self.shown.get_mut(&port) {
-            // One event for each output; one mark for all of them.
+            // One event per output; one mark for all of them.
             Some(shown) if shown.filled != at => {
                 shown.filled = at;
                 rows.file.instant(shown.packets, at, "input full", None, &[])
@@ -198,13 +198,13 @@ impl Ports {
         rows.file.instant(track, at, if up { "link up" } else { "link down" }, None, &[])
     }
 
-    /// Ends what has not ended.
+    /// Ends everything that has not ended.
     pub(super) fn finish(&mut self, rows: &mut Rows<impl Write>, end: Instant) -> io::Result<()> {
         let ports: Vec<PortId> = self.pauses.keys().copied().collect();
         ports.into_iter().try_for_each(|port| self.end_pause(rows, end, port))
     }
 
-    /// The tracks of a port, which are made when they are first needed.
+    /// Returns the tracks of a port, which are created when first needed.
     fn show(&mut self, rows: &mut Rows<impl Write>, port: PortId) -> io::Result<&mut Shown> {
         if let Entry::Vacant(place) = self.shown.entry(port) {
             let packets = rows.port(port)?;
@@ -217,10 +217,10 @@ impl Ports {
             });
             self.begin_pause(rows, port)?;
         }
-        Ok(self.shown.get_mut(&port).expect("it has just been inserted"))
+        Ok(self.shown.get_mut(&port).expect("the entry has just been inserted"))
     }
 
-    /// Shows the pause of a port, if it is paused and shown.
+    /// Draws the pause of a port, if it is paused and shown.
     fn begin_pause(&mut self, rows: &mut Rows<impl Write>, port: PortId) -> io::Result<()> {
         let (Some(shown), Some(pause)) = (self.shown.get_mut(&port), self.pauses.get(&port)) else { return Ok(()) };
         let track = child(rows, &mut shown.paused, shown.packets, "paused", rank::PAUSED)?;
@@ -251,7 +251,7 @@ impl Ports {
             let track = rows.file.track(&name, Some(shown.packets), rank::QUEUE + u32::from(class), Kind::Bytes)?;
             shown.queues.insert(class, Queue { track, depth: Bytes::ZERO });
         }
-        let queue = shown.queues.get_mut(&class).expect("it has just been inserted");
+        let queue = shown.queues.get_mut(&class).expect("the entry has just been inserted");
         if queue.depth != depth {
             queue.depth = depth;
             rows.file.count(queue.track, at, depth.get())?;
@@ -260,7 +260,7 @@ impl Ports {
     }
 }
 
-/// A track below a port's, which is made when it is first needed.
+/// Returns a track below a port's, which is created when first needed.
 fn child(
     rows: &mut Rows<impl Write>,
     place: &mut Option<Track>,

@@ -1,10 +1,10 @@
-//! Protocol buffers (protobuf.dev, "Encoding"), as far as a trace needs them: fields are appended to bytes.
+//! Protocol buffers (protobuf.dev, "Encoding"), limited to what a trace needs: fields are appended to bytes.
 
-/// A message in the making.
+/// A message in construction.
 #[derive(Default)]
 pub(crate) struct Message(Vec<u8>);
 
-/// How a field's value is written.
+/// The encoding of a field's value.
 enum Wire {
     Varint = 0,
     Fixed64 = 1,
@@ -12,35 +12,35 @@ enum Wire {
 }
 
 impl Message {
-    /// A number: integers, truth values, enumerations. Negative ones as two's complement.
+    /// Appends an integer, truth value or enumeration; negative numbers as two's complement.
     pub(crate) fn int(&mut self, field: u32, value: i64) -> &mut Self {
         self.uint(field, value as u64)
     }
-    /// A number that is never negative.
+    /// Appends a non-negative number.
     pub(crate) fn uint(&mut self, field: u32, value: u64) -> &mut Self {
         self.key(field, Wire::Varint);
         self.varint(value);
         self
     }
-    /// A number of eight bytes.
+    /// Appends a number of eight bytes.
     pub(crate) fn fixed64(&mut self, field: u32, value: u64) -> &mut Self {
         self.key(field, Wire::Fixed64);
         self.0.extend(value.to_le_bytes());
         self
     }
-    /// A text.
+    /// Appends a text.
     pub(crate) fn text(&mut self, field: u32, value: &str) -> &mut Self {
         self.bytes(field, value.as_bytes())
     }
-    /// A message within this one.
+    /// Appends a message as a field of this one.
     pub(crate) fn message(&mut self, field: u32, value: &Self) -> &mut Self {
         self.bytes(field, &value.0)
     }
-    /// Its bytes so far.
+    /// Returns the bytes so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
-    /// Begins anew, in the same memory.
+    /// Clears the message, keeping its memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
