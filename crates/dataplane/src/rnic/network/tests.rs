@@ -25,7 +25,7 @@ fn network() -> Network {
     Network::open(&[]).expect("there are sockets")
 }
 
-/// A packet to this UDP port of this host.
+/// Returns a packet to this UDP port of this host.
 fn transmit(port: u16, payload: u32) -> Transmit {
     let flow_label = as_label(port);
     let route = Route { local: HERE, remote: HERE, traffic_class: 0, hop_limit: 64, flow_label };
@@ -39,13 +39,13 @@ fn receiver() -> (UdpSocket, u16) {
     (socket, port)
 }
 
-/// A socket that sends nothing: its connection is not accepted, because no more may wait for that.
+/// Returns a socket that sends nothing: its connection is not accepted, because the listener's queue is full.
 fn blocked() -> (OwnedFd, TcpListener, Vec<TcpStream>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("any port");
     nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).expect("none")).expect("it listens");
     let address = listener.local_addr().expect("it has one");
     let waiting = vec![TcpStream::connect(address).expect("one may wait")];
-    // It does once the kernel has seen the end of the handshake, perhaps after `connect`.
+    // The listener is readable once the kernel has seen the end of the handshake, perhaps after `connect`.
     let mut accepts = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
     assert_eq!(poll(&mut accepts, PollTimeout::NONE), Ok(1));
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -76,7 +76,7 @@ fn what_waits_for_room_is_what_it_was_when_it_was_sent() {
     let sent = [0, 1, 2].map(|at| network.send(&transmit(ports[at], 8), &payload));
     assert_eq!(sent, [Sent::Yes, Sent::Blocked, Sent::Lost]);
     assert!(!network.has_room() && network.is_blocked());
-    // The application has heard that its datagram is gone.
+    // The application may reuse the buffer: it has been told that its datagram is gone.
     buffer.store(u64::from_ne_bytes(*b"reused!!"), std::sync::atomic::Ordering::SeqCst);
     network.ports.own.v4 = open;
     assert!(network.has_room() && !network.is_blocked());
@@ -91,7 +91,7 @@ fn what_waits_for_room_is_what_it_was_when_it_was_sent() {
 fn a_refusal_of_packets_that_could_not_leave_alone_either_does_not_end_batches() {
     let mut network = network();
     let (_receiver, port) = receiver();
-    // Older kernels say the same of packets that are too long for the interface.
+    // Older kernels return these errors for packets that are too long for the interface, too.
     for port in [0, port] {
         for _ in 0..2 {
             assert_eq!(network.send(&transmit(port, 0), &Payload::default()), Sent::Yes);
