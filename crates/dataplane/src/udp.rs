@@ -161,17 +161,17 @@ mod tests {
     fn damaged_datagrams_and_those_of_strangers_are_dropped() {
         let bound = || Udp::bind("127.0.0.1:0").expect("a socket");
         let (mut here, mut there, stranger) = (bound(), bound(), bound());
-        here.connect(there.address().expect("bound")).expect("bound");
-        there.connect(here.address().expect("bound")).expect("bound");
-        let to = there.address().expect("bound");
+        here.connect(there.address().expect("a bound socket")).expect("the peer is bound");
+        there.connect(here.address().expect("a bound socket")).expect("the peer is bound");
+        let to = there.address().expect("a bound socket");
         let sound = datagram();
         let mut recv = |datagram: &[u8], from: &UdpSocket| {
             from.send_to(datagram, to).expect("loopback works");
             let mut buffer = [0; 2_000];
             there.recv(&mut buffer, PATIENCE).expect("loopback works").map(|length| buffer[..length].to_vec())
         };
-        let Ends { here: from, there: peer } = here.ends.expect("connected");
-        let with_icrc = [&sound[..], &icrc::of(from, peer, &sound).expect("it is short")].concat();
+        let Ends { here: from, there: peer } = here.ends.expect("the socket is connected");
+        let with_icrc = [&sound[..], &icrc::of(from, peer, &sound).expect("the datagram fits into a packet")].concat();
         assert_eq!(recv(&with_icrc, &here.socket).as_ref(), Some(&sound));
         assert_eq!(recv(&with_icrc, &stranger.socket), None, "another port");
         for at in 0..with_icrc.len() {
@@ -193,10 +193,11 @@ mod tests {
     fn the_icrc_is_that_of_a_roce_datagram() {
         // The bytes behind an IP header, as a capture would show them, checked by the reader that is itself checked
         // against Linux's soft RoCE.
-        let (from, to) = ("10.0.0.1:49152".parse().expect("right"), SocketAddrV4::new([10, 0, 0, 2].into(), 4791));
+        let (from, to) =
+            ("10.0.0.1:49152".parse().expect("a valid address"), SocketAddrV4::new([10, 0, 0, 2].into(), 4791));
         let cnp = Datagram { qp: QpNumber(0x11), sent_at: Instant::ZERO, body: Body::Cnp };
         let bytes = cnp.emit(&mut [0; Datagram::LONGEST_HEADERS]).to_vec();
-        let icrc = icrc::of(from, to, &bytes).expect("it is short");
+        let icrc = icrc::of(from, to, &bytes).expect("the datagram fits into a packet");
         let length = 8 + bytes.len() + icrc.len();
         let envelope = selvedge_wire::Envelope {
             source: *from.ip(),

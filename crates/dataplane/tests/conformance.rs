@@ -109,8 +109,8 @@ impl World for Loopback {
         let qp = QpNumber(0x11);
         let (mut here, mut there) =
             (Udp::bind("127.0.0.1:0").expect("a socket"), Udp::bind("127.0.0.1:0").expect("a socket"));
-        here.connect(there.address().expect("bound")).expect("the peer is bound");
-        there.connect(here.address().expect("bound")).expect("the peer is bound");
+        here.connect(there.address().expect("a bound socket")).expect("the peer is bound");
+        there.connect(here.address().expect("a bound socket")).expect("the peer is bound");
         let mut here = Impaired::new(here, std::mem::take(&mut transfer.forward));
         let mut there = Impaired::new(there, std::mem::take(&mut transfer.backward));
 

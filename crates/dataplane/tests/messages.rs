@@ -46,7 +46,8 @@ fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
     let mut incoming = Incoming { qp: QP, recovery, place: &mut |_, _| {} };
     let mut turns = 0..order.len();
     let mut stop = || turns.next().is_none();
-    receive(&mut network, &Clock::start(), &mut receiver, &mut incoming, &mut stop).expect("nothing can fail");
+    receive(&mut network, &Clock::start(), &mut receiver, &mut incoming, &mut stop)
+        .expect("the script network never fails");
     network.answers.iter().map(|ack| ack.msn).collect()
 }
 

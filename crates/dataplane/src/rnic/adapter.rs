@@ -321,9 +321,10 @@ mod tests {
 
     #[test]
     fn who_cannot_join_on_one_interface_stays_a_member_on_another() {
-        let adapter = Adapter::new().expect("there are sockets");
-        let owner = Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a descriptor")) };
-        let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("no fork");
+        let adapter = Adapter::new().expect("the system has sockets");
+        let owner =
+            Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a free descriptor")) };
+        let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("the process was not forked");
         let cq = adapter.create_cq(1, owner.clone()).expect("all arguments are in range");
         let qp =
             adapter.create_qp(small_qp_init(Service::Datagram, pd, cq), owner).expect("all arguments are in range");

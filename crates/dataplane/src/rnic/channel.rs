@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn the_descriptor_is_never_writable() {
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         let all = PollFlags::POLLIN | PollFlags::POLLOUT | PollFlags::POLLPRI;
         let polled = || {
             let mut ready = [PollFd::new(channel.as_fd(), all)];
-            poll(&mut ready, PollTimeout::ZERO).expect("it can be polled");
+            poll(&mut ready, PollTimeout::ZERO).expect("the descriptor can be polled");
             ready[0].revents()
         };
         assert_eq!(polled(), Some(PollFlags::empty()));
@@ -120,12 +120,14 @@ mod tests {
 
     #[test]
     fn who_waits_for_edges_is_woken_by_each_item() {
-        let channel = Channel::new().expect("a descriptor");
-        let edges = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("a descriptor");
-        edges.add(channel.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 7)).expect("it can wait");
+        let channel = Channel::new().expect("a free descriptor");
+        let edges = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("a free descriptor");
+        edges
+            .add(channel.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 7))
+            .expect("the descriptor can be watched");
         let woken = || {
             let mut events = [EpollEvent::empty(); 2];
-            edges.wait(&mut events, nix::sys::epoll::EpollTimeout::ZERO).expect("it waits")
+            edges.wait(&mut events, nix::sys::epoll::EpollTimeout::ZERO).expect("the wait succeeds")
         };
         assert_eq!(woken(), 0);
         for item in 0..2 {
@@ -139,8 +141,8 @@ mod tests {
 
     #[test]
     fn who_may_not_wait_is_told_that_nothing_is_there() {
-        let channel = Channel::<u32>::new().expect("a descriptor");
-        rustix::fs::fcntl_setfl(channel.as_fd(), OFlags::NONBLOCK).expect("it can be set");
+        let channel = Channel::<u32>::new().expect("a free descriptor");
+        rustix::fs::fcntl_setfl(channel.as_fd(), OFlags::NONBLOCK).expect("O_NONBLOCK can be set");
         assert_eq!(channel.take(|_| ()).map_err(|error| error.raw_os_error()), Err(Some(nix::libc::EAGAIN)));
         channel.push(1);
         assert_eq!(channel.take(|_| ()).ok(), Some(1));
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_descriptor_counts_what_waits() {
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         assert!(!is_ready(&channel));
         for item in 1..=3 {
             channel.push(item);
@@ -163,9 +165,9 @@ mod tests {
     #[test]
     fn who_withdraws_does_not_wait_for_what_another_has_taken() {
         const LAST: u32 = 20_000;
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         std::thread::scope(|scope| {
-            scope.spawn(|| while channel.take(|_| ()).expect("it waits") != LAST {});
+            scope.spawn(|| while channel.take(|_| ()).expect("the wait succeeds") != LAST {});
             for item in 0..LAST {
                 channel.push(item);
                 channel.withdraw(|_| true);
@@ -177,7 +179,7 @@ mod tests {
 
     #[test]
     fn nobody_withdraws_while_something_is_being_taken() {
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         channel.push(1);
         let taken = channel.take(|_| assert!(channel.queue.try_lock().is_err()));
         assert_eq!(taken.ok(), Some(1));

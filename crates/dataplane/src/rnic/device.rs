@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn this_host_has_loopback() {
-        let devices = Device::every().expect("interfaces");
+        let devices = Device::every().expect("the system lists its interfaces");
         let loopback = devices.iter().find(|device| device.interface == "lo");
         assert!(loopback.is_none_or(|lo| lo.gids.contains(&Ipv4Addr::LOCALHOST.to_ipv6_mapped())), "{devices:?}");
     }

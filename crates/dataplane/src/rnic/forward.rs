@@ -151,8 +151,8 @@ mod tests {
 
     fn datagrams() -> Datagrams {
         let ends = Ends {
-            from: "fd00::1".parse().expect("right"),
-            to: "::ffff:10.0.0.2".parse().expect("right"),
+            from: "fd00::1".parse().expect("a valid address"),
+            to: "::ffff:10.0.0.2".parse().expect("a valid address"),
             from_port: 50_000,
             to_port: 4_791,
         };
@@ -199,8 +199,8 @@ mod tests {
         // The names are shared by the whole host: this test may run twice at a time.
         let mut free =
             (60_001..=u16::MAX).map(Addressee::Listener).filter_map(|name| Some((name, Inbox::open(name).ok()?)));
-        let [(taken, first), (name, mut second)] = [(); 2].map(|()| free.next().expect("nobody has it"));
-        first.pass(name, &datagrams(), &[1, 2, 3]).expect("there is room");
+        let [(taken, first), (name, mut second)] = [(); 2].map(|()| free.next().expect("a free name"));
+        first.pass(name, &datagrams(), &[1, 2, 3]).expect("the socket is not full");
         let mut buffer = [0; 100];
         assert_eq!(second.take(&mut buffer), Some(datagrams()));
         assert_eq!(buffer[HEADER..][..3], [1, 2, 3]);

@@ -223,7 +223,7 @@ mod tests {
             for marks in 0..=u8::MAX {
                 let mut packet: Vec<u8> = (0..length).map(|at: usize| (at * 7) as u8).collect();
                 packet[MARKS] = marks;
-                let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("right"), there, &packet);
+                let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("a valid address"), there, &packet);
                 assert_eq!(Some(ends("10.0.0.1", "10.0.0.2").invariant(length).icrc(0, &packet)), simple);
             }
         }

@@ -135,10 +135,10 @@ mod tests {
         let mut here = [0_u8; 24];
         let address = here.as_mut_ptr() as u64;
         assert!(probe(address, 24, true).is_ok() && prefetch(address, 24, true).is_ok());
-        write(address, b"hello").expect("it is here");
+        write(address, b"hello").expect("the memory is mapped");
         assert_eq!(&here[..6], b"hello\0");
         let mut back = [0; 5];
-        read(address, &mut back).expect("it is here");
+        read(address, &mut back).expect("the memory is mapped");
         assert_eq!(&back, b"hello");
         assert_eq!((read(8, &mut back), write(8, b"no"), probe(8, 8, false)), (Err(Fault), Err(Fault), Err(Fault)));
         assert_eq!((fetch_add(8, 1), compare_swap(16, 1, 2)), (Err(Fault), Err(Fault)));

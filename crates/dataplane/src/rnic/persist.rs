@@ -74,7 +74,7 @@ mod tests {
         assert!(!is_kept(ours.as_ptr() as u64, 8_192));
         assert_eq!(write_back(8, 8), Err(Fault));
         let line = "7f0000001000-7f0000003000 rw-s 00000000 fe:00 131 /tmp/a file";
-        let mapping = Mapping::of(line).expect("it is one");
+        let mapping = Mapping::of(line).expect("a mapping");
         assert_eq!((mapping.first, mapping.end), (0x7f00_0000_1000, 0x7f00_0000_3000));
         assert_eq!((mapping.is_shared, mapping.path), (true, "/tmp/a file"));
         assert!(!is_on_disk("/tmp/a file (deleted)") && !is_on_disk(""));

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn profiles_and_limits_add_up() {
         assert_eq!(Profile::of(""), Ok(Profile::default()));
-        let both = Profile::of("few-regions, no-srq,max_inline=0").expect("they are known");
+        let both = Profile::of("few-regions, no-srq,max_inline=0").expect("known profiles");
         assert_eq!(both, Profile { max_mr: Some(100), max_srq: Some(0), max_inline: Some(0), ..NOTHING });
         // Two profiles give the smaller limit; a single limit overrides them.
         let of = |text| Profile::of(text).expect("a known profile").max_sge;

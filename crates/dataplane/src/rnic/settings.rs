@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn each_name_gives_settings_that_work() {
         for name in ["irn", PAPER, "melo", "go-back-n"] {
-            let recovery = by_name(name).expect("it is known");
+            let recovery = by_name(name).expect("a known recovery");
             assert_eq!(recovery.check(), Ok(()), "{name}");
         }
         assert_eq!(by_name("tcp"), None);

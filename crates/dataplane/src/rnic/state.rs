@@ -235,8 +235,8 @@ pub(super) mod tests {
     const HERE: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
     pub(in crate::rnic) fn state() -> State {
-        let network = Network::open(&[]).expect("there are sockets");
-        State::new(network, || Ok(1)).expect("a number")
+        let network = Network::open(&[]).expect("the system has sockets");
+        State::new(network, || Ok(1)).expect("valid settings")
     }
 
     /// Returns settings of a queue pair that holds four send requests.
@@ -249,7 +249,7 @@ pub(super) mod tests {
             srq: None,
             capacities: Capacities { send_requests: 4, inline: 16, ..Capacities::default() },
             all_signaled: true,
-            recovery: settings::recovery().expect("it is right"),
+            recovery: settings::recovery().expect("a valid setting"),
             congestion: CongestionConfig::None(Default::default()),
             overhead: Bytes::ZERO,
             window: settings::WINDOW,
@@ -275,7 +275,7 @@ pub(super) mod tests {
             not_ready_timer: 0,
         };
         for step in handshake.steps() {
-            rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("the step is right");
+            rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("a valid transition");
         }
         (qp, cq)
     }
@@ -290,7 +290,7 @@ pub(super) mod tests {
             fence: false,
             destination: None,
         };
-        state.rnic.post_send(&mut Cx::at(Instant::ZERO), qp, request).expect("there is room");
+        state.rnic.post_send(&mut Cx::at(Instant::ZERO), qp, request).expect("the send queue is not full");
     }
 
     #[test]

@@ -186,22 +186,22 @@ mod tests {
     #[test]
     fn a_tree_is_shared_by_who_has_the_same_and_goes_when_nobody_holds_it() {
         let folder = std::env::temp_dir().join(format!("selvedge-store-{}", std::process::id())).display().to_string();
-        let first = open_at(&folder, &tree("one")).expect("it can be made");
-        assert_eq!(open_at(&folder, &tree("one")).expect("it is there"), first);
-        assert_eq!(fs::read_to_string(format!("{first}/sys/a/c")).expect("it is there"), "one");
-        fs::create_dir_all(format!("{folder}/abandoned/sys")).expect("a folder");
-        let second = open_at(&folder, &tree("two")).expect("it can be made");
+        let first = open_at(&folder, &tree("one")).expect("the tree is writable");
+        assert_eq!(open_at(&folder, &tree("one")).expect("the tree exists"), first);
+        assert_eq!(fs::read_to_string(format!("{first}/sys/a/c")).expect("the tree exists"), "one");
+        fs::create_dir_all(format!("{folder}/abandoned/sys")).expect("the folder can be created");
+        let second = open_at(&folder, &tree("two")).expect("the tree is writable");
         assert!(second != first && Path::new(&first).is_dir(), "this process holds it");
         assert!(!Path::new(&folder).join("abandoned").exists());
-        fs::remove_dir_all(folder).expect("they are there");
+        fs::remove_dir_all(folder).expect("the test's folder exists");
     }
 
     #[test]
     fn a_folder_that_others_can_write_is_not_used() {
         let folder = std::env::temp_dir().join(format!("selvedge-open-{}", std::process::id())).display().to_string();
-        DirBuilder::new().mode(0o755).create(&folder).expect("a folder");
+        DirBuilder::new().mode(0o755).create(&folder).expect("the folder can be created");
         assert!(open_at(&folder, &tree("one")).is_err());
-        fs::remove_dir(folder).expect("it is empty");
+        fs::remove_dir(folder).expect("the folder is empty");
     }
 
     #[test]

@@ -245,7 +245,7 @@ mod tests {
             hardware: [2, 0, 0, 0, 0, 1],
             is_up: true,
             speed: None,
-            gids: vec!["fe80::1".parse().expect("right"), "::ffff:10.0.0.1".parse().expect("right")],
+            gids: vec!["fe80::1".parse().expect("valid"), "::ffff:10.0.0.1".parse().expect("valid")],
             has_link_local: true,
         }
     }

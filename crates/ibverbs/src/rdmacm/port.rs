@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn who_asks_for_any_port_gets_one_that_nobody_has() {
         let claim = claimed("10.0.0.1:0", TCP, false);
-        let [first, second] = [1, 2].map(|id| any(id, claim, u32::MAX).expect("there are some"));
+        let [first, second] = [1, 2].map(|id| any(id, claim, u32::MAX).expect("free ports exist"));
         assert!(first != second && ANY.contains(&first) && ANY.contains(&second));
     }
 }

@@ -82,8 +82,8 @@ impl Capture {
     /// The file, complete.
     fn end(mut self) -> PathBuf {
         self.hear("it is over");
-        shell(&format!("kill -INT {}", self.child.id())).expect("it runs");
-        self.child.wait().expect("it was started");
+        shell(&format!("kill -INT {}", self.child.id())).expect("the capturing process runs");
+        self.child.wait().expect("the child process can be waited for");
         self.file
     }
 }
@@ -94,7 +94,7 @@ fn tshark(capture: &Path, arguments: &[&str]) -> Vec<String> {
 }
 
 fn lines_of(command: &mut Command) -> Vec<String> {
-    let output = command.output().expect("it was there before");
+    let output = command.output().expect("the program is installed");
     assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
@@ -154,7 +154,7 @@ fn same_icrc_as_scapy(file: &Path, packets: usize) {
         eprintln!("skipped: no python3 with scapy here: `cargo xtask setup` installs it");
         return;
     }
-    let output = Command::new(PYTHON).args(["-c", ICRC]).arg(file).output().expect("it was there before");
+    let output = Command::new(PYTHON).args(["-c", ICRC]).arg(file).output().expect("the program is installed");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said.trim(), packets.to_string(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -8,7 +8,7 @@ use selvedge_units::{Chance, Duration, TwoStates};
 use crate::support::{FIRST, Pair, Place, build, have};
 
 fn percent(p: f64) -> Chance {
-    Chance::from_f64(p / 100.0).expect("a share")
+    Chance::from_f64(p / 100.0).expect("a probability")
 }
 
 /// What RoCE's packets suffer, all of it, in this percentage.
@@ -108,7 +108,7 @@ fn every_byte_arrives_with_credits_and_with_the_drivers_fence() {
 
 #[test]
 fn every_byte_arrives_when_packets_are_lost_in_bursts() {
-    let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
+    let states = TwoStates::bursts(8.0, percent(2.0)).expect("valid burst parameters");
     let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
     for recovery in ["irn", "melo"] {
         let Some((arrived, report)) = check("burst", &impairment, recovery) else { return };
@@ -156,7 +156,7 @@ fn seeds_decide_what_happens() {
         // Datagrams for RoCE's port, which nobody has: the bash of the first namespace sends them.
         let script = "for n in $(seq 500); do echo datagram-with-a-whole-transport-header > /dev/udp/10.78.0.2/4791; done 2> /dev/null";
         let namespace = ["netns", "exec", &first, "bash", "-c", script];
-        Command::new("ip").args(namespace).status().expect("ip was there before");
+        Command::new("ip").args(namespace).status().expect("ip is installed");
         let report = testbed.close().expect("devices work to the end");
         let data = report.counts[0][Class::Data as usize];
         Some((data.sent, data.lost, data.duplicated, data.corrupted))

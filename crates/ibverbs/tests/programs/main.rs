@@ -22,7 +22,7 @@ fn every_symbol_that_rdma_core_exports_is_there_in_its_version() {
         eprintln!("skipped: no libibverbs.so.1 of rdma-core's, or no objdump here");
         return;
     };
-    let ours = symbols(&libraries().join("libibverbs.so.1")).expect("it was made");
+    let ours = symbols(&libraries().join("libibverbs.so.1")).expect("the library was built");
     // What came again in 1.1 with another meaning: nobody has been linked with the first since 2008.
     let is_old = |symbol: &str| {
         symbol.strip_suffix("@IBVERBS_1.0").is_some_and(|name| theirs.contains(&format!("{name}@IBVERBS_1.1")))
@@ -70,7 +70,7 @@ fn an_address_without_a_gid_is_refused_and_explained() {
         return;
     }
     let outcome = std::panic::catch_unwind(|| HERE.run("ibv_rc_pingpong", &["-n", "1"]));
-    let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a message");
+    let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("selvedge: sv_lo: an address without a GID"), "{message}");
 }
 
@@ -84,12 +84,12 @@ fn the_first_gid_works_where_it_can_and_is_explained_where_not() {
     let Some(namespaces) = Namespaces::new("gid") else { return };
     namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "0", "-n", "10", "-c"]);
     for name in &namespaces.names {
-        shell(&format!("ip -n {name} -6 addr flush dev eth0")).expect("addresses can go");
+        shell(&format!("ip -n {name} -6 addr flush dev eth0")).expect("ip removes the addresses");
     }
     let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "0", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a message");
+    let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("GID 0 leads nowhere") && message.contains("use GID 1 (10.78.0.1)"), "{message}");
 }
 
@@ -271,7 +271,7 @@ fn every_symbol_of_librdmacm_is_there_in_its_version() {
         eprintln!("skipped: no librdmacm.so.1 of rdma-core's, or no objdump here");
         return;
     };
-    let ours = symbols(&libraries().join("librdmacm.so.1")).expect("it was made");
+    let ours = symbols(&libraries().join("librdmacm.so.1")).expect("the library was built");
     let missing: Vec<_> = theirs.iter().filter(|symbol| !ours.contains(symbol)).collect();
     assert!(missing.is_empty() && !theirs.is_empty(), "{missing:?}");
 }
@@ -306,7 +306,8 @@ fn packets_that_are_too_long_are_explained() {
     let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    let message = *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a message");
+    let message =
+        *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("Message too long") && message.contains("path MTU"), "{message}");
 }
 

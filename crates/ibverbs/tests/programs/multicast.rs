@@ -9,7 +9,7 @@ use crate::support::{FIRST, Namespaces, Pair, Place, have, said, wait_until};
 fn members(namespace: &str, file: &str, group: &str) -> u32 {
     let mut list = std::process::Command::new("ip");
     let output = list.args(["netns", "exec", namespace, "cat", &format!("/proc/net/{file}")]).output();
-    let text = String::from_utf8_lossy(&output.expect("it was there before").stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.expect("the program is installed").stdout).into_owned();
     let line = text.lines().find(|line| line.contains(group)).unwrap_or_default();
     let users = line.split_whitespace().skip_while(|word| *word != group).nth(1);
     users.and_then(|users| users.parse().ok()).unwrap_or(0)
@@ -25,7 +25,7 @@ fn group_of_three(beds: &Namespaces, group: &str, [first, second]: [&str; 2], li
     let is_up = wait_until(&mut receivers[1], || members(&beds.names[0], file, name) == 2);
     let sender = place(1).run(&["mckey", "-m", group, "-b", second, "-s"]);
     for receiver in receivers {
-        let output = receiver.wait_with_output().expect("it was started");
+        let output = receiver.wait_with_output().expect("the child process can be waited for");
         assert!(output.status.success(), "{group}: {}", said(&output));
     }
     assert!(is_up && sender.status.success(), "{group}: {}", said(&sender));

@@ -39,7 +39,7 @@ fn suite(device: &str, folder: &str) -> Option<Vec<String>> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let (from, to) = (TESTS, folder.display());
     shell(&format!("rm -rf {to} && mkdir -p {to} && cp -r {from} {to} && gunzip {to}/tests/*.gz"))
-        .expect("they unpack");
+        .expect("the tests unpack");
     let script = folder.join("tests/run_tests.py").display().to_string();
     Some(["/usr/bin/python3", &script, "--gid", "1", "--dev", device, "-v"].map(str::to_owned).into())
 }

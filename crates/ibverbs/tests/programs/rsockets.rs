@@ -126,7 +126,7 @@ fn every_byte_arrives_where_packets_are_lost() {
     if !has_preload() {
         return;
     }
-    let loss = Loss::Random(Chance::from_f64(0.02).expect("a share"));
+    let loss = Loss::Random(Chance::from_f64(0.02).expect("a probability"));
     let Some(bed) = network("rsocket", &Impairment { loss, ..only_roce() }) else { return };
     for recovery in ["irn", "go-back-n"] {
         let environment = [("SELVEDGE_RECOVERY", recovery)];
@@ -173,7 +173,7 @@ fn peers_that_break_the_protocol_lose_their_connection_and_nothing_else() {
     let mut server = LOOPBACK.command(&["sh", "-c", &server], &[]).spawn().expect("timeout runs");
     assert!(wait_until(&mut server, || LOOPBACK.has("udp", &format!(":{port:04X} "), "")));
     let rogue = LOOPBACK.run(&[&program, "127.0.0.1", &port.to_string()]);
-    let server = server.wait_with_output().expect("it was started");
+    let server = server.wait_with_output().expect("the child process can be waited for");
     let told = "\
 no private data: refused
 a list without entries: refused

@@ -25,13 +25,13 @@ impl Server {
     /// A stranger is its client.
     fn meet(self, pair: &Pair<'_>, client: &[&str]) {
         let client = pair.client.command(client, STRANGER).output().expect("timeout runs");
-        let server = self.child.wait_with_output().expect("it was started");
+        let server = self.child.wait_with_output().expect("the child process can be waited for");
         let is_well = client.status.success() && server.status.success();
         assert!(is_well, "{:?}\n-- client: {}\n-- server: {}", self.words, said(&client), said(&server));
     }
     fn end(mut self) {
-        shell(&format!("kill {}", self.child.id())).expect("it runs");
-        self.child.wait().expect("it was started");
+        shell(&format!("kill {}", self.child.id())).expect("the process to kill runs");
+        self.child.wait().expect("the child process can be waited for");
     }
 }
 

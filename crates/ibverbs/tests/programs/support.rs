@@ -127,7 +127,7 @@ impl<'a> Pair<'a> {
             // The UDP port is there from `rdma_bind_addr` on: the server may not have come to `rdma_listen`.
             let text = said(&output);
             let is_early = matches!(listens, Listens::Rdma(_)) && NOBODY_LISTENS.iter().any(|told| text.contains(told));
-            if !is_early || running.try_wait().expect("it was started").is_some() {
+            if !is_early || running.try_wait().expect("the child process can be waited for").is_some() {
                 break output;
             }
         };
@@ -135,7 +135,7 @@ impl<'a> Pair<'a> {
             // Nobody comes any more. It may have ended by itself.
             let _ = shell(&format!("kill {}", running.id()));
         }
-        let server_output = running.wait_with_output().expect("it was started");
+        let server_output = running.wait_with_output().expect("the child process can be waited for");
         assert!(
             is_up && client_output.status.success() && server_output.status.success(),
             "{client:?}\n-- client: {}\n-- server: {}",
@@ -186,7 +186,7 @@ pub(crate) fn said(output: &Output) -> String {
 
 /// Looks again and again, until it is so or the program has ended.
 pub(crate) fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
-    while child.try_wait().expect("it was started").is_none() {
+    while child.try_wait().expect("the child process can be waited for").is_none() {
         if is_so() {
             return true;
         }

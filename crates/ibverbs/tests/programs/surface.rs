@@ -30,10 +30,10 @@ fn loopback_is_a_device_where_it_is_alone_or_asked_for() {
     assert!(said(&wrong).contains("SELVEDGE_LOOPBACK=1: yes and no are known"), "{}", said(&wrong));
 
     let name = &namespaces.names[0];
-    shell(&format!("ip -n {name} link set eth0 down")).expect("links go down");
+    shell(&format!("ip -n {name} link set eth0 down")).expect("ip sets the link down");
     assert_eq!(names_of_devices(place, &[]), ["sv_eth0", "sv_lo"]);
     assert_eq!(names_of_devices(place, &[("SELVEDGE_LOOPBACK", "no")]), ["sv_eth0"]);
-    shell(&format!("ip -n {name} link del eth0")).expect("links go");
+    shell(&format!("ip -n {name} link del eth0")).expect("ip deletes the link");
     assert_eq!(names_of_devices(place, &[]), ["sv_lo"]);
 }
 
@@ -77,7 +77,7 @@ fn names_have_no_hyphens_and_who_uses_one_is_told() {
 fn boot_id(end: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("boot-{}-{end}", std::process::id()));
     let id = std::fs::read_to_string("/proc/sys/kernel/random/uuid").expect("the kernel has random numbers");
-    std::fs::write(&path, id).expect("the folder is there");
+    std::fs::write(&path, id).expect("the folder exists");
     path.display().to_string()
 }
 
@@ -101,7 +101,7 @@ fn ucx_by_itself_chooses_devices_that_reach_the_other_host() {
         let [server, client] = [&server, &client].map(|words| words.each_ref().map(String::as_str));
         pair.meet(&server, &client, Listens::Tcp(port));
     }
-    boots.iter().for_each(|boot| std::fs::remove_file(boot).expect("it was made"));
+    boots.iter().for_each(|boot| std::fs::remove_file(boot).expect("the file exists"));
 }
 
 #[test]
@@ -235,12 +235,12 @@ fn a_server_whose_client_is_killed_ends() {
         let mut command = pair.client.command(&["sh", "-c", &format!("echo $$; {client}")], &[]);
         let mut client = command.stdout(Stdio::piped()).spawn().expect("timeout runs");
         let mut first = String::new();
-        let mut output = std::io::BufReader::new(client.stdout.take().expect("it was piped"));
-        std::io::BufRead::read_line(&mut output, &mut first).expect("it says its number");
+        let mut output = std::io::BufReader::new(client.stdout.take().expect("standard output is piped"));
+        std::io::BufRead::read_line(&mut output, &mut first).expect("the first line is the process number");
         // It writes or reads by then.
-        shell("sleep 3").expect("time passes");
-        shell(&format!("kill -9 {}", first.trim())).expect("it runs");
-        client.wait().expect("it was started");
+        shell("sleep 3").expect("sleep runs");
+        shell(&format!("kill -9 {}", first.trim())).expect("the process to kill runs");
+        client.wait().expect("the child process can be waited for");
         let pid = server.id();
         let ends = shell(&format!(
             "timeout 60 sh -c 'while kill -0 {pid} && ! grep -q zombie /proc/{pid}/status; do sleep 0.1; done'"
@@ -248,7 +248,7 @@ fn a_server_whose_client_is_killed_ends() {
         if ends.is_err() {
             let _ = shell(&format!("kill {pid}"));
         }
-        let output = server.wait_with_output().expect("it was started");
+        let output = server.wait_with_output().expect("the child process can be waited for");
         assert!(ends.is_ok(), "{program}: {}", said(&output));
         assert!(!output.status.success(), "{program}: {}", said(&output));
     }
@@ -270,7 +270,7 @@ fn gids_of_different_kinds_are_explained() {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             pair.meet(&server, &client, Listens::Tcp(port.parse().expect("a port")))
         }));
-        let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a message");
+        let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a panic with a message");
         assert!(message.contains("both ends need GIDs of one kind (here GID "), "{message}");
     }
     // Link-local and global addresses find each other.

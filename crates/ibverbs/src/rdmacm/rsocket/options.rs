@@ -261,7 +261,9 @@ mod tests {
     fn what_is_accepted_blocks_and_has_the_listeners_buffers() {
         let mut options = Options::new(libc::AF_INET);
         options.status_flags |= libc::O_NONBLOCK;
-        options.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &c_int::to_ne_bytes(50_000), false).expect("it exists");
+        options
+            .set(libc::SOL_SOCKET, libc::SO_SNDBUF, &c_int::to_ne_bytes(50_000), false)
+            .expect("SO_SNDBUF is supported");
         let accepted = options.inherited();
         assert!(!accepted.is_nonblocking());
         assert_eq!(accepted.sizes.send_buffer, 100_000);

@@ -77,7 +77,7 @@ impl End {
         let Some(posted) = peer.posted.pop_front() else { return false };
         let message = match posted {
             Posted::Data { address, bytes } => {
-                let at = usize::try_from(address - BUFFER.0).expect("an offset");
+                let at = usize::try_from(address - BUFFER.0).expect("the address is within the buffer");
                 self.buffer[at..at + bytes.len()].copy_from_slice(&bytes);
                 let message = Message::Data(bytes.len() as u32);
                 assert_eq!(self.stream.handle_message(message, bytes.len() as u32, None), Ok(()));
@@ -88,7 +88,7 @@ impl End {
                     let at = (address - LIST.0) as usize;
                     self.list[at..at + 16].copy_from_slice(&bytes);
                     let expected = self.stream.expected_entry() as usize * 16;
-                    Entry::decode(self.list[expected..].first_chunk().expect("an entry"))
+                    Entry::decode(self.list[expected..].first_chunk().expect("a whole entry"))
                 });
                 let length = if entry.is_some() { ENTRY } else { 0 };
                 assert_eq!(self.stream.handle_message(message, length, region), Ok(()));
@@ -139,8 +139,8 @@ fn nothing_is_sent_before_the_peer_has_said_where() {
 #[test]
 fn the_first_control_message_announces_the_second_half_in_the_second_entry() {
     let (mut a, _) = connected(SMALL, SMALL);
-    let control = a.stream.poll_control().expect("half of the buffer is free");
-    let entry = control.entry.expect("it is announced");
+    let control = a.stream.poll_control().expect("a credit update: half of the buffer is free");
+    let entry = control.entry.expect("the update announces buffer space");
     assert_eq!(control.message, Message::Credits(16));
     assert_eq!((entry.address, entry.offset, entry.length), (LIST.0 + 16, 4_096, 4_096));
     assert_eq!(a.stream.poll_control(), None);
@@ -300,7 +300,7 @@ fn what_a_peer_may_not_say_is_a_fault() {
 fn nothing_that_a_peer_says_does_harm() {
     for seed in 0..2_000_u64 {
         let mut random = (0..).map(move |at| mix64(seed << 32 | at));
-        let mut number = move || random.next().expect("they do not end");
+        let mut number = move || random.next().expect("an endless sequence");
         let mut end = End::new(SMALL);
         let region = |n: u64| Region { address: n, key: n as u32, length: (n >> 32) as u32 };
         let hello = Hello { list: region(number()), buffer: region(number()), credits: number() as u16, ..end.hello() };
@@ -340,7 +340,7 @@ fn nothing_that_a_peer_says_does_harm() {
 fn every_byte_arrives_in_order_whatever_the_schedule() {
     for seed in 0..300_u64 {
         let mut random = (0..).map(move |at| mix64(seed << 32 | at));
-        let mut number = move |below: u64| random.next().expect("they do not end") % below;
+        let mut number = move |below: u64| random.next().expect("an endless sequence") % below;
         let sizes = |n: u64, m: u64| Sizes {
             send_queue: 16 + (n % 50) as u16,
             receive_queue: 16 + (m % 50) as u16,
