@@ -73,7 +73,8 @@ pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *m
         && done == 0
         && let Some(control) = preloaded_control()
     {
-        // The kernel has set the placeholder's mode by now: the socket follows. For any other descriptor nothing changes.
+        // The kernel has set the placeholder's mode by now: the socket follows. For any other descriptor nothing
+        // changes.
         // SAFETY: as above: the kernel has read the number.
         unsafe {
             let flags = control(descriptor, libc::F_GETFL);

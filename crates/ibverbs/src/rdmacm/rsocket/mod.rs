@@ -1,8 +1,8 @@
 //! Sockets over RDMA, with the wire protocol of rdma-core: `rsocket`, `rconnect`, `rsend` and so on.
 //!
-//! The data's way: `rsend` copies into the send ring and posts a Write with immediate into the peer's receive buffer;
-//! the immediate consumes one of the receives that the peer posted and says how many bytes came; `rrecv` copies them
-//! out, and once half of its buffer is read, it writes the next entry of the peer's list of buffers and grants credits.
+//! Data path: `rsend` copies into the send ring and posts a Write with immediate into the peer's receive buffer; the
+//! immediate consumes one of the receives that the peer posted and tells the number of bytes; `rrecv` copies them out,
+//! and once half of its buffer is read, it writes the next entry of the peer's list of buffers and grants credits.
 //!
 //! ```text
 //!   exports   C's functions            poll     waiting for sockets and other descriptors; repoll: as epoll
