@@ -1,4 +1,4 @@
-//! Our structures against those of the installed header.
+//! Layout of this crate's structures, compared with the installed header.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use std::process::Command;
 use selvedge_ibverbs::abi::LAYOUTS;
 use selvedge_ibverbs::rdmacm;
 
-/// A field's name in C: what is a keyword in neither language, and a member of an anonymous union.
+/// Returns a field's name in C: without the trailing underscore that avoids a keyword. A field that is an anonymous
+/// union in C has the name of one of its members.
 fn in_c(field: &str) -> &str {
     field.strip_suffix('_').unwrap_or(field)
 }

@@ -312,7 +312,7 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
 }
 
 /// Sets an option. Effective are the type of service, the acknowledgement timeout, and sharing of the port. Other
-/// options are accepted without effect: IPv6 sockets never take the port of IPv4.
+/// options, like that for IPv6 alone, are accepted without effect.
 #[unsafe(export_name = "selvedge_rdma_set_option")]
 pub unsafe extern "C" fn set_option(
     id: *mut rdma_cm_id,

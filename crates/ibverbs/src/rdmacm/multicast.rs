@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::multicast::{ibv_attach_mcast, ibv_detach_mcast};
 use crate::query::gid_of;
 
-/// Hop limit of datagrams for groups, the kernel's default for RDMA.
+/// Hop limit of datagrams for groups, like the kernel's.
 const HOPS: u8 = 64;
 
 /// A group that an identifier has joined.

@@ -1,4 +1,4 @@
-//! Programs that were built for RDMA hardware, as Debian ships them, with our library.
+//! Tests of programs that were built for RDMA hardware, as Debian ships them, with our library.
 
 mod bottleneck;
 mod captures;
@@ -23,7 +23,8 @@ fn every_symbol_that_rdma_core_exports_is_there_in_its_version() {
         return;
     };
     let ours = symbols(&libraries().join("libibverbs.so.1")).expect("the library was built");
-    // What came again in 1.1 with another meaning: nobody has been linked with the first since 2008.
+    // Symbols that have another meaning since version 1.1: no program has been linked with the first version since
+    // 2008.
     let is_old = |symbol: &str| {
         symbol.strip_suffix("@IBVERBS_1.0").is_some_and(|name| theirs.contains(&format!("{name}@IBVERBS_1.1")))
     };
@@ -113,7 +114,7 @@ after it all: success
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
 
-/// Every program of perftest, and what it is asked to do.
+/// Programs of perftest, and the arguments of each test.
 const PERFTEST: &[(&str, &[&str])] = &[
     ("ib_write_bw", &[]),
     ("ib_write_bw", &["-b"]),
@@ -146,9 +147,9 @@ const PERFTEST: &[(&str, &[&str])] = &[
 
 fn perftest(pair: &Pair<'_>, is_lossy: bool) {
     for (program, words) in PERFTEST {
-        // What is lost of datagrams and unreliable connections is lost: the program waits for it. And `ib_send_lat -e`
-        // before 23.07 takes an event of either queue for that of the other, which goes well as long as
-        // acknowledgements come before answers.
+        // Lost datagrams and packets of unreliable connections are not retransmitted, and the program waits for them.
+        // And `ib_send_lat -e` before 23.07 takes an event of either queue for that of the other, which works only as
+        // long as acknowledgements come before answers.
         if is_lossy
             && (words.contains(&"UD") || words.contains(&"UC") || (*program, *words) == ("ib_send_lat", &["-e"]))
         {
@@ -161,7 +162,7 @@ fn perftest(pair: &Pair<'_>, is_lossy: bool) {
     }
 }
 
-/// Programs that find each other by the connection manager, each on the port that it listens on.
+/// Runs programs that find each other by the connection manager, each on the port that it listens on.
 fn by_connection_manager(pair: &Pair<'_>) {
     let to = pair.address;
     let rping = |who: &'static str, port| vec!["rping", who, "-a", to, "-p", port, "-C", "20", "-V", "-S", "4000"];
@@ -322,7 +323,7 @@ fn perftest_with_losses() {
         let environment = [("SELVEDGE_RECOVERY", recovery)];
         let pair = namespaces.pair(&environment);
         perftest(&pair, true);
-        // Verifies what arrives.
+        // -c verifies received data.
         pair.run("ibv_rc_pingpong", &["-g", "1", "-n", "300", "-s", "20000", "-c"]);
     }
 }

@@ -13,8 +13,8 @@ const RDMA_INLINE: c_int = 2;
 const RDMA_IOMAPSIZE: c_int = 3;
 const RDMA_ROUTE: c_int = 4;
 
-/// Default number of requests in each queue; defaults of the bytes of each buffer and of inline data follow. The values
-/// are rdma-core's.
+/// Default number of requests in each queue, which is rdma-core's like [`BUFFER`] (bytes of each buffer) and [`INLINE`]
+/// (bytes of inline data).
 const QUEUE: u16 = 384;
 const BUFFER: u32 = 1 << 17;
 const INLINE: u16 = 64;
