@@ -353,7 +353,7 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     code
 }
 
-/// Does nothing before a fork: the child does not share our memory with any hardware.
+/// Does nothing before a fork: the child does not share its memory with any hardware.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_fork_init() -> c_int {
     0

@@ -300,7 +300,7 @@ fn descriptors(network: &Network, wake: &EventFd) -> Vec<RawFd> {
     all.map(|descriptor| descriptor.as_raw_fd()).collect()
 }
 
-/// Returns a random number that nobody can predict.
+/// Returns an unpredictable random number.
 fn entropy() -> io::Result<u32> {
     let mut bytes = [0; 4];
     // Requests of few bytes are never cut short.

@@ -1,9 +1,10 @@
 //! Connections by address and port: the connection manager behind queue pair 1.
 //!
 //! There is one queue pair 1 per host and any number of processes. So a process that listens on an RDMA port binds the
-//! UDP port of the same number, too: the binding shows who has the port, and lets our own peers send requests there. A
+//! UDP port of the same number, too: the binding shows who has the port, and lets Selvedge peers send requests there. A
 //! requesting process tries that port and 4791 in turn. Packets that arrive on 4791 for another process are passed on
-//! (see `forward`): requests by their port, all others by our identifier of the connection, whose high bits are a slot.
+//! (see `forward`): requests by their port, all others by this side's identifier of the connection, whose high bits are
+//! a slot.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,7 +47,7 @@ pub(super) struct Connections {
     pub(super) manager: ConnectionManager,
     services: BTreeMap<At, Hears>,
     hearers: BTreeMap<ConnectionId, Hears>,
-    /// Numbers of requests sent, indexed by our connection identifier.
+    /// Numbers of requests sent, indexed by this side's connection identifier.
     asked: BTreeMap<u32, u32>,
     /// Connections that have ended, and the time when their owners are told at the latest.
     ending: Vec<(ConnectionId, Instant)>,
@@ -108,7 +109,7 @@ impl Connections {
             ..Bth::default()
         };
         let deth = Some(Deth { qkey: cm::QKEY, source: MANAGEMENT });
-        // The offer makes our own peers answer to the port that the packet is sent from.
+        // The offer makes Selvedge peers answer to the port that the packet is sent from.
         let ours = Ours::Offers(0);
         let headers = Headers { bth, deth, ours, ..Headers::default() };
         *transmit = Transmit { route, headers, payload: cm::LENGTH as u32 };
@@ -130,7 +131,7 @@ impl Connections {
     /// Handles a packet for queue pair 1.
     pub(super) fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, headers: &Headers, payload: &[u8]) {
         if headers.deth.is_some_and(|deth| deth.qkey == cm::QKEY) {
-            // NICs that are not ours send from any port, and listen on RoCE's.
+            // NICs of other makers send from any port, and listen on RoCE's.
             match headers.ours {
                 Ours::No => self.manager.handle(cx, &Route { flow_label: as_label(ROCE), ..*route }, payload),
                 _ => self.manager.handle_ours(cx, route, payload),

@@ -13,7 +13,7 @@ use super::port::{Ports, ROCE};
 pub struct Environment {
     /// The UDP port that the next process gets; `None` if none is free.
     pub port: Option<u16>,
-    /// Whether NICs that are not ours reach that process.
+    /// Whether NICs of other makers reach that process.
     pub reached: bool,
     /// Bytes that a socket's receive buffer holds.
     pub buffer: usize,

@@ -41,7 +41,7 @@ pub struct Counters {
 /// The sockets of a process and the packets on their way through them.
 pub(super) struct Network {
     ports: Ports,
-    /// Sockets that send instead of our own port in standard mode, and their port.
+    /// Sockets that send instead of the process's own port in standard mode, and their port.
     outlet: Option<(Sockets, u16)>,
     /// The socket for packets that other processes pass on.
     inbox: Option<Inbox>,
@@ -50,9 +50,9 @@ pub(super) struct Network {
     behind: Batch,
     buffer: Box<[u8]>,
     control: Vec<u8>,
-    /// Hosts whose queue pairs' numbers do not tell ports: NICs that are not ours.
+    /// Hosts whose queue pairs' numbers do not tell ports: NICs of other makers.
     foreign: BTreeSet<Ipv6Addr>,
-    /// Interfaces of our addresses.
+    /// Interfaces of this host's addresses.
     scopes: BTreeMap<Ipv6Addr, u32>,
     groups: Groups,
     /// Sockets on the UDP ports of RDMA ports that this process listens on.
@@ -86,7 +86,7 @@ impl Network {
         let of = |device: &Device| device.gids.iter().map(|gid| (*gid, device.index)).collect::<Vec<_>>();
         let scopes = devices.iter().flat_map(of).collect();
         let ports = Ports::open()?;
-        // Without this socket no process can pass packets on to this one; our own peers reach it nevertheless.
+        // Without this socket no process can pass packets on to this one; Selvedge peers reach it nevertheless.
         let inbox = Inbox::open(Addressee::Slot(ports.own.slot)).ok();
         let outlet = if settings::is_standard()? { Some(Sockets::at(0)?) } else { None };
         let all = Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
@@ -119,7 +119,7 @@ impl Network {
         })
     }
 
-    /// Returns whether the adapter behaves as a NIC that is not ours.
+    /// Returns whether the adapter behaves like a NIC of another maker.
     pub(super) fn is_standard(&self) -> bool {
         self.outlet.is_some()
     }

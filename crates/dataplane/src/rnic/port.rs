@@ -2,14 +2,14 @@
 //!
 //! The first process of a host (or network namespace) has RoCEv2's port 4791 and slot 0; the next have 4792, 4793, ...
 //! and slots 1, 2, ... The numbers of a process's queue pairs tell its port: their six highest bits are its slot, so a
-//! peer that knows a queue pair knows the port, and our own peers send there. Binding is the lock on a slot, and the
+//! peer that knows a queue pair knows the port, and Selvedge peers send there. Binding is the lock on a slot, and the
 //! kernel releases it for processes that die.
 //!
-//! NICs that are not ours send to 4791 alone. So every process has a socket there, too, in one `SO_REUSEPORT` group,
-//! and a filter in the kernel gives each packet to the socket whose position in the group is the slot that the packet's
+//! NICs of other makers send to 4791 alone. So every process has a socket there, too, in one `SO_REUSEPORT` group, and
+//! a filter in the kernel gives each packet to the socket whose position in the group is the slot that the packet's
 //! queue pair names. Positions are in the order of joining, and the last socket moves to the position of one that
 //! leaves; so a packet may come to the wrong process, which passes it on ([`super::forward`]). Slot 0 is for the
-//! process that begins a group: packets that our own peers send to 4791 are never passed on.
+//! process that begins a group: packets that Selvedge peers send to 4791 are never passed on.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -30,9 +30,9 @@ pub const ROCE: u16 = 4_791;
 /// Most processes per host.
 pub(super) const SLOTS: u8 = 64;
 /// Attempts, a millisecond apart, to join the group on port 4791: a process that is about to share the port may have
-/// lost its processor, and without the group NICs that are not ours never reach this process.
+/// lost its processor, and without the group NICs of other makers never reach this process.
 const TRIES: u32 = 100;
-/// Wanted size of a socket's receive buffer in bytes, if the system lets us choose.
+/// Wanted size of a socket's receive buffer in bytes, if the system permits it.
 const WAITING: usize = 16 << 20;
 /// Size of a socket's send buffer in bytes, which the kernel doubles: four full batches. A full queue of this host, for
 /// example of a shaper, then blocks the sender before it overflows, and datagrams are not lost in this host.
@@ -82,7 +82,7 @@ impl Ports {
         }
         None
     }
-    /// Returns whether NICs that are not ours reach this process.
+    /// Returns whether NICs of other makers reach this process.
     pub(super) fn has_roce(&self) -> bool {
         self.roce().is_some()
     }
@@ -183,7 +183,7 @@ fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
     // Some systems cannot join datagrams; then packets come one by one.
     let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
-    // Time stamps of arrival: the time that packets wait for our threads is not the network's.
+    // Time stamps of arrival: the time that packets wait for the process's threads is not the network's.
     let _ = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
     // The first option is for root, the second goes as far as net.core.rmem_max.
     let _ =
@@ -196,17 +196,17 @@ fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())
 }
 
-/// Returns the slot of one of our own queue pairs.
+/// Returns the slot of a Selvedge queue pair.
 pub(super) fn slot_of(qp: QpNumber) -> u8 {
     (qp.0 >> Rnic::QP_BITS) as u8 & (SLOTS - 1)
 }
 
-/// Returns the port of one of our own queue pairs.
+/// Returns the port of a Selvedge queue pair.
 pub(super) fn of(qp: QpNumber) -> u16 {
     ROCE + u16::from(slot_of(qp))
 }
 
-/// Returns whether a packet from this port is from one of our own NICs: others choose ports from 49152 up.
+/// Returns whether a packet from this port is from a Selvedge NIC: others choose ports from 49152 up.
 pub(crate) fn is_ours(port: u16) -> bool {
     (ROCE..ROCE + u16::from(SLOTS)).contains(&port)
 }

@@ -12,15 +12,15 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::port;
 
-/// Environment variable that chooses the loss recovery between two of our own NICs: `irn` (default), `irn-paper`,
-/// `melo` or `go-back-n`.
+/// Environment variable that chooses the loss recovery between two Selvedge NICs: `irn` (default), `irn-paper`, `melo`
+/// or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
 /// Value of [`RECOVERY`] for IRN with its paper's text and settings: RTO_low and RTO_high, BDP-FC for its default
 /// network, an acknowledgement of each packet.
 const PAPER: &str = "irn-paper";
 
-/// Environment variable; `standard` makes the NIC behave as one that is not ours, towards everybody: packets go to UDP
-/// port 4791 alone, from some other port, without our extensions.
+/// Environment variable; `standard` makes the NIC behave like one of another maker, towards everybody: packets go to
+/// UDP port 4791 alone, from some other port, without Selvedge's extensions.
 pub const WIRE: &str = "SELVEDGE_WIRE";
 
 /// Environment variable that chooses the congestion control: `path` (default), one for all packets that a process sends
@@ -75,7 +75,7 @@ pub const WINDOW: u32 = 256;
 /// that an acknowledgement allows are sent in batches of 60, of which all but the last are full, and each
 /// acknowledgement costs both ends a system call.
 pub const ACK_EVERY: u32 = 512;
-/// Largest window of a connection between our own NICs in packets, where socket buffers hold more: while a lost packet
+/// Largest window of a connection between Selvedge NICs in packets, where socket buffers hold more: while a lost packet
 /// is retransmitted, or a thread waits for the processor, others must be free to follow.
 const WIDEST: u32 = 2_048;
 /// Most bytes that the kernel counts for a packet of 1,024 bytes that waits in a socket.
@@ -114,13 +114,13 @@ const PROBES: u16 = 16;
 /// Bits in a pool of MELO: the largest possible number.
 const MELO_POOL: u32 = 2_048;
 
-/// Returns the window in packets that fits into our sockets; two of our own NICs are alike in that.
+/// Returns the window in packets that fits into the socket buffers; two Selvedge NICs are alike in that.
 fn window() -> u32 {
     (port::room() / COUNTED / SHARE).clamp(WINDOW as usize, WIDEST as usize) as u32
 }
 
-/// Returns the largest window of a path, in packets: half of the receive buffer of a socket like ours, because other
-/// hosts send to it, too.
+/// Returns the largest window of a path, in packets: half of the receive buffer of a socket like this host's, because
+/// other hosts send to it, too.
 fn path_window() -> u32 {
     /// Connections whose windows one path may hold.
     const CONNECTIONS: usize = 4;

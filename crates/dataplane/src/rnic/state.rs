@@ -48,7 +48,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Creates an empty state. `entropy` returns random numbers that nobody can predict.
+    /// Creates an empty state. `entropy` returns unpredictable random numbers.
     ///
     /// # Errors
     /// Returns the error of `entropy`, or one that says which setting is invalid.

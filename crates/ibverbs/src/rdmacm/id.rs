@@ -51,7 +51,8 @@ pub(super) struct Id {
     /// Whether the identifier shares its port with others that do.
     pub(super) shares_port: bool,
     pub(super) peer: Peer,
-    /// The first PSN that we expect, chosen early: some applications make their queue pairs ready before they connect.
+    /// The first PSN that this side expects, chosen early: some applications make their queue pairs ready before they
+    /// connect.
     pub(super) psn: u32,
     pub(super) reads_answered: u8,
     pub(super) reads_asked: u8,

@@ -1,5 +1,5 @@
-//! Captures of our packets, checked by other software: Wireshark dissects each without complaint, and Scapy computes
-//! the same ICRC.
+//! Captures of the NIC's packets, checked by other software: Wireshark dissects each without complaint, and Scapy
+//! computes the same ICRC.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -105,7 +105,7 @@ fn lines_of(command: &mut Command) -> Vec<String> {
 fn no_guesses() -> Vec<String> {
     let all = lines_of(Command::new("tshark").args(["-G", "heuristic-decodes"]));
     let guesses = all.iter().filter_map(|line| line.strip_prefix("infiniband.payload\t")?.split('\t').next());
-    // Without the table of Ethernet's types tshark would not dissect our packets at all.
+    // Without the table of Ethernet's types tshark would not dissect the NIC's packets at all.
     let protocols: Vec<_> = guesses.filter(|&name| name != "ethertype").collect();
     assert!(protocols.contains(&"rpcordma"), "tshark says what it guesses: {protocols:?}");
     protocols.iter().map(|name| format!("--disable-protocol={name}")).collect()

@@ -1,4 +1,4 @@
-//! Tests of programs that were built for RDMA hardware, as Debian ships them, with our library.
+//! Tests of programs that were built for RDMA hardware, as Debian ships them, with this library.
 
 mod bottleneck;
 mod captures;

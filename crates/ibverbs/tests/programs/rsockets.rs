@@ -23,7 +23,7 @@ fn has_preload() -> bool {
 /// Returns the command of one side of a conversation of `sockets.py`.
 fn with_sockets(address: &str, kind: &str, role: &str, port: u16) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sockets.py");
-    // `librspreload.so` is preloaded behind our library, in the Python process alone.
+    // `librspreload.so` is preloaded behind this library, in the Python process alone.
     let arguments = format!("{} {kind} {role} {address} {port}", script.display());
     format!("export LD_PRELOAD=$LD_PRELOAD:{PRELOAD}; exec python3 {arguments}")
 }

@@ -1,13 +1,13 @@
-//! NICs that are not ours: they send to UDP port 4791 alone, and reach every process of a host.
+//! NICs of other makers: they send to UDP port 4791 alone, and reach every process of a host.
 
 use std::process::Child;
 
 use crate::support::{FIRST, Namespaces, Pair, have, said, shell, wait_until};
 
-/// Environment in which a program's NIC behaves as one that is not ours.
+/// Environment in which a program's NIC behaves like one of another maker.
 const STRANGER: &[(&str, &str)] = &[("SELVEDGE_WIRE", "standard")];
 
-/// A server with our NIC that waits for its client.
+/// A server with a Selvedge NIC that waits for its client.
 struct Server {
     words: Vec<String>,
     child: Child,
@@ -22,7 +22,7 @@ impl Server {
         assert!(is_up, "{words:?}");
         Self { words: words.iter().map(ToString::to_string).collect(), child }
     }
-    /// Runs a client whose NIC is not ours.
+    /// Runs a client whose NIC behaves like one of another maker.
     fn meet(self, pair: &Pair<'_>, client: &[&str]) {
         let client = pair.client.command(client, STRANGER).output().expect("timeout runs");
         let server = self.child.wait_with_output().expect("the child process can be waited for");

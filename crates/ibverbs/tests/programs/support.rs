@@ -1,4 +1,5 @@
-//! Helpers that run programs with our library: two at a time, as server and client, perhaps in namespaces of their own.
+//! Helpers that run programs with this library: two at a time, as server and client, perhaps in namespaces of their
+//! own.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -79,7 +79,7 @@ impl Network {
             _ => port::of(destination),
         };
         let own = port::ROCE + u16::from(self.slot());
-        // Hosts that answer from other ports than ours do not know slots.
+        // Hosts that answer from ports outside the slots' range do not know slots.
         let is_foreign = destination != MANAGEMENT && self.foreign.contains(&remote);
         let (from_port, to_port) = match &self.outlet {
             Some((_, port)) => (*port, port::ROCE),

@@ -29,7 +29,7 @@ impl Memory {
     /// Returns `errno` if the system or the NIC has none left.
     ///
     /// # Safety
-    /// `pd` is a protection domain of ours, and outlives the memory.
+    /// `pd` is from this library, and outlives the memory.
     pub(super) unsafe fn new(pd: *mut ibv_pd, length: usize, is_remote: bool) -> Result<Self, c_int> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

@@ -97,7 +97,7 @@ pub struct Entry {
     pub address: u64,
     /// Remote key of the peer's list.
     pub key: u32,
-    /// Offset of the announced buffer in our receive buffer, in bytes.
+    /// Offset of the announced buffer in this end's receive buffer, in bytes.
     pub offset: u32,
     /// Length of the announced buffer in bytes.
     pub length: u32,
@@ -121,7 +121,7 @@ impl Entry {
         bytes
     }
 
-    /// Decodes an entry of our list, which the peer writes in our byte order.
+    /// Decodes an entry of this end's list, which the peer writes in this end's byte order.
     pub fn decode(bytes: &[u8; ENTRY as usize]) -> Region {
         let [a, b, c, d, e, f, g, h, key @ .., i, j, k, l] = *bytes;
         Region {
@@ -197,7 +197,7 @@ struct Incoming {
     /// Number of arrived data messages; the number at which credits are granted follows.
     count: u16,
     grant_at: u16,
-    /// The peer's list; the entry that we write next and its byte order follow.
+    /// The peer's list; the entry that this end writes next and its byte order follow.
     list: Region,
     entry: u32,
     is_network_order: bool,
@@ -243,7 +243,7 @@ impl Stream {
         }
     }
 
-    /// Returns the private data for the peer, with our list's and our receive buffer's address and remote key.
+    /// Returns the private data for the peer, with the addresses of this end's list and receive buffer and remote key.
     pub fn hello(&self, list: (u64, u32), buffer: (u64, u32)) -> Hello {
         Hello {
             flags: u8::from(cfg!(target_endian = "big")),
@@ -270,7 +270,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Returns the index of the entry of our list that the peer writes next.
+    /// Returns the index of the entry of this end's list that the peer writes next.
     pub fn expected_entry(&self) -> u32 {
         self.out.entry
     }
