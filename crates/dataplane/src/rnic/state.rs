@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) network: Network,
     pub(super) owners: Owners,
     pub(super) connections: Connections,
-    /// The packet last taken from the engine; its payload follows.
+    /// The packet last taken from the engine, with its payload in [`Self::payload`].
     pub(super) outgoing: Transmit,
     pub(super) payload: Payload,
     /// Number of events that applications were told of.

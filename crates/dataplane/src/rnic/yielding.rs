@@ -29,7 +29,7 @@ pub(super) const REMEMBERED: units::Duration = units::Duration::from_us(20_000);
 /// A polling thread's knowledge of other threads.
 #[derive(Clone, Copy)]
 struct Others {
-    /// Time of the last look; the processor time used until then follows.
+    /// Time of the last look, when the thread had used [`Self::computed`] of processor time.
     looked: Instant,
     computed: Duration,
     /// Time until which the thread yields to others.

@@ -168,7 +168,7 @@ struct Outgoing {
     at: u32,
     /// Bytes free in the ring.
     room: u32,
-    /// Sequence number of the next data message; the first one that must not be sent yet follows.
+    /// Sequence number of the next data message, which must not be sent if it is [`Self::limit`].
     next: u16,
     limit: u16,
     /// The rest of the peer's buffer that is currently written.
@@ -191,13 +191,13 @@ struct Incoming {
     arrived: u32,
     /// Bytes that the peer may still write.
     announced: u32,
-    /// Bytes that are read and not announced again; the next half to announce follows.
+    /// Bytes that are read and not announced again; the next half to announce is at offset [`Self::half`].
     free: u32,
     half: u32,
-    /// Number of arrived data messages; the number at which credits are granted follows.
+    /// Number of arrived data messages; credits are granted when it reaches [`Self::grant_at`].
     count: u16,
     grant_at: u16,
-    /// The peer's list; the entry that this end writes next and its byte order follow.
+    /// The peer's list, in whose entry number [`Self::entry`] this end announces the next buffer.
     list: Region,
     entry: u32,
     is_network_order: bool,
@@ -243,7 +243,7 @@ impl Stream {
         }
     }
 
-    /// Returns the private data for the peer, with the addresses of this end's list and receive buffer and remote key.
+    /// Returns the private data for the peer; `list` and `buffer` are addresses and remote keys of this end's memory.
     pub fn hello(&self, list: (u64, u32), buffer: (u64, u32)) -> Hello {
         Hello {
             flags: u8::from(cfg!(target_endian = "big")),
