@@ -228,8 +228,8 @@ fn offered(event: &mut Event, request: &Request) {
     event.abi.param.conn = parameters;
 }
 
-/// Handles the grant of a connection: makes this side's queue pair ready, if it belongs to the identifier. Returns the
-/// event type, and 0 or minus `errno`.
+/// Handles the acceptance of a connection by the other side: makes this side's queue pair ready, if it belongs to the
+/// identifier. Returns the event type, and 0 or minus `errno`.
 unsafe fn replied(id: *mut Id, connection: ConnectionId, reply: &selvedge_wire::cm::Reply) -> (c_int, c_int) {
     let inner = unsafe { &mut *id };
     inner.peer.qp = reply.qp.0;

@@ -1,6 +1,6 @@
 //! The kernel's `epoll`, for this library alone. Later versions of rdma-core's `librspreload.so` replace the C
-//! library's functions by sets of [`super::repoll`], which in turn use the kernel's: without this module, in an endless
-//! recursion.
+//! library's functions by sets of [`super::repoll`], which in turn use the kernel's: without this module, the calls
+//! would recurse without end.
 //!
 //! The library exports none of these names, so that its own calls reach the functions here.
 
