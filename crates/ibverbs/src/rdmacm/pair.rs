@@ -33,8 +33,7 @@ mod state {
 /// Access rights of the other side: all.
 const ACCESS: u32 = 0b1111;
 
-/// Returns the attributes that take a queue pair to a state, and their mask; `None` for another state or an unknown
-/// route.
+/// Returns the attributes that take a queue pair to a state, and their mask; `None` if the route is not known yet.
 fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
     const STATE: c_int = 1;
     // SAFETY: numbers only.
