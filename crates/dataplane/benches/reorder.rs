@@ -1,9 +1,10 @@
-//! What it costs to copy payload out of a reorder buffer: MELO's figure 6(a) gives the share of a core that this
-//! takes at 40 Gb/s.
+//! Benchmark of the copies out of a reorder buffer: MELO's figure 6(a) gives the share of a core that they take at 40
+//! Gb/s.
 //!
-//! `cargo bench -p selvedge-dataplane`. The metric `reordered` of `figures/melo/fig6a` says which share of the payload
-//! is copied at which loss. Times 4.6 GB/s (40 Gb/s without headers), over the bytes per second printed here, that is
-//! the share of a core; with `copy`, what a plain copy reaches, as the measure of the machine.
+//! Run with `cargo bench -p selvedge-dataplane`. The metric `reordered` of `figures/melo/fig6a` gives the share of the
+//! payload that is copied at each loss rate. The share of a core is `reordered`, times 4.6 GB/s (40 Gb/s without
+//! headers), over the bytes per second that `release` prints here. The rate of `copy`, a plain copy, is the reference
+//! for the machine.
 
 use std::hint::black_box;
 
@@ -23,7 +24,7 @@ const SLOTS: u32 = 512;
 /// Packets of application memory: more than a cache holds.
 const MEMORY: usize = 1 << 16;
 
-/// Runs of so many packets are copied to where they belong.
+/// Measures copies of runs of `run` packets from the reorder buffer to their destinations in memory.
 #[divan::bench(args = [1, 10, 100, 450])]
 fn release(bencher: Bencher<'_, '_>, run: u32) {
     let mut buffer = ReorderBuffer::new(SLOTS);
@@ -44,7 +45,7 @@ fn release(bencher: Bencher<'_, '_>, run: u32) {
     black_box(&memory);
 }
 
-/// As many bytes in one piece.
+/// Measures a plain copy of `run` packets in one piece.
 #[divan::bench(args = [1, 10, 100, 450])]
 fn copy(bencher: Bencher<'_, '_>, run: usize) {
     let from = vec![7; SLOTS as usize * PIECE];

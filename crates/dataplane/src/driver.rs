@@ -1,8 +1,7 @@
 //! The run loops: an engine, a clock, a network, and memory to send from or to place into.
 //!
-//! The engine decides; the driver moves bytes and waits. It takes one turn per datagram: what has
-//! arrived, what is due, what may be sent, then waits until the engine's deadline or the next
-//! datagram.
+//! The engine decides; the driver moves bytes and waits. Each turn of its loop handles an arrived datagram, expired
+//! timers and at most one packet to send, then waits until the engine's deadline or the next datagram.
 
 use std::io;
 use std::time::Duration;
@@ -16,40 +15,43 @@ use crate::clock::Clock;
 use crate::reorder::ReorderBuffer;
 use crate::udp::Datagrams;
 
-/// Longer than any UDP datagram.
+/// Size of the receive buffer in bytes, larger than any UDP datagram.
 const LONGEST: usize = 1 << 16;
-/// Message sequence numbers have 24 bits.
+/// Modulus of message sequence numbers, which have 24 bits.
 const MSN_MODULUS: u64 = 1 << 24;
-/// How long to wait at most before looking whether the caller wants to stop.
+/// Longest wait before the driver asks again whether the caller wants to stop.
 const HEARTBEAT: Duration = Duration::from_millis(10);
 
-/// What to send.
+/// Data to send and the parameters of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// The bytes.
+    /// The bytes to send.
     pub payload: &'a [u8],
-    /// How many of them a packet carries; the last may carry less. At most 65,000.
+    /// Payload bytes of a packet, at most 65,000; the last packet may carry less.
     pub piece: usize,
-    /// The queue pair.
+    /// The queue pair that the packets are addressed to.
     pub qp: QpNumber,
-    /// The first packet's PSN.
+    /// PSN of the first packet.
     pub first_psn: Psn,
     /// The loss recovery that both engines were built with.
     pub recovery: RecoveryConfig,
 }
 
-/// Where to place what arrives.
+/// Destination of arriving packets and the parameters of the connection.
 pub struct Incoming<'a> {
-    /// The queue pair.
+    /// The queue pair whose packets are accepted.
     pub qp: QpNumber,
     /// The loss recovery that both engines were built with.
     pub recovery: RecoveryConfig,
-    /// Called with each packet that is accepted: its place, and its bytes.
+    /// Callback for each accepted packet, with its sequence number and its payload.
     pub place: &'a mut dyn FnMut(Seq, &[u8]),
 }
 
-/// Sends everything, and returns when it is acknowledged or `stop` says so. `sender` has been
-/// supplied with all of it, and has the chip for itself.
+/// Sends all of `outgoing`, and returns when everything is acknowledged or `stop` returns true. `sender` must have been
+/// supplied with all packets, and uses the NIC's on-chip memory alone.
+///
+/// # Errors
+/// Returns an error if the network fails.
 pub fn send(
     network: &mut impl Datagrams,
     clock: &Clock,
@@ -78,13 +80,13 @@ pub fn send(
             let datagram = Datagram { qp: outgoing.qp, sent_at: cx.now, body: Body::Data(data) };
             network.send(&[datagram.emit(&mut headers), payload].concat())?;
         }
-        // Between two packets of a burst: whatever is there already.
+        // Between two packets of a burst, only datagrams that have already arrived are handled.
         let patience = match sender.next(cx.now) {
             Next::Send(_) => Duration::ZERO,
             Next::Wait(_) | Next::Idle => sender.poll_timeout().map_or(HEARTBEAT, |at| clock.until(at).min(HEARTBEAT)),
         };
         let Some(length) = network.recv(&mut buffer, patience)? else { continue };
-        // What does not parse, or is not for us, is noise.
+        // Datagrams that do not parse, or that are for another queue pair, are ignored.
         let Ok((Datagram { qp, sent_at, body }, _)) = Datagram::parse(&buffer[..length]) else { continue };
         let mut cx = Cx::at(clock.now());
         match body {
@@ -96,9 +98,11 @@ pub fn send(
     Ok(())
 }
 
-/// Takes what arrives and answers it until `stop` says so. A receiver cannot know that its last
-/// acknowledgement has arrived, so when to stop is the caller's decision. Returns how many
-/// packets had arrived before.
+/// Accepts arriving packets and answers them until `stop` returns true. A receiver cannot know that its last
+/// acknowledgement has arrived, so the caller decides when to stop. Returns the number of duplicate packets.
+///
+/// # Errors
+/// Returns an error if the network fails.
 pub fn receive(
     network: &mut impl Datagrams,
     clock: &Clock,

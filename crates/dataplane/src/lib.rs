@@ -1,8 +1,8 @@
-//! The real world: sockets, clock and threads around the same engines.
+//! Sockets, clock and threads around the engines that the simulator uses too.
 //!
-//! The only crate that waits, and the only one with a clock. One flow between two UDP sockets ([`send`], [`receive`])
-//! holds the engines to the same tests in both worlds; [`rnic`] is a whole RDMA NIC for the programs of this host;
-//! [`impair`] is a network that loses, delays and damages their packets as it is told.
+//! This crate is the only one that waits, and the only one with a clock. One flow between two UDP sockets ([`send`],
+//! [`receive`]) passes the same tests as in simulation; [`rnic`] is a whole RDMA NIC for the programs of this host;
+//! [`impair`] is a network that loses, delays and damages their packets as configured.
 #![deny(unsafe_code)]
 
 mod clock;

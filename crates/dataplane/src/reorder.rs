@@ -1,15 +1,15 @@
-//! The reorder buffer: where payload waits that came out of order, for schemes that do not place it at once
-//! (MELO, section 3.2.2).
+//! The reorder buffer: memory for payload that arrived out of order, for schemes that do not place it at once (MELO,
+//! section 3.2.2).
 
 use selvedge_units::Seq;
 
-/// One queue pair's reorder buffer, in the host's memory. Packet `seq` waits in slot `seq mod slots`; which packets
-/// may is the receiver's decision, and when they leave.
+/// The reorder buffer of one queue pair, in the host's memory. Packet `seq` is kept in slot `seq mod slots`; the
+/// receiver decides which packets are kept, and when they are released.
 pub struct ReorderBuffer {
     slots: Vec<Slot>,
 }
 
-/// What waits, and where it goes: the place in the application's memory that the packet named.
+/// A kept packet's payload and its destination: the place in the application's memory that the packet named.
 #[derive(Clone, Default)]
 struct Slot {
     destination: Seq,
@@ -17,7 +17,7 @@ struct Slot {
 }
 
 impl ReorderBuffer {
-    /// A buffer of so many slots, empty; none where nothing waits.
+    /// Creates an empty buffer of `slots` slots; 0 for schemes that keep no packets.
     pub fn new(slots: u32) -> Self {
         Self { slots: vec![Slot::default(); slots as usize] }
     }
@@ -27,7 +27,7 @@ impl ReorderBuffer {
         &mut self.slots[(seq.index() % slots) as usize]
     }
 
-    /// Keeps a packet's payload for `destination`.
+    /// Keeps the payload of packet `seq` for `destination`.
     pub fn keep(&mut self, seq: Seq, destination: Seq, payload: &[u8]) {
         let slot = self.slot(seq);
         slot.destination = destination;
@@ -35,7 +35,7 @@ impl ReorderBuffer {
         slot.payload.extend_from_slice(payload);
     }
 
-    /// Copies the `run` packets from `first` on to where they go.
+    /// Copies the `run` packets from `first` on to their destinations, by calls of `place`.
     pub fn release(&mut self, first: Seq, run: u32, place: &mut dyn FnMut(Seq, &[u8])) {
         for ahead in 0..u64::from(run) {
             let slot = self.slot(first + ahead);

@@ -8,21 +8,27 @@ use selvedge_wire::Icrc;
 
 use crate::icrc;
 
-/// Two-way, unreliable, message by message: what a driver needs of a network.
+/// A two-way, unreliable datagram network, as the drivers need it.
 pub trait Datagrams {
     /// Sends one datagram.
+    ///
+    /// # Errors
+    /// Returns an error if the network fails.
     fn send(&mut self, datagram: &[u8]) -> io::Result<()>;
-    /// Waits for a datagram, for at most `patience`, and writes it into `buffer`, cut off where
-    /// that ends. Returns its length; `None` if none came, or if what came is not sound.
+    /// Waits at most `patience` for a datagram, and writes it into `buffer`, truncated to the buffer's length. Returns
+    /// its length; `None` if none arrived, or if the arrived one is damaged.
+    ///
+    /// # Errors
+    /// Returns an error if the network fails.
     fn recv(&mut self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>>;
 }
 
-/// A UDP socket over IPv4 with one peer. Puts an ICRC behind each datagram, and takes only those whose ICRC is
-/// right.
+/// A UDP socket over IPv4 with one peer. Appends an ICRC to each datagram, and accepts only datagrams whose ICRC is
+/// correct.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
-    /// Both ends, once there is a peer.
+    /// Addresses of both ends; `None` before [`Self::connect`].
     ends: Option<Ends>,
     /// Whether the socket is in blocking mode.
     waits: bool,
@@ -36,24 +42,34 @@ struct Ends {
 }
 
 impl Udp {
-    /// A socket bound to `local`, with no peer yet.
+    /// Returns a socket bound to `local`, with no peer yet.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses the socket, or if `local` is not an IPv4 address.
     pub fn bind(local: impl ToSocketAddrs) -> io::Result<Self> {
         let socket = UdpSocket::bind(local)?;
         v4(socket.local_addr()?)?;
         name_no_datagram(&socket)?;
         Ok(Self { socket, ends: None, waits: true, buffer: Vec::new() })
     }
-    /// Its own address.
+    /// Returns the socket's own address.
+    ///
+    /// # Errors
+    /// Returns an error if the system cannot tell it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
-    /// From now on exchanges datagrams with `peer`, and with nobody else.
+    /// Sets the peer: from now on, the socket exchanges datagrams with `peer` only.
+    ///
+    /// # Errors
+    /// Returns an error if `peer` has no IPv4 address, or if no route leads there.
     pub fn connect(&mut self, peer: impl ToSocketAddrs) -> io::Result<()> {
         let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "the peer has no address");
         let there = v4(peer.to_socket_addrs()?.next().ok_or_else(no_address)?)?;
         let mut here = v4(self.socket.local_addr()?)?;
         if here.ip().is_unspecified() {
-            // Bound to all addresses of this host: the ICRC covers the one that leads there.
+            // The socket is bound to all addresses of this host: the ICRC covers the address from which the route to
+            // the peer leads.
             let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
             probe.connect(there)?;
             here.set_ip(*v4(probe.local_addr()?)?.ip());
@@ -71,7 +87,7 @@ impl Datagrams for Udp {
         self.buffer.extend_from_slice(datagram);
         self.buffer.extend_from_slice(&icrc);
         match self.socket.send_to(&self.buffer, there) {
-            // A peer that has closed its socket, or a full queue, is a network that loses packets.
+            // A peer that has closed its socket, or a full queue, counts as packet loss.
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock) => {
                 Ok(())
             }
@@ -106,14 +122,14 @@ impl Datagrams for Udp {
     }
 }
 
-/// Asks for datagrams with identification 0; see [`crate::icrc`].
+/// Makes the kernel send datagrams with identification 0; see [`crate::icrc`].
 #[cfg(target_os = "linux")]
 fn name_no_datagram(socket: &UdpSocket) -> io::Result<()> {
     use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
     Ok(set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?)
 }
 
-/// Other systems name their datagrams as they like: ends that are both ours do not mind.
+/// Does nothing: other systems choose identifications freely, which two ends of this crate do not mind.
 #[cfg(not(target_os = "linux"))]
 fn name_no_datagram(_: &UdpSocket) -> io::Result<()> {
     Ok(())
@@ -145,17 +161,17 @@ mod tests {
     fn damaged_datagrams_and_those_of_strangers_are_dropped() {
         let bound = || Udp::bind("127.0.0.1:0").expect("a socket");
         let (mut here, mut there, stranger) = (bound(), bound(), bound());
-        here.connect(there.address().expect("bound")).expect("bound");
-        there.connect(here.address().expect("bound")).expect("bound");
-        let to = there.address().expect("bound");
+        here.connect(there.address().expect("a bound socket")).expect("the peer is bound");
+        there.connect(here.address().expect("a bound socket")).expect("the peer is bound");
+        let to = there.address().expect("a bound socket");
         let sound = datagram();
         let mut recv = |datagram: &[u8], from: &UdpSocket| {
             from.send_to(datagram, to).expect("loopback works");
             let mut buffer = [0; 2_000];
             there.recv(&mut buffer, PATIENCE).expect("loopback works").map(|length| buffer[..length].to_vec())
         };
-        let Ends { here: from, there: peer } = here.ends.expect("connected");
-        let with_icrc = [&sound[..], &icrc::of(from, peer, &sound).expect("it is short")].concat();
+        let Ends { here: from, there: peer } = here.ends.expect("the socket is connected");
+        let with_icrc = [&sound[..], &icrc::of(from, peer, &sound).expect("the datagram fits into a packet")].concat();
         assert_eq!(recv(&with_icrc, &here.socket).as_ref(), Some(&sound));
         assert_eq!(recv(&with_icrc, &stranger.socket), None, "another port");
         for at in 0..with_icrc.len() {
@@ -175,12 +191,13 @@ mod tests {
 
     #[test]
     fn the_icrc_is_that_of_a_roce_datagram() {
-        // The same bytes behind an IP header, as a capture would show them: read by the reader that is checked
+        // The bytes behind an IP header, as a capture would show them, checked by the reader that is itself checked
         // against Linux's soft RoCE.
-        let (from, to) = ("10.0.0.1:49152".parse().expect("right"), SocketAddrV4::new([10, 0, 0, 2].into(), 4791));
+        let (from, to) =
+            ("10.0.0.1:49152".parse().expect("a valid address"), SocketAddrV4::new([10, 0, 0, 2].into(), 4791));
         let cnp = Datagram { qp: QpNumber(0x11), sent_at: Instant::ZERO, body: Body::Cnp };
         let bytes = cnp.emit(&mut [0; Datagram::LONGEST_HEADERS]).to_vec();
-        let icrc = icrc::of(from, to, &bytes).expect("it is short");
+        let icrc = icrc::of(from, to, &bytes).expect("the datagram fits into a packet");
         let length = 8 + bytes.len() + icrc.len();
         let envelope = selvedge_wire::Envelope {
             source: *from.ip(),

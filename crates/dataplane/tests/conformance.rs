@@ -1,4 +1,4 @@
-//! What is claimed of both worlds: one test body, two arms.
+//! Conformance of the engines, in virtual time and over loopback UDP, by one test body.
 
 use std::cell::RefCell;
 use std::io;
@@ -26,7 +26,7 @@ fn over_loopback_udp() {
     every_engine_delivers_every_byte_once(&Loopback);
 }
 
-/// The test body.
+/// Asserts that each recovery delivers every byte exactly once under each impairment.
 fn every_engine_delivers_every_byte_once(world: &dyn World) {
     for recovery in recoveries() {
         for (name, forward, backward) in impairments() {
@@ -55,7 +55,8 @@ fn every_engine_delivers_every_byte_once(world: &dyn World) {
     }
 }
 
-/// Timeouts suit a busy machine's loopback, whose round trips take up to milliseconds.
+/// Returns the loss recoveries under test. Their timeouts suit a busy machine's loopback, whose round trips take up to
+/// milliseconds.
 fn recoveries() -> Vec<RecoveryConfig> {
     let irn = IrnConfig {
         timeouts: Timeouts::On,
@@ -80,7 +81,7 @@ fn recoveries() -> Vec<RecoveryConfig> {
     vec![irn.into(), IrnConfig { mode: Mode::Hls, ..irn }.into(), go_back_n.into(), melo.into()]
 }
 
-/// The loss scripts, by what they strike.
+/// Returns the loss scripts forwards and backwards, with the name of what they affect.
 fn impairments() -> Vec<(&'static str, Impairment, Impairment)> {
     let first = |seqs: &[u32]| {
         Impairment::none().losing_first(seqs.iter().map(|seq| Psn::new(Psn::MODULUS - 100 + seq)).collect::<Vec<_>>())
@@ -100,7 +101,7 @@ fn impairments() -> Vec<(&'static str, Impairment, Impairment)> {
     ]
 }
 
-/// Two UDP sockets of this machine, a thread each.
+/// A world of two UDP sockets of this machine, with a thread each.
 struct Loopback;
 
 impl World for Loopback {
@@ -108,8 +109,8 @@ impl World for Loopback {
         let qp = QpNumber(0x11);
         let (mut here, mut there) =
             (Udp::bind("127.0.0.1:0").expect("a socket"), Udp::bind("127.0.0.1:0").expect("a socket"));
-        here.connect(there.address().expect("bound")).expect("the peer is bound");
-        there.connect(here.address().expect("bound")).expect("the peer is bound");
+        here.connect(there.address().expect("a bound socket")).expect("the peer is bound");
+        there.connect(here.address().expect("a bound socket")).expect("the peer is bound");
         let mut here = Impaired::new(here, std::mem::take(&mut transfer.forward));
         let mut there = Impaired::new(there, std::mem::take(&mut transfer.backward));
 
@@ -139,8 +140,8 @@ impl World for Loopback {
     }
 }
 
-/// A network that does to what is sent through it what a script says. A late datagram waits until
-/// three more have passed it.
+/// A network that applies a script of fates to the datagrams sent through it. A late datagram waits until three more
+/// have passed it.
 struct Impaired<D> {
     network: D,
     script: Impairment,

@@ -1,4 +1,4 @@
-//! What acknowledgements say of messages: the MSN counts those that are complete, in order (IRN section 5.3.3).
+//! MSNs of acknowledgements: they count the messages that are complete, in order (IRN section 5.3.3).
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +13,7 @@ use selvedge_wire::{Ack, Body, Data, Datagram};
 
 const QP: QpNumber = QpNumber(0x11);
 
-/// Brings what is queued, and keeps what is answered.
+/// A network that delivers queued datagrams and records the answers.
 struct Script {
     incoming: VecDeque<Vec<u8>>,
     answers: Vec<Ack>,
@@ -34,7 +34,7 @@ impl Datagrams for Script {
     }
 }
 
-/// MSNs in the answers to packets in this order, of which every other ends a message.
+/// Returns the MSNs in the answers to packets in this order. Every packet with an odd PSN ends a message.
 fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
     let packet = |&psn: &u32| {
         let data = Data { psn: Psn::new(psn), payload: 0, last: psn % 2 == 1, retransmission: false, trimmed: false };
@@ -46,7 +46,8 @@ fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
     let mut incoming = Incoming { qp: QP, recovery, place: &mut |_, _| {} };
     let mut turns = 0..order.len();
     let mut stop = || turns.next().is_none();
-    receive(&mut network, &Clock::start(), &mut receiver, &mut incoming, &mut stop).expect("nothing can fail");
+    receive(&mut network, &Clock::start(), &mut receiver, &mut incoming, &mut stop)
+        .expect("the script network never fails");
     network.answers.iter().map(|ack| ack.msn).collect()
 }
 
@@ -57,6 +58,6 @@ fn messages_count_when_everything_before_has_arrived() {
     // The second message is there, but packet 1 is missing.
     assert_eq!(msns(irn.into(), &[0, 2, 3, 1, 1]), [0, 0, 0, 2, 2]);
     let go_back_n = GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() };
-    // One NACK for the gap; what comes out of order comes again.
+    // A gap causes one NACK; packets that arrived out of order are retransmitted.
     assert_eq!(msns(go_back_n.into(), &[0, 2, 3, 1, 2, 3]), [0, 0, 1, 1, 2]);
 }

@@ -1,4 +1,4 @@
-//! Address handles, and the routes that they stand for.
+//! Address handles, and the routes that they name.
 
 use std::ffi::c_int;
 use std::net::Ipv6Addr;
@@ -11,14 +11,17 @@ use crate::context::Context;
 use crate::query::{gid_of, is_port};
 use crate::{error, memory};
 
-/// An address handle as C sees it, and the route.
+/// An address handle: C's structure, and the route behind it.
 #[repr(C)]
 pub(crate) struct Ah {
     abi: ibv_ah,
     pub(crate) route: Route,
 }
 
-/// The route to an address; says what is wrong with one that leads nowhere.
+/// Returns the route to an address.
+///
+/// # Errors
+/// Returns `errno`; prints what is wrong with an address that leads nowhere.
 pub(crate) fn route(context: &Context, attributes: &ibv_ah_attr) -> Result<Route, c_int> {
     let device = context.device();
     let name = &device.name;
@@ -58,7 +61,8 @@ pub(crate) fn route(context: &Context, attributes: &ibv_ah_attr) -> Result<Route
     Ok(Route { local, remote, traffic_class: grh.traffic_class, hop_limit, flow_label: grh.flow_label })
 }
 
-/// GID 0 is made of the hardware address where the interface has no link-local one. To oneself it leads nevertheless.
+/// Returns the addresses of a route from GID 0. Where the interface has no link-local address, GID 0 is made of the
+/// hardware address and leads only to the device itself.
 fn link_local(device: &Device, local: Ipv6Addr, remote: Ipv6Addr) -> Result<(Ipv6Addr, Ipv6Addr), c_int> {
     if device.has_link_local {
         return Ok((local, remote));
@@ -74,10 +78,10 @@ fn link_local(device: &Device, local: Ipv6Addr, remote: Ipv6Addr) -> Result<(Ipv
     }
 }
 
-/// The other way round.
+/// Returns the attributes of an address handle for this route, the inverse of [`route`].
 pub(crate) fn attributes(context: &Context, route: &Route) -> ibv_ah_attr {
     let gids = &context.device().gids;
-    // What came to a group is answered by another address of that kind.
+    // Datagrams that came to a group are answered from another address of the same family.
     let is_alike = |gid: &Ipv6Addr| gid.to_ipv4_mapped().is_some() == route.local.to_ipv4_mapped().is_some();
     let index = match is_group(&route.local) {
         true => gids.iter().skip(1).position(is_alike).map(|at| at + 1),
@@ -118,7 +122,7 @@ pub unsafe extern "C" fn ibv_destroy_ah(ah: *mut ibv_ah) -> c_int {
     0
 }
 
-/// The way back to the sender of a datagram.
+/// Initializes the attributes of the route back to the sender of a datagram.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_init_ah_from_wc(
     context: *mut ibv_context,
@@ -139,7 +143,8 @@ pub unsafe extern "C" fn ibv_init_ah_from_wc(
     0
 }
 
-/// Sender, receiver and traffic class by the 40 bytes before a datagram: IPv6, or IPv4 at their end.
+/// Returns sender, receiver and traffic class from the 40 bytes before a datagram: an IPv6 header, or an IPv4 header at
+/// their end.
 fn ends(header: &[u8]) -> (Ipv6Addr, Ipv6Addr, u8) {
     let v6 = |at: usize| Ipv6Addr::from(<[u8; 16]>::try_from(&header[at..at + 16]).unwrap_or_default());
     let v4 = |at: usize| {

@@ -1,4 +1,4 @@
-//! Completion channels, asynchronous events, and the count of those that the application still has in its hands.
+//! Completion channels, asynchronous events, and counts of unacknowledged events.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -15,7 +15,8 @@ use crate::error;
 use crate::pair::Qp;
 use crate::srq::Srq;
 
-/// Events that an application has taken and not acknowledged: what they are about must not go before.
+/// The number of events about an object that an application has taken and not acknowledged. The object must not be
+/// destroyed before they are acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct Unacknowledged {
     count: Mutex<u32>,
@@ -31,7 +32,7 @@ impl Unacknowledged {
         *count = count.saturating_sub(events);
         self.changed.notify_all();
     }
-    /// Waits until there are none.
+    /// Waits until all events are acknowledged.
     pub(crate) fn wait(&self) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         while *count > 0 {
@@ -40,23 +41,26 @@ impl Unacknowledged {
     }
 }
 
-/// A completion channel.
+/// A completion channel: C's structure, and the queue behind it.
 #[repr(C)]
 pub(crate) struct CompletionChannel {
     abi: ibv_comp_channel,
     channel: Arc<Channel<u64>>,
-    /// Completion queues, which any thread may make and destroy: `refcnt` is for whoever holds C's lock.
+    /// Number of completion queues that use the channel. Any thread may create and destroy queues, and `refcnt` is
+    /// protected by C's lock, so the count is kept here.
     users: AtomicU32,
 }
 
 impl CompletionChannel {
+    /// Returns the completion channel at C's pointer; `None` if it is null.
+    ///
     /// # Safety
-    /// `channel` is from us, or null.
+    /// `channel` is from this library, or null.
     pub(crate) unsafe fn of<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
         // SAFETY: the caller's.
         unsafe { channel.cast::<Self>().as_ref() }
     }
-    /// For a completion queue that announces here.
+    /// Adds a completion queue that announces its events here; returns the queue of events.
     pub(crate) fn join(&self) -> Arc<Channel<u64>> {
         self.users.fetch_add(1, Ordering::AcqRel);
         Arc::clone(&self.channel)
@@ -118,7 +122,7 @@ pub unsafe extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, events: c_uint) {
 }
 
 mod kind {
-    //! `enum ibv_event_type`.
+    //! Values of `enum ibv_event_type`.
     use std::ffi::c_int;
 
     pub(super) const CQ_ERROR: c_int = 0;
@@ -144,7 +148,7 @@ fn kind_of(event: Event) -> c_int {
     }
 }
 
-/// The count of what an event is about.
+/// Returns the count of the object that an event is about, if it has one.
 unsafe fn count_of<'a>(event: &ibv_async_event) -> Option<&'a Unacknowledged> {
     // SAFETY: the kind of event says what it is about.
     unsafe {

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error;
 use crate::limits::{self, Held, Kind};
 
-/// A completion queue as C sees it, and what is ours behind.
+/// A completion queue: C's structure, followed by this library's fields.
 #[repr(C)]
 pub(crate) struct Cq {
     pub(crate) abi: ibv_cq_ex,
@@ -20,23 +20,28 @@ pub(crate) struct Cq {
     pub(crate) adapter: &'static Adapter,
     pub(crate) unacknowledged: Unacknowledged,
     pub(crate) unacknowledged_errors: Unacknowledged,
-    /// What the extended interface is looking at.
+    /// The completion that the extended interface currently reads.
     pub(crate) current: ibv_wc,
     _held: Held,
 }
 
 impl Cq {
+    /// Returns the completion queue at C's pointer.
+    ///
     /// # Safety
-    /// `cq` is from us.
+    /// `cq` is from this library.
     pub(crate) unsafe fn of<'a>(cq: *mut ibv_cq) -> &'a Self {
         // SAFETY: the caller's.
         unsafe { &*cq.cast::<Self>() }
     }
 
-    /// A new completion queue, without the extended interface's functions.
+    /// Creates a completion queue, without the extended interface's functions.
+    ///
+    /// # Errors
+    /// Returns `errno`.
     ///
     /// # Safety
-    /// `context` and `channel` are from us.
+    /// `context` and `channel` are from this library.
     pub(crate) unsafe fn create(
         context: *mut ibv_context,
         cqe: c_int,
@@ -146,7 +151,7 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, to: *mut i
     found
 }
 
-/// Says why nobody answered, if that is because nothing was sent.
+/// Prints why no peer answered, if the reason is that the system refused to send.
 pub(crate) fn explain(adapter: &Adapter, wc: &ibv_wc) {
     if wc.status == status_of(Status::RetriesExceeded)
         && let Ok(counters) = adapter.counters()
@@ -161,12 +166,13 @@ pub(crate) fn explain(adapter: &Adapter, wc: &ibv_wc) {
     }
 }
 
-/// A completion as C knows it.
+/// Translates a completion to C's structure.
 pub(crate) fn translate(completion: &Completion) -> ibv_wc {
     const ROUTE_HEADER: u32 = 1;
     const IMMEDIATE: u32 = 1 << 1;
     const INVALIDATED: u32 = 1 << 3;
-    /// UCX up to 1.13 takes datagrams over IPv4 only from NICs that say so here, as some do: any level with these bits.
+    /// UCX up to 1.13 accepts datagrams over IPv4 only from NICs that report them in the service level, as some do: any
+    /// level with these bits.
     const SERVICE_LEVEL: u8 = 0x0a;
     let (carried, flag) = match completion.attached {
         Attached::Nothing => (0, 0),
@@ -191,7 +197,7 @@ pub(crate) fn translate(completion: &Completion) -> ibv_wc {
     }
 }
 
-/// `enum ibv_wc_status`.
+/// Returns the code in `enum ibv_wc_status`.
 fn status_of(status: Status) -> c_int {
     match status {
         Status::Success => 0,
@@ -210,7 +216,7 @@ fn status_of(status: Status) -> c_int {
     }
 }
 
-/// `enum ibv_wc_opcode`.
+/// Returns the code in `enum ibv_wc_opcode`.
 fn opcode_of(kind: CompletionKind) -> c_int {
     match kind {
         CompletionKind::Send => 0,

@@ -1,4 +1,4 @@
-//! An open device.
+//! Contexts: open devices.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -14,14 +14,14 @@ use crate::import::Token;
 use crate::limits::Profile;
 use crate::{completion, extended_cq, memory, pair, post, query, srq, window};
 
-/// An open device as C sees it: operations above, the context proper, and what is ours below.
+/// An open device: C's extended operations, C's context, and this library's fields, in this order.
 #[repr(C)]
 pub(crate) struct Context {
     abi: verbs_context,
     pub(crate) adapter: &'static Adapter,
     pub(crate) listed: &'static Listed,
     pub(crate) notices: Arc<Channel<Notice>>,
-    /// The limits of the NIC that it stands for.
+    /// The limits of the NIC that the context emulates.
     pub(crate) profile: Profile,
     _token: Token,
 }
@@ -30,7 +30,10 @@ impl Context {
     pub(crate) fn open(listed: &'static Listed) -> io::Result<*mut ibv_context> {
         Self::with(listed, Token::new(listed)?)
     }
-    /// As [`Self::open`], with what stands for it.
+    /// Opens a device with an existing token as its `cmd_fd`; otherwise like [`Self::open`].
+    ///
+    /// # Errors
+    /// Returns an error when the profile is invalid, or the adapter cannot be created.
     pub(crate) fn with(listed: &'static Listed, token: Token) -> io::Result<*mut ibv_context> {
         let profile = Profile::chosen()?;
         let adapter = Adapter::get()?;
@@ -40,6 +43,8 @@ impl Context {
         Ok(&raw mut context.abi.context)
     }
 
+    /// Closes an open device.
+    ///
     /// # Safety
     /// `context` is open, and is not used afterwards.
     pub(crate) unsafe fn close(context: *mut ibv_context) {
@@ -47,6 +52,8 @@ impl Context {
         drop(unsafe { Box::from_raw(Self::whole(context)) });
     }
 
+    /// Returns the open device at C's pointer.
+    ///
     /// # Safety
     /// `context` is open.
     pub(crate) unsafe fn of<'a>(context: *mut ibv_context) -> &'a Self {
@@ -62,7 +69,7 @@ impl Context {
     pub(crate) fn device(&self) -> &Device {
         &self.listed.device
     }
-    /// The owner of something whose address in C is this.
+    /// Returns the owner of an object, with the object's address in C as its cookie.
     pub(crate) fn owner<T>(&self, object: *const T, completions: Option<Arc<Channel<u64>>>) -> Owner {
         Owner { cookie: object as u64, completions, notices: Arc::clone(&self.notices) }
     }
@@ -88,7 +95,7 @@ fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context
         async_fd,
         num_comp_vectors: 1,
         mutex: libc::PTHREAD_MUTEX_INITIALIZER,
-        // What tells `verbs.h` that there is something above.
+        // The value that tells `verbs.h` that there are extended operations before the context.
         abi_compat: ptr::without_provenance_mut::<c_void>(usize::MAX),
     };
     abi

@@ -1,4 +1,4 @@
-//! Devices: what there is, and opening it.
+//! The list of devices, and opening them.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -11,11 +11,12 @@ use crate::context::Context;
 use crate::error;
 use crate::paths;
 
-/// A device as C sees it. Nobody frees one: programs keep pointers beyond the list that they came from.
+/// A device: C's structure, and this library's description. A device is never freed: programs keep pointers after they
+/// free the list.
 #[repr(C)]
 pub(crate) struct Listed {
     abi: ibv_device,
-    /// Libraries for real hardware look behind `ibv_device` for their own marks, and find none.
+    /// Zeros behind `ibv_device`, where libraries for real hardware look for marks of their own.
     nothing: [u8; 4096],
     pub(crate) device: Device,
 }
@@ -41,8 +42,10 @@ impl Listed {
     pub(crate) fn as_c(&'static self) -> *mut ibv_device {
         ptr::from_ref(self).cast_mut().cast()
     }
+    /// Returns the device at C's pointer.
+    ///
     /// # Safety
-    /// `device` is from our list.
+    /// `device` is from this library's list.
     pub(crate) unsafe fn of(device: *mut ibv_device) -> &'static Self {
         debug_assert_eq!(size_of_val(&[0_u8; 4096]), 4096);
         // SAFETY: the caller's; never freed.
@@ -50,7 +53,7 @@ impl Listed {
     }
 }
 
-/// A C string of a fixed size, zeros behind it.
+/// Returns a C string of a fixed size, padded with zeros.
 pub(crate) fn text<const N: usize>(from: &str) -> [c_char; N] {
     let mut to = [0; N];
     for (to, from) in to[..N - 1].iter_mut().zip(from.bytes()) {
@@ -61,7 +64,10 @@ pub(crate) fn text<const N: usize>(from: &str) -> [c_char; N] {
 
 static KNOWN: Mutex<Vec<&'static Listed>> = Mutex::new(Vec::new());
 
-/// The devices of now; those that have not changed keep their places in memory.
+/// Returns the current devices; unchanged devices keep their addresses.
+///
+/// # Errors
+/// Returns an error when the system does not tell its interfaces.
 pub(crate) fn devices() -> std::io::Result<Vec<&'static Listed>> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let listed = Device::all()?.into_iter().map(|device| {
@@ -95,7 +101,7 @@ pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv
         *count = devices.len() as c_int;
     }
     let list: Vec<_> = devices.iter().map(|device| device.as_c()).chain([ptr::null_mut()]).collect();
-    // Freed by its beginning alone: the C library remembers how long it is.
+    // The list is freed by its address alone: the C library knows its length.
     unsafe {
         let to = libc::calloc(list.len(), size_of::<*mut ibv_device>()).cast::<*mut ibv_device>();
         if !to.is_null() {
@@ -143,7 +149,7 @@ pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
     0
 }
 
-/// For libraries of other providers, which announce themselves when they are loaded: nobody is interested.
+/// Ignores libraries of other providers, which register themselves when they are loaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_register_driver(_: *const c_char, _: *const ()) {}
 

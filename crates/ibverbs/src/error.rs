@@ -1,4 +1,4 @@
-//! Errors as C knows them, and messages for people.
+//! Errors as C's `errno`, and messages on standard error.
 
 use std::collections::BTreeSet;
 use std::ffi::c_int;
@@ -15,13 +15,13 @@ pub(crate) fn set(errno: c_int) {
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Sets `errno` and returns null.
+/// Sets `errno` and returns a null pointer.
 pub(crate) fn null<T>(errno: c_int) -> *mut T {
     set(errno);
     ptr::null_mut()
 }
 
-/// `errno` for a refusal.
+/// Returns the `errno` for a refusal.
 pub(crate) fn of(refusal: Refusal) -> c_int {
     match refusal {
         Refusal::Verbs(error) => of_verbs(error),
@@ -45,17 +45,17 @@ pub(crate) fn of_io(error: &io::Error) -> c_int {
     error.raw_os_error().unwrap_or(of_kind)
 }
 
-/// 0, or `errno` for a refusal.
+/// Returns 0 for success, or the `errno` for a refusal.
 pub(crate) fn code(outcome: Result<(), Refusal>) -> c_int {
     outcome.err().map_or(0, of)
 }
 
-/// As [`code`], of what the engine said under the lock.
+/// Returns the code of an outcome of the engine under the lock: 0, or the `errno` for a refusal.
 pub(crate) fn code_of(outcome: Result<Result<(), VerbsError>, Refusal>) -> c_int {
     code(outcome.and_then(|inner| Ok(inner?)))
 }
 
-/// Tells people what `errno` cannot, each thing once.
+/// Prints a message that `errno` cannot express on standard error, each message once.
 pub(crate) fn say(message: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(message.to_owned()) {

@@ -6,9 +6,9 @@ use crate::abi::{ibv_context, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_poll_cq_attr};
 use crate::completion::{Cq, explain, translate};
 use crate::error;
 
-/// What can be read of a completion: `IBV_WC_STANDARD_FLAGS`.
+/// Readable fields of a completion: `IBV_WC_STANDARD_FLAGS`.
 const READABLE: u64 = 0x7f;
-/// The attributes that exist: flags, and a protection domain.
+/// Known bits of `comp_mask`: flags, and a parent domain.
 const KNOWN: u32 = 3;
 
 pub(crate) unsafe extern "C" fn create_cq_ex(
@@ -44,7 +44,7 @@ pub(crate) unsafe extern "C" fn create_cq_ex(
 }
 
 unsafe extern "C" fn start_poll(cq: *mut ibv_cq_ex, attributes: *mut ibv_poll_cq_attr) -> c_int {
-    // Extensions, of which there are none.
+    // Bits of `comp_mask` would announce extensions, of which there are none.
     if unsafe { attributes.as_ref() }.is_some_and(|attributes| attributes.comp_mask != 0) {
         return libc::EINVAL;
     }

@@ -1,6 +1,6 @@
 //! The extended interface of queue pairs: requests built field by field, then posted together.
 //!
-//! Between `wr_start` and `wr_complete` the queue pair is locked, as the manual says; errors are told at the end.
+//! Between `wr_start` and `wr_complete` the queue pair is locked, as the manual says; errors are reported at the end.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -15,37 +15,37 @@ use crate::pair::Qp;
 use crate::post::{self, flag};
 use crate::{error, window};
 
-/// Of these, Atomics.
+/// The Atomics in `enum ibv_qp_create_send_ops_flags`.
 pub(crate) const ATOMICS: u64 = 0b11 << 5;
 
-/// What can be built for a queue pair, as `enum ibv_qp_create_send_ops_flags`.
+/// Returns the operations that can be built for a queue pair, as `enum ibv_qp_create_send_ops_flags`.
 pub(crate) const fn operations(service: Service) -> u64 {
     const WRITES: u64 = 0b11;
     const SENDS: u64 = 0b11 << 2;
     match service {
-        // All but segmentation.
+        // All operations except segmentation (TSO).
         Service::Reliable => 0b1_1011_1111_1111,
         Service::Unreliable => WRITES | SENDS,
         Service::Datagram => SENDS,
     }
 }
 
-/// What stands behind `struct ibv_qp_ex` of rdma-core 44, since 45.
+/// Type of the function `wr_flush`, which `struct ibv_qp_ex` has at its end since rdma-core 45.
 pub(crate) type WrFlush = unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, usize, u8, u8);
 
-/// Requests that are being built.
+/// Send requests under construction.
 #[derive(Default)]
 pub(crate) struct Builder {
     requests: Vec<SendRequest>,
     failed: Option<c_int>,
-    /// Who builds holds the lock.
+    /// The lock on this builder, held by the building thread from `wr_start` to `wr_complete`.
     guard: Option<MutexGuard<'static, Builder>>,
 }
 
 // SAFETY: the guard within is put there and taken away by the thread that holds the lock.
 unsafe impl Send for Builder {}
 
-/// Gives a queue pair the functions.
+/// Sets the functions of the extended interface in a queue pair.
 pub(crate) fn equip(qp: &mut ibv_qp_ex) {
     qp.wr_atomic_cmp_swp = Some(compare_swap);
     qp.wr_atomic_fetch_add = Some(fetch_add);
@@ -79,13 +79,13 @@ unsafe extern "C" fn start(qp: *mut ibv_qp_ex) {
     unsafe { (*inside).guard = Some(guard) };
 }
 
-/// What is being built, by the thread that has called `start`.
+/// Returns the builder, for the thread that has called `start`.
 unsafe fn building<'a>(qp: *mut ibv_qp_ex) -> &'a mut Builder {
     // SAFETY: that thread holds the lock.
     unsafe { (*qp.cast::<Qp>()).builder.get_mut().unwrap_or_else(PoisonError::into_inner) }
 }
 
-/// Gives the lock back.
+/// Releases the lock; returns the requests and the first error.
 unsafe fn finish(qp: *mut ibv_qp_ex) -> (Vec<SendRequest>, Option<c_int>) {
     let builder = unsafe { building(qp) };
     let taken = (mem::take(&mut builder.requests), builder.failed.take());
@@ -140,7 +140,7 @@ pub(crate) unsafe extern "C" fn flush(
     placement: u8,
     selectivity: u8,
 ) {
-    // `enum ibv_placement_type` and `enum ibv_selectivity_level` are as on the wire.
+    // The wire format uses the values of `enum ibv_placement_type` and `enum ibv_selectivity_level`.
     let global = placement & Feth::GLOBAL != 0;
     let persistent = placement & Feth::PERSISTENT != 0;
     let is_known = placement & !(Feth::GLOBAL | Feth::PERSISTENT) == 0 && selectivity <= Feth::REGION;
@@ -183,7 +183,7 @@ unsafe extern "C" fn send_invalidate(qp: *mut ibv_qp_ex, key: u32) {
     unsafe { begin(qp, Operation::Send(Attached::Invalidate(key))) }
 }
 
-/// Changes the request that was begun last.
+/// Changes the latest request under construction.
 unsafe fn set(qp: *mut ibv_qp_ex, change: impl FnOnce(&mut SendRequest)) {
     let builder = unsafe { building(qp) };
     match builder.requests.last_mut() {

@@ -1,5 +1,5 @@
-//! Objects that are shared by numbers (`ibv_import_device` and its relatives): a descriptor stands for a device,
-//! handles for what was made on it. Within a process, that is; another has a NIC of its own.
+//! Import of objects by numbers (`ibv_import_device` and its relatives): a descriptor names a device, handles name
+//! objects on it. Import works within one process only; another process has a NIC of its own.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -18,22 +18,25 @@ use crate::device::Listed;
 use crate::error;
 use crate::memory::Pd;
 
-/// Devices that are open in this process, by the inode of what stands for them.
+/// Open devices of this process, by the inode of their token.
 static OPEN: Mutex<BTreeMap<u64, &'static Listed>> = Mutex::new(BTreeMap::new());
 
 fn open() -> std::sync::MutexGuard<'static, BTreeMap<u64, &'static Listed>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What stands for an open device: `cmd_fd`.
+/// The file that names an open device: `cmd_fd`.
 pub(crate) struct Token {
     file: File,
-    /// It goes with this context; others only look at it.
+    /// The inode to remove from [`OPEN`] when the token is dropped; `None` in a context from an import.
     inode: Option<u64>,
 }
 
 impl Token {
-    /// A new one.
+    /// Creates a token for a device.
+    ///
+    /// # Errors
+    /// Returns an error when the process may not have more descriptors.
     pub(crate) fn new(listed: &'static Listed) -> io::Result<Self> {
         // SAFETY: a descriptor of our own, if it is one.
         let file = unsafe {
@@ -47,7 +50,7 @@ impl Token {
         open().insert(inode, listed);
         Ok(Self { file, inode: Some(inode) })
     }
-    /// Its number in this process.
+    /// Returns the token's file descriptor.
     pub(crate) fn descriptor(&self) -> c_int {
         self.file.as_raw_fd()
     }
@@ -83,7 +86,7 @@ pub unsafe extern "C" fn ibv_unimport_pd(pd: *mut ibv_pd) {
     drop(unsafe { Box::from_raw(pd.cast::<Pd>()) });
 }
 
-/// As elsewhere, it does not say where the memory is.
+/// Returns a memory region by its handle. Like rdma-core, without the memory's address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_import_mr(pd: *mut ibv_pd, handle: u32) -> *mut ibv_mr {
     let context = unsafe { (*pd).context };
@@ -95,7 +98,7 @@ pub unsafe extern "C" fn ibv_unimport_mr(mr: *mut ibv_mr) {
     drop(unsafe { Box::from_raw(mr) });
 }
 
-/// Devices have no memory of their own.
+/// Fails: devices have no memory of their own.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_import_dm(_: *mut ibv_context, _: u32) -> *mut c_void {
     error::null(libc::EOPNOTSUPP)

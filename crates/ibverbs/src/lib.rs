@@ -1,15 +1,16 @@
 //! `libibverbs.so.1` and `librdmacm.so.1`: RDMA for programs that were built for RDMA hardware, by the software RNIC of
 //! [`selvedge_dataplane::rnic`].
 //!
-//! Translation only: C's structures ([`abi`]) to the engine's values and back, errors to `errno`. What a call
-//! means is decided in `selvedge_nic::verbs`.
+//! This crate only translates: C's structures ([`abi`]) to the engine's values and back, errors to `errno`. The meaning
+//! of a call is decided in `selvedge_nic::verbs`.
 //!
-//! 1. Objects are allocated here, larger than C's structures, which stand at their beginning.
+//! 1. Objects are allocated here, larger than C's structures, which are at their beginning.
 //! 2. A function that returns a pointer returns null and sets `errno`; one that returns an `int` returns the error
-//!    itself, but where `verbs.h` says -1.
-//! 3. What this NIC does not have is a missing function in `verbs_context`; `verbs.h` turns it into `EOPNOTSUPP`.
+//!    itself, except where `verbs.h` says -1.
+//! 3. An operation that this NIC does not support is a missing function in `verbs_context`; `verbs.h` turns it into
+//!    `EOPNOTSUPP`.
 //! 4. A panic aborts: it cannot unwind into C.
-//! 5. What cannot work for a reason that `errno` does not tell is said on standard error, once.
+//! 5. Reasons of failure that `errno` does not tell are printed on standard error, once.
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub, reason = "programs reach what is exported by its name in C")]
 #![allow(clippy::missing_safety_doc, reason = "the contract of each function is in verbs.h and its manual page")]

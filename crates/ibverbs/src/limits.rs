@@ -1,5 +1,5 @@
-//! The limits of the NIC that this one stands for ([`Profile`]): what is asked beyond them is refused as by that NIC,
-//! and said.
+//! The limits of the NIC that this one emulates ([`Profile`]): requests beyond them are refused with that NIC's errors,
+//! and a message is printed.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ pub(crate) use selvedge_dataplane::rnic::Profile;
 
 use crate::error;
 
-/// What a NIC holds a certain number of.
+/// Kinds of objects with a limited number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     QueuePair,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 
 const KINDS: usize = 6;
 
-/// How many of each kind this process holds.
+/// Number of objects that this process holds, indexed by kind.
 static HELD: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
 
 impl Kind {
@@ -38,15 +38,15 @@ impl Kind {
     }
 }
 
-/// A place that something takes, until it is dropped.
+/// An object's share of the limited number, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held(Kind);
 
 impl Held {
-    /// Takes a place, if the profile has one.
+    /// Counts one more object, if the profile permits.
     ///
     /// # Errors
-    /// `EOPNOTSUPP` if it has none at all, `ENOMEM` if all are taken.
+    /// Returns `EOPNOTSUPP` if the profile has no such objects, `ENOMEM` if all are in use.
     pub(crate) fn take(kind: Kind, profile: &Profile) -> Result<Self, c_int> {
         let (limit, name) = kind.of(profile);
         let count = &HELD[kind as usize];
@@ -66,16 +66,16 @@ impl Drop for Held {
     }
 }
 
-/// Says which limit was met; returns `errno`.
+/// Prints which limit was met; returns `errno`.
 pub(crate) fn refuse(errno: c_int, limit: &str) -> c_int {
     error::say(&format!("refused: {limit} in {PROFILE}"));
     errno
 }
 
-/// Whether what is asked for is within a limit.
+/// Checks that a requested value is within a limit.
 ///
 /// # Errors
-/// `EINVAL` if not.
+/// Returns `EINVAL` if it is not.
 pub(crate) fn check(wanted: u32, limit: Option<u32>, name: &str) -> Result<(), c_int> {
     match limit {
         Some(limit) if wanted > limit => {
@@ -85,7 +85,7 @@ pub(crate) fn check(wanted: u32, limit: Option<u32>, name: &str) -> Result<(), c
     }
 }
 
-/// The smaller of what we can hold and what the profile says.
+/// Returns the smaller of this NIC's limit and the profile's.
 pub(crate) fn least(ours: u32, limit: Option<u32>) -> u32 {
     limit.map_or(ours, |limit| limit.min(ours))
 }

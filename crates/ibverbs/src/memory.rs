@@ -10,19 +10,21 @@ use crate::context::Context;
 use crate::limits::{self, Held, Kind, Profile};
 use crate::{error, post};
 
-/// A protection domain as C sees it, and what is ours behind.
+/// A protection domain: C's structure, followed by this library's fields.
 #[repr(C)]
 pub(crate) struct Pd {
     abi: ibv_pd,
     pub(crate) id: PdId,
     pub(crate) adapter: &'static Adapter,
-    /// Its place among those that the NIC holds; none if it is another's, with more attributes.
+    /// The domain's share of the NIC's limit; `None` for a parent domain, which is another domain with more attributes.
     held: Option<Held>,
 }
 
 impl Pd {
+    /// Returns the protection domain at C's pointer.
+    ///
     /// # Safety
-    /// `pd` is from us.
+    /// `pd` is from this library.
     pub(crate) unsafe fn of<'a>(pd: *mut ibv_pd) -> &'a Self {
         // SAFETY: the caller's.
         unsafe { &*pd.cast::<Self>() }
@@ -64,9 +66,10 @@ pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
     0
 }
 
-/// Thread domains promise that one thread alone uses what is in them: nothing here is the faster for it.
+/// Allocates a thread domain. Such domains promise that only one thread uses their objects, which makes nothing faster
+/// here.
 pub(crate) unsafe extern "C" fn alloc_td(context: *mut ibv_context, attributes: *mut c_void) -> *mut ibv_td {
-    // Extensions, of which there are none.
+    // Bits of `comp_mask` would announce extensions, of which there are none.
     if unsafe { *attributes.cast::<u32>() } != 0 {
         return error::null(libc::EINVAL);
     }
@@ -82,7 +85,8 @@ pub(crate) unsafe extern "C" fn alloc_parent_domain(
     context: *mut ibv_context,
     attributes: *mut ibv_parent_domain_init_attr,
 ) -> *mut ibv_pd {
-    /// An allocator for what a driver shares with its hardware, and its argument: there is nothing to share.
+    /// Known bits of `comp_mask`: an allocator for memory that a driver shares with its hardware, and its argument.
+    /// Both are ignored, because nothing is shared.
     const KNOWN: u32 = 3;
     let wanted = unsafe { &*attributes };
     if wanted.pd.is_null() || wanted.comp_mask & !KNOWN != 0 {
@@ -92,30 +96,30 @@ pub(crate) unsafe extern "C" fn alloc_parent_domain(
     Pd::leak(context, parent.id, parent.adapter, None)
 }
 
-/// `enum ibv_access_flags`.
+/// Flags of `enum ibv_access_flags`.
 mod flag {
     pub(super) const LOCAL_WRITE: u32 = 1;
     pub(super) const REMOTE_WRITE: u32 = 1 << 1;
     pub(super) const REMOTE_READ: u32 = 1 << 2;
     pub(super) const REMOTE_ATOMIC: u32 = 1 << 3;
-    /// Memory windows may be bound to it.
+    /// Memory windows may be bound to the region.
     pub(super) const BIND: u32 = 1 << 4;
     pub(super) const ZERO_BASED: u32 = 1 << 5;
-    /// It need not be there yet.
+    /// The memory need not be mapped yet (on-demand paging).
     pub(super) const ON_DEMAND: u32 = 1 << 6;
-    /// About huge pages: nothing changes.
+    /// The memory has huge pages, which changes nothing.
     pub(super) const HUGE: u32 = 1 << 7;
-    /// Others may make sure that what they have written is seen.
+    /// Peers may flush their writes to global visibility.
     pub(super) const FLUSH_GLOBAL: u32 = 1 << 8;
-    /// Or that it survives the loss of power.
+    /// Peers may flush their writes to persistence.
     pub(super) const FLUSH_PERSISTENT: u32 = 1 << 9;
-    /// Those that a NIC may ignore.
+    /// The flags that a NIC may ignore.
     pub(super) const OPTIONAL: u32 = 0x3ff0_0000;
     const REMOTE: u32 = REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | FLUSH_GLOBAL | FLUSH_PERSISTENT;
     pub(super) const KNOWN: u32 = LOCAL_WRITE | REMOTE | BIND | ZERO_BASED | ON_DEMAND | HUGE | OPTIONAL;
 }
 
-/// `enum ibv_access_flags` as the engine has them.
+/// Translates `enum ibv_access_flags` to the engine's access rights.
 pub(crate) fn access(flags: c_uint) -> Access {
     Access {
         local_write: flags & flag::LOCAL_WRITE != 0,
@@ -128,7 +132,7 @@ pub(crate) fn access(flags: c_uint) -> Access {
     }
 }
 
-/// Whether a memory window may be bound with these flags.
+/// Returns whether a memory window may be bound with these flags.
 pub(crate) fn opens_windows(flags: c_uint) -> bool {
     const KNOWN: u32 = flag::KNOWN & !(flag::BIND | flag::ON_DEMAND | flag::HUGE);
     flags & !KNOWN == 0
@@ -137,7 +141,7 @@ pub(crate) fn is_zero_based(flags: c_uint) -> bool {
     flags & flag::ZERO_BASED != 0
 }
 
-/// The other way round.
+/// Translates access rights to `enum ibv_access_flags`, the inverse of [`access`].
 pub(crate) fn flags(access: Access) -> c_uint {
     [
         (access.local_write, flag::LOCAL_WRITE),
@@ -153,14 +157,14 @@ pub(crate) fn flags(access: Access) -> c_uint {
     .fold(0, |flags, (_, flag)| flags | flag)
 }
 
-/// A memory region as C sees it, and its place among those that the NIC holds.
+/// A memory region: C's structure, and its share of the NIC's limit.
 #[repr(C)]
 struct Mr {
     abi: ibv_mr,
     _held: Held,
 }
 
-/// Whether the NIC that this one stands for has such regions.
+/// Checks that the emulated NIC permits such a region.
 fn allowed(profile: &Profile, flags: c_uint, length: usize) -> Result<(), c_int> {
     if profile.no_atomics && flags & flag::REMOTE_ATOMIC != 0 {
         return Err(limits::refuse(libc::EOPNOTSUPP, "IBV_ACCESS_REMOTE_ATOMIC: there are no Atomics"));
@@ -204,8 +208,8 @@ unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64,
     }
 }
 
-/// Whether others may flush a region as they are to be allowed to. Soft RoCE refuses in the same way what is not
-/// persistent.
+/// Returns whether the region's memory supports the flushes that its access rights permit. Soft RoCE refuses persistent
+/// flushes of other memory, too.
 fn can_be_flushed(adapter: &Adapter, region: &Region) -> bool {
     let is_well = !region.access.flush_persistent || adapter.can_persist(region.start, region.length);
     if !is_well {
@@ -241,7 +245,7 @@ pub unsafe extern "C" fn ibv_reg_mr_iova2(
     unsafe { register(pd, addr, length, iova, flags) }
 }
 
-/// Memory of other devices: there is no way to it.
+/// Fails: memory of other devices (DMA-BUF) is not accessible.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_reg_dmabuf_mr(_: *mut ibv_pd, _: u64, _: usize, _: u64, _: c_int, _: c_int) -> *mut ibv_mr {
     error::null(libc::EOPNOTSUPP)
@@ -259,9 +263,9 @@ pub unsafe extern "C" fn ibv_rereg_mr(
     const TRANSLATION: c_int = 1;
     const DOMAIN: c_int = 1 << 1;
     const ACCESS: c_int = 1 << 2;
-    /// The region is as it was: the request makes no sense.
+    /// `IBV_REREG_MR_ERR_INPUT`: the request is invalid, and the region is unchanged.
     const REFUSED: c_int = -1;
-    /// The region is as it was before; by the manual it should not be used.
+    /// `IBV_REREG_MR_ERR_CMD`: the region is unchanged, but by the manual it should not be used.
     const FAILED: c_int = -4;
     if what & !(TRANSLATION | DOMAIN | ACCESS) != 0
         || what == 0
@@ -308,7 +312,7 @@ pub unsafe extern "C" fn ibv_rereg_mr(
     0
 }
 
-/// What is to be looked at soon: pages are made present. To look which are, and make none, is not of use here.
+/// Prefetches memory: its pages are made present. Prefetching without page faults only checks the regions.
 pub(crate) unsafe extern "C" fn advise_mr(
     pd: *mut ibv_pd,
     advice: c_int,
@@ -319,7 +323,7 @@ pub(crate) unsafe extern "C" fn advise_mr(
     const PREFETCH: c_int = 0;
     const PREFETCH_WRITE: c_int = 1;
     const PREFETCH_NO_FAULT: c_int = 2;
-    /// Come back when it is done; it always is.
+    /// `IBV_ADVISE_MR_FLAG_FLUSH`: returns only when the pages are present, which is always so here.
     const FLUSH: u32 = 1;
     let is_known = matches!(advice, PREFETCH | PREFETCH_WRITE | PREFETCH_NO_FAULT) && flags & !FLUSH == 0;
     if !is_known {
@@ -349,12 +353,12 @@ pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
     code
 }
 
-/// Nothing to do before a fork: the child does not share our memory with any hardware.
+/// Does nothing before a fork: the child does not share its memory with any hardware.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_fork_init() -> c_int {
     0
 }
-/// `IBV_FORK_UNNEEDED`.
+/// Returns `IBV_FORK_UNNEEDED`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_is_fork_initialized() -> c_int {
     2

@@ -10,7 +10,8 @@ use crate::context::Context;
 use crate::error;
 use crate::pair::Qp;
 
-/// The group of a GID: its IPv4 address as `::ffff:a.b.c.d`, or an IPv6 address.
+/// Returns the group of a GID: an IPv4 address as `::ffff:a.b.c.d`, or an IPv6 address; `None` if it is no multicast
+/// address.
 unsafe fn group(gid: *const ibv_gid) -> Option<Ipv6Addr> {
     // SAFETY: the caller's.
     unsafe { gid.as_ref() }.map(|gid| Ipv6Addr::from(gid.octets())).filter(is_group)

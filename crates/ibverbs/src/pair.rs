@@ -1,4 +1,4 @@
-//! Queue pairs: made, changed, asked, forgotten.
+//! Queue pairs: creation, modification, query, destruction.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -22,45 +22,50 @@ use crate::query::{is_port, mtu_code};
 use crate::srq::Srq;
 use crate::{address, error};
 
-/// A queue pair as C sees it, and what is ours behind.
+/// A queue pair: C's structure, followed by this library's fields.
 #[repr(C)]
 pub(crate) struct Qp {
     pub(crate) abi: ibv_qp_ex,
-    /// Belongs to the structure above since rdma-core 45.
+    /// The function `wr_flush`, a part of C's structure since rdma-core 45.
     wr_flush: WrFlush,
     pub(crate) number: QpNumber,
     pub(crate) adapter: &'static Adapter,
     pub(crate) unacknowledged: Unacknowledged,
     /// Whether requests can be built field by field.
     pub(crate) is_extended: bool,
-    /// Requests that are being built.
+    /// Send requests under construction.
     pub(crate) builder: Mutex<Builder>,
-    /// The NIC that this one stands for has no Atomics.
+    /// Whether the emulated NIC has no Atomics.
     pub(crate) no_atomics: bool,
     _held: Held,
 }
 
 const _: () = assert!(std::mem::offset_of!(Qp, wr_flush) == size_of::<ibv_qp_ex>(), "where newer headers have it");
 
-/// `enum ibv_qp_type`.
+/// Types of `enum ibv_qp_type`.
 mod kind {
     pub(super) const RELIABLE: i32 = 2;
     pub(super) const UNRELIABLE: i32 = 3;
     pub(super) const DATAGRAM: i32 = 4;
 }
 
-/// Bytes of inline data that every queue pair takes.
+/// Bytes of inline data that every queue pair accepts, whatever was requested.
 const LEAST_INLINE: u32 = 64;
 
 impl Qp {
+    /// Returns the queue pair at C's pointer.
+    ///
     /// # Safety
-    /// `qp` is from us.
+    /// `qp` is from this library.
     pub(crate) unsafe fn of<'a>(qp: *mut ibv_qp) -> &'a Self {
         // SAFETY: the caller's.
         unsafe { &*qp.cast::<Self>() }
     }
 
-    /// A request, if the NIC that this one stands for has what it asks for.
+    /// Returns the request unchanged, if the emulated NIC supports it.
+    ///
+    /// # Errors
+    /// Returns `errno` if it does not.
     pub(crate) fn has(&self, request: SendRequest) -> Result<SendRequest, c_int> {
         let is_atomic = matches!(request.operation, Operation::CompareSwap { .. } | Operation::FetchAdd { .. });
         if self.no_atomics && is_atomic {
@@ -83,7 +88,7 @@ impl Qp {
             wanted.cap.max_recv_wr = 0;
             wanted.cap.max_recv_sge = 0;
         }
-        // Other NICs have room for as much in their queues, and programs post it unasked.
+        // Other NICs have space for that many bytes in their queues, and programs rely on it without a request.
         wanted.cap.max_inline_data = wanted.cap.max_inline_data.max(limits::least(LEAST_INLINE, profile.max_inline));
         let init = QpInit {
             service,
@@ -132,19 +137,19 @@ impl Qp {
     }
 }
 
-/// Says what is wrong with a setting.
+/// Prints what is wrong with a setting; returns `errno`.
 fn said(problem: String) -> c_int {
     error::say(&problem);
     libc::EINVAL
 }
 
-/// Whether the NIC that this one stands for has such queue pairs.
+/// Checks that the emulated NIC permits such a queue pair.
 fn allowed(profile: &Profile, wanted: &ibv_qp_init_attr) -> Result<(), c_int> {
     let cap = &wanted.cap;
     if profile.uc_only && wanted.qp_type != kind::UNRELIABLE {
         return Err(limits::refuse(libc::EOPNOTSUPP, "there are unreliable connections (IBV_QPT_UC) alone"));
     }
-    // What a shared receive queue serves needs no room for its own.
+    // A queue pair with a shared receive queue has no receive queue of its own.
     let own = if wanted.srq.is_null() { [cap.max_recv_wr, cap.max_recv_sge] } else { [0; 2] };
     limits::check(cap.max_send_wr.max(own[0]), profile.max_qp_wr, "max_qp_wr")?;
     limits::check(cap.max_send_sge.max(own[1]), profile.max_sge, "max_sge")?;
@@ -219,7 +224,7 @@ pub(crate) unsafe extern "C" fn create_qp_ex(_: *mut ibv_context, wanted: *mut i
     made.unwrap_or_else(error::null)
 }
 
-/// `enum ibv_qp_attr_mask`.
+/// Flags of `enum ibv_qp_attr_mask`.
 mod mask {
     pub(super) const STATE: i32 = 1;
     pub(super) const CURRENT_STATE: i32 = 1 << 1;
@@ -241,11 +246,11 @@ mod mask {
     pub(super) const READS_ANSWERED: i32 = 1 << 17;
     pub(super) const CAPACITIES: i32 = 1 << 19;
     pub(super) const DESTINATION: i32 = 1 << 20;
-    /// There is no path migration and no pacing by rate, and queues keep their size.
+    /// Attributes that cannot be set: there is no path migration and no rate limit, and queues keep their size.
     pub(super) const UNSUPPORTED: i32 = ALTERNATE_PATH | CAPACITIES | 1 << 25;
 }
 
-/// `enum ibv_qp_state`.
+/// States, indexed by `enum ibv_qp_state`.
 const STATES: [QpState; 7] = [
     QpState::Reset,
     QpState::Initialised,
@@ -310,7 +315,7 @@ pub unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, wanted: *mut ibv_qp_attr
         Err(errno) => return errno,
     };
     if unsafe { (*qp).qp_type } == kind::DATAGRAM && change.state == Some(QpState::Initialised) {
-        // Datagrams are as long as the port allows: nobody says so for each queue pair.
+        // Datagrams are as long as the port allows: programs set no MTU for such queue pairs.
         change.mtu = Some(context.device().payload());
     }
     let outcome = inner.adapter.command(|rnic, cx| {
@@ -402,7 +407,7 @@ pub unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
     if unsafe { Qp::of(qp) }.is_extended { qp.cast() } else { error::null(libc::EINVAL) }
 }
 
-/// Whether data is written in order: only the last byte is promised to come last.
+/// Returns 0: no order of written data is promised, except that the last byte is written last.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_query_qp_data_in_order(_: *mut ibv_qp, _: c_int, _: u32) -> c_int {
     0

@@ -1,4 +1,4 @@
-//! Work requests, from C's lists.
+//! Work requests, translated from C's lists.
 
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -12,7 +12,7 @@ use crate::pair::Qp;
 use crate::srq::Srq;
 use crate::{error, window};
 
-/// `enum ibv_wr_opcode`.
+/// Opcodes of `enum ibv_wr_opcode`.
 mod opcode {
     pub(super) const WRITE: i32 = 0;
     pub(super) const WRITE_IMMEDIATE: i32 = 1;
@@ -27,7 +27,7 @@ mod opcode {
     pub(super) const ATOMIC_WRITE: i32 = 15;
 }
 
-/// `enum ibv_send_flags`.
+/// Flags of `enum ibv_send_flags`.
 pub(crate) mod flag {
     pub(crate) const FENCE: u32 = 1;
     pub(crate) const SIGNALED: u32 = 1 << 1;
@@ -35,7 +35,7 @@ pub(crate) mod flag {
     pub(crate) const INLINE: u32 = 1 << 3;
 }
 
-/// `enum ibv_qp_type`.
+/// `IBV_QPT_UD` of `enum ibv_qp_type`.
 const DATAGRAM: c_int = 4;
 
 pub(crate) unsafe extern "C" fn post_send(
@@ -60,7 +60,7 @@ pub(crate) unsafe extern "C" fn post_send(
     unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
 }
 
-/// Says which request of a list was refused, and why.
+/// Stores the refused request of a list in `bad`; returns its `errno`, or 0.
 unsafe fn report<T>(outcome: Result<(), (*mut T, c_int)>, bad: *mut *mut T) -> c_int {
     match outcome {
         Ok(()) => 0,
@@ -87,7 +87,7 @@ unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendReques
         opcode::COMPARE_SWAP => Operation::CompareSwap { remote: word, compare: atomic.compare_add, swap: atomic.swap },
         opcode::FETCH_ADD => Operation::FetchAdd { remote: word, add: atomic.compare_add },
         opcode::ATOMIC_WRITE => Operation::AtomicWrite(remote),
-        // A flush has no place in this structure: it is for those who build requests field by field.
+        // The structure has no fields for a flush: only requests built field by field can flush.
         opcode::LOCAL_INVALIDATE => Operation::LocalInvalidate(wr.imm_data),
         opcode::BIND => unsafe { window::bind_type_2(wr.bind_mw.mw, wr.bind_mw.rkey, &wr.bind_mw.bind_info)? },
         _ => return Err(libc::EINVAL),
@@ -115,7 +115,7 @@ unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendReques
     })
 }
 
-/// Where a datagram goes; none without an address handle.
+/// Returns the destination of a datagram; `None` without an address handle.
 pub(crate) unsafe fn destination(ah: *mut ibv_ah, qp: u32, qkey: u32) -> Option<Destination> {
     // SAFETY: the caller's: from us, or null.
     let route = unsafe { ah.cast::<Ah>().as_ref() }?.route;
@@ -136,7 +136,7 @@ pub(crate) fn list(pieces: &[ibv_sge]) -> Vec<Sge> {
     pieces.iter().map(|sge| Sge { address: sge.addr, length: sge.length, key: sge.lkey }).collect()
 }
 
-/// Copies inline data.
+/// Copies inline data of several elements.
 unsafe fn gather(pieces: &[ibv_sge]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for sge in pieces.iter().filter(|sge| sge.length > 0) {
@@ -147,7 +147,7 @@ unsafe fn gather(pieces: &[ibv_sge]) -> Vec<u8> {
     bytes
 }
 
-/// Copies inline data of one piece.
+/// Copies inline data of one element.
 pub(crate) unsafe fn copy(from: *const c_void, length: usize) -> Vec<u8> {
     if length == 0 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a device is and can do.
+//! Queries of a device's attributes and capabilities.
 
 use std::ffi::{c_int, c_void};
 use std::net::Ipv6Addr;
@@ -13,20 +13,20 @@ use crate::device::text;
 use crate::error;
 use crate::limits::{Profile, least};
 
-/// `IBV_GID_TYPE_ROCE_V2`, as entries have it.
+/// `IBV_GID_TYPE_ROCE_V2`, in entries of the GID table.
 const ROCE_V2: u32 = 2;
-/// The same, as sysfs has it and `ibv_query_gid_type` returns it: a count of its own.
+/// The type of RoCE v2 GIDs that `ibv_query_gid_type` returns: it counts like sysfs, not like `enum ibv_gid_type`.
 const SYSFS_ROCE_V2: c_int = 1;
-/// The only partition: everybody, full members.
+/// The only partition key: the default partition, full membership.
 const EVERYBODY: u16 = 0xffff;
 
-/// Places for GIDs, most of them empty, as in other NICs.
+/// Size of the GID table. Most entries are empty, as in other NICs.
 const GID_TABLE: usize = 256;
 
-/// The number that vendors do not have; Linux's soft RoCE says so, too.
+/// Vendor number that no vendor has; Linux's soft RoCE reports it, too.
 const NO_VENDOR: u32 = 0xff_ffff;
 
-/// Whether this NIC has that port.
+/// Returns whether this NIC has that port.
 pub(crate) fn is_port(port: u32) -> bool {
     port == 1
 }
@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     attributes: *mut ibv_device_attr_ex,
     size: usize,
 ) -> c_int {
-    // Extensions of the question, of which there are none.
+    // Bits of `comp_mask` would announce extensions of the query, of which there are none.
     if !input.is_null() && unsafe { *input.cast::<u32>() } != 0 {
         return libc::EINVAL;
     }
@@ -63,8 +63,8 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     0
 }
 
-/// `struct ibv_odp_caps`: in general, of connections (reliable, unreliable), of datagrams. Nothing is pinned here, so
-/// that all memory is paged on demand.
+/// Returns the fields of `struct ibv_odp_caps`: general capabilities, those of connections (reliable, unreliable), and
+/// those of datagrams. No memory is pinned here, so all memory is paged on demand.
 fn on_demand() -> [u64; 3] {
     const SUPPORTED: u64 = 1;
     const WHOLE_ADDRESS_SPACE: u64 = 1 << 1;
@@ -77,7 +77,7 @@ fn on_demand() -> [u64; 3] {
     [SUPPORTED | WHOLE_ADDRESS_SPACE, messages | WRITE_READ_ATOMIC | FLUSH_ATOMIC_WRITE, messages]
 }
 
-/// Copies as much of `all` as the caller knows, zeros behind it.
+/// Copies as much of `all` as the caller's structure holds, and zeros the rest.
 unsafe fn give<T>(all: &T, to: *mut u8, size: usize) {
     unsafe {
         ptr::write_bytes(to, 0, size);
@@ -96,7 +96,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.sys_image_guid = guid;
     attributes.max_mr_size = profile.max_mr_size.unwrap_or(u64::MAX);
     attributes.page_size_cap = 0xffff_f000;
-    // Software has no number of its own.
+    // Software has no part number.
     attributes.vendor_id = NO_VENDOR;
     attributes.max_qp = of(limits.queue_pairs, profile.max_qp);
     attributes.max_qp_wr = of(limits.requests, profile.max_qp_wr);
@@ -111,7 +111,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     attributes.max_qp_rd_atom = of(limits.reads.into(), profile.max_rd_atom);
     attributes.max_res_rd_atom = attributes.max_qp_rd_atom * attributes.max_qp;
     attributes.max_qp_init_rd_atom = attributes.max_qp_rd_atom;
-    // The processor's own atomics: towards everything in this host's memory.
+    // Atomics are the processor's own: atomic towards all accesses in this host's memory.
     attributes.atomic_cap = if profile.no_atomics { 0 } else { 2 };
     attributes.max_mcast_grp = limits.attachments as c_int;
     attributes.max_mcast_qp_attach = limits.queue_pairs as c_int;
@@ -142,7 +142,7 @@ fn capabilities(profile: &Profile) -> u32 {
     BAD_QKEY_COUNTER | PORT_ACTIVE_EVENT | SYSTEM_GUID | queues | windows
 }
 
-/// Those that need more than 32 bits, `enum ib_uverbs_device_cap_flags`.
+/// Returns the capabilities that need more than 32 bits, of `enum ib_uverbs_device_cap_flags`.
 fn more_capabilities() -> u64 {
     const FLUSH_GLOBAL: u64 = 1 << 38;
     const FLUSH_PERSISTENT: u64 = 1 << 39;
@@ -150,7 +150,7 @@ fn more_capabilities() -> u64 {
     FLUSH_GLOBAL | FLUSH_PERSISTENT | ATOMIC_WRITE
 }
 
-/// `enum ibv_mtu` for bytes of payload.
+/// Returns the code in `enum ibv_mtu` for bytes of payload.
 pub(crate) fn mtu_code(bytes: u16) -> c_int {
     (bytes.max(256).ilog2() - 7) as c_int
 }
@@ -169,7 +169,7 @@ pub(crate) unsafe extern "C" fn query_port(
     0
 }
 
-/// For programs from before there were flags: their structure ends there.
+/// Queries a port for programs built before `flags` existed: their structure ends there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_port(context: *mut ibv_context, port: u8, attributes: *mut ibv_port_attr) -> c_int {
     unsafe { query_port(context, port, attributes, std::mem::offset_of!(ibv_port_attr, flags)) }
@@ -208,7 +208,7 @@ fn port_attributes(context: &Context) -> ibv_port_attr {
     }
 }
 
-/// `enum ibv_port_cap_flags`: there is a connection manager, and GIDs are IP addresses.
+/// Flags of `enum ibv_port_cap_flags`: there is a connection manager, and GIDs are IP addresses.
 pub(crate) const PORT_CAPABILITIES: u32 = 1 << 16 | 1 << 26;
 
 /// InfiniBand's code of a link of four lanes.
@@ -216,7 +216,8 @@ pub(crate) const FOUR_LANES: u8 = 2;
 /// InfiniBand's code of 10 Gb/s for each lane.
 pub(crate) const QDR: u8 = 4;
 
-/// A link's width and speed in InfiniBand's codes, from megabits per second; 10 Gb/s where the interface does not say.
+/// Returns a link's width and speed in InfiniBand's codes, from megabits per second; 10 Gb/s where the interface does
+/// not tell.
 pub(crate) fn lanes(speed: Option<u32>) -> (u8, u8) {
     const ONE: u8 = 1;
     const EDR: u8 = 32;
@@ -239,7 +240,7 @@ pub unsafe extern "C" fn ibv_query_gid(context: *mut ibv_context, port: u8, inde
     0
 }
 
-/// Whether there is such a place for a GID, and what stands there; an empty place has zeros.
+/// Returns the GID at an index of the table, zeros at an empty index; `None` if the index or the port does not exist.
 unsafe fn gid_at(context: *mut ibv_context, port: u32, index: c_int) -> Option<ibv_gid> {
     let device = unsafe { Context::of(context) }.device();
     let at = usize::try_from(index).ok().filter(|&at| is_port(port) && at < gid_table(device))?;
@@ -261,7 +262,7 @@ pub unsafe extern "C" fn ibv_query_gid_type(
     index: u32,
     kind: *mut c_int,
 ) -> c_int {
-    /// What empty places are said to have.
+    /// The GID type that is reported for empty entries.
     const SYSFS_ROCE_V1: c_int = 0;
     if unsafe { gid_at(context, port.into(), index as c_int) }.is_none() {
         error::set(libc::EINVAL);

@@ -1,8 +1,8 @@
-//! Static rates: codes, multiples of 2.5 Gb/s, megabits per second.
+//! Static rates: conversions between codes, multiples of 2.5 Gb/s, and megabits per second.
 
 use std::ffi::c_int;
 
-/// `enum ibv_rate`, multiple, megabits per second.
+/// Known rates: code in `enum ibv_rate`, multiple of 2.5 Gb/s, megabits per second.
 const RATES: [(c_int, c_int, c_int); 22] = [
     (2, 1, 2_500),
     (5, 2, 5_000),
@@ -27,7 +27,7 @@ const RATES: [(c_int, c_int, c_int); 22] = [
     (22, 240, 637_500),
     (23, 320, 850_000),
 ];
-/// `IBV_RATE_MAX`: as fast as it goes.
+/// `IBV_RATE_MAX`: no limit.
 const MAX: c_int = 0;
 
 #[unsafe(no_mangle)]

@@ -1,5 +1,6 @@
-//! What came with rdma-core 59 and later, in the versions 1.15 to 1.18: memory by many attributes, buffers, the speed
-//! of ports; and what this NIC does not have: handles for a processor's caches, counters instead of completions.
+//! Functions of rdma-core 59 and later, in the symbol versions 1.15 to 1.18: memory regions by many attributes,
+//! buffers, the speed of ports; and what this NIC does not support: handles for a processor's caches, counters instead
+//! of completions.
 
 #![allow(non_camel_case_types, missing_docs, reason = "the names are C's, and what they mean is in verbs.h")]
 
@@ -11,7 +12,7 @@ use crate::context::Context;
 use crate::error;
 use crate::memory::ibv_reg_mr_iova2;
 
-/// `struct ibv_mr_init_attr`.
+/// C's structure `struct ibv_mr_init_attr`.
 #[repr(C)]
 pub struct ibv_mr_init_attr {
     length: usize,
@@ -25,7 +26,7 @@ pub struct ibv_mr_init_attr {
     buf: *const ibv_buf,
 }
 
-/// Bits of its `comp_mask`.
+/// Bits of `comp_mask` in `struct ibv_mr_init_attr`.
 mod given {
     pub(super) const IOVA: u64 = 1 << 0;
     pub(super) const ADDR: u64 = 1 << 1;
@@ -48,11 +49,11 @@ pub unsafe extern "C" fn ibv_reg_mr_ex(pd: *mut ibv_pd, wanted: *mut ibv_mr_init
     unsafe { ibv_reg_mr_iova2(pd, wanted.addr, wanted.length, iova, wanted.access as c_uint) }
 }
 
-/// Behind a handle of C's: a buffer.
+/// A buffer, behind C's opaque handle.
 pub struct ibv_buf {
     address: *mut c_void,
     size: usize,
-    /// Whose it is: no other may register it.
+    /// The buffer's protection domain: no other may register it.
     pd: *mut ibv_pd,
 }
 
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn ibv_reg_buf_mr(
     (wanted.length, wanted.access, wanted.addr, wanted.buf) = (length, access, addr, buf);
     unsafe { ibv_reg_mr_ex(pd, &raw mut wanted) }
 }
-/// Ordinary memory cannot be given away by a descriptor.
+/// Fails: ordinary memory cannot be shared by a DMA-BUF descriptor.
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_export_buf_dmabuf_fd(_: *mut ibv_buf) -> c_int {
     error::set(libc::ENODATA);
@@ -111,7 +112,7 @@ pub extern "C" fn ibv_dm_export_dmabuf_fd(_: *mut c_void) -> c_int {
     -1
 }
 
-/// In units of 100 Mb/s.
+/// Stores the port's speed in units of 100 Mb/s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_query_port_speed(context: *mut ibv_context, port: u32, speed: *mut u64) -> c_int {
     if port != 1 {

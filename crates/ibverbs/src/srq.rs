@@ -13,7 +13,7 @@ use crate::error;
 use crate::limits::{self, Held, Kind};
 use crate::memory::Pd;
 
-/// A shared receive queue as C sees it, and what is ours behind.
+/// A shared receive queue: C's structure, followed by this library's fields.
 #[repr(C)]
 pub(crate) struct Srq {
     abi: ibv_srq,
@@ -24,8 +24,10 @@ pub(crate) struct Srq {
 }
 
 impl Srq {
+    /// Returns the shared receive queue at C's pointer.
+    ///
     /// # Safety
-    /// `srq` is from us.
+    /// `srq` is from this library.
     pub(crate) unsafe fn of<'a>(srq: *mut ibv_srq) -> &'a Self {
         // SAFETY: the caller's.
         unsafe { &*srq.cast::<Self>() }
@@ -54,7 +56,7 @@ pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, wanted: *mut ibv_srq_in
     abi.cond = libc::PTHREAD_COND_INITIALIZER;
     let adapter = domain.adapter;
     let mut srq = Box::new(Srq { abi, id: SrqId(0), adapter, unacknowledged: Unacknowledged::default(), _held: held });
-    // The limit is set by modifying it.
+    // The limit is not set at creation, but by modification.
     let attributes = SrqAttributes { requests: wanted.attr.max_wr, pieces: wanted.attr.max_sge, limit: 0 };
     let owner = unsafe { Context::of(context) }.owner(ptr::from_ref(&*srq), None);
     match adapter.create_srq(domain.id, attributes, owner) {
@@ -67,7 +69,7 @@ pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, wanted: *mut ibv_srq_in
     }
 }
 
-/// The plain kind alone: no extended connections, no matching of tags.
+/// Creates a shared receive queue of the basic kind only: no extended connections, no tag matching.
 pub(crate) unsafe extern "C" fn create_srq_ex(_: *mut ibv_context, wanted: *mut ibv_srq_init_attr_ex) -> *mut ibv_srq {
     const KIND: u32 = 1;
     const DOMAIN: u32 = 1 << 1;

@@ -12,13 +12,13 @@ use crate::memory::{self, Pd};
 use crate::pair::Qp;
 use crate::post::flag;
 
-/// `enum ibv_mw_type`.
+/// Types of `enum ibv_mw_type`.
 mod kind {
     pub(super) const TYPE_1: i32 = 1;
     pub(super) const TYPE_2: i32 = 2;
 }
 
-/// A memory window as C sees it, and its place among those that the NIC holds.
+/// A memory window: C's structure, and its share of the NIC's limit.
 #[repr(C)]
 struct Window {
     abi: ibv_mw,
@@ -55,7 +55,8 @@ pub(crate) unsafe extern "C" fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
     code
 }
 
-/// What binds a window of type 1: a request without a place in a list, which changes the key as soon as it is posted.
+/// Posts a request that binds a window of type 1. Such a request is not part of a list, and changes the window's key as
+/// soon as it is posted.
 pub(crate) unsafe extern "C" fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: *mut ibv_mw_bind) -> c_int {
     let (wanted, inner) = unsafe { (&*bind, Qp::of(qp)) };
     let key = next_key(unsafe { (*mw).rkey });
@@ -80,12 +81,12 @@ pub(crate) unsafe extern "C" fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: 
     code
 }
 
-/// `ibv_inc_rkey`: the same window, another of its keys.
+/// Returns the window's next key, like `ibv_inc_rkey`: the low 8 bits are incremented.
 const fn next_key(key: u32) -> u32 {
     key & !0xff | key.wrapping_add(1) & 0xff
 }
 
-/// The request that binds a window of type 2.
+/// Returns the operation that binds a window of type 2.
 pub(crate) unsafe fn bind_type_2(mw: *mut ibv_mw, key: u32, info: &ibv_mw_bind_info) -> Result<Operation, c_int> {
     unsafe { operation(mw, kind::TYPE_2, key, info) }
 }

@@ -1,4 +1,4 @@
-/* Every rank sends to every other, all sum, and all add to one counter of the first; rank 0 prints how much was wrong. */
+/* Every rank sends to every other, all ranks sum, and all add to one counter of rank 0, which prints the number of errors. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A process listens on an RDMA port, forks, and gives the port back while its child lives on. */
+/* Releases an RDMA port that the process listens on while a forked child still runs. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whether UDP has the port to give away. */
+/* Returns "free" if the UDP port can be bound, or the name of the error. */
 static const char *claim(struct sockaddr_in at)
 {
     int plain = socket(AF_INET, SOCK_DGRAM, 0);
@@ -36,7 +36,7 @@ int main(void)
         close(line[1]);
         _exit(write(back[1], &byte, 1) != 1 || read(line[0], &byte, 1) != 0);
     }
-    /* It lives. */
+    /* The child runs. */
     if (read(back[0], &byte, 1) != 1)
         return 1;
     close(line[0]);

@@ -1,5 +1,5 @@
-/* Two queue pairs of one process, and what programs do to their NIC: memory that is unmapped and left registered, keys that
-   are guessed, writes beyond a region, a fork. Prints what happened, a line each. */
+/* Faults of programs, with two queue pairs of one process: memory that is unmapped but still registered, guessed keys,
+   writes beyond a region, a fork. Prints the outcome of each in a line. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static const char *request(enum ibv_wr_opcode opcode, struct ibv_mr *local, uint
     return ibv_wc_status_str(wc.status);
 }
 
-/* Each failure takes the queue pairs with it. */
+/* Creates new queue pairs, because each failure breaks them, and posts a request; returns its outcome. */
 static const char *again(enum ibv_wr_opcode opcode, struct ibv_mr *local, uint64_t remote, uint32_t key)
 {
     ibv_destroy_qp(qps[0]);

@@ -1,9 +1,9 @@
-// Two processes and a network between them that may do anything to packets: every byte that arrives is checked.
+// Checks every byte that arrives between two processes, over a network that may do anything to packets.
 //
 //   integrity                   waits for a connection
-//   integrity ADDRESS           makes one; writes, reads, adds, sends and sends datagrams; says what arrived
+//   integrity ADDRESS           connects; writes, reads, adds, sends and sends datagrams; prints what arrived
 //
-// Exit status: 0 if all is as it should be.
+// Exit status: 0 if no error was found.
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -28,7 +28,7 @@ static void die(const char *what) {
 }
 #define MUST(call) do { if (call) die(#call); } while (0)
 
-// Contents by number of the message and place in it.
+// Returns the byte at offset `at` of message number `message`.
 static uint8_t pattern(uint32_t message, uint32_t at) {
     uint32_t word = (message + 1) * 2654435761u ^ at * 40503u;
     return word >> 7 ^ word >> 19;
@@ -119,7 +119,7 @@ static int serve(void) {
         .rnr_retry_count = 7,
     };
     MUST(rdma_accept(id, &param));
-    // The client decides how often both sides try, and `retry_count` here means nothing.
+    // The client chooses the retry count of both sides; `retry_count` has no effect here.
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
     MUST(ibv_query_qp(id->qp, &attr, IBV_QP_RETRY_CNT, &init));
@@ -140,7 +140,7 @@ static int serve(void) {
     if (rdma_get_recv_comp(id, &wc) < 1 || wc.status)
         die("end of datagrams");
     uint32_t arrived = 0, wrong = 0;
-    // Looks are counted, not time: a process without a processor would take that for silence.
+    // Empty polls are counted instead of time: a process that waits for a processor would take that for silence.
     for (int quiet = 0; quiet < QUIET;) {
         if (ibv_poll_cq(cq, 1, &wc) < 1) {
             quiet++;
@@ -157,11 +157,11 @@ static int serve(void) {
     uint32_t answer[] = {damaged, arrived, wrong};
     struct ibv_mr *says = rdma_reg_msgs(id, answer, sizeof answer);
     MUST(rdma_post_send(id, NULL, answer, sizeof answer, says, 0));
-    // Whoever has heard it says so, and may be gone before it has acknowledged it so that we know.
+    // The client confirms the answer, and may be gone before its acknowledgement has arrived here.
     struct ibv_wc sent;
     if (rdma_get_recv_comp(id, &wc) < 1 || wc.status)
         fprintf(stderr, "answer: %s\n", rdma_get_send_comp(id, &sent) < 1 ? "?" : ibv_wc_status_str(sent.status));
-    // Our acknowledgement of that may be lost, too: stay for as long as it may be asked for again.
+    // Our acknowledgement of the confirmation may be lost, too: stay for as long as it may be retransmitted.
     sleep(1);
     return damaged || wrong;
 }
@@ -269,7 +269,7 @@ static int ask(char *address) {
     done(id, 1);
     if (rdma_get_recv_comp(id, &wc) < 1 || wc.status)
         die("answer");
-    // Whether this last word was heard does not matter: the other side may leave before we have heard that.
+    // The status of this last Send does not matter: the other side may leave before its acknowledgement arrives.
     MUST(rdma_post_send(id, NULL, NULL, 0, NULL, 0));
     if (rdma_get_send_comp(id, &wc) < 1)
         die("last word");

@@ -1,5 +1,5 @@
-/* A process connects and ends without a word of its own. Prints what the one that it was connected with hears, though
-   it has no descriptors left. */
+/* A process connects and ends without disconnecting. Prints the event that its peer gets, although the peer has no
+   descriptors left. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
@@ -20,7 +20,7 @@ static void check(int bad, const char *what)
     }
 }
 
-/* The next event on a channel; gives up after ten seconds. */
+/* Returns the next event on a channel; gives up after ten seconds. */
 static struct rdma_cm_event *next(struct rdma_event_channel *channel)
 {
     struct pollfd ready = {.fd = channel->fd, .events = POLLIN};
@@ -53,7 +53,7 @@ int main(void)
     }
     struct rdma_event_channel *channel = rdma_create_event_channel();
     struct rdma_cm_id *id, *other;
-    /* The one opens the device, the other listens on all. */
+    /* One identifier opens the device, the other listens on all. */
     check(rdma_create_id(channel, &other, NULL, RDMA_PS_TCP), "identifier");
     check(rdma_bind_addr(other, (struct sockaddr *)&at), "bind");
     check(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), "identifier");
@@ -63,7 +63,7 @@ int main(void)
     check(write(line[1], &at.sin_port, sizeof at.sin_port) != sizeof at.sin_port, "port");
     struct rlimit all, none;
     check(getrlimit(RLIMIT_NOFILE, &all), "limit");
-    /* Enough to poll that many. */
+    /* The limit also bounds the number of descriptors that can be polled: 3 is enough for them. */
     none = all;
     none.rlim_cur = 3;
     for (int n = 0; n < 3; n++) {

@@ -1,4 +1,4 @@
-/* Asks for more than a NIC has, one thing after the other, and says how it is refused. */
+/* Requests more of each resource than a NIC has, and prints how each request is refused. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>

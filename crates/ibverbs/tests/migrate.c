@@ -1,4 +1,4 @@
-/* Identifiers go over to another event channel, and what has happened to them goes with them. */
+/* Moves identifiers to another event channel, together with their pending events. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@ static void must(int outcome)
         exit(1);
 }
 
-/* The next event of a channel, if one comes within the patience of this test. */
+/* Returns the name of the next event of a channel, if one comes within `patience_ms`. */
 static const char *next(struct rdma_event_channel *channel, int patience_ms)
 {
     struct pollfd waits = {.fd = channel->fd, .events = POLLIN};
@@ -57,7 +57,7 @@ int main(void)
     printf("the client's: %s\n", next(new, 5000));
     printf("left behind: %s\n", next(old, 0));
 
-    /* Somebody asks, and the listener goes without having looked. */
+    /* A client requests a connection, and the listener is destroyed before it has taken the event. */
     struct pollfd waits = {.fd = new->fd, .events = POLLIN};
     must(rdma_destroy_id(client) || rdma_create_id(old, &client, NULL, RDMA_PS_TCP));
     must(rdma_resolve_addr(client, NULL, (struct sockaddr *)&at, 1000) || next(old, 0)[0] != 'R');

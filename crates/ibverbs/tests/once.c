@@ -1,5 +1,5 @@
-/* An atomic write, and flushes of what is to be seen and of what is to survive, between two queue pairs of this process; by the
-   interface of rdma-core 45 and later, whose last function stands behind the structure of older headers. */
+/* An Atomic Write, and flushes to global visibility and to persistence, between two queue pairs of this process; by the
+   interface of rdma-core 45 and later, whose last function comes behind the structure of older headers. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <infiniband/verbs.h>

@@ -1,4 +1,4 @@
-/* RDMA ports that identifiers ask for: who has one keeps others away, as with Linux's connection manager. */
+/* RDMA ports of identifiers: a port in use is refused to others, like by Linux's connection manager. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>

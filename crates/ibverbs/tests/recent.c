@@ -1,4 +1,4 @@
-/* Functions that came after the headers of older systems, found by name and version as NCCL finds them. */
+/* Functions that older systems' headers do not have, looked up by name and version like NCCL does. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

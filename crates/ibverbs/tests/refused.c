@@ -1,4 +1,4 @@
-/* What a queue pair refuses, and how it is found after that; on one device, connected with itself. */
+/* Requests that a queue pair refuses, and its state afterwards; the queue pair is connected with itself. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -40,7 +40,7 @@ static void must(int outcome)
         exit(1);
 }
 
-/* So many Writes at once: what came of posting them. */
+/* Posts `count` Writes at once; returns the outcome. */
 static const char *post(struct ibv_qp *qp, int count, struct ibv_mr *mr)
 {
     struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);

@@ -1,4 +1,4 @@
-/* A peer of sockets over RDMA that does what their protocol does not allow. */
+/* A peer of sockets over RDMA that violates their protocol. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ struct place {
     uint32_t key, length;
 } __attribute__((packed));
 
-/* Private data; all numbers in the network's order. */
+/* Private data; all numbers are in network byte order. */
 struct hello {
     uint8_t version, flags;
     uint16_t credits;
@@ -32,7 +32,7 @@ struct hello {
 enum { DATA = 0, CREDITS = 4, CONTROL = 7 };
 
 static const char *address, *port;
-/* Where peers' lists and buffers are, of the connection before and of this one. */
+/* The peers' private data (places of list and buffer), of the previous connection and of this one. */
 static struct hello before, theirs;
 static char memory[4096];
 static struct ibv_mr *region;
@@ -85,7 +85,7 @@ static enum ibv_wc_status message(struct rdma_cm_id *id, struct place to, uint32
     return post(id, IBV_WR_RDMA_WRITE_WITH_IMM, to, 0, length, kind << 29 | number);
 }
 
-/* The other side ends the connection: what is posted then is flushed. */
+/* Waits until the other side ends the connection: requests posted then are flushed. */
 static const char *ended(struct rdma_cm_id *id)
 {
     struct rdma_cm_event *event;

@@ -1,4 +1,4 @@
-/* An identifier gets one completion queue, with one channel, for both directions, as rdma-core's own sockets do. */
+/* Gives an identifier one completion queue, with one channel, for both directions, like rdma-core's own sockets. */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Reads what stands for /sys/class/infiniband in every way that the C library has, and says what it finds of a device. */
+/* Reads the files of /sys/class/infiniband by all functions of the C library, and prints what it finds of a device. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

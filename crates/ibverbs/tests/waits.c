@@ -1,4 +1,4 @@
-/* Waits for completion channels, asynchronous events and a connection manager's channel in every way that there is: none
+/* Waits for completion channels, asynchronous events and a connection manager's channel by poll, select and epoll: none
    of them is ever writable, and each is readable only while it has an event. */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 static int edges;
 
-/* What poll, select and epoll say of a descriptor, in letters: r for readable, w for writable, x for anything else. */
+/* Returns the state of a descriptor by poll, select and epoll in letters: r for readable, w for writable, x for others. */
 static const char *looks(int fd) {
     static char text[40];
     struct pollfd one = {fd, POLLIN | POLLOUT | POLLPRI, 0};
@@ -44,7 +44,7 @@ static void watch(int fd) {
     epoll_ctl(edges, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* How many edges came for a descriptor within so many milliseconds. */
+/* Returns the number of edges of a descriptor within `within` milliseconds. */
 static int edge(int fd, int within) {
     struct epoll_event event[8];
     int found = 0, count = epoll_wait(edges, event, 8, within);
@@ -61,7 +61,7 @@ static struct ibv_context *context;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
-/* One completion, and one event: a queue pair that has failed flushes what is posted. */
+/* Causes one completion and one event: a failed queue pair flushes the posted request. */
 static void complete(void) {
     struct ibv_recv_wr request = {.wr_id = 1}, *bad;
     struct ibv_wc completion;

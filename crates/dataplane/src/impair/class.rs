@@ -1,27 +1,27 @@
-//! What a packet is for.
+//! Classes of packets, by purpose.
 
 use selvedge_wire::verbs::opcode::{RELIABLE, operation};
 
 use crate::rnic;
 
-/// Classes of packets, each with fates of its own.
+/// Classes of packets, each with independently drawn fates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// RoCE packets that carry or ask for something: Sends, Writes, Reads and their responses, Atomics, datagrams.
+    /// RoCE packets that carry or request data: Sends, Writes, Reads and their responses, Atomics, datagrams.
     Data = 0,
-    /// RoCE packets that only tell: acknowledgements, negative ones, congestion notifications.
+    /// RoCE packets without data: acknowledgements, negative acknowledgements, congestion notifications.
     Ack = 1,
-    /// RoCE packets for queue pair 1: the connection manager's.
+    /// RoCE packets for queue pair 1, which the connection manager uses.
     Management = 2,
-    /// Anything else, TCP for example.
+    /// All other packets, TCP for example.
     Other = 3,
 }
 
 impl Class {
-    /// All of them, in the order of their numbers.
+    /// All classes, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Data, Self::Ack, Self::Management, Self::Other];
 
-    /// Its name.
+    /// Returns the class's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -36,7 +36,8 @@ const UDP: u8 = 17;
 const CONGESTION_NOTIFICATION: u8 = 0x81;
 const MANAGEMENT: u32 = 1;
 
-/// Where UDP begins in an IPv4 or IPv6 packet, if it is whole UDP without options.
+/// Returns the offset of the UDP header in an IPv4 or IPv6 packet; `None` if the packet is not unfragmented UDP without
+/// IP options.
 pub(super) fn udp_at(packet: &[u8]) -> Option<usize> {
     let (at, protocol) = match packet.first()? {
         0x45 if packet.get(6)? & 0x3f == 0 && packet.get(7)? == &0 => (20, packet.get(9)?),
@@ -46,7 +47,7 @@ pub(super) fn udp_at(packet: &[u8]) -> Option<usize> {
     (*protocol == UDP && packet.len() >= at + 8).then_some(at)
 }
 
-/// What an IP packet is for.
+/// Returns the class of an IP packet.
 pub fn classify(packet: &[u8]) -> Class {
     let roce = || {
         let udp = &packet[udp_at(packet)?..];
@@ -71,7 +72,7 @@ pub fn classify(packet: &[u8]) -> Class {
 mod tests {
     use super::*;
 
-    /// A UDP packet with a BTH of this opcode and destination.
+    /// Returns a UDP packet with a BTH of this opcode and destination queue pair.
     fn packet(port: u16, opcode: u8, destination: u8) -> Vec<u8> {
         let mut packet = vec![0; 20 + 8 + 12 + 4];
         (packet[0], packet[9]) = (0x45, UDP);

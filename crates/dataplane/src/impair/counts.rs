@@ -1,30 +1,30 @@
-//! What was done to packets.
+//! Counters of what the device did to packets.
 
-/// What was done to the packets of one class in one direction.
+/// Counters of one class of packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Packets that were sent into the device.
     pub sent: u64,
-    /// Lost, as drawn.
+    /// Packets lost by random draw.
     pub lost: u64,
-    /// Dropped because too many were on their way.
+    /// Packets dropped because too many were in flight.
     pub full: u64,
-    /// Repeated.
+    /// Packets duplicated.
     pub duplicated: u64,
-    /// Damaged somewhere.
+    /// Packets with a flipped bit anywhere.
     pub corrupted: u64,
-    /// Damaged where only the ICRC can tell.
+    /// Packets with a flipped bit that only the ICRC can detect.
     pub corrupted_payload: u64,
-    /// Delivered behind one that was sent later (RFC 4737, section 3).
+    /// Packets delivered behind one that was sent later (RFC 4737, section 3).
     pub reordered: u64,
-    /// Delivered, copies included.
+    /// Packets delivered, copies included.
     pub delivered: u64,
-    /// Of the delivered ones, not accepted by the kernel: damaged beyond recognition.
+    /// Delivered packets that the kernel did not accept: damaged beyond recognition.
     pub refused: u64,
 }
 
 impl Counts {
-    /// Names and values, in the order of a packet's way.
+    /// Returns the names and values, in the order in which a packet passes them.
     pub const fn named(&self) -> [(&'static str, u64); 9] {
         [
             ("sent", self.sent),

@@ -1,16 +1,17 @@
-//! Flipped bits.
+//! Bit flips in packets.
 
 use super::class::udp_at;
 
-/// Where UDP's checksum stands in its header.
+/// Offset of the checksum in a UDP header, in bytes.
 const CHECKSUM: usize = 6;
 
-/// Flips one bit of a packet, the one that `draw` names.
+/// Flips one bit of a packet, chosen by `draw` modulo the number of bits.
 pub(super) fn anywhere(packet: &mut [u8], draw: u64) {
     flip(packet, draw);
 }
 
-/// Flips one bit of UDP's payload and mends UDP's checksum; false if it is no UDP, or if there is no payload.
+/// Flips one bit of UDP's payload and adapts UDP's checksum; returns false if the packet is not UDP, or if there is no
+/// payload.
 pub(super) fn behind_the_checksum(packet: &mut [u8], draw: u64) -> bool {
     let Some(at) = udp_at(packet) else { return false };
     let (udp, payload) = packet[at..].split_at_mut(8);
@@ -48,7 +49,7 @@ fn flip(bytes: &mut [u8], draw: u64) {
 mod tests {
     use super::*;
 
-    /// The sum that a right checksum brings to all ones (RFC 1071).
+    /// Returns the one's complement sum over `bytes`, which is all ones if the checksum is correct (RFC 1071).
     fn sum(bytes: &[u8]) -> u32 {
         let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
         let sum: u32 = words.sum();

@@ -1,35 +1,35 @@
-//! One direction: what happens to which packet.
+//! One direction of the device: random fates of its packets.
 
 use selvedge_units::{Chance, Channel, Domain, Duration, Rng};
 
 use super::class::Class;
 use super::settings::{Impairment, Loss};
 
-/// What happens to one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fate {
-    /// It does not arrive; nothing else matters then.
+    /// Whether the packet is lost; the other fields do not matter then.
     pub lost: bool,
-    /// It arrives twice.
+    /// Whether the packet arrives twice.
     pub duplicate: bool,
-    /// A bit is flipped: which one, as a number to be taken modulo their number.
+    /// The bit of the packet that is flipped, if any, to be taken modulo the number of bits.
     pub corrupt: Option<u64>,
-    /// A bit of UDP's payload is.
+    /// The bit of UDP's payload that is flipped, if any, to be taken modulo the number of bits.
     pub corrupt_payload: Option<u64>,
-    /// It overtakes those that wait.
+    /// Whether the packet arrives without delay, before those that are still delayed.
     pub at_once: bool,
-    /// How long it is on its way, and how long its copy is.
+    /// Delays of the packet and of its copy.
     pub delays: [Duration; 2],
 }
 
-/// Decides packet by packet.
+/// The source of fates of one direction, drawn packet by packet.
 #[derive(Clone, Debug)]
 pub struct Lane {
     impairment: Impairment,
     classes: [Streams; Class::ALL.len()],
 }
 
-/// Random streams of one class.
+/// Random streams of one class of packets.
 #[derive(Clone, Debug)]
 struct Streams {
     loss: Losses,
@@ -56,7 +56,7 @@ impl Losses {
 }
 
 impl Streams {
-    /// The streams of `class` in the direction with this number.
+    /// Returns the streams of `class` in the direction with number `direction`.
     fn new(loss: Loss, seed: u64, direction: u64, class: Class) -> Self {
         let stream =
             |purpose: u64| Rng::stream(seed, Domain::Impairment, direction << 16 | (class as u64) << 8 | purpose);
@@ -76,17 +76,18 @@ impl Streams {
 }
 
 impl Lane {
-    /// The direction with this number, in the run with this seed.
+    /// Creates the direction with number `direction`, in the run with seed `seed`.
     pub fn new(impairment: &Impairment, seed: u64, direction: u64) -> Self {
         let classes = Class::ALL.map(|class| Streams::new(impairment.loss, seed, direction, class));
         Self { impairment: impairment.clone(), classes }
     }
-    /// How it was made.
+    /// Returns the configuration of this direction.
     pub const fn impairment(&self) -> &Impairment {
         &self.impairment
     }
 
-    /// What happens to the next packet of this class. To be asked once per packet. Draws as often whatever comes out.
+    /// Returns the fate of the next packet of `class`. Call it once per packet: each call draws equally many random
+    /// numbers, whatever the outcome.
     pub fn fate(&mut self, class: Class) -> Fate {
         let it = &self.impairment;
         let concerned = it.concerns[class as usize];

@@ -1,5 +1,5 @@
-//! An impairment device: two network namespaces, and between them a thread of ours that loses, repeats, damages, delays
-//! and reorders packets, as it was told and drawn from a seed.
+//! An impairment device: two network namespaces, and between them a thread that loses, repeats, damages, delays and
+//! reorders packets, with probabilities from its configuration and random numbers from a seed.
 //!
 //! ```text
 //!   namespace A                                          namespace B
@@ -7,12 +7,14 @@
 //!     eth0 (TUN) <── [ Pipe: queue ] <── [ Lane: fates ] <── eth0 (TUN)
 //! ```
 //!
-//! 1. What happens is decided packet by packet by pure state machines ([`Lane`], [`Pipe`]); the thread ([`Testbed`])
-//!    only carries packets and tells the time. A test of theirs needs no device.
+//! 1. Fates are decided packet by packet by pure state machines ([`Lane`], [`Pipe`]); the thread ([`Testbed`]) only
+//!    carries packets and reads the clock. Tests of the state machines need no device.
 //! 2. Each direction, class of packet and kind of impairment has a random stream of its own: the n-th data packet of a
-//!    direction has the same fate whatever passes beside it, and switching duplication on moves no loss.
-//! 3. Devices are without offloads, so what the kernel cuts from long datagrams is lost packet by packet.
-//! 4. All that was done is counted, and what the kernel dropped before us, too.
+//!    direction has the same fate whatever other packets pass, and switching duplication on does not change which
+//!    packets are lost.
+//! 3. The TUN devices have no offloads, so the segments that the kernel cuts from long datagrams are lost packet by
+//!    packet.
+//! 4. All fates are counted, and so are packets that the kernel dropped before the device.
 
 mod class;
 mod counts;

@@ -1,4 +1,4 @@
-//! Network namespaces with names, as `ip netns` makes them.
+//! Named network namespaces, created with `ip netns`.
 
 use std::fs::File;
 use std::io;
@@ -10,25 +10,28 @@ use nix::sched::{CloneFlags, setns};
 
 use super::tun;
 
-/// Where `ip netns` keeps names.
+/// The folder in which `ip netns` keeps names.
 const NAMES: &str = "/run/netns";
-/// The device in each.
+/// Name of the network device in each namespace.
 pub(super) const DEVICE: &str = "eth0";
-/// Packets that wait before a device at most.
+/// Longest queue of packets before a device.
 pub(super) const QUEUE: usize = 10_000;
 
-/// A network namespace with one device; gone when this is.
+/// A network namespace with one device. Dropping the value removes the namespace.
 #[derive(Debug)]
 pub(super) struct Namespace {
     name: String,
-    /// The other end of its device.
+    /// The file end of the namespace's TUN device.
     pub(super) device: File,
-    /// What its kernel counts, as text.
+    /// The text file of the namespace's kernel counters.
     pub(super) counters: File,
 }
 
 impl Namespace {
-    /// Makes it, with these addresses and MTU.
+    /// Creates a namespace whose device has these addresses and this MTU in bytes.
+    ///
+    /// # Errors
+    /// Returns an error if the name is not plain, or if `ip` or the kernel refuses a step.
     pub(super) fn new(name: &str, addresses: [&str; 2], mtu: u16) -> io::Result<Self> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(is_plain) {
@@ -53,7 +56,7 @@ impl Namespace {
 
     fn set_up(&self, addresses: [&str; 2], mtu: u16) -> io::Result<()> {
         let within = |words: &[&str]| ip(&[&["-n", &self.name], words].concat());
-        // Queues before the device must not lose what nobody counts.
+        // The queue before the device must not lose packets: such losses would not be counted.
         let (mtu, queue) = (mtu.to_string(), QUEUE.to_string());
         within(&["link", "set", DEVICE, "mtu", &mtu, "txqueuelen", &queue, "up"])?;
         for address in addresses {
@@ -66,9 +69,9 @@ impl Namespace {
         within(&["link", "set", "lo", "up"])
     }
 
-    /// Packets that the kernel dropped before the device, because we were too slow.
+    /// Returns the number of packets that the kernel dropped before the device, because the thread was too slow.
     pub(super) fn overflowed(&mut self) -> io::Result<u64> {
-        /// Where the drops stand, behind the device's name: eight numbers of receiving go before.
+        /// Column of the transmit drops behind the device's name: eight numbers of receiving go before.
         const TRANSMIT_DROPS: usize = 8 + 3;
         io::Seek::rewind(&mut self.counters)?;
         let text = io::read_to_string(&mut self.counters)?;
@@ -88,7 +91,8 @@ fn remove(name: &str) {
     let _ = ip(&["netns", "delete", name]);
 }
 
-/// In a namespace: the device, and the file with its counters. A thread moves there; the process stays.
+/// Opens the TUN device in the namespace `path` and the file with its counters. A new thread enters the namespace; the
+/// process stays.
 fn within(path: &Path) -> io::Result<(File, File)> {
     let visit = || {
         let namespace = File::open(path)?;
@@ -99,7 +103,7 @@ fn within(path: &Path) -> io::Result<(File, File)> {
     thread::scope(|scope| scope.spawn(visit).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Runs `ip` with these words.
+/// Runs `ip` with these arguments.
 fn ip(words: &[&str]) -> io::Result<()> {
     let mut command = Command::new("ip");
     let text = format!("ip {}", words.join(" "));
@@ -112,7 +116,7 @@ fn ip(words: &[&str]) -> io::Result<()> {
     Err(io::Error::other(format!("`{text}` failed: {}", said.trim())))
 }
 
-/// Says what was tried before what the system says.
+/// Returns a function that puts `what` (the attempted action) before a system error's text.
 pub(super) fn explained(what: &str) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
 }

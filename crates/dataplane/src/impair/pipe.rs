@@ -1,4 +1,4 @@
-//! One direction: packets on their way.
+//! One direction of the device: packets in flight.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use super::counts::Counts;
 use super::damage;
 use super::lane::Lane;
 
-/// Takes packets, and gives them back when they arrive.
+/// A queue of packets in flight, which are delivered at their times of arrival.
 #[derive(Debug)]
 pub struct Pipe {
     lane: Lane,
-    /// When the last packet has been sent, at the rate of the pipe.
+    /// Time when the last packet has been sent, at the rate of the pipe.
     free_at: Instant,
-    /// By when they arrive, then by when they were sent.
+    /// Packets in flight, ordered by time of arrival, then by number.
     flying: BTreeMap<(Instant, u64), Packet>,
     /// Number of the next packet.
     next: u64,
-    /// One above the highest that has been delivered.
+    /// The highest number delivered so far, plus 1.
     delivered: u64,
-    /// Buffers to be used again.
+    /// Buffers to be reused.
     spare: Vec<Vec<u8>>,
     counts: [Counts; Class::ALL.len()],
 }
@@ -34,7 +34,7 @@ struct Packet {
 }
 
 impl Pipe {
-    /// A pipe with nothing in it.
+    /// Creates an empty pipe.
     pub fn new(lane: Lane) -> Self {
         Self {
             lane,
@@ -46,16 +46,16 @@ impl Pipe {
             counts: Default::default(),
         }
     }
-    /// What was done so far, in the order of [`Class::ALL`].
+    /// Returns the counters so far, in the order of [`Class::ALL`].
     pub const fn counts(&self) -> &[Counts; Class::ALL.len()] {
         &self.counts
     }
-    /// When the next packet arrives.
+    /// Returns the time when the next packet arrives; `None` if none is in flight.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.flying.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// A packet is sent.
+    /// Handles a packet that is sent: draws its fate and puts it in flight.
     pub fn handle_packet(&mut self, now: Instant, bytes: &[u8]) {
         let class = classify(bytes);
         let fate = self.lane.fate(class);
@@ -83,7 +83,7 @@ impl Pipe {
         let sent = self.serialise(now, bytes.len());
         let arrives = |copy: usize| if fate.at_once { sent } else { sent + fate.delays[copy] };
         if fate.duplicate {
-            // A copy is as old as its original, and stands behind it where both arrive at once.
+            // A copy has its original's number, and is ordered behind it where both arrive at once.
             let copy = Packet { class, number, bytes: buffer.clone() };
             let behind = self.number();
             self.flying.insert((arrives(0), number), Packet { class, number, bytes: buffer });
@@ -93,7 +93,7 @@ impl Pipe {
         }
     }
 
-    /// Hands over what has arrived by `now`; `write` says whether the kernel took it.
+    /// Delivers the packets that have arrived by `now`; `write` returns whether the kernel accepted one.
     pub fn deliver(&mut self, now: Instant, mut write: impl FnMut(&[u8]) -> bool) {
         while let Some(first) = self.flying.first_entry().filter(|first| first.key().0 <= now) {
             let packet = first.remove();
@@ -112,7 +112,7 @@ impl Pipe {
         self.next - 1
     }
 
-    /// When the last bit of a packet has left.
+    /// Returns the time when the last bit of a packet of `bytes` bytes has left.
     fn serialise(&mut self, now: Instant, bytes: usize) -> Instant {
         let Some(rate) = self.lane.impairment().rate else { return now };
         self.free_at = self.free_at.max(now) + rate.time_for(Bytes::new(bytes as u64));
@@ -133,7 +133,7 @@ mod tests {
     fn pipe(impairment: &Impairment) -> Pipe {
         Pipe::new(Lane::new(impairment, 7, 0))
     }
-    /// What arrives by then, by first byte.
+    /// Returns the first bytes of the packets that arrive by `now`.
     fn arrived(pipe: &mut Pipe, now: Instant) -> Vec<u8> {
         let mut arrived = Vec::new();
         pipe.deliver(now, |packet| {

@@ -1,4 +1,4 @@
-//! The right to make network namespaces: that of root, or a user namespace of our own.
+//! The right to make network namespaces, from root or from a user namespace of this process.
 
 use std::fs;
 use std::io;
@@ -10,15 +10,15 @@ use nix::unistd::{getgid, getuid};
 
 use super::namespace::explained;
 
-/// Numbers of capabilities: to set up networks, and to make namespaces.
+/// Numbers of the needed capabilities: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const NEEDED: [u32; 2] = [12, 21];
 
-/// Makes sure that this process may make network namespaces. Without the right to, it moves itself into a user
-/// namespace, where it is root over networks of its own and sees none of the host's; returns whether it did. Must be
+/// Makes sure that this process may make network namespaces. A process without the right moves itself into a user
+/// namespace, where it is root over networks of its own and sees none of the host's. Returns whether it did. Must be
 /// called while the process has one thread.
 ///
 /// # Errors
-/// Where the kernel allows neither.
+/// Returns an error if the kernel allows neither.
 pub fn acquire() -> io::Result<bool> {
     if is_privileged() {
         return Ok(false);
@@ -34,18 +34,19 @@ pub fn acquire() -> io::Result<bool> {
         let path = Path::new("/proc/self").join(file);
         fs::write(&path, text).map_err(explained(&format!("cannot write {}", path.display())))
     };
-    // A group can only be mapped by who gives up choosing others.
+    // A process may map its group only after it gives up choosing other groups.
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("0 {user} 1"))?;
     write("gid_map", format!("0 {group} 1"))?;
-    // Where `ip netns` keeps names is the real root's: a folder of our own stands in its place, for us alone.
+    // The folder in which `ip netns` keeps names belongs to the real root: a tmpfs, visible to this process alone, is
+    // mounted over it.
     let names = ["/run/netns", "/run"].into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("/run");
     mount(Some("tmpfs"), names, Some("tmpfs"), MsFlags::empty(), None::<&str>)
         .map_err(|errno| explained(&format!("cannot mount a folder of our own at {names}"))(errno.into()))?;
     Ok(true)
 }
 
-/// Whether the effective capabilities include what is needed.
+/// Returns whether the effective capabilities include those of [`NEEDED`].
 fn is_privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

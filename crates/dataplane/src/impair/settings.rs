@@ -1,46 +1,47 @@
-//! What shall happen to packets.
+//! Configuration of the impairments.
 
 use selvedge_units::{Chance, Duration, Rate, TwoStates};
 
 use super::Class;
 
-/// How packets are lost.
+/// Models of packet loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// Each by itself.
+    /// Independent losses with this probability.
     Random(Chance),
-    /// By a channel with two states.
+    /// Losses by a channel with two states.
     TwoStates(TwoStates),
 }
 
-/// What shall happen to the packets of one direction.
+/// The impairments of one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Impairment {
-    /// To be lost.
+    /// Losses.
     pub loss: Loss,
-    /// Else to arrive twice.
+    /// Probability that a packet that is not lost arrives twice.
     pub duplicate: Chance,
-    /// To arrive with one bit flipped, anywhere: the kernel's checksums find most of these.
+    /// Probability that a packet arrives with one bit flipped, anywhere: the kernel's checksums detect most of these.
     pub corrupt: Chance,
-    /// To arrive with one bit of UDP's payload flipped and UDP's checksum made to fit, as a broken router might: the
-    /// ICRC alone can tell. Concerns UDP.
+    /// Probability that a UDP packet arrives with one bit of its payload flipped and UDP's checksum made to fit, as by
+    /// a broken router: the ICRC alone can detect it.
     pub corrupt_payload: Chance,
-    /// How long each is on its way.
+    /// Delay of each packet.
     pub delay: Duration,
-    /// By how much more or less, uniformly; packets may overtake others then.
+    /// Largest deviation from `delay`, drawn uniformly; packets may overtake others then.
     pub jitter: Duration,
-    /// To arrive without delay, before those that wait.
+    /// Probability that a packet arrives without delay, before those that are still delayed.
     pub reorder: Chance,
-    /// How fast packets are sent one after the other.
+    /// Rate at which packets are serialized; `None` for no limit.
     pub rate: Option<Rate>,
-    /// Packets that may be on their way at a time; more are dropped.
+    /// Packets that may be in flight at a time; more are dropped.
     pub limit: usize,
-    /// Which packets all this concerns, in the order of [`Class::ALL`]; others are only delayed and queued.
+    /// Whether the random impairments apply to each class, in the order of [`Class::ALL`]; packets of other classes are
+    /// only delayed and queued.
     pub concerns: [bool; Class::ALL.len()],
 }
 
 impl Default for Impairment {
-    /// Nothing happens.
+    /// Returns a configuration without impairments.
     fn default() -> Self {
         Self {
             loss: Loss::Random(Chance::NEVER),
@@ -58,10 +59,10 @@ impl Default for Impairment {
 }
 
 impl Impairment {
-    /// Whether it can be.
+    /// Checks that the configuration is valid.
     ///
     /// # Errors
-    /// Says what would be right.
+    /// Returns a text that says what would be valid.
     pub fn check(&self) -> Result<(), String> {
         let refuse = |is_wrong: bool, why: &str| if is_wrong { Err(why.to_owned()) } else { Ok(()) };
         refuse(

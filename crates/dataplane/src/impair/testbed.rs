@@ -1,4 +1,4 @@
-//! Two namespaces, and the thread that carries packets between them.
+//! The testbed: two namespaces, and the thread that carries packets between them.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -18,26 +18,26 @@ use super::pipe::Pipe;
 use super::settings::Impairment;
 use crate::clock::Clock;
 
-/// Addresses of the two ends, with the lengths of their networks.
+/// Addresses of the two ends, with the lengths of their prefixes.
 pub const ADDRESSES: [[&str; 2]; 2] = [["10.78.0.1/24", "fd78::1/64"], ["10.78.0.2/24", "fd78::2/64"]];
 
 /// Packets that one direction takes before the other gets a turn.
 const TURN: usize = 64;
 
-/// What is to be made.
+/// Configuration of a testbed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Names of the two namespaces.
     pub names: [String; 2],
     /// MTU of their devices, in bytes.
     pub mtu: u16,
-    /// What happens from the first to the second, and back.
+    /// Impairments from the first namespace to the second, and back.
     pub impairments: [Impairment; 2],
-    /// Where chance begins.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Two namespaces with a device between them; gone when dropped.
+/// Two namespaces with a device between them. Dropping the value removes them.
 #[derive(Debug)]
 pub struct Testbed {
     namespaces: [Namespace; 2],
@@ -45,27 +45,29 @@ pub struct Testbed {
     stop: Arc<Stop>,
 }
 
-/// Tells the thread to end.
+/// The signal that ends the thread.
 #[derive(Debug)]
 struct Stop {
     wake: EventFd,
     is_wanted: AtomicBool,
 }
 
-/// What was done.
+/// Counters of a testbed's whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// From the first namespace to the second, and back; by [`Class::ALL`].
+    /// Counters from the first namespace to the second, and back, indexed by the order of [`Class::ALL`].
     pub counts: [[Counts; Class::ALL.len()]; 2],
-    /// Packets that the kernel dropped before each end, because the device was too slow: nobody asked for that.
+    /// Packets that the kernel dropped before each end because the device was too slow. These drops are not part of the
+    /// configured impairments.
     pub overflowed: [u64; 2],
 }
 
 impl Testbed {
-    /// Makes both namespaces and starts to carry packets.
+    /// Creates both namespaces and starts to carry packets.
     ///
     /// # Errors
-    /// Without permission ([`acquire`](super::acquire)), `ip` or /dev/net/tun; and when a name is taken.
+    /// Returns an error without permission ([`acquire`](super::acquire)), without `ip` or /dev/net/tun, or when a name
+    /// is taken.
     pub fn open(plan: &Plan) -> io::Result<Self> {
         for impairment in &plan.impairments {
             impairment.check().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
@@ -85,10 +87,10 @@ impl Testbed {
         Ok(Self { namespaces, relay: Some(relay), stop })
     }
 
-    /// Ends it; says what was done.
+    /// Ends the testbed and returns its counters.
     ///
     /// # Errors
-    /// When a device failed.
+    /// Returns an error when a device has failed.
     pub fn close(mut self) -> io::Result<Report> {
         let pipes = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
         let [first, second] = &mut self.namespaces;
@@ -110,10 +112,10 @@ impl Drop for Testbed {
     }
 }
 
-/// The thread's own.
+/// State of the thread that carries packets.
 struct Relay {
     devices: [std::fs::File; 2],
-    /// From each device to the other.
+    /// Pipes from each device to the other.
     pipes: [Pipe; 2],
     clock: Clock,
     stop: Arc<Stop>,
@@ -121,7 +123,7 @@ struct Relay {
 
 impl Relay {
     fn run(mut self) -> io::Result<[Pipe; 2]> {
-        // Else the kernel adds 50 us to short waits.
+        // With the default slack, the kernel adds 50 us to short waits.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut buffer = vec![0; 1 << 16];
         while !self.stop.is_wanted.load(Ordering::Relaxed) {
@@ -134,7 +136,7 @@ impl Relay {
                 self.wait()?;
             }
         }
-        // What was sent before counts, too, and arrives unless something keeps it on its way.
+        // Packets sent before the end count too, and arrive unless their delay lasts longer.
         for end in 0..2 {
             let mut turns = QUEUE.div_ceil(TURN);
             while turns > 0 && self.take(end, &mut buffer)? {
@@ -145,7 +147,7 @@ impl Relay {
         Ok(self.pipes)
     }
 
-    /// Takes what an end has sent; returns whether there was any.
+    /// Takes packets that an end has sent; returns whether there were any.
     fn take(&mut self, end: usize, buffer: &mut [u8]) -> io::Result<bool> {
         for taken in 0..TURN {
             match self.devices[end].read(buffer) {
@@ -158,7 +160,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// Gives the other end what has arrived from this one.
+    /// Delivers to the other end the packets that have arrived from `end`.
     fn give(&mut self, end: usize) {
         let Self { devices, pipes, clock, .. } = self;
         let other = &mut devices[1 - end];

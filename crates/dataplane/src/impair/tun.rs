@@ -1,4 +1,4 @@
-//! Network devices whose other end is a file.
+//! Network devices whose other end is a file (TUN).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,7 +9,7 @@ use super::namespace::explained;
 
 const PATH: &str = "/dev/net/tun";
 
-/// What `TUNSETIFF` takes: the head of `struct ifreq`, as long as the kernel copies it.
+/// The argument of `TUNSETIFF`: the head of `struct ifreq`, as long as the kernel copies it.
 #[repr(C)]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
@@ -19,8 +19,12 @@ struct Request {
 
 const _: () = assert!(size_of::<Request>() == 40);
 
-/// Makes the device `name` in the network namespace of this thread. Each read returns one packet that the kernel sends
-/// to it; each write is one that it receives; neither waits. The device lives as long as the file.
+/// Creates the device `name` in the network namespace of this thread. Each read returns one packet that the kernel
+/// sends to the device; each write is one packet that the device receives; neither waits. The device exists as long as
+/// the file is open.
+///
+/// # Errors
+/// Returns the system's error, for example without permission.
 pub(super) fn open(name: &str) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);

@@ -1,4 +1,4 @@
-//! The NIC of a process: one engine, one network, one lock.
+//! The adapter: the NIC of a process, with one engine, one network and one lock.
 
 mod connections;
 mod objects;
@@ -22,13 +22,13 @@ use super::state::State;
 use super::timekeeping::Timekeeping;
 use super::{fork, memory, progress, yielding};
 
-/// Calls of the system that take packets before others get a turn.
+/// Most system calls that receive packets in one turn under the lock.
 pub(super) const TURNS: usize = 64;
-/// Requests that may wait for others to leave together with them, while applications poll.
+/// Most posts that wait to be sent together, while applications poll.
 const GATHERED: u32 = 32;
-/// Polls without a completion before others are thought of.
+/// Empty polls in a row before a polling thread considers other threads (see [`yielding`]).
 const PATIENCE: u64 = 16;
-/// Looks at the lock before it is waited for.
+/// Attempts to take the lock before the thread sleeps until it is free.
 const SPINS: u32 = 500;
 
 /// The NIC of this process.
@@ -36,32 +36,33 @@ pub struct Adapter {
     state: Mutex<State>,
     pub(super) wake: EventFd,
     clock: Timekeeping,
-    /// Counts polls and posts of applications: while it grows, they do the thread's work.
+    /// Number of polls and posts of applications: while it grows, they do the progress thread's work.
     pub(super) calls: AtomicU64,
-    /// An application is about to wait for an event: it will not poll.
+    /// Whether an application is about to wait for an event, and so will not poll.
     pub(super) armed: AtomicBool,
     /// Polls in a row that found nothing.
     empty: AtomicU64,
-    /// This is a child that was forked: the adapter is its parent's.
+    /// Whether this process is a forked child, whose adapter belongs to its parent.
     pub(super) is_foreign: AtomicBool,
     /// All sockets, to wait for them without the lock.
     pub(super) packets: Arc<Epoll>,
-    /// If the system had none left, whoever opens a device next tries again.
+    /// Whether the progress thread runs. If the system had no thread left, the next call of [`Adapter::get`] tries
+    /// again.
     has_thread: Mutex<bool>,
-    /// What a child closes.
+    /// Descriptors that a forked child closes.
     pub(super) descriptors: Mutex<Vec<RawFd>>,
 }
 
-/// Why the adapter refuses.
+/// Reasons why the adapter refuses a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The engine says so.
+    /// The engine refuses.
     Verbs(VerbsError),
-    /// Memory that is to be registered is not there, or cannot be written (`EFAULT`).
+    /// Memory to be registered is not mapped, or cannot be written (`EFAULT`).
     Fault,
-    /// The system has no numbers that nobody can guess, for keys (`EAGAIN`).
+    /// The system has no unpredictable random numbers for keys (`EAGAIN`).
     Entropy,
-    /// The process was forked since: what the parent made is of no use to the child.
+    /// The process was forked since: the parent's objects are of no use to the child.
     Forked,
 }
 
@@ -72,10 +73,10 @@ impl From<VerbsError> for Refusal {
 }
 
 impl Adapter {
-    /// This process's adapter; made if there is none yet.
+    /// Returns this process's adapter, and creates it if there is none yet.
     ///
     /// # Errors
-    /// When all 64 ports are taken, or the system has no sockets, descriptors or threads left.
+    /// Returns an error when all 64 ports are taken, or the system has no sockets, descriptors or threads left.
     pub fn get() -> io::Result<&'static Self> {
         let adapter = fork::current(|| {
             let adapter = Self::new()?;
@@ -90,7 +91,7 @@ impl Adapter {
         Ok(adapter)
     }
 
-    /// This process's adapter, if there is one.
+    /// Returns this process's adapter, if there is one.
     pub fn existing() -> Option<&'static Self> {
         fork::existing()
     }
@@ -119,7 +120,7 @@ impl Adapter {
         if self.is_foreign.load(Ordering::Relaxed) {
             return Err(Refusal::Forked);
         }
-        // Whoever has it gives it back within microseconds; to sleep meanwhile, and be woken, takes longer.
+        // The holder of the lock gives it back within microseconds; to sleep meanwhile, and be woken, takes longer.
         for _ in 0..SPINS {
             match self.state.try_lock() {
                 Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
@@ -130,7 +131,7 @@ impl Adapter {
         Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The lock, if nobody has it. Whoever has does the NIC's work.
+    /// Takes the lock if nobody has it. A thread that has it does the NIC's work.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
         self.state.try_lock().ok()
     }
@@ -143,10 +144,10 @@ impl Adapter {
         &self.clock
     }
 
-    /// Lets `act` use the engine, which has done what was posted before; then sends what there is to send.
+    /// Lets `act` use the engine, which has handled all earlier posts; then sends what is ready to be sent.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn command<T>(&self, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         let mut state = self.lock()?;
         let mut cx = state.look(&self.clock);
@@ -160,11 +161,11 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Lets `act` post send requests on `qp`. While applications poll, these may wait for a few others, or for the next
-    /// poll: it comes soon, and what leaves together costs the system one call.
+    /// Lets `act` post send requests on `qp`. While applications poll, the requests may wait for a few others, or for
+    /// the next poll: it comes soon, and packets that are sent together cost one system call.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn post_send<T>(&self, qp: QpNumber, act: impl FnOnce(&mut Rnic, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
@@ -179,10 +180,11 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Lets `act` post receive requests. Nothing leaves because of them but news for those who wait for credits.
+    /// Lets `act` post receive requests. They cause no packets, except credit updates for senders that wait for
+    /// credits.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn post_recv<T>(&self, act: impl FnOnce(&mut Rnic) -> T) -> Result<T, Refusal> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
@@ -196,14 +198,14 @@ impl Adapter {
         Ok(outcome)
     }
 
-    /// Asks for an event at the next completion.
+    /// Requests an event at the next completion of `cq`; with `solicited_only`, at the next solicited one.
     ///
     /// # Errors
-    /// As the engine has it.
+    /// Returns the engine's refusal, or [`Refusal::Forked`].
     pub fn arm_cq(&self, cq: CqId, solicited_only: bool) -> Result<(), Refusal> {
         let mut state = self.lock()?;
         state.rnic.arm_cq(cq, solicited_only)?;
-        // Its polls will not do our work any more.
+        // The application's polls will not do the NIC's work any more.
         if state.gathered > 0 {
             let mut cx = state.look(&self.clock);
             state.transmit(&mut cx);
@@ -218,7 +220,7 @@ impl Adapter {
     /// Hands up to `most` completions to `take`; returns how many. Does the NIC's work if there are none yet.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn poll_cq(&self, cq: CqId, most: usize, mut take: impl FnMut(&Completion)) -> Result<usize, Refusal> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
@@ -228,7 +230,8 @@ impl Adapter {
         }
         let mut found = state.completions(cq, most, &mut take);
         if found == 0 {
-            // Until there is one, and no further: the application may have to post receive requests for the next.
+            // The turn ends at the first completion: the application may have to post receive requests for the next
+            // packets.
             state.turn(&self.clock, TURNS, true);
             self.remind(&state);
             found = state.completions(cq, most, &mut take);
@@ -245,10 +248,11 @@ impl Adapter {
         Ok(found)
     }
 
-    /// The process ends: what was to leave with others leaves, and those who are connected hear of it.
+    /// Handles the end of the process: sends gathered requests, and tells connected peers of the disconnection.
     #[expect(clippy::disallowed_methods, reason = "whoever has the lock gives it back a moment later")]
     pub(super) fn finish(&self) {
-        /// Who calls `exit` where a signal came may have the lock itself: not for ever.
+        /// Attempts to take the lock. A thread that calls `exit` in a signal handler may hold the lock itself, so the
+        /// attempts are limited.
         const ATTEMPTS: usize = 100;
         const INTERVAL: std::time::Duration = std::time::Duration::from_micros(100);
         if self.is_foreign.load(Ordering::Relaxed) {
@@ -265,10 +269,10 @@ impl Adapter {
         }
     }
 
-    /// Packets so far.
+    /// Returns the packet counters.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn counters(&self) -> Result<Counters, Refusal> {
         Ok(self.lock()?.network.counters)
     }
@@ -277,7 +281,7 @@ impl Adapter {
         *self.descriptors.lock().unwrap_or_else(PoisonError::into_inner) = descriptors(&state.network, &self.wake);
     }
 
-    /// The thread must look earlier than it would by itself, or wait for room in a socket.
+    /// Wakes the progress thread if it must look earlier than planned, or wait until a socket accepts packets.
     fn remind(&self, state: &State) {
         let is_late = state.deadline() < state.asleep_until;
         if !state.is_parked && (is_late || state.is_blocked()) {
@@ -286,7 +290,7 @@ impl Adapter {
     }
 
     fn wake(&self) {
-        // It counts to 2^64 - 2: it will not refuse.
+        // The eventfd counts to 2^64 - 2: writing does not fail.
         let _ = self.wake.write(1);
     }
 }
@@ -296,10 +300,10 @@ fn descriptors(network: &Network, wake: &EventFd) -> Vec<RawFd> {
     all.map(|descriptor| descriptor.as_raw_fd()).collect()
 }
 
-/// A number that nobody can guess.
+/// Returns an unpredictable random number.
 fn entropy() -> io::Result<u32> {
     let mut bytes = [0; 4];
-    // As many at once are never cut short.
+    // Requests of few bytes are never cut short.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(u32::from_ne_bytes(bytes))
 }
@@ -317,9 +321,10 @@ mod tests {
 
     #[test]
     fn who_cannot_join_on_one_interface_stays_a_member_on_another() {
-        let adapter = Adapter::new().expect("there are sockets");
-        let owner = Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a descriptor")) };
-        let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("no fork");
+        let adapter = Adapter::new().expect("the system has sockets");
+        let owner =
+            Owner { cookie: 0, completions: None, notices: Arc::new(Channel::new().expect("a free descriptor")) };
+        let pd = adapter.command(|rnic, _| rnic.alloc_pd()).expect("the process was not forked");
         let cq = adapter.create_cq(1, owner.clone()).expect("all arguments are in range");
         let qp =
             adapter.create_qp(small_qp_init(Service::Datagram, pd, cq), owner).expect("all arguments are in range");

@@ -1,4 +1,4 @@
-//! A packet that has arrived: where its bytes go.
+//! Arrived packets: placement of their payload.
 
 use std::net::Ipv6Addr;
 
@@ -6,10 +6,10 @@ use selvedge_nic::verbs::{Fault, Memory, Route};
 
 use super::{memory, persist};
 
-/// Bytes of the network header that precedes a datagram.
+/// Bytes of the network header that precedes a datagram's payload.
 const HEADER: usize = 40;
 
-/// The payload of a packet, and the way that it came.
+/// The payload of a packet, and the route on which it arrived.
 pub(super) struct Arrival<'a> {
     pub(super) payload: &'a [u8],
     pub(super) route: &'a Route,
@@ -18,7 +18,8 @@ pub(super) struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
-    /// The network header as applications expect it: IPv6's, or 20 bytes of nothing and IPv4's (RoCEv2 annex A17.4.5).
+    /// Returns the network header as applications expect it: IPv6's, or 20 zero bytes and IPv4's (RoCEv2 annex
+    /// A17.4.5).
     fn network_header(&self) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         let Route { local, remote, traffic_class, hop_limit, .. } = *self.route;

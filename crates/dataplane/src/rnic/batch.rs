@@ -1,5 +1,5 @@
-//! Packets that leave together: the kernel cuts one long datagram into equal segments (`UDP_SEGMENT`), the last of
-//! which may be shorter. It is worth a factor of twenty.
+//! Batches of packets that are sent by one system call: the kernel cuts one long datagram into equal segments
+//! (`UDP_SEGMENT`), the last of which may be shorter. A packet then costs a small fraction of a call of its own.
 
 use std::net::Ipv6Addr;
 
@@ -7,14 +7,14 @@ use selvedge_wire::Icrc;
 
 use super::invariant::{Ends, Invariant};
 
-/// Segments of a batch. Linux allows 64, later versions more.
+/// Most segments of a batch. Linux allows 64, later versions more.
 const MOST_SEGMENTS: usize = 64;
-/// Bytes of a batch: it is one IP packet on its way to where it is cut.
+/// Most bytes of a batch, which is one IP packet until the kernel cuts it.
 const MOST_BYTES: usize = 65_000;
-/// A packet that is longer leaves alone, if at all.
+/// Size of the buffer in bytes. A packet longer than [`MOST_BYTES`] is sent alone.
 const ROOM: usize = 1 << 16;
 
-/// What the packets of a batch have in common.
+/// Properties that all packets of a batch share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Flow {
     pub(super) ends: Ends,
@@ -28,26 +28,26 @@ impl Flow {
     }
 }
 
-/// Packets on their way out.
+/// A batch of packets to be sent.
 #[derive(Debug)]
 pub(super) struct Batch {
     flow: Option<Flow>,
-    /// What packets like the last have in common.
+    /// The part of the ICRC that packets like the last one share.
     invariant: Option<Invariant>,
-    /// Bytes of each but the last.
+    /// Bytes of each packet but the last.
     segment: usize,
     count: usize,
-    /// The last was shorter: none may follow.
+    /// Whether the last packet was shorter, so that none may follow.
     is_closed: bool,
     bytes: Box<[u8]>,
-    /// How many of them are written.
+    /// Bytes of the buffer in use.
     used: usize,
-    /// How many may leave together.
+    /// Most packets that may be sent together.
     most: usize,
 }
 
 impl Batch {
-    /// An empty batch; of one packet at most if the system does not cut datagrams.
+    /// Creates an empty batch; it takes one packet at most unless the system cuts datagrams (`segments`).
     pub(super) fn new(segments: bool) -> Self {
         let most = if segments { MOST_SEGMENTS } else { 1 };
         Self {
@@ -64,7 +64,7 @@ impl Batch {
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
-    /// Whether a packet of so many bytes can join.
+    /// Returns whether a packet of `length` bytes can join the batch.
     pub(super) fn takes(&self, flow: &Flow, length: usize) -> bool {
         self.count == 0
             || (!self.is_closed
@@ -73,8 +73,8 @@ impl Batch {
                 && self.used + length <= MOST_BYTES
                 && self.flow.as_ref() == Some(flow))
     }
-    /// Adds a packet of `length` bytes with its ICRC, which `write` fills in but for the ICRC: what lay there before
-    /// was of others. Returns whether it did.
+    /// Adds a packet of `length` bytes and computes its ICRC. `write` must fill in all bytes but the ICRC: the buffer
+    /// holds bytes of earlier packets. Returns what `write` returned: whether the packet was added.
     pub(super) fn add(&mut self, flow: &Flow, length: usize, write: impl FnOnce(&mut [u8]) -> bool) -> bool {
         debug_assert!(self.takes(flow, length), "a packet that does not fit");
         let Some(free) = self.bytes.get_mut(self.used..self.used + length) else { return false };
@@ -97,15 +97,15 @@ impl Batch {
         self.is_closed = length < self.segment;
         true
     }
-    /// What leaves: the flow, the segments' length, all bytes.
+    /// Returns the batch's flow, the length of a segment, and all bytes; `None` if the batch is empty.
     pub(super) fn contents(&self) -> Option<(Flow, usize, &[u8])> {
         self.flow.filter(|_| self.count > 0).map(|flow| (flow, self.segment, &self.bytes[..self.used]))
     }
-    /// The system does not cut datagrams: from now on each packet leaves alone.
+    /// Limits batches to one packet from now on, because the system does not cut datagrams.
     pub(super) fn leave_one_by_one(&mut self) {
         self.most = 1;
     }
-    /// Makes each packet one that leaves alone: identification 0.
+    /// Rewrites each packet's ICRC for sending alone: with identification 0.
     pub(super) fn separate(&mut self) {
         let Some(flow) = self.flow else { return };
         for packet in self.bytes[..self.used].chunks_mut(self.segment.max(1)) {

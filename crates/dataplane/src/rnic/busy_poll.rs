@@ -1,10 +1,10 @@
-//! Busy polling: how the progress thread looks for packets before it sleeps.
+//! Busy polling: the progress thread looks for packets for a while before it sleeps.
 //!
-//! To be woken takes as long as dozens of packets, and costs whoever sends, too. So after packets the thread goes on
-//! looking for about as long as waking takes, and what it wastes is never more than what it might have saved (Karlin et
-//! al., "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991). Where that was of
-//! no use, because packets are rare or the application needs this processor to answer, it does so less and less often;
-//! where others wanted the processor, not at all for a while.
+//! To be woken takes as long as dozens of packets, and costs the sender time, too. So after packets the thread goes on
+//! looking for about as long as waking takes, and the time it wastes is never more than what it might have saved
+//! (Karlin et al., "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991). After
+//! unsuccessful polling, because packets are rare or the application needs this processor to answer, the thread polls
+//! less and less often; after another thread wanted the processor, it does not poll at all for a while.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,27 +15,27 @@ use super::adapter::Adapter;
 use super::progress::wait_for;
 use super::yielding::REMEMBERED;
 
-/// How long it looks. Waking takes 5 us, where processors sleep under a hypervisor 50.
+/// Longest time of one busy poll. Waking takes 5 us, or 50 us where processors sleep under a hypervisor.
 const LOOK: units::Duration = units::Duration::from_us(50);
-/// A look that took so long had to leave the processor to somebody who computes.
+/// Duration of a busy poll from which on it must have lost the processor to another thread that computes.
 const INTERRUPTED: units::Duration = units::Duration::from_us(500);
-/// After looks in vain the next one, two, four, ... are left out, so many at the most.
+/// Most busy polls that are left out after unsuccessful ones: first one, then two, four, and so on.
 const MOST_OMITTED: u32 = 64;
 
-/// When the progress thread polls before it sleeps, and how often it leaves that out.
+/// State that decides when the progress thread polls before it sleeps.
 #[derive(Debug, Default)]
 pub(super) struct BusyPoll {
-    /// Attempts to leave out after the next look in vain.
+    /// Busy polls that were left out after the last unsuccessful one.
     penalty: u32,
-    /// Attempts that are still to be left out.
+    /// Busy polls still to be left out.
     omitted: u32,
-    /// Others wanted the processor: none before this.
+    /// Earliest time of the next busy poll, because other threads wanted the processor.
     not_before: Instant,
 }
 
 impl BusyPoll {
-    /// Looks for packets until `deadline`, if there is some hope; returns whether there is something to do. An
-    /// application that begins to poll does it itself.
+    /// Looks for packets until `deadline` at most, unless recent busy polls were unsuccessful; returns whether there is
+    /// something to do. Ends when an application begins to poll, which then does the work itself.
     pub(super) fn finds_work(&mut self, adapter: &Adapter, deadline: Instant) -> bool {
         let start = adapter.now();
         if self.omitted > 0 || start < self.not_before {

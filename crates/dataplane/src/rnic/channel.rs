@@ -1,8 +1,8 @@
 //! Queues that a file descriptor announces: completion channels, asynchronous events, events of the connection manager.
 //!
-//! The descriptor that applications have is an epoll instance over an eventfd of ours: readable while something waits,
-//! and never writable, as the kernel's are. An eventfd by itself is always writable, and whoever waits for both spins.
-//! A pipe would do, too, until it is full and the engine had to wait for the application.
+//! The descriptor that applications get is an epoll instance over an internal eventfd: readable while something is
+//! queued, and never writable, like the kernel's own. A bare eventfd is always writable, and programs that wait for
+//! both directions would spin. A pipe would block the engine when it is full.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,46 +18,48 @@ use rustix::fs::{OFlags, fcntl_getfl};
 /// A queue of `T`, announced by a file descriptor.
 #[derive(Debug)]
 pub struct Channel<T> {
-    /// What applications poll, and set `O_NONBLOCK` on.
+    /// The descriptor that applications poll, and set `O_NONBLOCK` on.
     outside: Epoll,
-    /// Not zero while something waits; changed under the lock alone.
+    /// A counter that is not zero while something is queued; changed under the lock alone.
     signal: EventFd,
     queue: Mutex<VecDeque<T>>,
-    /// A child of a fork has a queue of its own, and the same descriptors: it leaves them alone.
+    /// The process that made the queue. A forked child has a queue of its own, but shares the descriptors: it does not
+    /// touch them.
     process: u32,
 }
 
 impl<T> Channel<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     ///
     /// # Errors
-    /// When the process may not have more descriptors.
+    /// Returns an error when the process may not have more descriptors.
     pub fn new() -> io::Result<Self> {
         let signal = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let outside = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         outside.add(&signal, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         Ok(Self { outside, signal, queue: Mutex::default(), process: std::process::id() })
     }
-    /// What to poll: readable while something waits.
+    /// Returns the descriptor to poll: readable while something is queued.
     pub fn descriptor(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
-    /// [`Self::descriptor`], borrowed.
+    /// Returns the descriptor of [`Self::descriptor`], borrowed.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.outside.0.as_fd()
     }
-    /// Appends.
+    /// Appends an item to the queue.
     pub fn push(&self, item: T) {
         let mut queue = self.queue();
         queue.push_back(item);
-        // Each time, not the first time alone: whoever waits for edges is woken by each. It counts to 2^64 - 2: it
-        // will not refuse.
+        // Written for each item, not only for the first: edge-triggered waiters are woken by each write. The eventfd
+        // counts to 2^64 - 2: writing does not fail.
         let _ = self.signal.write(1);
     }
-    /// The next, waiting for it if need be. Who withdraws what it is about does so before, or finds it `taken`.
+    /// Removes and returns the next item, and waits for it if necessary. `taken` is called under the lock: a thread
+    /// that withdraws the item's object either removes the item before, or finds it counted by `taken`.
     ///
     /// # Errors
-    /// `EAGAIN` if nothing waits and the application has set `O_NONBLOCK`, `EINTR` after a signal.
+    /// Returns `EAGAIN` if the queue is empty and the application has set `O_NONBLOCK`, `EINTR` after a signal.
     pub fn take(&self, mut taken: impl FnMut(&T)) -> io::Result<T> {
         loop {
             let mut queue = self.queue();
@@ -73,7 +75,7 @@ impl<T> Channel<T> {
             poll(&mut [PollFd::new(self.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE)?;
         }
     }
-    /// Withdraws what is of no use here any more; returns it.
+    /// Removes and returns the items for which `useless` returns true.
     pub fn withdraw(&self, useless: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut queue = self.queue();
         let (gone, kept): (VecDeque<T>, VecDeque<T>) = mem::take(&mut *queue).into_iter().partition(useless);
@@ -81,10 +83,10 @@ impl<T> Channel<T> {
         self.settle(&queue);
         Vec::from(gone)
     }
-    /// Once nothing waits any more, the descriptor is not readable.
+    /// Makes the descriptor unreadable once the queue is empty.
     fn settle(&self, queue: &VecDeque<T>) {
         if queue.is_empty() && std::process::id() == self.process {
-            // It is zero already if there was nothing before.
+            // The counter is zero already if the queue was empty before.
             let _ = self.signal.read();
         }
     }
@@ -104,11 +106,11 @@ mod tests {
 
     #[test]
     fn the_descriptor_is_never_writable() {
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         let all = PollFlags::POLLIN | PollFlags::POLLOUT | PollFlags::POLLPRI;
         let polled = || {
             let mut ready = [PollFd::new(channel.as_fd(), all)];
-            poll(&mut ready, PollTimeout::ZERO).expect("it can be polled");
+            poll(&mut ready, PollTimeout::ZERO).expect("the descriptor can be polled");
             ready[0].revents()
         };
         assert_eq!(polled(), Some(PollFlags::empty()));
@@ -118,12 +120,14 @@ mod tests {
 
     #[test]
     fn who_waits_for_edges_is_woken_by_each_item() {
-        let channel = Channel::new().expect("a descriptor");
-        let edges = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("a descriptor");
-        edges.add(channel.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 7)).expect("it can wait");
+        let channel = Channel::new().expect("a free descriptor");
+        let edges = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("a free descriptor");
+        edges
+            .add(channel.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 7))
+            .expect("the descriptor can be watched");
         let woken = || {
             let mut events = [EpollEvent::empty(); 2];
-            edges.wait(&mut events, nix::sys::epoll::EpollTimeout::ZERO).expect("it waits")
+            edges.wait(&mut events, nix::sys::epoll::EpollTimeout::ZERO).expect("the wait succeeds")
         };
         assert_eq!(woken(), 0);
         for item in 0..2 {
@@ -137,8 +141,8 @@ mod tests {
 
     #[test]
     fn who_may_not_wait_is_told_that_nothing_is_there() {
-        let channel = Channel::<u32>::new().expect("a descriptor");
-        rustix::fs::fcntl_setfl(channel.as_fd(), OFlags::NONBLOCK).expect("it can be set");
+        let channel = Channel::<u32>::new().expect("a free descriptor");
+        rustix::fs::fcntl_setfl(channel.as_fd(), OFlags::NONBLOCK).expect("O_NONBLOCK can be set");
         assert_eq!(channel.take(|_| ()).map_err(|error| error.raw_os_error()), Err(Some(nix::libc::EAGAIN)));
         channel.push(1);
         assert_eq!(channel.take(|_| ()).ok(), Some(1));
@@ -146,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_descriptor_counts_what_waits() {
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         assert!(!is_ready(&channel));
         for item in 1..=3 {
             channel.push(item);
@@ -161,9 +165,9 @@ mod tests {
     #[test]
     fn who_withdraws_does_not_wait_for_what_another_has_taken() {
         const LAST: u32 = 20_000;
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         std::thread::scope(|scope| {
-            scope.spawn(|| while channel.take(|_| ()).expect("it waits") != LAST {});
+            scope.spawn(|| while channel.take(|_| ()).expect("the wait succeeds") != LAST {});
             for item in 0..LAST {
                 channel.push(item);
                 channel.withdraw(|_| true);
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn nobody_withdraws_while_something_is_being_taken() {
-        let channel = Channel::new().expect("a descriptor");
+        let channel = Channel::new().expect("a free descriptor");
         channel.push(1);
         let taken = channel.take(|_| assert!(channel.queue.try_lock().is_err()));
         assert_eq!(taken.ok(), Some(1));

@@ -1,9 +1,10 @@
 //! Connections by address and port: the connection manager behind queue pair 1.
 //!
-//! There is one queue pair 1 per host and any number of processes. So who listens on an RDMA port binds the UDP port of
-//! the same number, too: that tells who has it, and lets our own peers ask there. Who asks tries that port and 4791 in
-//! turn. What comes on 4791 for somebody else is passed on (see `forward`): questions by their port, all else by our
-//! name for the connection, whose high bits are a slot.
+//! There is one queue pair 1 per host and any number of processes. So a process that listens on an RDMA port binds the
+//! UDP port of the same number, too: the binding shows who has the port, and lets Selvedge peers send requests there. A
+//! requesting process tries that port and 4791 in turn. Packets that arrive on 4791 for another process are passed on
+//! (see `forward`): requests by their port, all others by this side's identifier of the connection, whose high bits are
+//! a slot.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,23 +22,23 @@ use selvedge_wire::verbs::{Deth, Headers, Ours};
 
 use super::port::ROCE;
 
-/// Who hears of events.
+/// The callback for events of the connection manager.
 pub type Hears = Arc<dyn Fn(CmEvent) + Send + Sync>;
 
-/// Queue pair 1, which management datagrams are for.
+/// Queue pair 1, the destination of management datagrams.
 pub(super) const MANAGEMENT: QpNumber = QpNumber(1);
-/// How long a connection's end waits at the most for acknowledgements, and for the application to poll: on a busy
-/// machine it may be long until a thread has its turn.
+/// Longest time that the end of a connection is withheld until packets are acknowledged and the application has polled:
+/// on a busy machine it may be long until a thread has its turn.
 const LAST_POLLS: Duration = Duration::from_us(50_000);
-/// Marks a flow label as a UDP port.
+/// Flag that marks a flow label as a UDP port.
 const IS_PORT: u32 = 1 << 31;
 
-/// What somebody listens to.
+/// A service and the address on which a process listens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct At {
     /// The service: a port space and a port.
     pub service: u64,
-    /// An address of this host, or all of them.
+    /// An address of this host, or `None` for all of them.
     pub address: Option<Ipv6Addr>,
 }
 
@@ -46,9 +47,9 @@ pub(super) struct Connections {
     pub(super) manager: ConnectionManager,
     services: BTreeMap<At, Hears>,
     hearers: BTreeMap<ConnectionId, Hears>,
-    /// How often was asked, by our names.
+    /// Numbers of requests sent, indexed by this side's connection identifier.
     asked: BTreeMap<u32, u32>,
-    /// Connections that have ended, and when their owners are told so at the latest.
+    /// Connections that have ended, and the time when their owners are told at the latest.
     ending: Vec<(ConnectionId, Instant)>,
     psn: u32,
 }
@@ -69,7 +70,7 @@ impl Connections {
         if self.services.contains_key(&at) {
             return Err(io::Error::from_raw_os_error(libc::EADDRINUSE));
         }
-        // On other addresses somebody may listen already.
+        // A listener on another address of this service may exist already.
         let _ = self.manager.listen(at.service);
         self.serve(at, hears);
         Ok(())
@@ -108,14 +109,14 @@ impl Connections {
             ..Bth::default()
         };
         let deth = Some(Deth { qkey: cm::QKEY, source: MANAGEMENT });
-        // So that those who know us answer to the port that we send from.
+        // The offer makes Selvedge peers answer to the port that the packet is sent from.
         let ours = Ours::Offers(0);
         let headers = Headers { bth, deth, ours, ..Headers::default() };
         *transmit = Transmit { route, headers, payload: cm::LENGTH as u32 };
         true
     }
 
-    /// Where to: whoever asks tries the service's own port first, then RoCE's, in turn.
+    /// Returns the destination port as a flow label: requests alternate between the service's own port and RoCE's.
     fn port(&mut self, route: &Route, mad: &Mad) -> u32 {
         let (id, service) = match &mad.message {
             Message::Request(request) => (request.local, request.service),
@@ -127,21 +128,21 @@ impl Connections {
         as_label(if *asked % 2 == 1 { service as u16 } else { ROCE })
     }
 
-    /// A packet for queue pair 1.
+    /// Handles a packet for queue pair 1.
     pub(super) fn handle(&mut self, cx: &mut Cx<'_>, route: &Route, headers: &Headers, payload: &[u8]) {
         if headers.deth.is_some_and(|deth| deth.qkey == cm::QKEY) {
-            // Others send from any port, and listen on RoCE's.
+            // NICs of other makers send from any port, and listen on RoCE's.
             match headers.ours {
                 Ours::No => self.manager.handle(cx, &Route { flow_label: as_label(ROCE), ..*route }, payload),
                 _ => self.manager.handle_ours(cx, route, payload),
             }
         }
     }
-    /// Tells what has happened; the end of a connection when what was sent on it is acknowledged and the application
-    /// has polled what completed, or [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue pair at once
-    /// when they hear of the end, and with it completions of theirs: the last message, or that it arrived, would be
-    /// lost. Here both may come between two polls, and the management datagram may overtake an acknowledgement that
-    /// another processor sent.
+    /// Reports events to their owners. The end of a connection is reported when what was sent on it is acknowledged and
+    /// the application has polled the completions, or [`LAST_POLLS`] later. Clients (libfabric's RXM) destroy the queue
+    /// pair at once when they hear of the end, and with it completions: the last message, or its acknowledgement, would
+    /// be lost. In software both may come between two polls, and the management datagram may overtake an
+    /// acknowledgement that another processor sent.
     pub(super) fn tell(&mut self, rnic: &Rnic, now: Instant) {
         while let Some(event) = self.manager.poll_event() {
             if let CmEvent::Disconnected(id) = event {
@@ -170,12 +171,12 @@ impl Connections {
             }
         }
     }
-    /// When to [tell](Self::tell) again, or to let the manager work, at the latest.
+    /// Returns the latest time to [tell](Self::tell) again, or to let the manager work.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.ending.iter().map(|&(_, until)| until).chain(self.manager.poll_timeout()).min()
     }
-    /// A new connection belongs to who listens, until somebody else owns it. What nobody listens to at that address is
-    /// refused as what nobody serves.
+    /// Returns the callback of the process's listener, which owns a new connection until somebody else does. Refuses
+    /// the connection, like one to an unknown service, if nobody listens at that address.
     fn claimed(&mut self, id: ConnectionId, service: u64, local: Ipv6Addr) -> Option<Hears> {
         let of = |address| self.services.get(&At { service, address });
         let Some(hears) = of(Some(local)).or_else(|| of(None)).cloned() else {
@@ -187,11 +188,11 @@ impl Connections {
     }
 }
 
-/// A UDP port in the place of a flow label.
+/// Returns a UDP port encoded as a flow label.
 pub(super) fn as_label(port: u16) -> u32 {
     IS_PORT | u32::from(port)
 }
-/// The UDP port in the place of a flow label, if it is one.
+/// Returns the UDP port encoded in a flow label, if it is one.
 pub(super) fn label_port(label: u32) -> Option<u16> {
     (label & IS_PORT != 0).then_some(label as u16)
 }
@@ -221,12 +222,12 @@ mod tests {
             let mut cx = Cx::at(Instant::ZERO);
             let mut peer = ConnectionManager::new(2, 1, 7);
             peer.prefer(theirs);
-            state.connections.manager.listen(1).expect("nobody listens");
+            state.connections.manager.listen(1).expect("the service is free");
             peer.connect(&mut cx, Route::NOWHERE, 1, 4_000, 3, &Offer::default());
             carry(&mut peer, &mut state.connections.manager);
             let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
             let offer = Offer { qp, ..Offer::default() };
-            state.connections.manager.accept(&mut cx, id, &offer).expect("it was asked for");
+            state.connections.manager.accept(&mut cx, id, &offer).expect("the connection was requested");
             state.tell(Instant::ZERO);
             post(&mut state, qp);
             let (mut payload, mut transmit) = (Payload::default(), Transmit::default());
@@ -243,7 +244,7 @@ mod tests {
             let now = Instant::ZERO;
             let mut cx = Cx::at(now);
             let mut peer = ConnectionManager::new(2, 1, 7);
-            state.connections.manager.listen(1).expect("nobody listens");
+            state.connections.manager.listen(1).expect("the service is free");
             let theirs = peer.connect(&mut cx, Route::NOWHERE, 1, 4_000, 3, &Offer::default());
             carry(&mut peer, &mut state.connections.manager);
             let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
@@ -255,12 +256,12 @@ mod tests {
             };
             state.connections.own(id, Arc::new(hears));
             let offer = Offer { qp, ..Offer::default() };
-            state.connections.manager.accept(&mut cx, id, &offer).expect("it was asked for");
+            state.connections.manager.accept(&mut cx, id, &offer).expect("the connection was requested");
             carry(&mut state.connections.manager, &mut peer);
-            peer.ready(&mut cx, theirs).expect("it was granted");
+            peer.ready(&mut cx, theirs).expect("the connection was accepted");
             carry(&mut peer, &mut state.connections.manager);
             post(&mut state, qp);
-            peer.disconnect(&mut cx, theirs).expect("it stands");
+            peer.disconnect(&mut cx, theirs).expect("the connection is established");
             carry(&mut peer, &mut state.connections.manager);
             state.tell(now);
             assert_eq!(heard.load(Ordering::Relaxed), 0, "what was posted is not completed yet");

@@ -1,4 +1,4 @@
-//! What one call of the system gives: packets that arrived one behind the other.
+//! Received datagrams: the packets that one system call returns, one behind the other.
 
 use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,20 +17,20 @@ use super::connections::as_label;
 use super::invariant::Ends;
 use super::network::Counters;
 
-/// The bits of a traffic class that switches mark, and the mark.
+/// Mask of the ECN bits in a traffic class; the value [`CONGESTED`] is a congestion mark.
 const ECN: u8 = 3;
 const CONGESTED: u8 = 3;
 
-/// Packets with the same ends.
+/// Received packets with equal addresses and ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Datagrams {
     pub(super) ends: Ends,
     pub(super) traffic_class: u8,
-    /// Bytes of all of them.
+    /// Bytes of all packets together.
     pub(super) length: usize,
-    /// Bytes of each but the last.
+    /// Bytes of each packet but the last.
     pub(super) segment: usize,
-    /// How long they have waited here since the network brought them, if the kernel says so.
+    /// Time since the network delivered them to this host, if the kernel tells it.
     pub(super) waited: Option<Duration>,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct Datagrams {
 pub(super) struct Seen {
     /// Bytes of the UDP datagram.
     pub(super) length: usize,
-    /// How long it has waited here.
+    /// Time that the packet has waited in this host, if known.
     pub(super) waited: Option<Duration>,
 }
 
-/// Takes from a socket what is there.
+/// Receives the packets that one system call on `socket` returns; `None` if there are none.
 pub(super) fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &mut [u8]) -> Option<Datagrams> {
     let mut data = [IoSliceMut::new(buffer)];
     let message =
@@ -72,7 +72,7 @@ pub(super) fn take(socket: &OwnedFd, to_port: u16, buffer: &mut [u8], control: &
     Some(Datagrams { ends, traffic_class, length: message.bytes, segment, waited })
 }
 
-/// How long ago the kernel took packets from the network, by its own clock.
+/// Returns the time since the kernel took packets from the network, by the kernel's clock.
 fn since(arrived: TimeSpec) -> Option<Duration> {
     let now = clock_gettime(ClockId::CLOCK_REALTIME).ok()?;
     let ns = time::Duration::from(now).checked_sub(arrived.into()).unwrap_or_default().as_nanos();
@@ -80,7 +80,7 @@ fn since(arrived: TimeSpec) -> Option<Duration> {
 }
 
 impl Datagrams {
-    /// Gives each sound packet among `bytes` to `handle`: its way, headers, payload, and bytes of the UDP datagram.
+    /// Calls `handle` for each sound packet among `bytes`, with its route, headers, payload, and size.
     pub(super) fn unpack(
         &self,
         bytes: &[u8],
@@ -92,7 +92,7 @@ impl Datagrams {
             remote: self.ends.from,
             traffic_class: self.traffic_class,
             hop_limit: 64,
-            // An answer of the connection manager goes where the question came from.
+            // An answer of the connection manager goes to the port that the request came from.
             flow_label: as_label(self.ends.from_port),
         };
         let mut invariant = self.ends.invariant(self.segment.saturating_sub(Icrc::LENGTH));
@@ -104,7 +104,7 @@ impl Datagrams {
                 if datagram.len() != self.segment {
                     invariant = self.ends.invariant(packet.len());
                 }
-                // Segments of one call are numbered.
+                // The kernel counts the segments of one datagram in their identifications.
                 likely = invariant.identify(likely, packet, *icrc)?.wrapping_add(1);
                 headers.read(packet).ok()
             };

@@ -1,7 +1,7 @@
 //! RDMA devices: one for each interface of this host that has an address.
 //!
-//! Loopback is a device only where it is the only one that is up, or where somebody asks for it: programs that use all
-//! devices at once (UCX's rails) would send to another host's 127.0.0.1.
+//! Loopback is a device only if no other interface is up, or if the user asks for it: programs that use all devices at
+//! once (UCX's rails) would send to another host's 127.0.0.1.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,43 +13,44 @@ use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Icrc, Udp};
 
-/// Names that people prefer, as `eth0=mlx5_0,lo=rxe0`: some programs look for familiar ones.
+/// Environment variable with preferred names of devices, like `eth0=mlx5_0,lo=rxe0`: some programs look for familiar
+/// names.
 pub const NAMES: &str = "SELVEDGE_DEVICE_NAMES";
 
-/// Whether loopback is a device: `yes` or `no`. Unset, it is one if no other device is up, or if an argument or an
-/// environment variable of the program names it.
+/// Environment variable that says whether loopback is a device: `yes` or `no`. Unset, loopback is one if no other
+/// device is up, or if an argument or an environment variable of the program names it.
 pub const LOOPBACK: &str = "SELVEDGE_LOOPBACK";
 
 /// An RDMA device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// `sv_` and the interface, or what [`NAMES`] says. Without hyphens: libfabric takes what follows the last one for
-    /// a suffix of its own.
+    /// Name of the device: `sv_` and the interface, or the name from [`NAMES`]. Without hyphens: libfabric takes what
+    /// follows the last one for a suffix of its own.
     pub name: String,
-    /// The interface.
+    /// Name of the interface.
     pub interface: String,
-    /// Its index.
+    /// Index of the interface.
     pub index: u32,
-    /// Its MTU in bytes.
+    /// MTU of the interface in bytes.
     pub mtu: u32,
-    /// Its hardware address.
+    /// Hardware address of the interface.
     pub hardware: [u8; 6],
-    /// Whether it is up and running.
+    /// Whether the interface is up and running.
     pub is_up: bool,
-    /// Megabits per second, if it says.
+    /// Speed in megabits per second, if the interface tells it.
     pub speed: Option<u32>,
-    /// Its addresses in InfiniBand's sense, in the order that Linux gives them: first the link-local one, then IPv4
+    /// Addresses in InfiniBand's sense, in the order that Linux gives them: first the link-local one, then IPv4
     /// addresses as `::ffff:a.b.c.d`, then the other IPv6 addresses.
     pub gids: Vec<Ipv6Addr>,
-    /// The first of them is an address of the interface; else nothing can be sent from it or to it.
+    /// Whether the first of the addresses is one of the interface; otherwise nothing can be sent from it or to it.
     pub has_link_local: bool,
 }
 
 impl Device {
-    /// The devices that programs see, loopback last if it is one of them.
+    /// Returns the devices that programs see, loopback last if it is one of them.
     ///
     /// # Errors
-    /// When the system does not tell its interfaces, or [`LOOPBACK`] is neither `yes` nor `no`.
+    /// Returns an error when the system does not tell its interfaces, or [`LOOPBACK`] is neither `yes` nor `no`.
     pub fn all() -> io::Result<Vec<Self>> {
         let mut devices = Self::every()?;
         let wish = wish(&env::var_os(LOOPBACK).unwrap_or_default())?;
@@ -58,10 +59,10 @@ impl Device {
         Ok(devices)
     }
 
-    /// As [`Self::all`], with loopback in any case.
+    /// Returns all devices, loopback in any case.
     ///
     /// # Errors
-    /// When the system does not tell its interfaces.
+    /// Returns an error when the system does not tell its interfaces.
     pub fn every() -> io::Result<Vec<Self>> {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         for address in getifaddrs()? {
@@ -75,35 +76,36 @@ impl Device {
         Ok(devices)
     }
 
-    /// Settings of this process that name a device as `sv-eth0`, which is called `sv_eth0`, for people.
+    /// Returns warnings for arguments and environment variables of this process that name a device with a hyphen, like
+    /// `sv-eth0` for `sv_eth0`.
     pub fn misspellings(devices: &[Self]) -> Vec<String> {
         misspellings(devices, &said())
     }
 
-    /// What of [`NAMES`] names none of `devices`, for people.
+    /// Returns warnings for entries of [`NAMES`] that name none of `devices`.
     pub(super) fn misnomers(devices: &[Self]) -> Vec<String> {
         misnomers(&env::var(NAMES).unwrap_or_default(), devices)
     }
 
-    /// Bytes of payload that a packet of it carries, as InfiniBand has it: the largest of 256, 512, 1024, 2048 and 4096
-    /// that fits behind all headers.
+    /// Returns the largest payload of a packet in bytes, as InfiniBand counts it: the largest of 256, 512, 1024, 2048
+    /// and 4096 that fits into the MTU behind all headers.
     pub fn payload(&self) -> u16 {
         const IPV6: usize = 40;
         let headers = (IPV6 + Udp::LENGTH + Headers::LONGEST + Icrc::LENGTH) as u32;
         (8..=12).rev().map(|power| 1 << power).find(|&payload| u32::from(payload) + headers <= self.mtu).unwrap_or(256)
     }
-    /// Its hardware address as a 64-bit one.
+    /// Returns the hardware address as a 64-bit one.
     pub fn guid(&self) -> [u8; 8] {
         let [a, b, c, d, e, f] = self.hardware;
         [a ^ 2, b, c, 0xff, 0xfe, d, e, f]
     }
-    /// Whether it leads to this host alone.
+    /// Returns whether the device leads to this host alone.
     pub fn is_loopback(&self) -> bool {
         self.gids.iter().any(|gid| gid.to_ipv4_mapped().is_some_and(|v4| v4.is_loopback()) || gid.is_loopback())
     }
 }
 
-/// What `getifaddrs` says of an interface, address by address.
+/// Facts about an interface, collected from the entries of `getifaddrs`, one per address.
 #[derive(Default)]
 struct Found {
     flags: Option<InterfaceFlags>,
@@ -125,7 +127,7 @@ impl Found {
         }
     }
 
-    /// None if it has no address that others could reach.
+    /// Returns the device of the interface; `None` if it has no address that others could reach.
     fn device(self, interface: String, names: &str) -> Option<Device> {
         let index = if_nametoindex(interface.as_str()).ok()?;
         let flags = self.flags?;
@@ -154,15 +156,15 @@ impl Found {
     }
 }
 
-/// The interface that has an address with this label. Labels are names for addresses, as `eth0:1`, from the time when
-/// an interface had one; no interface has a colon in its name.
+/// Returns the interface that has an address with this label. Labels like `eth0:1` are names for addresses; no
+/// interface has a colon in its name.
 fn interface_of(label: &str) -> &str {
     label.split_once(':').map_or(label, |(interface, _)| interface)
 }
 
 fn name_of(interface: &str, names: &str) -> String {
     let chosen = names.split(',').filter_map(|pair| pair.split_once('=')).find(|(of, _)| *of == interface);
-    // As long as kernels allow.
+    // Kernels allow 63 characters.
     chosen.map_or_else(|| default_name(interface), |(_, name)| name.chars().take(63).collect())
 }
 
@@ -170,7 +172,7 @@ fn default_name(interface: &str) -> String {
     format!("sv_{}", interface.replace('-', "_"))
 }
 
-/// Gives devices whose names are equal (`br-a` and `br_a`) the indices of their interfaces, but for the first.
+/// Appends the interface's index to the names of devices that would be equal (`br-a` and `br_a`), except the first.
 fn distinguish(devices: &mut [Device]) {
     for at in 1..devices.len() {
         let (before, rest) = devices.split_at_mut(at);
@@ -180,7 +182,7 @@ fn distinguish(devices: &mut [Device]) {
     }
 }
 
-/// What [`LOOPBACK`] says, if anything.
+/// Parses the value of [`LOOPBACK`]; `None` if it is empty.
 fn wish(said: &std::ffi::OsStr) -> io::Result<Option<bool>> {
     match said.to_str() {
         Some("") => Ok(None),
@@ -193,17 +195,17 @@ fn wish(said: &std::ffi::OsStr) -> io::Result<Option<bool>> {
     }
 }
 
-/// What this process was told: its arguments, and the values of its environment variables.
+/// Returns the arguments of this process, and the values of its environment variables.
 fn said() -> Vec<OsString> {
     env::args_os().skip(1).chain(env::vars_os().map(|(_, value)| value)).collect()
 }
 
-/// Whether an argument or an environment variable of this process names a device.
+/// Returns whether an argument or an environment variable of this process names a device.
 fn is_named(name: &str) -> bool {
     said().iter().any(|text| has_word(&text.to_string_lossy(), name))
 }
 
-/// Whether `word` stands in `text`, and is not part of a longer name.
+/// Returns whether `word` occurs in `text` and is not part of a longer name.
 fn has_word(text: &str, word: &str) -> bool {
     let continues = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     text.match_indices(word).any(|(at, _)| {
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn this_host_has_loopback() {
-        let devices = Device::every().expect("interfaces");
+        let devices = Device::every().expect("the system lists its interfaces");
         let loopback = devices.iter().find(|device| device.interface == "lo");
         assert!(loopback.is_none_or(|lo| lo.gids.contains(&Ipv4Addr::LOCALHOST.to_ipv6_mapped())), "{devices:?}");
     }

@@ -1,4 +1,4 @@
-//! What this host gives a software RNIC, found by trying.
+//! The capabilities of this host for a software RNIC, found by trying.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -8,28 +8,28 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::device::Device;
 use super::port::{Ports, ROCE};
 
-/// What this host gives.
+/// Capabilities of this host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Environment {
-    /// The UDP port that a process gets next.
+    /// The UDP port that the next process gets; `None` if none is free.
     pub port: Option<u16>,
-    /// NICs that are not ours reach it.
+    /// Whether NICs of other makers reach that process.
     pub reached: bool,
-    /// Bytes that may wait in a socket.
+    /// Bytes that a socket's receive buffer holds.
     pub buffer: usize,
-    /// The kernel cuts long datagrams (`UDP_SEGMENT`).
+    /// Whether the kernel cuts long datagrams (`UDP_SEGMENT`).
     pub cuts: bool,
-    /// The kernel joins datagrams that arrive together (`UDP_GRO`).
+    /// Whether the kernel joins datagrams that arrive together (`UDP_GRO`).
     pub joins: bool,
-    /// There is IPv6.
+    /// Whether there is IPv6.
     pub ipv6: bool,
 }
 
 impl Environment {
-    /// Tries.
+    /// Finds the capabilities by trying each.
     ///
     /// # Errors
-    /// When there are no sockets at all; a port that is not free is no error.
+    /// Returns an error when there are no sockets at all; a lack of free ports is no error.
     pub fn probe() -> io::Result<Self> {
         let ports = match Ports::open() {
             Ok(ports) => ports,
@@ -50,9 +50,9 @@ impl Environment {
         })
     }
 
-    /// What is missing for everything to work well, for people.
+    /// Returns messages about missing capabilities.
     pub fn lacks(&self, devices: &[Device]) -> Vec<String> {
-        /// What a connection's window takes, with room for the kernel's own bookkeeping.
+        /// Bytes that a connection's window takes, including the kernel's own bookkeeping.
         const BUFFER: usize = 1 << 20;
         let mut lacks = Vec::new();
         let mut lack = |is_lacking: bool, text: &str| {
@@ -80,7 +80,7 @@ impl Environment {
     }
 }
 
-/// An address as people write it: `10.0.0.1` rather than `::ffff:10.0.0.1`.
+/// Returns the usual text form of an address: `10.0.0.1` rather than `::ffff:10.0.0.1`.
 pub fn written(gid: &std::net::Ipv6Addr) -> String {
     gid.to_ipv4_mapped().as_ref().map_or_else(|| gid.to_string(), Ipv4Addr::to_string)
 }

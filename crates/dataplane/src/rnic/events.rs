@@ -1,4 +1,4 @@
-//! Who is told what: events of the engine name its things, applications know them by names of their own.
+//! Delivery of the engine's events to applications, which know the objects by their own names (cookies).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use selvedge_units::QpNumber;
 
 use super::channel::Channel;
 
-/// Something has happened to something of yours.
+/// An event of an object, for its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
-    /// What.
+    /// The event.
     pub event: Event,
-    /// The owner's name for what it happened to.
+    /// The owner's name for the object.
     pub cookie: u64,
 }
 
-/// Who owns a completion queue, a queue pair or a shared receive queue.
+/// The owner of a completion queue, a queue pair or a shared receive queue.
 #[derive(Clone, Debug)]
 pub struct Owner {
-    /// The owner's name for it.
+    /// The owner's name for the object.
     pub cookie: u64,
-    /// Where completion events go: the cookie.
+    /// Channel for completion events, which are cookies.
     pub completions: Option<Arc<Channel<u64>>>,
-    /// Where everything else goes.
+    /// Channel for all other events.
     pub notices: Arc<Channel<Notice>>,
 }
 
-/// All owners of an adapter's things.
+/// The owners of all objects of an adapter.
 #[derive(Default)]
 pub(super) struct Owners {
     pub(super) cqs: BTreeMap<CqId, Owner>,
@@ -63,7 +63,7 @@ impl Owners {
 }
 
 impl Owner {
-    /// It is gone: what was not told yet need not be told any more.
+    /// Removes the object's pending events, because the object is destroyed.
     pub(super) fn withdraw(&self) {
         if let Some(completions) = &self.completions {
             completions.withdraw(|cookie| *cookie == self.cookie);

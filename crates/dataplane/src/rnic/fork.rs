@@ -1,7 +1,7 @@
-//! The adapter of this process, and what becomes of it when the process forks, or ends.
+//! The adapter of this process, and its handling when the process forks or ends.
 //!
-//! A child has the parent's memory, but no thread of the parent's but one, and perhaps locks that nobody will ever give
-//! back. So it closes the parent's sockets, marks the parent's adapter as foreign, and makes one of its own when it
+//! A child has the parent's memory, but only one of the parent's threads, and perhaps locks that are never released. So
+//! the child closes the parent's sockets, marks the parent's adapter as foreign, and creates one of its own when it
 //! opens a device.
 #![allow(unsafe_code, reason = "what the C library is to call in a child, and the one global")]
 
@@ -15,13 +15,13 @@ use super::adapter::Adapter;
 static CURRENT: AtomicPtr<Adapter> = AtomicPtr::new(ptr::null_mut());
 static REGISTERED: Once = Once::new();
 
-/// The adapter of this process, if it has been made.
+/// Returns the adapter of this process, if it exists.
 pub(super) fn existing() -> Option<&'static Adapter> {
     // SAFETY: what was put there is never freed.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The adapter of this process. It lives as long as the process.
+/// Returns the adapter of this process, and creates it with `make` if necessary. It lives as long as the process.
 pub(super) fn current(make: impl FnOnce() -> io::Result<Adapter>) -> io::Result<&'static Adapter> {
     if let Some(adapter) = existing() {
         return Ok(adapter);
@@ -57,7 +57,8 @@ unsafe extern "C" fn in_child() {
     unsafe {
         if let Some(adapter) = CURRENT.swap(ptr::null_mut(), Ordering::AcqRel).as_ref() {
             adapter.is_foreign.store(true, Ordering::Release);
-            // Unless another thread of the parent's was about to change it: that one would never give it back.
+            // Skipped if another thread of the parent held the lock at the fork: that thread does not exist in the
+            // child, so the lock is never released.
             for &descriptor in adapter.descriptors.try_lock().iter().flat_map(|descriptors| descriptors.iter()) {
                 libc::close(descriptor);
             }

@@ -1,9 +1,9 @@
-//! Packets on port 4791 that are for another process of this host, passed on.
+//! Forwarding of packets on port 4791 to other processes of this host.
 //!
-//! Each process has a Unix socket whose name says its slot, and one more for each RDMA port that it listens on: names
-//! of the abstract kind, which belong to the network namespace like UDP's ports, and end with their process. What is
-//! passed on is what the kernel gave: its ends, and packets one behind the other. Messages of other users are ignored,
-//! root's excepted: they could name any sender.
+//! Each process has a Unix socket whose name contains its slot, and one more for each RDMA port that it listens on. The
+//! names are abstract: they belong to the network namespace like UDP's ports, and vanish with their process. A
+//! forwarded message contains what the kernel delivered: addresses and ports, and packets one behind the other.
+//! Messages of other users are ignored, root's excepted: they could forge any sender.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv6Addr;
@@ -25,17 +25,17 @@ use super::datagrams::Datagrams;
 use super::invariant::Ends;
 use super::port;
 
-/// Who is meant.
+/// The process that a packet is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Addressee {
     /// The process with this slot.
     Slot(u8),
-    /// The one that listens on this RDMA port.
+    /// The process that listens on this RDMA port.
     Listener(u16),
 }
 
 impl Addressee {
-    /// Who is meant by a packet, ICRC included; slot 0 if nobody is.
+    /// Returns the addressee of a packet, ICRC included; slot 0 if there is none.
     pub(super) fn of(datagram: &[u8]) -> Self {
         let Some(&[_, _, _, _, _, high, middle, low, ..]) = datagram.first_chunk::<{ Bth::LENGTH }>() else {
             return Self::Slot(0);
@@ -53,7 +53,8 @@ impl Addressee {
     }
 }
 
-/// Questions are for who listens, all else for who has the connection.
+/// Returns the addressee of a management datagram: requests are for the listener, all others for the owner of the
+/// connection.
 fn of_management(datagram: &[u8]) -> Option<Addressee> {
     let (packet, _) = datagram.split_last_chunk::<{ Icrc::LENGTH }>()?;
     let (_, payload) = Headers::parse(packet).ok()?;
@@ -72,7 +73,7 @@ fn of_management(datagram: &[u8]) -> Option<Addressee> {
     Some(Addressee::Slot((id >> ConnectionManager::ID_BITS) as u8))
 }
 
-/// Bytes before the packets of a message.
+/// Bytes of a message before its packets.
 pub(super) const HEADER: usize = 39;
 
 fn header(datagrams: &Datagrams) -> [u8; HEADER] {
@@ -96,7 +97,7 @@ fn parsed(message: &[u8]) -> Option<Datagrams> {
     Some(Datagrams { ends, traffic_class: header[36], length: packets.len(), segment, waited: None })
 }
 
-/// Where others of this host put packets for this process.
+/// The socket in which other processes of this host put packets for this process.
 #[derive(Debug)]
 pub(super) struct Inbox {
     pub(super) socket: OwnedFd,
@@ -104,7 +105,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Takes the name; fails if another process has it.
+    /// Binds the socket to the addressee's name; fails if another process has it.
     pub(super) fn open(addressee: Addressee) -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
@@ -113,17 +114,17 @@ impl Inbox {
         Ok(Self { socket, control: nix::cmsg_space!(libc::ucred) })
     }
 
-    /// Passes packets on.
+    /// Passes packets on to another process.
     ///
     /// # Errors
-    /// `ECONNREFUSED` if nobody has the name; and if there is no room.
+    /// Returns `ECONNREFUSED` if no process has the name, and the system's error if the other socket is full.
     pub(super) fn pass(&self, to: Addressee, datagrams: &Datagrams, packets: &[u8]) -> Result<(), Errno> {
         let header = header(datagrams);
         let message = [IoSlice::new(&header), IoSlice::new(packets)];
         sendmsg(self.socket.as_raw_fd(), &message, &[], MsgFlags::MSG_DONTWAIT, Some(&to.address()?)).map(drop)
     }
 
-    /// Takes a message; its packets begin at [`HEADER`]. What is none of this user's is taken and ignored.
+    /// Takes a message; its packets begin at [`HEADER`]. Messages of other users are discarded.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<Datagrams> {
         loop {
             let mut data = [IoSliceMut::new(buffer)];
@@ -150,8 +151,8 @@ mod tests {
 
     fn datagrams() -> Datagrams {
         let ends = Ends {
-            from: "fd00::1".parse().expect("right"),
-            to: "::ffff:10.0.0.2".parse().expect("right"),
+            from: "fd00::1".parse().expect("a valid address"),
+            to: "::ffff:10.0.0.2".parse().expect("a valid address"),
             from_port: 50_000,
             to_port: 4_791,
         };
@@ -195,11 +196,11 @@ mod tests {
 
     #[test]
     fn one_process_passes_packets_to_another() {
-        // Names are the host's: this test may run twice at the same time.
+        // The names are shared by the whole host: this test may run twice at a time.
         let mut free =
             (60_001..=u16::MAX).map(Addressee::Listener).filter_map(|name| Some((name, Inbox::open(name).ok()?)));
-        let [(taken, first), (name, mut second)] = [(); 2].map(|()| free.next().expect("nobody has it"));
-        first.pass(name, &datagrams(), &[1, 2, 3]).expect("there is room");
+        let [(taken, first), (name, mut second)] = [(); 2].map(|()| free.next().expect("a free name"));
+        first.pass(name, &datagrams(), &[1, 2, 3]).expect("the socket is not full");
         let mut buffer = [0; 100];
         assert_eq!(second.take(&mut buffer), Some(datagrams()));
         assert_eq!(buffer[HEADER..][..3], [1, 2, 3]);

@@ -1,8 +1,8 @@
-//! Multicast groups that this process has joined: where, and for which queue pairs.
+//! Multicast groups that this process has joined, with their interfaces and queue pairs.
 //!
-//! Joining is the sockets' business: the kernel tells routers (IGMP, MLD), and gives each socket of port 4791 that has
-//! joined a copy, of whichever process it is. Interfaces are told apart when a group is joined, not when its packets
-//! arrive: a process that has joined one group on two interfaces hears both.
+//! The sockets join a group: the kernel tells routers (IGMP, MLD), and gives a copy to each socket on port 4791 that
+//! has joined, whichever process owns it. Interfaces are distinguished when a group is joined, not when its packets
+//! arrive: a process that has joined one group on two interfaces receives both.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,12 +16,12 @@ use selvedge_units::QpNumber;
 
 use super::port::Sockets;
 
-/// See above.
+/// Members of groups: interface index, group address, number of the queue pair.
 #[derive(Debug, Default)]
 pub(super) struct Groups(BTreeSet<(u32, Ipv6Addr, u32)>);
 
 impl Groups {
-    /// A queue pair is a member on this interface, the first perhaps.
+    /// Adds a queue pair to a group on an interface; the first member makes the sockets join.
     pub(super) fn join(&mut self, sockets: &Sockets, interface: u32, group: Ipv6Addr, qp: QpNumber) -> io::Result<()> {
         if !self.has(interface, group) {
             match group.to_ipv4_mapped() {
@@ -34,7 +34,7 @@ impl Groups {
         self.0.insert((interface, group, qp.0));
         Ok(())
     }
-    /// It is no more, of this group, or of any.
+    /// Removes a queue pair from `group`, or from all groups if `None`.
     pub(super) fn leave(&mut self, sockets: &Sockets, group: Option<Ipv6Addr>, qp: QpNumber) {
         let ends = |entry: &(u32, Ipv6Addr, u32)| entry.2 == qp.0 && group.is_none_or(|group| group == entry.1);
         let ended: Vec<_> = self.0.iter().copied().filter(ends).collect();
@@ -44,7 +44,7 @@ impl Groups {
             if self.has(interface, group) {
                 continue;
             }
-            // An interface that is gone has left by itself.
+            // The kernel removes memberships of an interface that no longer exists.
             let _ = match group.to_ipv4_mapped() {
                 Some(v4) => set_ip_drop_membership_with_ifindex(&sockets.v4, &v4, &Ipv4Addr::UNSPECIFIED, interface),
                 None => match v6_of(sockets) {

@@ -1,4 +1,4 @@
-//! Accesses without a guard, on processors that we have no guard for: a fault kills the process.
+//! Memory accesses without a guard, for processors without a guard implementation: a fault kills the process.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use selvedge_nic::verbs::Fault;
 
 pub(in super::super) const IS_GUARDED: bool = false;
 
-/// Nothing to install.
+/// Does nothing: there are no handlers to install.
 pub(in super::super) fn install() {}
 
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, length: usize) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
-//! Accesses that return an error where the processor would raise a fault.
+//! Memory accesses that return an error where the processor would raise a fault.
 //!
-//! Each function below has one instruction that may fault, between two labels. The handler moves the thread behind it;
-//! what the function then returns is not zero, because nothing cleared it.
+//! Each function below has one instruction that may fault, between two labels. The handler moves the thread behind that
+//! instruction; the function then returns a value other than zero, because nothing cleared it.
 
 use std::arch::global_asm;
 use std::ptr;
@@ -12,7 +12,7 @@ use selvedge_nic::verbs::Fault;
 global_asm!(
     ".text",
     ".balign 16",
-    // Seen by this crate alone.
+    // Visible to this crate alone.
     ".globl selvedge_guarded_copy",
     ".hidden selvedge_guarded_copy",
     ".globl selvedge_copy_fault",
@@ -37,7 +37,7 @@ global_asm!(
     ".hidden selvedge_swap_fault",
     ".globl selvedge_swap_resume",
     ".hidden selvedge_swap_resume",
-    // (rdi: to, rsi: from, rdx: length) -> bytes that are left
+    // (rdi: to, rsi: from, rdx: length) -> bytes not copied
     "selvedge_guarded_copy:",
     "mov rcx, rdx",
     "selvedge_copy_fault: rep movsb",
@@ -50,14 +50,14 @@ global_asm!(
     "selvedge_touch_fault: lock or byte ptr [rdi], cl",
     "xor eax, eax",
     "selvedge_touch_resume: ret",
-    // (rdi: at, rsi: add, rdx: what it was) -> 0, or 1 after a fault
+    // (rdi: at, rsi: add, rdx: place for the old value) -> 0, or 1 after a fault
     "selvedge_guarded_add:",
     "mov eax, 1",
     "selvedge_add_fault: lock xadd qword ptr [rdi], rsi",
     "mov qword ptr [rdx], rsi",
     "xor eax, eax",
     "selvedge_add_resume: ret",
-    // (rdi: at, rsi: compare, rdx: swap, rcx: what it was) -> 0, or 1 after a fault
+    // (rdi: at, rsi: compare, rdx: swap, rcx: place for the old value) -> 0, or 1 after a fault
     "selvedge_guarded_swap:",
     "mov r8d, 1",
     "mov rax, rsi",
@@ -110,7 +110,7 @@ pub(super) unsafe fn compare_swap(at: *mut u64, compare: u64, swap: u64) -> Resu
 }
 
 static INSTALLED: Once = Once::new();
-/// Who handled SIGSEGV and SIGBUS before.
+/// The handlers of SIGSEGV and SIGBUS that were installed before.
 static mut BEFORE: [Option<libc::sigaction>; 2] = [None; 2];
 const SIGNALS: [libc::c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
@@ -134,7 +134,7 @@ pub(in super::super) fn install() {
     });
 }
 
-/// Does nothing but compare and store: it may run at any instruction.
+/// Handles SIGSEGV and SIGBUS. Only compares and stores: it may run at any instruction.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands over a ucontext_t; labels are only compared, never read.
     unsafe {
@@ -156,7 +156,8 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     }
 }
 
-/// Not ours: to whoever handled it before, or to the kernel, by coming back to the same instruction unhandled.
+/// Passes a fault elsewhere to the earlier handler, or to the kernel, by returning to the faulting instruction with the
+/// default handler installed.
 unsafe fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: BEFORE is not written once handlers are installed; the old handler has the signature that its flags say.
     unsafe {

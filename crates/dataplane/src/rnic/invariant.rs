@@ -1,10 +1,11 @@
-//! The invariant CRC of packets between two hosts (InfiniBand architecture, volume 1, annex A17.3.3), fast, for IPv4
-//! and IPv6.
+//! The invariant CRC of packets between two hosts (InfiniBand architecture, volume 1, annex A17.3.3), optimized, for
+//! IPv4 and IPv6.
 //!
-//! It covers IPv4's identification, which the kernel writes and a UDP socket never sees. On the way out it is known:
-//! 0, and for the segments of one call 0, 1, 2, ... On the way in it may be anything. But a CRC is linear: what an
-//! unknown identification does to it lies in a space of 2^16 differences out of 2^32. A packet counts as sound if
-//! *some* identification explains its CRC; one corruption in 2^16 that UDP's checksum missed then goes unseen.
+//! The CRC covers IPv4's identification, which the kernel writes and a UDP socket never sees. For sent packets it is
+//! known: 0, and for the segments of one call 0, 1, 2, ... For received packets it may be any value. But a CRC is
+//! linear: the effect of an unknown identification lies in a space of 2^16 differences out of 2^32. A packet counts as
+//! sound if *some* identification explains its CRC; one corruption in 2^16 that UDP's checksum missed then goes
+//! undetected.
 
 use std::net::Ipv6Addr;
 
@@ -13,10 +14,10 @@ use selvedge_wire::{Icrc, Udp};
 
 const IPV4: usize = 20;
 const IPV6: usize = 40;
-/// Where the identification stands in an IPv4 header.
+/// Offset of the identification in an IPv4 header, in bytes.
 const IDENTIFICATION: usize = 4;
 
-/// Two ends of the network, by address and UDP port.
+/// Two ends of a packet's way, by address and UDP port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends {
     pub(super) from: Ipv6Addr,
@@ -26,11 +27,12 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// What packets of one length have in common: from the BTH to before the ICRC.
+    /// Returns the shared part of the CRC of packets with `length` bytes from the BTH to before the ICRC.
     pub(super) fn invariant(self, length: usize) -> Invariant {
         let mut buffer = [0xff; 8 + IPV6 + Udp::LENGTH];
         let datagram = Udp::LENGTH + length + Icrc::LENGTH;
-        // Eight bytes of ones stand for InfiniBand's local route header; what routers may change counts as ones, too.
+        // Eight bytes of ones stand for InfiniBand's local route header; fields that routers may change count as ones,
+        // too.
         let mut at = 8;
         let mut write = |bytes: &[u8]| {
             buffer[at..][..bytes.len()].copy_from_slice(bytes);
@@ -59,29 +61,29 @@ impl Ends {
     }
 }
 
-/// What packets of one length between two ends have in common.
+/// The shared part of the CRC of all packets of one length between two ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Invariant {
     ends: Ends,
     length: usize,
-    /// The CRC of what stands before them, with identification 0.
+    /// CRC of the headers before the packet, with identification 0.
     before: u32,
     has_identification: bool,
 }
 
 impl Invariant {
-    /// Whether it is that of such packets.
+    /// Returns whether this is the shared part for packets of this length between these ends.
     pub(super) fn is_of(&self, ends: &Ends, length: usize) -> bool {
         self.length == length && self.ends == *ends
     }
 
-    /// The CRC of a packet with this IPv4 identification.
+    /// Returns the ICRC of a packet with this IPv4 identification.
     pub(super) fn icrc(&self, identification: u16, packet: &[u8]) -> [u8; Icrc::LENGTH] {
         self.crc(identification, packet).to_le_bytes()
     }
 
-    /// Which identification explains this ICRC: first the one that is likely, then any. `None` if none does: the
-    /// packet is damaged.
+    /// Returns the identification that explains this ICRC; tries the likely one first, then any. `None` if none does:
+    /// the packet is damaged.
     pub(super) fn identify(&self, likely: u16, packet: &[u8], icrc: [u8; Icrc::LENGTH]) -> Option<u16> {
         let difference = self.crc(likely, packet) ^ u32::from_le_bytes(icrc);
         if difference == 0 {
@@ -94,8 +96,8 @@ impl Invariant {
         change_before(difference, behind).map(|change| likely ^ change)
     }
 
-    /// One pass over the packet as it is. What is not as the CRC has it changes the CRC of what stands before, by so
-    /// much as comes to the same.
+    /// Computes the CRC in one pass over the packet as it is. Fields that the CRC counts as ones, and the
+    /// identification, are accounted for by an equivalent change of the CRC of the bytes before the packet.
     fn crc(&self, identification: u16, packet: &[u8]) -> u32 {
         debug_assert_eq!(packet.len(), self.length, "a packet of another length");
         let mut before = self.before;
@@ -103,7 +105,7 @@ impl Invariant {
             let [first, second] = identification.to_be_bytes();
             before ^= FIRST[usize::from(first)] ^ SECOND[usize::from(second)];
         }
-        // Congestion marks, and what is reserved beside them, may change on the way: they count as ones.
+        // Congestion marks, and the reserved bits beside them, may change on the way: they count as ones.
         before ^= packet.get(MARKS).map_or(0, |marks| MASKED[usize::from(!marks)]);
         let mut hasher = Hasher::new_with_initial(before);
         hasher.update(packet);
@@ -111,16 +113,16 @@ impl Invariant {
     }
 }
 
-/// Where a BTH has what counts as ones.
+/// Offset of the byte in a BTH that counts as ones.
 const MARKS: usize = 4;
 /// Bytes between IPv4's identification and the packet.
 const BEHIND_IDENTIFICATION: usize = IPV4 - IDENTIFICATION - 2 + Udp::LENGTH;
 
-/// How a difference in the first and in the second byte of the identification changes the CRC of what stands before the
-/// packet.
+/// Changes of the CRC before the packet, indexed by the difference in the identification's first byte; [`SECOND`] holds
+/// those for the second byte.
 static FIRST: [u32; 256] = changes(BEHIND_IDENTIFICATION + 1);
 static SECOND: [u32; 256] = changes(BEHIND_IDENTIFICATION);
-/// What comes to the same as a difference in the packet's [`MARKS`].
+/// Equivalent changes of the CRC before the packet, indexed by the difference in the byte at [`MARKS`].
 static MASKED: [u32; 256] = {
     let mut changes = changes(0);
     let mut at = 0;
@@ -135,7 +137,7 @@ static MASKED: [u32; 256] = {
     changes
 };
 
-/// How each difference in a byte changes a CRC that goes on over so many bytes behind it.
+/// Returns the change of a CRC for each difference in a byte that `behind` other bytes follow.
 const fn changes(behind: usize) -> [u32; 256] {
     let mut changes = [0; 256];
     let mut at = 0;
@@ -151,7 +153,7 @@ const fn changes(behind: usize) -> [u32; 256] {
     changes
 }
 
-/// The CRC's polynomial, as all of this in reflected form: the highest bit is the coefficient of x^0.
+/// The CRC's polynomial, in reflected form like all values here: the highest bit is the coefficient of x^0.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 const ONE: u32 = 1 << 31;
 
@@ -159,7 +161,7 @@ const fn times_x(a: u32) -> u32 {
     if a & 1 == 1 { a >> 1 ^ POLYNOMIAL } else { a >> 1 }
 }
 
-/// The inverse of [`times_x`]: the polynomial's highest bit is set, and no other product's is.
+/// Divides by x, the inverse of [`times_x`]: the polynomial's highest bit is set, and no other product's is.
 const fn over_x(a: u32) -> u32 {
     if a >> 31 == 1 { (a ^ POLYNOMIAL) << 1 | 1 } else { a << 1 }
 }
@@ -176,7 +178,7 @@ const fn times(a: u32, mut b: u32) -> u32 {
     product
 }
 
-/// x to the powers 1, 2, 4, 8, ...
+/// The powers of x with exponents 1, 2, 4, 8, ...
 const SQUARES: [u32; 32] = {
     let mut squares = [times_x(ONE); 32];
     let mut at = 1;
@@ -187,10 +189,11 @@ const SQUARES: [u32; 32] = {
     squares
 };
 
-/// The change of two bytes, followed by `behind` others, that changes a CRC by `difference`; `None` if none does.
+/// Returns the change of two bytes, followed by `behind` others, that changes a CRC by `difference`; `None` if none
+/// does.
 ///
-/// A change m(x) of degree below 16 becomes m(x) x^(32 + 8 behind) modulo the polynomial. That is primitive: x has the
-/// order 2^32 - 1, so we multiply by what is missing to it.
+/// A change m(x) of degree below 16 becomes m(x) x^(32 + 8 behind) modulo the polynomial. The polynomial is primitive:
+/// x has the order 2^32 - 1, so a multiplication by the missing power of x inverts the change.
 fn change_before(difference: u32, behind: usize) -> Option<u16> {
     let inverse = u32::MAX - (32 + 8 * behind as u32);
     let power = (0..32).filter(|bit| inverse >> bit & 1 == 1).fold(ONE, |power, bit| times(power, SQUARES[bit]));
@@ -216,11 +219,11 @@ mod tests {
     fn it_is_the_icrc_of_the_simple_way() {
         let there = std::net::SocketAddrV4::new([10, 0, 0, 2].into(), 4_792);
         for length in [12, 16, 77, 1_076] {
-            // Every mark there may be.
+            // Every value of the congestion marks.
             for marks in 0..=u8::MAX {
                 let mut packet: Vec<u8> = (0..length).map(|at: usize| (at * 7) as u8).collect();
                 packet[MARKS] = marks;
-                let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("right"), there, &packet);
+                let simple = crate::icrc::of("10.0.0.1:4791".parse().expect("a valid address"), there, &packet);
                 assert_eq!(Some(ends("10.0.0.1", "10.0.0.2").invariant(length).icrc(0, &packet)), simple);
             }
         }

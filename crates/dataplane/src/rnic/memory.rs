@@ -1,13 +1,13 @@
-//! The application's memory: the only place that touches it.
+//! Access to the application's memory: the only module that touches it.
 //!
-//! Addresses come from registered regions, every access checked by the engine. What a NIC has and we have not is
-//! pinned pages: an application may unmap memory and forget to deregister it. Hardware would go on with the old
-//! pages; we would be killed by SIGSEGV. So each access is one of a few instructions whose addresses are known, and the
-//! handler of SIGSEGV and SIGBUS turns a fault there into an error. Faults anywhere else go to whoever handled
-//! them before. An application that installs a handler of its own afterwards takes the guard away, and a fault
-//! kills it, as a stray access of its own would.
+//! Addresses come from registered regions, and the engine checks every access. A NIC has pinned pages, which a process
+//! cannot have: an application may unmap memory and forget to deregister it. Hardware would go on with the old pages;
+//! this process would be killed by SIGSEGV. So each access is one of a few instructions whose addresses are known, and
+//! the handler of SIGSEGV and SIGBUS turns a fault there into an error. Faults anywhere else go to the handler that was
+//! installed before. An application that installs a handler of its own afterwards disables the guard, and a fault kills
+//! it, as an invalid access of its own would.
 //!
-//! The last byte of what is written is written last, with release ordering: programs spin on it.
+//! The last byte of a write is written last, with release ordering: programs spin on it.
 #![allow(
     unsafe_code,
     reason = "reads and writes the application's memory at addresses that come over the wire, checked"
@@ -24,13 +24,13 @@ mod guard;
 
 pub(super) use guard::{IS_GUARDED, install};
 
-/// Reads from `address` on.
+/// Reads memory from `address` on into `into`.
 pub(super) fn read(address: u64, into: &mut [u8]) -> Result<(), Fault> {
     // SAFETY: `into` is ours; a fault at `address` is caught.
     unsafe { guard::copy(into.as_mut_ptr(), address as *const u8, into.len()) }
 }
 
-/// Writes from `address` on, the last byte last.
+/// Writes `bytes` from `address` on, the last byte last.
 pub(super) fn write(address: u64, bytes: &[u8]) -> Result<(), Fault> {
     let Some(before) = bytes.len().checked_sub(1) else { return Ok(()) };
     // SAFETY: `bytes` is ours; a fault at `address` is caught. That the memory may be written is what registering it
@@ -42,19 +42,19 @@ pub(super) fn write(address: u64, bytes: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Adds at one stroke to 8 bytes at a multiple of 8; returns what they were.
+/// Adds to 8 bytes at a multiple of 8 atomically; returns their old value.
 pub(super) fn fetch_add(address: u64, add: u64) -> Result<u64, Fault> {
     // SAFETY: as `write`.
     unsafe { guard::fetch_add(address as *mut u64, add) }
 }
 
-/// Replaces 8 bytes at a multiple of 8 if they are what is expected, at one stroke; returns what they were.
+/// Replaces 8 bytes at a multiple of 8 atomically if they have the value `compare`; returns their old value.
 pub(super) fn compare_swap(address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
     // SAFETY: as `write`.
     unsafe { guard::compare_swap(address as *mut u64, compare, swap) }
 }
 
-/// Replaces 8 bytes at a multiple of 8, at one stroke.
+/// Replaces 8 bytes at a multiple of 8 atomically.
 pub(super) fn replace(address: u64, value: u64) -> Result<(), Fault> {
     let mut before = fetch_add(address, 0)?;
     loop {
@@ -65,13 +65,13 @@ pub(super) fn replace(address: u64, value: u64) -> Result<(), Fault> {
     }
 }
 
-/// Who sees anything that happens from now on sees what was written before.
+/// Orders all earlier writes before all later ones (a full fence).
 pub(super) fn settle() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Whether memory can be used as it is about to be registered: every page is mapped; the first and the last can be
-/// read, and written if they are to be.
+/// Checks that memory can be registered: every page is mapped; the first and the last can be read, and written if
+/// `written`.
 pub(super) fn probe(address: u64, length: u64, written: bool) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());
@@ -88,7 +88,7 @@ pub(super) fn probe(address: u64, length: u64, written: bool) -> Result<(), Faul
     is_mapped(address, last)
 }
 
-/// Has the system make the pages of some memory present, to be written if `written`.
+/// Makes the system load the pages of some memory, for writing if `written`.
 pub(super) fn prefetch(address: u64, length: u64, written: bool) -> Result<(), Fault> {
     const PAGE: u64 = 4_096;
     if length == 0 {
@@ -98,7 +98,7 @@ pub(super) fn prefetch(address: u64, length: u64, written: bool) -> Result<(), F
     let advice = if written { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
     // SAFETY: it changes no contents; what is not mapped is an error.
     let outcome = unsafe { libc::madvise(first as *mut libc::c_void, (end - first) as usize, advice) };
-    // Linux before 5.14 does not know how: advice may be ignored.
+    // Linux before 5.14 does not know this advice: it may be ignored.
     if outcome == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
         Ok(())
     } else {
@@ -135,10 +135,10 @@ mod tests {
         let mut here = [0_u8; 24];
         let address = here.as_mut_ptr() as u64;
         assert!(probe(address, 24, true).is_ok() && prefetch(address, 24, true).is_ok());
-        write(address, b"hello").expect("it is here");
+        write(address, b"hello").expect("the memory is mapped");
         assert_eq!(&here[..6], b"hello\0");
         let mut back = [0; 5];
-        read(address, &mut back).expect("it is here");
+        read(address, &mut back).expect("the memory is mapped");
         assert_eq!(&back, b"hello");
         assert_eq!((read(8, &mut back), write(8, b"no"), probe(8, 8, false)), (Err(Fault), Err(Fault), Err(Fault)));
         assert_eq!((fetch_add(8, 1), compare_swap(16, 1, 2)), (Err(Fault), Err(Fault)));

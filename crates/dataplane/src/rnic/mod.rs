@@ -1,4 +1,5 @@
-//! An RDMA NIC for the programs of this host: the engine of [`selvedge_nic::verbs`], UDP sockets, a thread.
+//! An RDMA NIC for the programs of this host: the engine of [`selvedge_nic::verbs`], UDP sockets, and a progress
+//! thread.
 //!
 //! ```text
 //!   application threads                                     progress thread
@@ -11,11 +12,13 @@
 //!                        Channel  completion and asynchronous events, by a descriptor
 //! ```
 //!
-//! 1. One adapter per process, made when the first device is opened. All devices share it: a packet's addresses say
-//!    which interface it uses.
-//! 2. Whoever posts also sends, and whoever polls also receives: the thread is for applications that wait for events
-//!    or in other calls, and for what others do to our memory. While an application polls, the thread stays away.
-//! 3. What cannot be sent because a socket is full stays in its batch, and nothing else is taken from the engine.
+//! 1. There is one adapter per process, created when the first device is opened. All devices share it: a packet's
+//!    addresses determine the interface.
+//! 2. A thread that posts also sends, and a thread that polls also receives. The progress thread serves applications
+//!    that wait for events or in other calls, and remote accesses to the process's memory. While an application polls,
+//!    the progress thread sleeps.
+//! 3. Packets that cannot be sent because a socket is full stay in their batch, and no others are taken from the
+//!    engine.
 
 mod adapter;
 mod arrival;

@@ -1,4 +1,4 @@
-//! The wire: packets out and in, through UDP sockets.
+//! The network of the adapter: packets sent and received through UDP sockets.
 
 mod incoming;
 mod outgoing;
@@ -21,54 +21,54 @@ use super::settings;
 
 pub(super) use self::outgoing::Sent;
 
-/// What has gone wrong on the way.
+/// Counters of packets, damage and refusals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets that left.
+    /// Packets sent.
     pub sent: u64,
-    /// Sound packets that arrived.
+    /// Sound packets received.
     pub received: u64,
-    /// Packets whose ICRC was wrong, or that were no packets at all.
+    /// Received packets whose ICRC was wrong, or that do not parse.
     pub damaged: u64,
-    /// Times that packets for others of this host were passed on.
+    /// Times that packets for other processes of this host were passed on.
     pub passed_on: u64,
-    /// Packets that the system refused to send: no way to the address, or longer than the MTU.
+    /// Packets that the system refused to send: no route to the address, or longer than the MTU.
     pub refused: u64,
-    /// Why it refused the last of them: `errno`.
+    /// The system's error (`errno`) for the last refused packet.
     pub refusal: Option<i32>,
 }
 
-/// The sockets of a process and what is on its way through them.
+/// The sockets of a process and the packets on their way through them.
 pub(super) struct Network {
     ports: Ports,
-    /// Sends in the place of our own port, where we pretend to be a stranger.
+    /// Sockets that send instead of the process's own port in standard mode, and their port.
     outlet: Option<(Sockets, u16)>,
-    /// What others pass on.
+    /// The socket for packets that other processes pass on.
     inbox: Option<Inbox>,
     batch: Batch,
-    /// The packet that did not fit any more, and that nobody else keeps: what it was made of may change.
+    /// The packet that did not fit into the full batch. It is copied here because its payload may change.
     behind: Batch,
     buffer: Box<[u8]>,
     control: Vec<u8>,
-    /// Hosts whose queue pairs' numbers say nothing about ports.
+    /// Hosts whose queue pairs' numbers do not tell ports: NICs of other makers.
     foreign: BTreeSet<Ipv6Addr>,
-    /// Interfaces of our addresses.
+    /// Interfaces of this host's addresses.
     scopes: BTreeMap<Ipv6Addr, u32>,
     groups: Groups,
-    /// UDP ports of RDMA ports that somebody listens on.
+    /// Sockets on the UDP ports of RDMA ports that this process listens on.
     listeners: Vec<Listener>,
-    /// Anything came over IPv6 so far.
+    /// Whether anything came over IPv6 so far.
     uses_v6: bool,
-    /// Anything came on the port that we share, or was passed on.
+    /// Whether anything came on the shared port, or was passed on.
     uses_shared: bool,
     /// All sockets, to wait for.
     pub(super) all: Arc<Epoll>,
     pub(super) counters: Counters,
-    /// Congestion marks are answered.
+    /// Whether congestion marks are answered.
     pub(super) hears_marks: bool,
 }
 
-/// Who is asked for connections to an RDMA port.
+/// The sockets that receive requests for connections to an RDMA port.
 pub(super) struct Listener {
     port: u16,
     sockets: Sockets,
@@ -86,7 +86,7 @@ impl Network {
         let of = |device: &Device| device.gids.iter().map(|gid| (*gid, device.index)).collect::<Vec<_>>();
         let scopes = devices.iter().flat_map(of).collect();
         let ports = Ports::open()?;
-        // Without it nobody can pass packets on to us; our own peers reach us nevertheless.
+        // Without this socket no process can pass packets on to this one; Selvedge peers reach it nevertheless.
         let inbox = Inbox::open(Addressee::Slot(ports.own.slot)).ok();
         let outlet = if settings::is_standard()? { Some(Sockets::at(0)?) } else { None };
         let all = Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
@@ -119,21 +119,21 @@ impl Network {
         })
     }
 
-    /// Whether it behaves as a NIC that is not ours.
+    /// Returns whether the adapter behaves like a NIC of another maker.
     pub(super) fn is_standard(&self) -> bool {
         self.outlet.is_some()
     }
-    /// This process's slot: the high bits of its queue pairs' numbers.
+    /// Returns this process's slot: the high bits of its queue pairs' numbers.
     pub(super) fn slot(&self) -> u8 {
         self.ports.own.slot
     }
 
-    /// Whether something waits for room in a socket.
+    /// Returns whether packets wait because a socket is full.
     pub(super) fn is_blocked(&self) -> bool {
         !self.batch.is_empty()
     }
 
-    /// What to wait for.
+    /// Returns all descriptors of sockets, to wait for them.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let outlet = self.outlet.as_ref().map(|(sockets, _)| sockets);
         let sockets = std::iter::once(&self.ports.own).chain(&self.ports.shared).chain(outlet);
@@ -141,7 +141,8 @@ impl Network {
         own.chain(self.listeners.iter().flat_map(Listener::each)).map(AsFd::as_fd)
     }
 
-    /// Listens for management datagrams on the UDP port of an RDMA port too, any port if it is 0; returns which.
+    /// Listens for management datagrams also on the UDP port of an RDMA port, or on any port if it is 0; returns the
+    /// port.
     pub(super) fn listen(&mut self, port: u16) -> io::Result<u16> {
         let (sockets, port) = Sockets::at(port)?;
         let inbox = Inbox::open(Addressee::Listener(port)).ok();
@@ -150,11 +151,11 @@ impl Network {
         Ok(port)
     }
 
-    /// No more; returns what is to be closed.
+    /// Stops listening on `port`; returns the sockets to be closed.
     pub(super) fn unlisten(&mut self, port: u16) -> Vec<Listener> {
         let gone: Vec<_> = self.listeners.extract_if(.., |listener| listener.port == port).collect();
         for socket in gone.iter().flat_map(Listener::each) {
-            // A child of a fork may have it still: closing it would not end the watch.
+            // A forked child may still have the descriptor: closing it would not end the watch.
             let _ = self.all.delete(socket);
         }
         gone
@@ -169,7 +170,7 @@ impl Network {
         Ok(())
     }
 
-    /// Leaves one, or all of a queue pair.
+    /// Leaves a group, or all groups of a queue pair if `None`.
     pub(super) fn leave(&mut self, group: Option<Ipv6Addr>, qp: QpNumber) {
         if let Some(sockets) = self.ports.roce() {
             self.groups.leave(sockets, group, qp);
@@ -184,7 +185,7 @@ fn watch(all: &Epoll, sockets: Option<&Sockets>, inbox: Option<&Inbox>) -> io::R
     Ok(())
 }
 
-/// Longer than any UDP datagram, and than one that was passed on.
+/// Size of the receive buffer in bytes: larger than any UDP datagram, and than a forwarded message.
 const LONGEST: usize = (1 << 16) + forward::HEADER;
 
 #[cfg(test)]

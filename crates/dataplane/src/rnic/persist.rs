@@ -1,4 +1,4 @@
-//! What survives the loss of power: memory that is a file, once the system has written it there.
+//! Persistence: memory that is a file survives the loss of power once the system has written it there.
 #![allow(unsafe_code, reason = "the system is asked to write mappings of the application's to their files")]
 
 use std::ffi::CString;
@@ -9,7 +9,7 @@ use selvedge_nic::verbs::Fault;
 
 const PAGE: u64 = 4_096;
 
-/// Has the system write these bytes to their files, and waits until that is done.
+/// Makes the system write these bytes to their files, and waits until that is done.
 pub(super) fn write_back(address: u64, length: u64) -> Result<(), Fault> {
     let first = address / PAGE * PAGE;
     let length = address.checked_add(length).ok_or(Fault)? - first;
@@ -20,7 +20,7 @@ pub(super) fn write_back(address: u64, length: u64) -> Result<(), Fault> {
     }
 }
 
-/// Whether all of these bytes are shared mappings of files that are kept.
+/// Returns whether all of these bytes are shared mappings of files that survive a restart.
 pub(super) fn is_kept(address: u64, length: u64) -> bool {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let Some(end) = address.checked_add(length) else { return false };
@@ -53,7 +53,7 @@ impl<'a> Mapping<'a> {
     }
 }
 
-/// Whether a file is where files are kept, not in a file system that is memory itself.
+/// Returns whether a file is on persistent storage, not in a file system that is memory itself.
 fn is_on_disk(path: &str) -> bool {
     let Ok(name) = CString::new(Path::new(path).as_os_str().as_bytes()) else { return false };
     // SAFETY: zeros are numbers; the name ends with a zero, and the answer is ours.
@@ -74,7 +74,7 @@ mod tests {
         assert!(!is_kept(ours.as_ptr() as u64, 8_192));
         assert_eq!(write_back(8, 8), Err(Fault));
         let line = "7f0000001000-7f0000003000 rw-s 00000000 fe:00 131 /tmp/a file";
-        let mapping = Mapping::of(line).expect("it is one");
+        let mapping = Mapping::of(line).expect("a mapping");
         assert_eq!((mapping.first, mapping.end), (0x7f00_0000_1000, 0x7f00_0000_3000));
         assert_eq!((mapping.is_shared, mapping.path), (true, "/tmp/a file"));
         assert!(!is_on_disk("/tmp/a file (deleted)") && !is_on_disk(""));

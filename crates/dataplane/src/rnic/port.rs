@@ -1,15 +1,15 @@
-//! Which UDP port is whose.
+//! UDP ports of the processes.
 //!
 //! The first process of a host (or network namespace) has RoCEv2's port 4791 and slot 0; the next have 4792, 4793, ...
-//! and slots 1, 2, ... The numbers of a process's queue pairs tell its port: their six highest bits are its slot, so
-//! whoever knows a queue pair knows the port, and our own peers send there. Binding is the lock, and the kernel gives
-//! it up for those that die.
+//! and slots 1, 2, ... The numbers of a process's queue pairs tell its port: their six highest bits are its slot, so a
+//! peer that knows a queue pair knows the port, and Selvedge peers send there. Binding is the lock on a slot, and the
+//! kernel releases it for processes that die.
 //!
-//! NICs that are not ours send to 4791 alone. So every process has a socket there, too, in one `SO_REUSEPORT` group,
-//! and a filter in the kernel gives each packet to the socket whose place in the group is the slot that the packet's
-//! queue pair names. Places are in the order of joining, and the last moves to where one leaves; so a packet may come
-//! to the wrong process, which passes it on ([`super::forward`]). Slot 0 is for who begins a group: what our own peers
-//! send to 4791 is never passed on.
+//! NICs of other makers send to 4791 alone. So every process has a socket there, too, in one `SO_REUSEPORT` group, and
+//! a filter in the kernel gives each packet to the socket whose position in the group is the slot that the packet's
+//! queue pair names. Positions are in the order of joining, and the last socket moves to the position of one that
+//! leaves; so a packet may come to the wrong process, which passes it on ([`super::forward`]). Slot 0 is for the
+//! process that begins a group: packets that Selvedge peers send to 4791 are never passed on.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -25,38 +25,38 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mt
 use selvedge_nic::verbs::Rnic;
 use selvedge_units::QpNumber;
 
-/// RoCEv2's port.
+/// UDP port of RoCEv2.
 pub const ROCE: u16 = 4_791;
-/// Processes per host.
+/// Most processes per host.
 pub(super) const SLOTS: u8 = 64;
-/// How often to try to join those who have port 4791, a millisecond apart: whoever is about to share it may have lost
-/// its processor, and without them NICs that are not ours never reach this process.
+/// Attempts, a millisecond apart, to join the group on port 4791: a process that is about to share the port may have
+/// lost its processor, and without the group NICs of other makers never reach this process.
 const TRIES: u32 = 100;
-/// Bytes that may wait in a socket, if the system lets us choose.
+/// Wanted size of a socket's receive buffer in bytes, if the system permits it.
 const WAITING: usize = 16 << 20;
-/// Bytes that may wait to leave, of which the kernel makes twice as many: four full batches. A queue of this host's, as
-/// of a shaper, then holds us up before it overflows, and datagrams are not lost at home.
+/// Size of a socket's send buffer in bytes, which the kernel doubles: four full batches. A full queue of this host, for
+/// example of a shaper, then blocks the sender before it overflows, and datagrams are not lost in this host.
 const LEAVING: usize = 128 << 10;
 
-/// The sockets of a process.
+/// The sockets on one UDP port.
 pub(super) struct Sockets {
     pub(super) v4: OwnedFd,
-    /// None where IPv6 is switched off.
+    /// The IPv6 socket; `None` where IPv6 is switched off.
     pub(super) v6: Option<OwnedFd>,
     pub(super) slot: u8,
 }
 
-/// All sockets of a process but those of listeners.
+/// All sockets of a process except those of listeners.
 pub(super) struct Ports {
-    /// Its own port's.
+    /// The sockets on the process's own port.
     pub(super) own: Sockets,
-    /// Those on port 4791, if that is not its own. None if somebody else has it who shares with nobody: another user,
-    /// or a driver.
+    /// The sockets on port 4791, if that is not the process's own. `None` if another user, or a driver, has the port
+    /// and does not share it.
     pub(super) shared: Option<Sockets>,
 }
 
 impl Ports {
-    /// Joins those who have port 4791, and takes the first slot that is free.
+    /// Joins the group on port 4791, and takes the first free slot.
     pub(super) fn open() -> io::Result<Self> {
         match Sockets::bind(ROCE, 0, Sharing::Begins) {
             Err(Errno::EADDRINUSE) => {}
@@ -82,28 +82,29 @@ impl Ports {
         }
         None
     }
-    /// Whether NICs that are not ours reach this process.
+    /// Returns whether NICs of other makers reach this process.
     pub(super) fn has_roce(&self) -> bool {
         self.roce().is_some()
     }
-    /// Those on port 4791.
+    /// Returns the sockets on port 4791.
     pub(super) fn roce(&self) -> Option<&Sockets> {
         if self.own.slot == 0 { Some(&self.own) } else { self.shared.as_ref() }
     }
 }
 
-/// How a port is bound.
+/// Modes of binding a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sharing {
-    /// Alone.
+    /// Exclusive.
     No,
-    /// Only if nobody has it; others may join.
+    /// Shared, but only if nobody has the port yet.
     Begins,
-    /// With all others of the same user.
+    /// Shared with all other processes of the user.
     Joins,
 }
 
-/// The place in the group: the six highest bits of the destination's number, behind the first five bytes of a BTH.
+/// Kernel filter that returns the position in the group: the six highest bits of the destination's number, behind the
+/// first five bytes of a BTH.
 const BY_SLOT: [libc::sock_filter; 3] = [
     libc::sock_filter { code: (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: 5 },
     libc::sock_filter { code: (libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K) as u16, jt: 0, jf: 0, k: 2 },
@@ -121,7 +122,8 @@ impl Sharing {
             Self::Joins => {
                 let mut program = BY_SLOT;
                 let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-                // It is the group's; whoever joins brings the same. Without it the kernel chooses by a hash.
+                // The filter belongs to the group; each member installs an equal one. Without it the kernel chooses by
+                // a hash.
                 let _ = setsockopt(socket, sockopt::AttachReusePortCbpf, &program);
                 Ok(())
             }
@@ -130,7 +132,7 @@ impl Sharing {
 }
 
 impl Sockets {
-    /// At some port, or any if it is 0; returns which.
+    /// Opens sockets on `port`, or on any port if it is 0; returns the port, too.
     pub(super) fn at(port: u16) -> io::Result<(Self, u16)> {
         let sockets = Self::bind(port, 0, Sharing::No)?;
         let name = getsockname::<SockaddrIn>(sockets.v4.as_raw_fd())?;
@@ -144,7 +146,7 @@ impl Sockets {
         sharing.after_bind(&v4)?;
         setsockopt(&v4, sockopt::Ipv4PacketInfo, &true)?;
         setsockopt(&v4, sockopt::IpRecvTos, &true)?;
-        // Without fragments, hence with identification 0: see `invariant`.
+        // Datagrams leave without fragments, hence with identification 0: see `invariant`.
         set_ip_mtu_discover(v4.as_fd(), Ipv4PathMtuDiscovery::DO).map_err(errno)?;
         let port = getsockname::<SockaddrIn>(v4.as_raw_fd())?.port();
         let v6 = match Self::bind_v6(port, sharing) {
@@ -165,13 +167,13 @@ impl Sockets {
         set_ipv6_mtu_discover(v6.as_fd(), Ipv6PathMtuDiscovery::DO).map_err(errno)?;
         Ok(v6)
     }
-    /// Both of them.
+    /// Returns both sockets, or one without IPv6.
     pub(super) fn each(&self) -> impl Iterator<Item = &OwnedFd> {
         std::iter::once(&self.v4).chain(&self.v6)
     }
 }
 
-/// Bytes that may wait in a socket here, as the kernel counts them.
+/// Returns the size of a receive buffer on this host in bytes, as the kernel counts them.
 pub(super) fn room() -> usize {
     static ROOM: OnceLock<usize> = OnceLock::new();
     *ROOM.get_or_init(|| open(AddressFamily::Inet).and_then(|socket| getsockopt(&socket, sockopt::RcvBuf)).unwrap_or(0))
@@ -179,11 +181,11 @@ pub(super) fn room() -> usize {
 
 fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let socket = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
-    // Some systems cannot; then packets come one by one.
+    // Some systems cannot join datagrams; then packets come one by one.
     let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
-    // When the network brought a packet: what it waits for our threads is not the network's.
+    // Time stamps of arrival: the time that packets wait for the process's threads is not the network's.
     let _ = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
-    // The first is for root, the second as far as net.core.rmem_max goes.
+    // The first option is for root, the second goes as far as net.core.rmem_max.
     let _ =
         setsockopt(&socket, sockopt::RcvBufForce, &WAITING).or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &WAITING));
     let _ = setsockopt(&socket, sockopt::SndBuf, &LEAVING);
@@ -194,17 +196,17 @@ fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())
 }
 
-/// The slot of one of our own queue pairs.
+/// Returns the slot of a Selvedge queue pair.
 pub(super) fn slot_of(qp: QpNumber) -> u8 {
     (qp.0 >> Rnic::QP_BITS) as u8 & (SLOTS - 1)
 }
 
-/// The port of one of our own queue pairs.
+/// Returns the port of a Selvedge queue pair.
 pub(super) fn of(qp: QpNumber) -> u16 {
     ROCE + u16::from(slot_of(qp))
 }
 
-/// Whether a packet that came from this port is from one of our own: others choose ports from 49152 up.
+/// Returns whether a packet from this port is from a Selvedge NIC: others choose ports from 49152 up.
 pub(crate) fn is_ours(port: u16) -> bool {
     (ROCE..ROCE + u16::from(SLOTS)).contains(&port)
 }

@@ -1,47 +1,47 @@
-//! The limits of other NICs, so that programs meet them before they meet the NIC.
+//! Profiles: the limits of other NICs, so that programs meet them before they meet the NIC.
 //!
-//! Our own limits are those of memory. A profile is what a NIC says of itself (`ibv_devinfo -v`), from reports that are
-//! public: see `docs/verbs.md` for the sources. Where a NIC holds more than we do, ours count.
+//! The only limit of the software NIC is memory. A profile holds the limits that a NIC reports (`ibv_devinfo -v`), from
+//! public reports: see `docs/verbs.md` for the sources. Where a NIC holds more than this one, this one's limit counts.
 
 use std::{env, io};
 
-/// Names of profiles and single limits, in a list: `e810`, or `no-srq,max_mr=100`.
+/// Environment variable with a list of profiles and single limits, like `e810` or `no-srq,max_mr=100`.
 pub const PROFILE: &str = "SELVEDGE_PROFILE";
 
-/// What a NIC can hold; `None` is as much as ours.
+/// Limits of a NIC; `None` means this NIC's own limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
-    /// Queue pairs.
+    /// Most queue pairs.
     pub max_qp: Option<u32>,
-    /// Requests in a queue of a queue pair.
+    /// Most requests in a queue of a queue pair.
     pub max_qp_wr: Option<u32>,
-    /// Pieces of memory of a request.
+    /// Most scatter/gather elements of a request.
     pub max_sge: Option<u32>,
-    /// Bytes of inline data of a request.
+    /// Most bytes of inline data of a request.
     pub max_inline: Option<u32>,
-    /// Completion queues.
+    /// Most completion queues.
     pub max_cq: Option<u32>,
-    /// Completions in a queue.
+    /// Most completions in a completion queue.
     pub max_cqe: Option<u32>,
-    /// Memory regions.
+    /// Most memory regions.
     pub max_mr: Option<u32>,
-    /// Bytes of a memory region.
+    /// Most bytes of a memory region.
     pub max_mr_size: Option<u64>,
-    /// Memory windows.
+    /// Most memory windows.
     pub max_mw: Option<u32>,
-    /// Protection domains.
+    /// Most protection domains.
     pub max_pd: Option<u32>,
-    /// Shared receive queues.
+    /// Most shared receive queues.
     pub max_srq: Option<u32>,
-    /// Requests in a shared receive queue.
+    /// Most requests in a shared receive queue.
     pub max_srq_wr: Option<u32>,
-    /// Reads and Atomics under way at a time, each way, for each queue pair.
+    /// Most Reads and Atomics outstanding at a time, in each direction, for each queue pair.
     pub max_rd_atom: Option<u32>,
-    /// There are no Atomics.
+    /// Whether Atomics are missing.
     pub no_atomics: bool,
-    /// Memory must be there when it is registered.
+    /// Whether memory must be mapped when it is registered (no on-demand paging).
     pub no_odp: bool,
-    /// There are unreliable connections alone: no reliable ones, no datagrams.
+    /// Whether there are only unreliable connections: no reliable ones, no datagrams.
     pub uc_only: bool,
 }
 
@@ -64,7 +64,7 @@ const NOTHING: Profile = Profile {
     uc_only: false,
 };
 
-/// Every profile, by its name.
+/// All profiles, by name.
 const KNOWN: &[(&str, Profile)] = &[
     ("apple-thunderbolt", Profile { max_qp: Some(10), max_mr: Some(100), uc_only: true, ..NOTHING }),
     ("bnxt", Profile { max_qp_wr: Some(4_351), max_rd_atom: Some(126), max_cq: Some(65_536), ..NOTHING }),
@@ -123,15 +123,15 @@ const KNOWN: &[(&str, Profile)] = &[
 ];
 
 impl Profile {
-    /// What [`PROFILE`] says.
+    /// Returns the limits that [`PROFILE`] chooses.
     ///
     /// # Errors
-    /// Says which word nobody knows, and which are known.
+    /// Returns an error that names the unknown word and lists the known ones.
     pub fn chosen() -> io::Result<Self> {
         let said = env::var_os(PROFILE).unwrap_or_default();
         Self::of(&said.to_string_lossy()).map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))
     }
-    /// The names of all profiles.
+    /// Returns the names of all profiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         KNOWN.iter().map(|(name, _)| *name)
     }
@@ -158,7 +158,7 @@ impl Profile {
         Ok(all)
     }
 
-    /// The limits that can be set by themselves.
+    /// Returns the limits that can be set individually, with their names.
     fn limits(&mut self) -> [(&'static str, &mut Option<u32>); 12] {
         [
             ("max_qp", &mut self.max_qp),
@@ -191,7 +191,7 @@ impl Profile {
         Err(format!("there is no such limit: known are {names}, max_mr_size"))
     }
 
-    /// Takes the smaller of each limit.
+    /// Lowers each limit to the other profile's, if that is smaller.
     fn restrict(&mut self, other: &Self) {
         let mut other = *other;
         for ((_, own), (_, theirs)) in self.limits().into_iter().zip(other.limits()) {
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn profiles_and_limits_add_up() {
         assert_eq!(Profile::of(""), Ok(Profile::default()));
-        let both = Profile::of("few-regions, no-srq,max_inline=0").expect("they are known");
+        let both = Profile::of("few-regions, no-srq,max_inline=0").expect("known profiles");
         assert_eq!(both, Profile { max_mr: Some(100), max_srq: Some(0), max_inline: Some(0), ..NOTHING });
-        // The smaller of two profiles; what is said by itself counts.
-        let of = |text| Profile::of(text).expect("it is known").max_sge;
+        // Two profiles give the smaller limit; a single limit overrides them.
+        let of = |text| Profile::of(text).expect("a known profile").max_sge;
         assert_eq!((of("e810,qedr"), of("qedr,e810"), of("e810,max_sge=9")), (Some(4), Some(4), Some(9)));
     }
 

@@ -1,9 +1,10 @@
-//! The thread that does the NIC's work when no application thread does.
+//! The progress thread, which does the NIC's work when no application thread does.
 //!
 //! While applications poll, they receive and send themselves; a thread that waited for the same packets would be woken
-//! by each and find nothing, or take the lock when they want it. So as long as polls were made since it looked
-//! last, it sleeps a little instead. Some applications poll for the end of what they sent and then look at their memory
-//! until it changes, or wait for an event: whoever stops polling while packets wait is not trusted again for a while.
+//! by each and find nothing, or take the lock when they want it. So as long as polls were made since it last looked,
+//! the thread sleeps a little instead. Some applications poll for the completion of their sends and then watch their
+//! memory until it changes, or wait for an event: after an application stopped polling while packets waited, the thread
+//! does not rely on polls for a while.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,22 +20,26 @@ use super::adapter::{Adapter, TURNS};
 use super::busy_poll::BusyPoll;
 use super::state::State;
 
-/// How long it stays away at a time.
+/// Time that the thread sleeps at once while applications poll.
 const AWAY: Duration = Duration::from_micros(100);
-/// Calls of the system meanwhile.
+/// System calls that receive packets between two of these sleeps.
 const GLANCE: usize = 2;
-/// How many times it stays away before it looks at what polls do not look at.
+/// Sleeps before the thread checks the sockets that polls do not check.
 const BETWEEN: u32 = 10;
-/// How long it does not stay away after applications have stopped polling meanwhile: the first time, and at the most.
+/// Time in which the thread does not rely on polls after applications stopped polling while packets waited: the
+/// shortest and the longest.
 const DISTRUST: (units::Duration, units::Duration) = (units::Duration::from_us(200), units::Duration::from_us(100_000));
-/// After so many times as long it is the first time again.
+/// Multiple of the last such time after which the next one is the shortest again.
 const CHANCE: u64 = 10;
-/// How long it waits for room in a socket, which it is not told of.
+/// Time to wait before trying a full socket again: the thread is not told when it has space.
 const ROOM: Duration = Duration::from_micros(200);
 
-/// Starts it. It ends with the process.
+/// Starts the thread. It ends with the process.
+///
+/// # Errors
+/// Returns an error when the system has no thread left.
 pub(super) fn start(adapter: &'static Adapter) -> io::Result<()> {
-    // Signals are for the application's threads. Faults are not asynchronous: blocked, they would kill.
+    // Signals are for the application's threads. Faults are not asynchronous: if blocked, they would kill the process.
     let mut signals = SigSet::all();
     for fault in [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL] {
         signals.remove(fault);
@@ -46,13 +51,14 @@ pub(super) fn start(adapter: &'static Adapter) -> io::Result<()> {
 }
 
 fn run(adapter: &Adapter) {
-    // Else the kernel adds 50 us to short waits.
+    // With the default slack, the kernel adds 50 us to short waits.
     let _ = nix::sys::prctl::set_timerslack(1);
     let (mut seen, mut was_away, mut away) = (0, false, 0u32);
     let (mut trust, mut busy_poll) = (Trust::default(), BusyPoll::default());
     loop {
         let calls = adapter.calls.load(Ordering::Relaxed);
-        // A poll that lasts longer than we stay away has much to send: on another processor, we do a part of it.
+        // A poll that lasts longer than one sleep has much to send: this thread, on another processor, does a part of
+        // it.
         let is_polled = calls != seen;
         let is_polled = is_polled && !adapter.armed.swap(false, Ordering::Relaxed);
         seen = calls;
@@ -80,19 +86,19 @@ fn run(adapter: &Adapter) {
         if has_stopped && received {
             trust.is_abused(adapter.now());
         }
-        // Who was told of an event needs a processor first.
+        // An application thread that was told of an event needs a processor first.
         if !received || told || !busy_poll.finds_work(adapter, deadline) {
             wait_for(adapter, true, wait);
         }
     }
 }
 
-/// Whether applications that poll are left alone.
+/// State that decides whether the thread relies on applications' polls.
 #[derive(Default)]
 struct Trust {
-    /// Not before this.
+    /// Earliest time to rely on polls.
     from: Instant,
-    /// How long it was withheld last.
+    /// Last time span in which the thread did not rely on polls.
     withheld: units::Duration,
 }
 
@@ -100,7 +106,8 @@ impl Trust {
     fn is_given(&self, now: Instant) -> bool {
         now >= self.from
     }
-    /// Packets had to wait for us. Once may be chance; whoever does so again and again is trusted less and less.
+    /// Notes that packets had to wait because an application stopped polling. Each repetition doubles the time in which
+    /// the thread does not rely on polls; after a long time without any, it starts at the shortest again.
     fn is_abused(&mut self, now: Instant) {
         let is_chance = now.since(self.from) > self.withheld * CHANCE;
         let longer = if is_chance { DISTRUST.0 } else { self.withheld * 2 };
@@ -109,8 +116,8 @@ impl Trust {
     }
 }
 
-/// What is left to do while applications poll: who posted last may have stopped polling, and polls look only at sockets
-/// that were of use so far. Whoever has the lock at the moment does the rest.
+/// Does the work that is left while applications poll: the last thread to post may have stopped polling, and polls
+/// check only sockets that had packets so far. Does nothing if another thread has the lock, which then does the rest.
 fn glance(adapter: &Adapter, at_all: bool) {
     let Some(mut state) = adapter.try_lock() else { return };
     if at_all {
@@ -121,7 +128,7 @@ fn glance(adapter: &Adapter, at_all: bool) {
     }
 }
 
-/// Does what there is to do; returns how long there will be nothing.
+/// Does the NIC's work; returns the time until there is more, `None` if no deadline is set.
 fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
     state.turn(adapter.clock(), TURNS, false);
     state.asleep_until = state.deadline();
@@ -129,7 +136,8 @@ fn work(adapter: &Adapter, state: &mut State) -> Option<Duration> {
     if state.is_blocked() { Some(deadline.unwrap_or(ROOM).min(ROOM)) } else { deadline }
 }
 
-/// Waits to be woken, and for packets; returns whether anything happened.
+/// Waits until the thread is woken, or, if `packets`, a packet arrives, for `most` at most; returns whether anything
+/// happened.
 pub(super) fn wait_for(adapter: &Adapter, packets: bool, most: Option<Duration>) -> bool {
     let wake = adapter.wake.as_fd();
     let mut descriptors = [wake, adapter.packets.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));

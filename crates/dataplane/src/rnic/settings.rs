@@ -1,4 +1,4 @@
-//! What can be chosen, by environment variables: programs that know nothing of us cannot be asked.
+//! Settings by environment variables: programs that do not know this NIC cannot pass options.
 
 use std::ffi::OsStr;
 use std::{env, io};
@@ -12,32 +12,33 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::port;
 
-/// Which loss recovery to use between two of our own: `irn` (default), `irn-paper`, `melo` or `go-back-n`.
+/// Environment variable that chooses the loss recovery between two Selvedge NICs: `irn` (default), `irn-paper`, `melo`
+/// or `go-back-n`.
 pub const RECOVERY: &str = "SELVEDGE_RECOVERY";
-/// IRN with its paper's text and settings: RTO_low and RTO_high, BDP-FC for its default network, an acknowledgement of
-/// each packet.
+/// Value of [`RECOVERY`] for IRN with its paper's text and settings: RTO_low and RTO_high, BDP-FC for its default
+/// network, an acknowledgement of each packet.
 const PAPER: &str = "irn-paper";
 
-/// `standard`: to behave as a NIC that is not ours, towards everybody. Packets go to UDP port 4791 alone, from some
-/// other port, without our extensions.
+/// Environment variable; `standard` makes the NIC behave like one of another maker, towards everybody: packets go to
+/// UDP port 4791 alone, from some other port, without Selvedge's extensions.
 pub const WIRE: &str = "SELVEDGE_WIRE";
 
-/// Congestion control: `path` (default), one for all that a process sends to one address; `none`: the window of each
-/// connection is all there is.
+/// Environment variable that chooses the congestion control: `path` (default), one for all packets that a process sends
+/// to one address; `none`: only the window of each connection limits it.
 pub const CONGESTION: &str = "SELVEDGE_CONGESTION";
 
-/// End-to-end credits: `off` (default), or `on`: Sends wait until the other side has advertised a receive request,
-/// instead of being told that it has none. Both sides need it.
+/// Environment variable for end-to-end credits: `off` (default), or `on`: Sends wait until the other side has
+/// advertised a receive request, instead of being answered that it has none. Both sides need it.
 pub const CREDITS: &str = "SELVEDGE_CREDITS";
 
-/// The driver's fence (IRN, section 5.3.4): `off` (default), or `on`: a request that could overwrite memory which an
-/// older one reads or writes waits until that has completed.
+/// Environment variable for the driver's fence (IRN, section 5.3.4): `off` (default), or `on`: a request that could
+/// overwrite memory which an older one reads or writes waits until that has completed.
 pub const FENCE: &str = "SELVEDGE_FENCE";
 
-/// Optional mechanisms of reliable connections, as [`CREDITS`] and [`FENCE`] choose them.
+/// Returns the optional mechanisms of reliable connections, as chosen by [`CREDITS`] and [`FENCE`].
 ///
 /// # Errors
-/// Says what would be right.
+/// Returns a text that says what would be valid.
 pub fn options() -> Result<QpOptions, String> {
     let credits = is_on(CREDITS, &env::var(CREDITS).unwrap_or_default())?;
     let fence_overlaps = is_on(FENCE, &env::var(FENCE).unwrap_or_default())?;
@@ -52,10 +53,10 @@ fn is_on(variable: &str, said: &str) -> Result<bool, String> {
     }
 }
 
-/// Whether [`WIRE`] says so.
+/// Returns whether [`WIRE`] chooses the standard mode.
 ///
 /// # Errors
-/// Says what would be right.
+/// Returns an error that says what would be valid.
 pub(super) fn is_standard() -> io::Result<bool> {
     says_standard(&env::var_os(WIRE).unwrap_or_default())
 }
@@ -68,24 +69,24 @@ fn says_standard(wire: &OsStr) -> io::Result<bool> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
 }
 
-/// Packets that a connection may have in flight: what the socket buffers of an ordinary machine hold.
+/// Window of a connection in packets: what the socket buffers of an ordinary machine hold.
 pub const WINDOW: u32 = 256;
-/// Every so many-th packet asks for an acknowledgement, or a quarter of a window if that is less: what it lets go
-/// leaves in batches of 60, of which all but the last are full, and each acknowledgement costs both ends a call of the
-/// system.
+/// Distance in packets between requests for an acknowledgement, or a quarter of a window if that is less. The packets
+/// that an acknowledgement allows are sent in batches of 60, of which all but the last are full, and each
+/// acknowledgement costs both ends a system call.
 pub const ACK_EVERY: u32 = 512;
-/// The most that one of our own connections may have in flight, where socket buffers hold more: while a lost packet is
-/// sent again, or a thread waits for the processor, others must be free to follow.
+/// Largest window of a connection between Selvedge NICs in packets, where socket buffers hold more: while a lost packet
+/// is retransmitted, or a thread waits for the processor, others must be free to follow.
 const WIDEST: u32 = 2_048;
-/// What the kernel counts for a packet of 1,024 bytes that waits in a socket, at the most.
+/// Most bytes that the kernel counts for a packet of 1,024 bytes that waits in a socket.
 const COUNTED: usize = 2_304;
-/// What of it is for one connection: one in so many parts.
+/// Connections that share a socket buffer: the window of each takes one part in `SHARE`.
 const SHARE: usize = 4;
 
-/// The loss recovery that was chosen.
+/// Returns the chosen loss recovery.
 ///
 /// # Errors
-/// Says what would be right.
+/// Returns a text that says what would be valid.
 pub fn recovery() -> Result<RecoveryConfig, String> {
     let chosen = chosen();
     by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, {PAPER}, melo and go-back-n are known"))
@@ -95,40 +96,41 @@ fn chosen() -> String {
     env::var(RECOVERY).unwrap_or_else(|_| "irn".to_owned())
 }
 
-/// Every so many-th packet asks for an acknowledgement, with the loss recovery that was chosen: each with the paper's
-/// IRN (sections 3.1 and 5.2).
+/// Returns the distance in packets between requests for an acknowledgement: 1 with the paper's IRN (sections 3.1 and
+/// 5.2), otherwise [`ACK_EVERY`].
 pub fn ack_every() -> u32 {
     if chosen() == PAPER { 1 } else { ACK_EVERY }
 }
 
-/// The timeout without a sample, and the longest: connections give up after some hundred milliseconds (InfiniBand's
-/// timeout and retries), and a burst of losses must not use them up. One that is too soon costs one packet.
+/// The timeout without a round-trip sample, and the longest timeout: connections give up after some hundred
+/// milliseconds (InfiniBand's timeout and retries), and a burst of losses must not use them up. A timeout that is too
+/// early costs one packet.
 const PATIENCE: Duration = Duration::from_us(20_000);
 
-/// Packets that a timeout sends at the most: of a burst of losses that only packets end, this outlasts a hundred within
-/// the patience of an application that waits for 0.5 s.
+/// Most packets that one timeout sends: in a burst of losses that only packets can end, this outlasts a hundred losses
+/// within the patience of an application that waits for 0.5 s.
 const PROBES: u16 = 16;
 
-/// Bits in a pool of MELO: the most that there can be.
+/// Bits in a pool of MELO: the largest possible number.
 const MELO_POOL: u32 = 2_048;
 
-/// What fits into our sockets; two of our own are alike in that.
+/// Returns the window in packets that fits into the socket buffers; two Selvedge NICs are alike in that.
 fn window() -> u32 {
     (port::room() / COUNTED / SHARE).clamp(WINDOW as usize, WIDEST as usize) as u32
 }
 
-/// Returns the largest window of a path, in packets: half of the receive buffer of a socket like ours, because other
-/// hosts send to it, too.
+/// Returns the largest window of a path, in packets: half of the receive buffer of a socket like this host's, because
+/// other hosts send to it, too.
 fn path_window() -> u32 {
-    /// Connections that one path may hold the windows of.
+    /// Connections whose windows one path may hold.
     const CONNECTIONS: usize = 4;
     (port::room() / COUNTED / 2).clamp(WINDOW as usize, CONNECTIONS * WIDEST as usize) as u32
 }
 
-/// The congestion control that was chosen.
+/// Returns the chosen congestion control; `None` for none.
 ///
 /// # Errors
-/// Says what would be right.
+/// Returns a text that says what would be valid.
 pub(super) fn paths() -> Result<Option<PathConfig>, String> {
     congestion_by_name(&env::var(CONGESTION).unwrap_or_default())
 }
@@ -151,15 +153,17 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
     let mut recovery = match name {
         "irn" => RecoveryConfig::Irn(IrnConfig {
             timeouts: Timeouts::On,
-            // From round-trip times, which vary a thousandfold with who else wants the processor. A thread that waits
-            // for its turn does so for milliseconds: less would be too soon. Lost retransmissions do not wait for it.
+            // Timeouts follow round-trip times, which vary a thousandfold with the other users of the processor. A
+            // thread may wait for its turn for milliseconds: a shorter timeout would be too early. Lost retransmissions
+            // do not wait for it.
             rto_high: Setting::Value(PATIENCE),
             rto: Rto::Dynamic(DynamicRto {
                 initial: Setting::Value(PATIENCE),
                 min: Duration::from_us(4_000),
                 max: PATIENCE,
             }),
-            // Losses here are random, not a queue's: with any answer flows take longer (figure irn/sensitivity-losses).
+            // Losses here are random, not from a full queue: with any response to them flows take longer (figure
+            // irn/sensitivity-losses).
             rto_restart: RtoRestart::Progress,
             time_stamps: true,
             holes: true,
@@ -167,8 +171,8 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
             bdp_cap: Setting::Value(window()),
             ..IrnConfig::default()
         }),
-        // The pool is all connections', and what finds no bits in it is sent again from the front. So a window is part
-        // of it, and a timeout no shorter than a thread may wait for its turn.
+        // All connections share the pool, and packets that find no bits in it are retransmitted from the front. So a
+        // window is part of the pool, and a timeout no shorter than a thread may wait for its turn.
         "melo" => RecoveryConfig::Melo(MeloConfig {
             pool_bits: MELO_POOL,
             rto: Setting::Value(PATIENCE),
@@ -182,7 +186,7 @@ fn by_name(name: &str) -> Option<RecoveryConfig> {
     Some(recovery)
 }
 
-/// A fabric as wide as the window, where a thread that waits for its turn is the longest delay: milliseconds.
+/// Returns a fabric as wide as the window, whose longest delay, milliseconds, is that of a thread waiting for its turn.
 fn host() -> Fabric {
     let frame = Bytes::new(1_024 + 62);
     let rtt = Duration::from_us(20_000);
@@ -212,7 +216,7 @@ mod tests {
     #[test]
     fn each_name_gives_settings_that_work() {
         for name in ["irn", PAPER, "melo", "go-back-n"] {
-            let recovery = by_name(name).expect("it is known");
+            let recovery = by_name(name).expect("a known recovery");
             assert_eq!(recovery.check(), Ok(()), "{name}");
         }
         assert_eq!(by_name("tcp"), None);

@@ -1,4 +1,4 @@
-//! What the NIC's lock guards, and its work: packets in, what is due, packets out, and who is told of it.
+//! State under the NIC's lock, and its work: receive packets, handle timers, send packets, and report events.
 
 use std::io;
 
@@ -13,44 +13,45 @@ use super::network::{Network, Sent};
 use super::settings;
 use super::timekeeping::{LATE, Timekeeping};
 
-/// Packets that are taken before what they lead to is sent: acknowledgements speak for as many, and the other side need
-/// not wait for more.
+/// Packets that are received before the answers are sent: one acknowledgement covers all of them, and the other side
+/// need not wait for more.
 const TAKEN: u64 = 64;
 
-/// Who polled so lately will do so again soon.
+/// Time since an application's last poll within which another poll is expected soon.
 const LATELY: Duration = Duration::from_us(100);
 
-/// How often a queue pair that is destroyed says what it has acknowledged, so that the other side need not ask nobody.
+/// Number of repetitions of a destroyed queue pair's last acknowledgement, so that the other side does not retry with a
+/// queue pair that no longer exists.
 const LAST_WORDS: usize = 4;
 
-/// What the lock guards.
+/// The state that the lock guards.
 pub(super) struct State {
     pub(super) rnic: Rnic,
     pub(super) network: Network,
     pub(super) owners: Owners,
     pub(super) connections: Connections,
-    /// The packet that was taken from the engine last, and its payload.
+    /// The packet last taken from the engine, with its payload in [`Self::payload`].
     pub(super) outgoing: Transmit,
     pub(super) payload: Payload,
-    /// Events that applications were told of.
+    /// Number of events that applications were told of.
     pub(super) told: u64,
     /// Calls that posted since anything was sent.
     pub(super) gathered: u32,
-    /// The latest time that was seen.
+    /// The latest time seen.
     seen: Instant,
-    /// When an application polled last and found nothing at first.
+    /// Time of the application's last poll that found nothing at first.
     pub(super) polled: Instant,
-    /// When the thread will look again by itself.
+    /// Time when the progress thread will look again by itself.
     pub(super) asleep_until: Instant,
-    /// The thread stays away as long as applications poll.
+    /// Whether the progress thread sleeps as long as applications poll.
     pub(super) is_parked: bool,
 }
 
 impl State {
-    /// With nothing yet. `entropy` gives numbers that nobody can guess.
+    /// Creates an empty state. `entropy` returns unpredictable random numbers.
     ///
     /// # Errors
-    /// When it has none.
+    /// Returns the error of `entropy`, or one that says which setting is invalid.
     pub(super) fn new(mut network: Network, entropy: impl Fn() -> io::Result<u32>) -> io::Result<Self> {
         let first = entropy()? % (1 << Rnic::QP_BITS);
         let mut rnic = Rnic::new(u32::from(network.slot()), first);
@@ -58,7 +59,7 @@ impl State {
         network.hears_marks = paths.is_some();
         rnic.control_paths(paths);
         let mut connections = Connections::new(u64::from(entropy()?), network.slot(), entropy()?);
-        // Who may not choose it is told when a queue pair is made.
+        // An invalid setting is reported when a queue pair is created.
         let recovery = settings::recovery().ok().filter(|_| !network.is_standard());
         connections.manager.prefer(recovery.as_ref().and_then(scheme));
         Ok(Self {
@@ -76,13 +77,13 @@ impl State {
             is_parked: false,
         })
     }
-    /// The time for whoever gives the engine something to do. It never goes back.
+    /// Returns the context, with the current time, for calls into the engine. Its time never goes back.
     pub(super) fn look(&mut self, clock: &Timekeeping) -> Cx<'static> {
         self.seen = self.seen.max(clock.now());
         Cx::at(self.seen)
     }
-    /// Takes what has arrived, handles what is due, sends what there is to send, and so on: until nothing arrives any
-    /// more, packets were asked for so often, or, for somebody who `polls`, a request has completed.
+    /// Receives packets, handles timers, and sends, in a loop that ends when nothing arrives any more, after `calls`
+    /// system calls, or, if an application `polls`, when a request has completed.
     pub(super) fn turn(&mut self, clock: &Timekeeping, mut calls: usize, polls: bool) {
         let completed = self.rnic.completed();
         loop {
@@ -98,13 +99,13 @@ impl State {
             }
             let (goes_on, is_drained) = self.take(&mut cx, &mut calls, polls);
             if polls && self.is_parked && self.rnic.completed() > completed {
-                // Whoever waits for a completion has it first: what is to be sent leaves with the answer, or the next
-                // poll, or the thread sends it.
+                // The polling application gets its completion first: packets to be sent leave with its next post or
+                // poll, or by the progress thread.
                 self.gathered += 1;
                 self.tell(cx.now);
                 return;
             }
-            // What is due may have its answer among the packets that wait, but they may not wait for ever.
+            // The answer to a due timer may be among the packets that wait, but the timer may not wait for ever.
             let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= cx.now && (is_drained || at + LATE <= cx.now));
             let (packets, connections) =
                 (is_due(self.rnic.poll_timeout()), is_due(self.connections.manager.poll_timeout()));
@@ -117,7 +118,7 @@ impl State {
             self.transmit(&mut cx);
             self.tell(cx.now);
             if self.connections.manager.has_messages() {
-                // Nobody listened after all.
+                // A request was refused because nobody listened.
                 self.transmit(&mut cx);
             }
             if !goes_on {
@@ -125,20 +126,20 @@ impl State {
             }
         }
     }
-    /// Whether what was posted on `qp` may wait for the next poll. If none comes after all, the thread sends it: soon,
-    /// where it stays away; else when what is under way on the same connection is acknowledged, as Nagle has it (RFC
-    /// 896).
+    /// Returns whether requests posted on `qp` may wait for the next poll. If no poll comes, the progress thread sends
+    /// them: soon, where it sleeps between polls; otherwise when earlier packets of the connection are acknowledged,
+    /// like Nagle's algorithm (RFC 896).
     pub(super) fn may_gather(&self, now: Instant, qp: QpNumber) -> bool {
         self.is_parked || (now < self.polled + LATELY && self.rnic.has_begun(qp))
     }
-    /// Takes packets that have arrived; returns whether to go on with more, and whether there are none for sure. What
-    /// is said to all that were taken is said once: acknowledgements speak for those before them.
+    /// Receives packets; returns whether to go on with more, and whether it is certain that none wait. The received
+    /// packets are answered together: one acknowledgement covers those before it.
     fn take(&mut self, cx: &mut Cx<'_>, calls: &mut usize, polls: bool) -> (bool, bool) {
         let Self { rnic, network, connections, .. } = self;
         let (enough, completed) = (network.counters.received + TAKEN, rnic.completed());
         while *calls > 0 {
             *calls -= 1;
-            // Whoever polls is in a hurry: sockets that have been of no use so far are for the thread.
+            // Polling threads skip sockets that had no packets so far: those are left to the progress thread.
             let took = network.receive(!polls, |route, headers, payload, seen| {
                 if headers.bth.destination == MANAGEMENT {
                     connections.handle(cx, route, headers, payload);
@@ -158,7 +159,7 @@ impl State {
         (false, false)
     }
 
-    /// Sends what there is to send, as far as the socket goes.
+    /// Sends packets until none are ready or the socket is full.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) {
         self.gathered = 0;
         let Self { rnic, network, connections, outgoing, payload, .. } = self;
@@ -166,14 +167,14 @@ impl State {
             return;
         }
         while rnic.poll_transmit(cx, payload, outgoing) || connections.poll_transmit(payload, outgoing) {
-            // What is lost the other side never hears of, and retries run out.
+            // A lost packet counts as sent: the other side never hears of it, and retries handle it.
             if network.send(outgoing, payload) == Sent::Blocked {
                 return;
             }
         }
         network.flush();
     }
-    /// A queue pair is about to be forgotten: says once more what it has acknowledged, each time in a packet of its
+    /// Repeats the last acknowledgement of a queue pair that is about to be destroyed, each time in a packet of its
     /// own.
     pub(super) fn say_last_words(&mut self, qp: QpNumber) {
         for _ in 0..LAST_WORDS {
@@ -182,22 +183,22 @@ impl State {
             self.network.flush();
         }
     }
-    /// Tells applications what has happened.
+    /// Reports events to applications.
     pub(super) fn tell(&mut self, now: Instant) {
         while let Some(qp) = self.connections.manager.poll_lost() {
-            // Whoever waits for a completion of it would wait for ever.
+            // A thread that waits for a completion of this queue pair would wait for ever.
             let change = QpChange { state: Some(QpState::Error), ..QpChange::default() };
             // The application may have destroyed it.
             let _ = self.rnic.modify_qp(&mut Cx::at(now), qp, &change);
         }
         while let Some(qp) = self.connections.manager.poll_agreed() {
-            // Likewise.
+            // The application may have destroyed this queue pair, too.
             let _ = self.rnic.agree(qp);
         }
         self.tell_of_requests();
         self.connections.tell(&self.rnic, now);
     }
-    /// Tells what has happened to requests and queue pairs.
+    /// Reports events of requests and queue pairs.
     pub(super) fn tell_of_requests(&mut self) {
         while let Some(event) = self.rnic.poll_event() {
             self.told += 1;
@@ -207,11 +208,11 @@ impl State {
     pub(super) fn completions(&mut self, cq: CqId, most: usize, take: &mut impl FnMut(&Completion)) -> usize {
         (0..most).map_while(|_| self.rnic.poll_cq(cq)).inspect(|completion| take(completion)).count()
     }
-    /// Whether a socket had no room for what was to be sent.
+    /// Returns whether packets wait because a socket is full.
     pub(super) fn is_blocked(&self) -> bool {
         self.network.is_blocked()
     }
-    /// When to look again at the latest.
+    /// Returns the latest time to look again.
     pub(super) fn deadline(&self) -> Instant {
         let deadlines = [self.rnic.poll_timeout(), self.connections.deadline()];
         deadlines.into_iter().flatten().min().unwrap_or(Instant::NEVER)
@@ -234,11 +235,11 @@ pub(super) mod tests {
     const HERE: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
     pub(in crate::rnic) fn state() -> State {
-        let network = Network::open(&[]).expect("there are sockets");
-        State::new(network, || Ok(1)).expect("a number")
+        let network = Network::open(&[]).expect("the system has sockets");
+        State::new(network, || Ok(1)).expect("valid settings")
     }
 
-    /// Settings of a queue pair with room for four send requests.
+    /// Returns settings of a queue pair that holds four send requests.
     pub(in crate::rnic) fn small_qp_init(service: Service, pd: PdId, cq: CqId) -> QpInit {
         QpInit {
             service,
@@ -248,7 +249,7 @@ pub(super) mod tests {
             srq: None,
             capacities: Capacities { send_requests: 4, inline: 16, ..Capacities::default() },
             all_signaled: true,
-            recovery: settings::recovery().expect("it is right"),
+            recovery: settings::recovery().expect("a valid setting"),
             congestion: CongestionConfig::None(Default::default()),
             overhead: Bytes::ZERO,
             window: settings::WINDOW,
@@ -257,9 +258,9 @@ pub(super) mod tests {
         }
     }
 
-    /// A queue pair that is connected with nobody, and its completion queue.
+    /// Creates a queue pair without a connection, and its completion queue; returns both.
     pub(in crate::rnic) fn queue_pair(rnic: &mut Rnic, service: Service) -> (QpNumber, CqId) {
-        let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("it is right"));
+        let (pd, cq) = (rnic.alloc_pd(), rnic.create_cq(16).expect("a valid depth"));
         let qp = rnic.create_qp(small_qp_init(service, pd, cq)).expect("the settings are valid");
         let handshake = Handshake {
             access: Access::NONE,
@@ -274,7 +275,7 @@ pub(super) mod tests {
             not_ready_timer: 0,
         };
         for step in handshake.steps() {
-            rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("the step is right");
+            rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("a valid transition");
         }
         (qp, cq)
     }
@@ -289,7 +290,7 @@ pub(super) mod tests {
             fence: false,
             destination: None,
         };
-        state.rnic.post_send(&mut Cx::at(Instant::ZERO), qp, request).expect("there is room");
+        state.rnic.post_send(&mut Cx::at(Instant::ZERO), qp, request).expect("the send queue is not full");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The clock of the NIC, which stands still while nobody is there to do its work.
+//! The clock of the NIC, which stands still while no thread does its work.
 //!
 //! A thread that has to wait for a processor sees its timers late and packets later than they came. Timeouts that pass
 //! meanwhile say nothing about the network or the other side: the answers may have been here all the time. So the time
-//! that passes between the moment that something was due and the moment that somebody looks does not count, but for
-//! [`LATE`].
+//! between the moment that something was due and the moment that a thread looks does not count, if it is [`LATE`] or
+//! longer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time;
@@ -12,14 +12,14 @@ use selvedge_units::{Duration, Instant};
 
 use crate::clock::Clock;
 
-/// Threads are woken so late on an ordinary machine.
+/// Delay up to which a late wake-up is normal on an ordinary machine.
 pub(super) const LATE: Duration = Duration::from_ms(1);
 
-/// See above.
+/// A clock that can stand still.
 #[derive(Debug)]
 pub(super) struct Timekeeping {
     clock: Clock,
-    /// For how long it stood still, in ps.
+    /// Time that the clock stood still in total, in ps.
     stood: AtomicU64,
 }
 
@@ -27,17 +27,17 @@ impl Timekeeping {
     pub(super) fn start() -> Self {
         Self { clock: Clock::start(), stood: AtomicU64::new(0) }
     }
-    /// The time.
+    /// Returns the time.
     pub(super) fn now(&self) -> Instant {
         let stood = Duration::from_ps(self.stood.load(Ordering::Relaxed));
         Instant::from_ps(self.clock.now().as_ps().saturating_sub(stood.as_ps()))
     }
-    /// How long to wait for `deadline`, rounded up.
+    /// Returns the time to wait until `deadline`, rounded up to a nanosecond.
     pub(super) fn until(&self, deadline: Instant) -> time::Duration {
         time::Duration::from_nanos(deadline.since(self.now()).as_ps().div_ceil(1_000))
     }
-    /// The time, where something was `due` that nobody has looked at since, and `seen` is the latest time that was
-    /// seen. Returns whether the clock stood still, too.
+    /// Returns the time, when something has been `due` that no thread has looked at since, and `seen` is the latest
+    /// time seen so far; also returns whether the clock stood still.
     pub(super) fn look(&self, due: Instant, seen: Instant) -> (Instant, bool) {
         let now = self.now();
         let late = now.since(due.max(seen));
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn time_does_not_pass_while_nobody_looks() {
         let clock = Timekeeping::start();
-        // What is due was looked at: time passes.
+        // Nothing was due: time passes.
         let (seen, stood) = clock.look(Instant::NEVER, Instant::ZERO);
         assert!(!stood);
         let long = time::Duration::from_millis(5);

@@ -1,9 +1,10 @@
-//! What an application does for others that polls and finds nothing.
+//! Yielding: a thread that polls and finds nothing lets others run.
 //!
-//! On a machine with more to do than processors it waits for packets, a little, and others run meanwhile: perhaps the
-//! peer. Giving the processor away (`sched_yield`) would be simpler, but Linux 6.18 moves whoever does that in a loop
-//! so far back that one who computes beside it runs for a second, and connections break. Whoever has a processor to
-//! itself keeps polling: to fall asleep and to be woken takes longer than most answers.
+//! On a machine with more to do than processors the polling thread waits for packets, a little, and others run
+//! meanwhile: perhaps the peer. Giving the processor away (`sched_yield`) would be simpler, but Linux 6.18 moves a
+//! thread that yields in a loop so far back that a computing thread beside it runs for a second, and connections break.
+//! A thread that has a processor to itself keeps polling: to fall asleep and to be woken takes longer than most
+//! answers.
 
 use std::cell::Cell;
 use std::os::fd::AsFd;
@@ -16,21 +17,22 @@ use selvedge_units::{self as units, Instant};
 
 use super::adapter::Adapter;
 
-/// How long one who polls waits at a time. Less than the progress thread takes for a sign that nobody polls.
+/// Time that a polling thread waits at once. Shorter than the time after which the progress thread assumes that nobody
+/// polls.
 const REST: Duration = Duration::from_micros(50);
-/// Who was away from its processor for so long had to leave it to somebody who computes. The progress thread, and
-/// interrupts, are done sooner.
+/// Time off the processor from which on another computing thread must have had it. The progress thread, and interrupts,
+/// take less.
 const LONG: Duration = Duration::from_micros(500);
-/// For how long such a one is thought of.
+/// Time for which another computing thread is remembered.
 pub(super) const REMEMBERED: units::Duration = units::Duration::from_us(20_000);
 
-/// What a thread knows of others.
+/// A polling thread's knowledge of other threads.
 #[derive(Clone, Copy)]
 struct Others {
-    /// When it looked last, and how long it had computed then.
+    /// Time of the last look, when the thread had used [`Self::computed`] of processor time.
     looked: Instant,
     computed: Duration,
-    /// It thinks of them until then.
+    /// Time until which the thread yields to others.
     until: Instant,
 }
 
@@ -39,8 +41,8 @@ thread_local! {
         const { Cell::new(Others { looked: Instant::ZERO, computed: Duration::ZERO, until: Instant::ZERO }) };
 }
 
-/// Lets others run, if any wanted this thread's processor lately. The `first` time after something was found, the
-/// application may have been away for reasons of its own.
+/// Lets others run, if any wanted this thread's processor lately. At the `first` call after a completion, time off the
+/// processor does not count: the application may have been waiting for reasons of its own.
 pub(super) fn rest(adapter: &Adapter, first: bool) {
     let mut others = OTHERS.get();
     let (now, computed) = (adapter.now(), processor_time());
@@ -53,14 +55,14 @@ pub(super) fn rest(adapter: &Adapter, first: bool) {
     others.computed = computed;
     if now < others.until {
         let mut packets = [PollFd::new(adapter.packets.0.as_fd(), PollFlags::POLLIN)];
-        // Woken early or not at all: it only polls again.
+        // An early or failed wake-up is harmless: the thread only polls again.
         let _ = ppoll(&mut packets, Some(TimeSpec::from(REST)), None);
         others.looked = adapter.now();
     }
     OTHERS.set(others);
 }
 
-/// What this thread has computed so far.
+/// Returns the processor time that this thread has used.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

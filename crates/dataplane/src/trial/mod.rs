@@ -1,8 +1,8 @@
-//! A trial: messages between two processes, each with an RNIC of its own, and what came of them.
+//! Trials: messages between two processes, each with an RNIC of its own, and their completion times.
 //!
-//! One process asks, the other answers. They find out about each other by whoever started them ([`Address`]); then the
-//! asking one keeps its queue full until all messages are done. What a simulator says of such a connection can be held
-//! against it.
+//! One process posts requests, the other responds. Whoever started them exchanges their [`Address`]es; then the
+//! requester keeps its queue full until all messages are done. The results can be compared with a simulation of such a
+//! connection.
 
 mod peer;
 
@@ -14,78 +14,78 @@ use selvedge_units::{Bytes, Duration};
 
 pub use peer::Peer;
 
-/// How both ends of the connection are made.
+/// Parameters of both ends of the connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Terms {
-    /// Loss recovery, resolved.
+    /// The loss recovery, resolved.
     pub recovery: RecoveryConfig,
     /// Packets in flight with go-back-N, 1 to 2^22.
     pub window: u32,
-    /// Bytes of payload that a packet carries at most: 256, 512, 1024, 2048 or 4096.
+    /// Largest payload of a packet in bytes: 256, 512, 1024, 2048 or 4096.
     pub mtu: u16,
-    /// Requests outstanding, at least 1.
+    /// Requests outstanding at a time, at least 1.
     pub depth: u32,
-    /// Receive requests that wait, at least 1.
+    /// Receive requests posted at a time, at least 1.
     pub receives: u32,
-    /// Reads and Atomics under way, 1 to 128.
+    /// Reads and Atomics outstanding at a time, 1 to 128.
     pub reads: u8,
-    /// Code of the timeout, 0 to 31.
+    /// Code of the acknowledgement timeout, 0 to 31.
     pub timeout: u8,
-    /// How often to try again after silence, 0 to 7.
+    /// Retries after a timeout, 0 to 7.
     pub retries: u8,
     /// Whether Sends wait for advertised receive requests (end-to-end credits).
     pub credits: bool,
-    /// The longest message in bytes.
+    /// Length of the longest message in bytes.
     pub longest: u32,
 }
 
-/// How a process is reached.
+/// The address of a process: its device, queue pair and memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// The address of its device.
+    /// GID of the process's device.
     pub gid: Ipv6Addr,
-    /// Its queue pair.
+    /// Number of the process's queue pair.
     pub qp: u32,
-    /// The key of its memory, and where that begins.
+    /// Remote key of the process's memory.
     pub key: u32,
-    /// See `key`.
+    /// Address at which the process's memory begins.
     pub memory: u64,
 }
 
-/// What a message asks for.
+/// Operations of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// To write, with an immediate or without.
+    /// An RDMA Write, with an immediate or without.
     Write {
-        /// Whether it has an immediate.
+        /// Whether the Write has an immediate.
         immediate: bool,
     },
-    /// To read.
+    /// An RDMA Read.
     Read,
-    /// To receive.
+    /// A Send.
     Send(Attached),
-    /// To add 1 to a word.
+    /// A Fetch-and-Add of 1.
     FetchAdd,
-    /// To raise a word by 1 if it is what it last was.
+    /// A Compare-and-Swap that raises the word by 1 if it still has its last known value.
     CompareSwap,
 }
 
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// What it asks for.
+    /// The operation.
     pub kind: Kind,
-    /// Its size; 8 bytes of Atomics.
+    /// The message's size; 8 bytes for Atomics.
     pub size: Bytes,
 }
 
-/// A message that is done.
+/// A completed message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// Which, counted from 0.
+    /// Number of the message, counted from 0.
     pub number: u64,
-    /// When it was posted, and when it was complete: since the first.
+    /// Time from the first post to the post of this message.
     pub begin: Duration,
-    /// See `begin`.
+    /// Time from the first post to the completion of this message.
     pub end: Duration,
 }

@@ -1,4 +1,4 @@
-//! One of the two processes.
+//! One of the two processes of a trial.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{Address, Done, Kind, Message, Terms};
 use crate::clock::Clock;
 use crate::rnic::{Adapter, Channel, Device, Owner, Refusal};
 
-/// One end of a connection: this process's RNIC, memory, a queue pair.
+/// One end of a connection: this process's RNIC, memory and queue pair.
 pub struct Peer {
     adapter: &'static Adapter,
     terms: Terms,
@@ -28,35 +28,36 @@ pub struct Peer {
     gid: std::net::Ipv6Addr,
     other: Option<Address>,
     clock: Clock,
-    /// What the word was last that Atomics work on.
+    /// Last known value of the word that Atomics work on.
     seen: u64,
 }
 
 const COMPLETIONS: u32 = 1 << 16;
 const FIRST: Psn = Psn::new(0);
-/// Code of 10 us: how long a sender waits for a receive request.
+/// Code of 10 us: the time that a requester waits for a receive request after an RNR NAK.
 const NOT_READY: u8 = 1;
-/// Completions that are taken at a time.
+/// Completions taken per poll.
 const AT_ONCE: usize = 64;
-/// How long an end that answers waits for a completion before it asks whether it is over, in milliseconds. It must not
-/// poll: its RNIC's thread stays away from whoever does.
+/// Time in milliseconds that a responder waits for a completion before it asks whether the trial is over. It must not
+/// poll: the RNIC's thread leaves the work to threads that poll.
 const PATIENCE: u8 = 20;
 
 impl Peer {
-    /// Makes it, on the first device with an IPv4 address that is not loopback.
+    /// Opens an end, on the first device that is up with an IPv4 address that is not loopback.
     ///
     /// # Errors
-    /// Without such a device, or where the system has no sockets, threads or memory left.
+    /// Returns an error without such a device, or when the system has no sockets, threads or memory left.
     pub fn open(terms: &Terms) -> io::Result<Self> {
         let gid = Device::all()?.into_iter().filter(|device| device.is_up).find_map(|device| {
             device.gids.into_iter().find(|gid| gid.to_ipv4_mapped().is_some_and(|v4| !v4.is_loopback()))
         });
         let gid = gid.ok_or_else(|| io::Error::other("no device with an IPv4 address"))?;
         let adapter = Adapter::get()?;
-        // What is compared is what the terms say.
+        // Congestion control of paths is off: a trial compares exactly the terms.
         adapter.command(|rnic, _| rnic.control_paths(None)).map_err(refused)?;
         let pd = adapter.command(|rnic, _| rnic.alloc_pd()).map_err(refused)?;
-        // A word for Atomics comes first. It is never freed: the RNIC may touch it as long as the process lives.
+        // A word for Atomics comes first. The memory is never freed: the RNIC may access it as long as the process
+        // lives.
         let length = u64::from(terms.longest).next_multiple_of(8).max(64);
         let memory: &'static mut [u64] = vec![0; (length / 8) as usize].leak();
         let start = memory.as_mut_ptr() as u64;
@@ -94,16 +95,16 @@ impl Peer {
         Ok(Self { adapter, terms, memory: start, key, cq, completions, qp, gid, other: None, clock, seen: 0 })
     }
 
-    /// How the other one reaches it.
+    /// Returns the address by which the other end reaches this one.
     pub fn address(&self) -> Address {
         Address { gid: self.gid, qp: self.qp.0, key: self.key, memory: self.memory }
     }
 
-    /// Connects it with the other one. Both know of each other which recovery they use, as a connection manager would
+    /// Connects this end with the other one. Both know which recovery the other uses, as a connection manager would
     /// tell them (IRN, section 7).
     ///
     /// # Errors
-    /// When the RNIC refuses what [`Terms`] say.
+    /// Returns an error when the RNIC refuses the [`Terms`].
     pub fn connect(&mut self, other: &Address) -> io::Result<()> {
         self.other = Some(*other);
         let (qp, terms) = (self.qp, self.terms);
@@ -130,10 +131,10 @@ impl Peer {
         (0..terms.receives).try_for_each(|_| self.post_receive())
     }
 
-    /// Asks for `messages`, in order, as many at a time as the terms say; tells when each is done.
+    /// Posts `messages` in order, with at most `depth` outstanding, and calls `done` for each completed one.
     ///
     /// # Errors
-    /// When one fails; says which and how.
+    /// Returns an error that names the message and its status when one fails.
     pub fn ask(&mut self, messages: &[Message], mut done: impl FnMut(Done)) -> io::Result<()> {
         let began = self.clock.now();
         let since = |at: Instant| at.since(began);
@@ -157,10 +158,10 @@ impl Peer {
         Ok(())
     }
 
-    /// Answers until `is_over`.
+    /// Responds to requests until `is_over` returns true.
     ///
     /// # Errors
-    /// When a receive request fails.
+    /// Returns an error when a receive request fails.
     pub fn answer(&mut self, mut is_over: impl FnMut() -> bool) -> io::Result<()> {
         self.adapter.arm_cq(self.cq, false).map_err(refused)?;
         while !is_over() {
@@ -180,7 +181,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Waits for a completion, not for long; returns whether there may be one, and asks for the next.
+    /// Waits at most [`PATIENCE`] for a completion; returns whether there may be one, and asks for the next
+    /// notification.
     fn awaits_completion(&self) -> io::Result<bool> {
         let mut wanted = [PollFd::new(self.completions.as_fd(), PollFlags::POLLIN)];
         if poll(&mut wanted, PollTimeout::from(PATIENCE))? == 0 {
@@ -191,10 +193,10 @@ impl Peer {
         Ok(true)
     }
 
-    /// What its RNIC has done.
+    /// Returns the statistics of this end's RNIC.
     ///
     /// # Errors
-    /// In a child of a process that made it.
+    /// Returns an error in a forked child of the process that opened it.
     pub fn stats(&self) -> io::Result<Stats> {
         self.adapter.command(|rnic, _| rnic.stats()).map_err(refused)
     }

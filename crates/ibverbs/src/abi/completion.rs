@@ -1,4 +1,4 @@
-//! Completion queues, channels, and what comes out of them.
+//! Structures of completion queues, channels, and completions.
 
 use std::ffi::{c_int, c_uint, c_void};
 

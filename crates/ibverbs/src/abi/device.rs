@@ -1,4 +1,4 @@
-//! Devices and contexts.
+//! Structures of devices and contexts.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

@@ -1,4 +1,4 @@
-//! What came after the first version: operations above the context, attributes that grow.
+//! Structures of later versions: extended operations before the context, attributes that grow.
 
 use std::ffi::{c_int, c_void};
 

@@ -1,6 +1,6 @@
-//! The structures of `<infiniband/verbs.h>`, as rdma-core 44 has them; later versions only append.
+//! The structures of `<infiniband/verbs.h>`, as rdma-core 44 defines them; later versions only append fields.
 //!
-//! Names are C's. `LAYOUTS` of each file tells sizes and offsets, which a test compares with the installed header.
+//! Names are C's. `LAYOUTS` of each file lists sizes and offsets, which a test compares with the installed header.
 #![allow(non_camel_case_types, non_snake_case, reason = "the names are C's")]
 #![allow(missing_docs, reason = "what they mean is in verbs.h and its manual pages")]
 
@@ -16,21 +16,21 @@ pub use extended::*;
 pub use pair::*;
 pub use work::*;
 
-/// A structure as this crate lays it out.
+/// The layout of a structure in this crate.
 #[derive(Debug)]
 pub struct Layout {
-    /// Its name in C.
+    /// Name of the structure in C.
     pub name: &'static str,
     pub size: usize,
-    /// Each field and where it begins.
+    /// Names of the fields, with their offsets in bytes.
     pub fields: &'static [(&'static str, usize)],
 }
 
-/// All structures.
+/// Layouts of all structures.
 pub const LAYOUTS: &[&[Layout]] =
     &[device::LAYOUTS, completion::LAYOUTS, pair::LAYOUTS, work::LAYOUTS, extended::LAYOUTS];
 
-/// Structures that C knows, and their layouts.
+/// Defines structures that C knows, and their layouts.
 macro_rules! structures {
     ($($kind:tt $name:ident { $($field:ident: $type:ty,)* })*) => {
         $(

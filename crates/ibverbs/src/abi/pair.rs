@@ -1,4 +1,4 @@
-//! Queue pairs, shared receive queues, addresses.
+//! Structures of queue pairs, shared receive queues and addresses.
 
 use std::ffi::{c_int, c_uint, c_void};
 

@@ -1,4 +1,4 @@
-//! Work requests.
+//! Structures of work requests.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -52,7 +52,7 @@ structures! {
     }
 }
 
-/// Where a request goes; the opcode and the kind of queue pair say which.
+/// The target of a request; the opcode and the type of the queue pair select the member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union send_target {

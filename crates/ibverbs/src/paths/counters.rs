@@ -1,13 +1,13 @@
-//! Counters of a port, as they are when they are read.
+//! Counters of a port, read live.
 //!
-//! `counters` are those of the interface, all its packets; `hw_counters` are those of the process that reads them: each
-//! has a NIC of its own.
+//! `counters` are those of the interface, all its packets included; `hw_counters` are those of the process that reads
+//! them, since each process has a NIC of its own.
 
 use std::fs;
 
 use selvedge_dataplane::rnic::{Adapter, Counters, Device};
 
-/// Counters of an interface, by InfiniBand's names.
+/// InfiniBand's names of an interface's counters.
 pub(super) const OF_INTERFACE: [&str; 17] = [
     "VL15_dropped",
     "excessive_buffer_overrun_errors",
@@ -27,10 +27,10 @@ pub(super) const OF_INTERFACE: [&str; 17] = [
     "port_xmit_packets",
     "port_xmit_wait",
 ];
-/// Counters of a process; the first two are soft RoCE's, too.
+/// Names of a process's counters; the first two exist in soft RoCE, too.
 pub(super) const OF_PROCESS: [&str; 5] = ["sent_pkts", "rcvd_pkts", "damaged_pkts", "refused_pkts", "passed_on"];
 
-/// The content of a file of counters, at this path without links.
+/// Returns the content of the counter file at a path without links; `None` if there is none.
 pub(super) fn read(devices: &[&Device], path: &str) -> Option<String> {
     let (port, name) = path.rsplit_once('/')?;
     let (port, folder) = port.rsplit_once('/')?;
@@ -48,7 +48,7 @@ pub(super) fn read(devices: &[&Device], path: &str) -> Option<String> {
 }
 
 fn of_interface(interface: &str, name: &str) -> u64 {
-    /// The specification counts data in words.
+    /// Bytes of a word: the specification counts data in words.
     const WORD: u64 = 4;
     let known = |file: &str| {
         let text = fs::read_to_string(format!("/sys/class/net/{interface}/{file}")).unwrap_or_default();
@@ -63,7 +63,7 @@ fn of_interface(interface: &str, name: &str) -> u64 {
         "port_rcv_errors" => known("statistics/rx_errors"),
         "port_xmit_discards" => known("statistics/tx_dropped"),
         "link_downed" => known("carrier_down_count"),
-        // Ethernet has nothing of the kind.
+        // The other counters have no equivalent in Ethernet.
         _ => 0,
     }
 }

@@ -1,9 +1,10 @@
-//! `libselvedge-paths.so`: files that programs expect of RDMA hardware, beside libibverbs' functions. UCX, for one,
-//! looks for its device under /dev/infiniband and reads the types of GIDs under /sys/class/infiniband itself.
+//! `libselvedge-paths.so`: the files that programs expect of RDMA hardware, besides libibverbs' functions. UCX, for
+//! example, looks for its device under /dev/infiniband and reads the types of GIDs under /sys/class/infiniband itself.
 //!
-//! Loaded before the C library, its functions stand before those that take paths. What a path of [`tree`] leads to is
-//! asked for in a copy of that tree ([`store`]), so that open folders are folders of the kernel; all else goes to the C
-//! library as it came. Paths that come back are those of the tree, not of the copy.
+//! The library is loaded before the C library, so that its functions replace those that take paths. A path that leads
+//! into the [`tree`] is replaced by one into a copy of that tree in real files ([`store`]), so that open folders are
+//! folders of the kernel; all other paths go to the C library unchanged. Paths that are returned are those of the tree,
+//! not of the copy.
 
 mod counters;
 mod resolve;
@@ -32,7 +33,8 @@ impl Real {
     const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
-    /// Not the next in the order of search: that may be ourselves again.
+    /// Returns the function's address in the C library itself, not the next in search order: that may be this library's
+    /// own function.
     fn get(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Relaxed);
         if !known.is_null() {
@@ -49,7 +51,7 @@ impl Real {
     }
 }
 
-/// The C library's function of this name and type.
+/// Looks up the C library's function of this name and type.
 macro_rules! real {
     ($name:literal, $kind:ty) => {{
         static REAL: $crate::paths::Real = $crate::paths::Real::new($name);
@@ -71,7 +73,7 @@ unsafe fn with<T>(path: *const c_char, follows: bool, call: impl FnOnce(*const c
     }
 }
 
-/// As [`with`], for functions that take paths from a folder.
+/// Calls a function with the folder and path to use, for functions that take paths relative to a folder.
 ///
 /// # Safety
 /// `path` is null or a C string.
@@ -83,7 +85,10 @@ unsafe fn with_at<T>(at: c_int, path: *const c_char, follows: bool, call: impl F
     }
 }
 
-/// A file with this content.
+/// Returns the descriptor of a new file in memory with this content.
+///
+/// # Errors
+/// Returns an error when the process may not have more descriptors.
 fn file(content: &str) -> std::io::Result<c_int> {
     // SAFETY: a descriptor of our own, if it is one.
     let mut file = unsafe {
@@ -98,7 +103,7 @@ fn file(content: &str) -> std::io::Result<c_int> {
     Ok(file.into_raw_fd())
 }
 
-/// The content of a file that is another each time that it is read.
+/// Returns the current content of a file that changes with each read; `None` for all other files.
 fn live(place: &Place) -> Option<String> {
     if !place.is_ours || !place.shown.contains("counters/") {
         return None;
@@ -107,7 +112,7 @@ fn live(place: &Place) -> Option<String> {
     counters::read(&devices.iter().map(|listed| &listed.device).collect::<Vec<_>>(), &place.shown)
 }
 
-/// Opens what is in the tree, where nothing can be written; `call` opens it as it is.
+/// Opens a file of the tree, where nothing can be written; `call` opens it by its physical path.
 fn open_place(place: &Place, flags: c_int, call: impl FnOnce(*const c_char) -> c_int) -> c_int {
     if place.is_ours && (flags & libc::O_ACCMODE != libc::O_RDONLY || flags & libc::O_CREAT != 0) {
         error::set(libc::EACCES);
@@ -130,7 +135,7 @@ fn open_place(place: &Place, flags: c_int, call: impl FnOnce(*const c_char) -> c
 type Open = unsafe extern "C" fn(*const c_char, c_int, c_int) -> c_int;
 type OpenAt = unsafe extern "C" fn(c_int, *const c_char, c_int, c_int) -> c_int;
 
-/// The third argument of those who gave two means nothing.
+/// Opens a path like `open`. The third argument is meaningless where the caller gave only two.
 unsafe fn open_as(real: Open, path: *const c_char, flags: c_int, mode: c_int) -> c_int {
     match unsafe { resolve(libc::AT_FDCWD, path, flags & libc::O_NOFOLLOW == 0) } {
         None => unsafe { real(path, flags, mode) },
@@ -155,7 +160,7 @@ pub unsafe extern "C" fn selvedge_path_open64(path: *const c_char, flags: c_int,
     let real = real!(c"open64", Open);
     unsafe { open_as(real, path, flags, mode) }
 }
-/// `open` of programs that are built with checks of their arguments: no mode is needed.
+/// Opens a path for programs that are built with checks of their arguments (fortified `open`): no mode is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_open_checked(path: *const c_char, flags: c_int) -> c_int {
     let real = real!(c"open64", Open);
@@ -171,7 +176,8 @@ pub unsafe extern "C" fn selvedge_path_openat64(at: c_int, path: *const c_char, 
     let real = real!(c"openat64", OpenAt);
     unsafe { openat_as(real, at, path, flags, mode) }
 }
-/// `openat` of programs that are built with checks of their arguments: no mode is needed.
+/// Opens a path relative to a folder for programs that are built with checks of their arguments (fortified `openat`):
+/// no mode is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_openat_checked(at: c_int, path: *const c_char, flags: c_int) -> c_int {
     let real = real!(c"openat64", OpenAt);
@@ -204,8 +210,8 @@ pub unsafe extern "C" fn selvedge_path_fopen64(path: *const c_char, mode: *const
     unsafe { stream_as(real, path, mode) }
 }
 
-/// `fstatat`, by the kernel: before glibc 2.33 the C library had no `stat` to call. On machines of 64 bits all these
-/// functions have one structure, and its version has never been another.
+/// Calls `fstatat` of the kernel: before glibc 2.33 the C library had no `stat` to call. On 64-bit machines all these
+/// functions share one structure, which has only one version.
 unsafe fn stat_as(at: c_int, path: *const c_char, to: *mut libc::stat, flags: c_int) -> c_int {
     let follows = flags & libc::AT_SYMLINK_NOFOLLOW == 0;
     unsafe { with_at(at, path, follows, |at, path| libc::syscall(libc::SYS_newfstatat, at, path, to, flags) as c_int) }
@@ -228,17 +234,17 @@ pub unsafe extern "C" fn selvedge_path_fstatat(
 ) -> c_int {
     unsafe { stat_as(at, path, to, flags) }
 }
-/// `stat` of programs that were built before glibc 2.33.
+/// Serves `stat` of programs that were built before glibc 2.33.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_xstat(_version: c_int, path: *const c_char, to: *mut libc::stat) -> c_int {
     unsafe { stat_as(libc::AT_FDCWD, path, to, 0) }
 }
-/// `lstat` of programs that were built before glibc 2.33.
+/// Serves `lstat` of programs that were built before glibc 2.33.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_lxstat(_version: c_int, path: *const c_char, to: *mut libc::stat) -> c_int {
     unsafe { stat_as(libc::AT_FDCWD, path, to, libc::AT_SYMLINK_NOFOLLOW) }
 }
-/// `fstatat` of programs that were built before glibc 2.33.
+/// Serves `fstatat` of programs that were built before glibc 2.33.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_fxstatat(
     _version: c_int,
@@ -264,7 +270,7 @@ pub unsafe extern "C" fn selvedge_path_statx(
 
 type Access = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
 
-/// In the tree nothing can be written, whoever asks.
+/// Checks access rights; nothing in the tree can be written, not even by root.
 unsafe fn access_as(
     at: c_int,
     path: *const c_char,
@@ -325,7 +331,7 @@ pub unsafe extern "C" fn selvedge_path_chdir(path: *const c_char) -> c_int {
     }
 }
 
-/// The working folder, as it is called in the tree.
+/// Returns the working folder, by its path in the tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_getcwd(to: *mut c_char, size: usize) -> *mut c_char {
     let real = real!(c"getcwd", unsafe extern "C" fn(*mut c_char, usize) -> *mut c_char);
@@ -350,14 +356,14 @@ pub unsafe extern "C" fn selvedge_path_get_current_dir_name() -> *mut c_char {
     unsafe { selvedge_path_getcwd(ptr::null_mut(), 0) }
 }
 
-/// Where in a path what it stands for begins, if it leads into a copy.
+/// Returns the position in a path where the path in the tree begins; `None` if it leads into no copy.
 fn shown_at(path: &[u8]) -> Option<usize> {
     let path = std::str::from_utf8(path).ok()?;
     let shown = store::shown(path)?;
     path.ends_with(shown).then(|| path.len() - shown.len())
 }
 
-/// Reads a link. `/proc` knows our copies by their own names.
+/// Reads a link. Links in `/proc` name the copies, and are translated to paths in the tree.
 unsafe fn readlink_as(at: c_int, path: *const c_char, to: *mut c_char, size: usize) -> isize {
     let length = unsafe {
         with_at(at, path, false, |at, path| libc::syscall(libc::SYS_readlinkat, at, path, to, size) as isize)
@@ -390,7 +396,7 @@ pub unsafe extern "C" fn selvedge_path_readlinkat(
     unsafe { readlink_as(at, path, to, size) }
 }
 
-/// `realpath`: the path that the tree has, if there is something.
+/// Serves `realpath`: returns the path in the tree, if something exists there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_realpath(path: *const c_char, to: *mut c_char) -> *mut c_char {
     let real = real!(c"realpath", unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut c_char);
@@ -426,7 +432,7 @@ pub unsafe extern "C" fn selvedge_path_canonicalize_file_name(path: *const c_cha
     unsafe { selvedge_path_realpath(path, ptr::null_mut()) }
 }
 
-/// Functions that take a path and some more, and are called with the path to use.
+/// Defines functions that take a path and more arguments, and call the C library's with the path to use.
 macro_rules! others {
     ($($export:ident is $name:literal, follows $follows:literal: ($($argument:ident: $kind:ty),*) -> $told:ty;)*) => {$(
         #[unsafe(no_mangle)]
@@ -449,7 +455,7 @@ others! {
     selvedge_path_scandir is c"scandir64", follows true: (to: *mut c_void, takes: *mut c_void, orders: *mut c_void) -> c_int;
 }
 
-/// The content of a file that we stand for, or that stands behind it.
+/// Returns the content of a file in the tree, or behind it.
 pub(crate) fn content(path: &str) -> Option<String> {
     let path = CString::new(path).ok()?;
     // SAFETY: it is a C string.

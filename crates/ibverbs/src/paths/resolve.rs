@@ -1,4 +1,4 @@
-//! Where paths lead: the kernel's walk along a path, with our tree in the place of what is not there.
+//! Path resolution: the kernel's walk along a path, with the tree in place of files that do not exist.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -12,21 +12,21 @@ use super::tree::{NODES, Tree, hardware, may_lead_here};
 use crate::device::{Listed, devices};
 use crate::error;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     /// The path to use instead.
     pub(super) physical: CString,
-    /// The path that it stands for, without links.
+    /// The path in the tree, without links.
     pub(super) shown: String,
-    /// It is in our tree, and not behind it.
+    /// Whether the target is in the tree itself, and not a file of the kernel behind it.
     pub(super) is_ours: bool,
 }
 
-/// A tree in files.
+/// A tree that exists in files.
 #[derive(Clone)]
 struct Standing {
-    /// What it was made for.
+    /// The devices that the tree shows.
     devices: Vec<&'static Listed>,
     user: libc::uid_t,
     tree: std::sync::Arc<Tree>,
@@ -35,11 +35,11 @@ struct Standing {
 
 static STANDING: Mutex<Option<Standing>> = Mutex::new(None);
 
-/// This process has opened a folder of the tree, or works in one: relative paths may lead there.
+/// Whether this process has opened a folder of the tree, or works in one: relative paths may lead there.
 static IS_INSIDE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Our own code, or the C library on its behalf, opens files: they are what they are.
+    /// Whether this library's own code, or the C library on its behalf, opens files: their paths are not replaced.
     static IS_BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -48,8 +48,8 @@ pub(super) fn enter() {
     IS_INSIDE.store(true, Ordering::Relaxed);
 }
 
-/// Where a path leads, if that is our tree, or something behind it; none for all other paths, which are nearly all.
-/// `follows` says whether that is so of a link at its end, too.
+/// Returns the target of a path that leads into the tree, or to something behind it; `None` for all other paths, which
+/// are nearly all. `follows` says whether a link at the path's end is followed.
 ///
 /// # Safety
 /// `path` is null or a C string.
@@ -71,7 +71,8 @@ pub(super) unsafe fn resolve(at: c_int, path: *const c_char, follows: bool) -> O
     found
 }
 
-/// Whether relative paths may lead to the tree: a shell may have gone there before it became, or made, this process.
+/// Returns whether relative paths may lead to the tree: a shell may have entered it before it became, or started, this
+/// process.
 fn is_inside() -> bool {
     static BEGAN: OnceLock<bool> = OnceLock::new();
     let began = || store::link("/proc/self/cwd").is_some_and(|folder| store::shown(&folder).is_some());
@@ -92,7 +93,7 @@ fn from(at: c_int, path: &str, follows: bool) -> Option<Place> {
         return None;
     }
     let standing = standing()?;
-    // A link is followed if something comes behind it, be it nothing.
+    // A link at the end is followed if a slash comes behind it.
     let follows = follows || path.ends_with('/') || path.ends_with("/.");
     let is_ours = |path: &str| standing.tree.covers(path);
     let physical = |path: &str| if is_ours(path) { format!("{}{path}", standing.root) } else { path.to_owned() };
@@ -102,7 +103,7 @@ fn from(at: c_int, path: &str, follows: bool) -> Option<Place> {
     Some(Place { physical, shown, is_ours })
 }
 
-/// A path without `.`, `..` and empty parts, as if nothing were a link.
+/// Returns a path without `.`, `..` and empty parts, as if nothing were a link.
 fn lexical(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -115,14 +116,15 @@ fn lexical(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The path without links that a path leads to; none if it never leads through what is ours, or in a circle.
+/// Returns the path without links that a path leads to; `None` if it never leads through the tree, or leads in a
+/// circle.
 fn walk(
     path: &str,
     follows: bool,
     is_ours: impl Fn(&str) -> bool,
     link: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
-    /// Linux's number.
+    /// Most links that are followed, which is Linux's number.
     const LINKS: u32 = 40;
     let parts =
         |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<VecDeque<_>>();
@@ -139,7 +141,7 @@ fn walk(
         }
         let next = format!("{here}/{part}");
         touches |= is_ours(&next);
-        // Nodes of devices are no links, whatever stands for them.
+        // Device nodes are no links, whatever their representation in the copy.
         let is_followed = follows || !rest.is_empty() || here == NODES;
         match link(&next).filter(|_| is_followed) {
             Some(to) => {
@@ -160,7 +162,7 @@ fn walk(
     touches.then(|| if here.is_empty() { "/".to_owned() } else { here })
 }
 
-/// The tree of the devices of now.
+/// Returns the tree of the current devices, in files; `None` if it cannot be made.
 fn standing() -> Option<Standing> {
     let devices = devices().ok()?;
     // SAFETY: it cannot fail.
@@ -169,7 +171,7 @@ fn standing() -> Option<Standing> {
     let is_same = |standing: &&Standing| {
         let pairs = standing.devices.iter().zip(&devices);
         let are_same = standing.devices.len() == devices.len() && pairs.into_iter().all(|(a, b)| std::ptr::eq(*a, *b));
-        // What cleans /tmp may have taken it.
+        // A cleaner of /tmp may have removed the copy.
         are_same && standing.user == user && Path::new(&standing.root).is_dir()
     };
     if let Some(standing) = standing.as_ref().filter(is_same) {

@@ -1,9 +1,10 @@
-//! Calls for sockets that rdma-core's `librspreload.so` leaves out, which gives programs sockets over RDMA in the place
+//! Socket calls that rdma-core's `librspreload.so` leaves out. That library gives programs sockets over RDMA in place
 //! of TCP's.
 //!
-//! Programs know such a socket by the number of a placeholder, and `librspreload.so` stands before the calls that take
-//! it. That of rdma-core 44 has no `accept4`, and none has `ioctl`: the kernel gets the placeholder then. Python calls
-//! both, to accept and to set timeouts. So what fails for that reason is said in calls that `librspreload.so` knows.
+//! Programs know such a socket by the number of a placeholder descriptor, and `librspreload.so` replaces the calls that
+//! take it. The library of rdma-core 44 has no `accept4`, and no version has `ioctl`: the kernel gets the placeholder
+//! then. Python uses both, to accept and to set timeouts. So calls that fail for that reason are repeated as calls that
+//! `librspreload.so` knows.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::mem;
@@ -18,14 +19,14 @@ type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int)
 type Control = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
 type DeviceControl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
 
-/// The function of this name that programs call, if it is another than the C library's.
+/// Returns the function of this name that programs call, if it is not the C library's.
 fn preloaded(name: &CStr, of_c: *mut c_void) -> Option<*mut c_void> {
     // SAFETY: a name that ends; nothing is called.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null() && found != of_c).then_some(found)
 }
 
-/// `fcntl` of a library that stands before the C library.
+/// Returns `fcntl` of a library that is loaded before the C library, if there is one.
 fn preloaded_control() -> Option<Control> {
     let of_c = real!(c"fcntl", Control) as *mut c_void;
     // SAFETY: whoever stands before the function has its type.
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn accept4(socket: c_int, to: *mut sockaddr, length: *mut 
             control(found, libc::F_SETFL, control(found, libc::F_GETFL) | libc::O_NONBLOCK);
         }
         if flags & libc::SOCK_CLOEXEC != 0 {
-            // Both the socket and its placeholder.
+            // Both the socket and its placeholder get the flag.
             control(found, libc::F_SETFD, libc::FD_CLOEXEC);
             real_control(found, libc::F_SETFD, libc::FD_CLOEXEC);
         }
@@ -72,7 +73,8 @@ pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *m
         && done == 0
         && let Some(control) = preloaded_control()
     {
-        // The placeholder blocks or not by now: the socket follows. For any other descriptor nothing changes.
+        // The kernel has set the placeholder's mode by now: the socket follows. For any other descriptor nothing
+        // changes.
         // SAFETY: as above: the kernel has read the number.
         unsafe {
             let flags = control(descriptor, libc::F_GETFL);

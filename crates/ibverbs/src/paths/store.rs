@@ -1,8 +1,8 @@
-//! A tree in real files, in memory where there is such a file system, so that whatever reads folders can read it: the C
-//! library's own functions, and folders that are open.
+//! A copy of the tree in real files, in memory where there is such a file system, so that everything that reads folders
+//! can read it: the C library's own functions, and open folders.
 //!
-//! All processes of a user that have the same devices share one, in `/dev/shm/selvedge-UID/HASH`. Each holds a shared
-//! lock on it; whoever makes a new one removes those that nobody holds.
+//! All processes of a user that have the same devices share one copy, in `/dev/shm/selvedge-UID/HASH`. Each holds a
+//! shared lock on it; a process that makes a new copy removes those without locks.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 
 use super::tree::{Node, Tree};
 
-/// Where trees may be.
+/// Folders in which copies may be made.
 const PLACES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 
-/// The folder of a user's trees at a place, as text.
+/// Returns the folder of a user's copies at a place, as text.
 fn folder_at(place: &str) -> String {
     // SAFETY: it cannot fail.
     format!("{place}/selvedge-{}", unsafe { libc::geteuid() })
 }
 
-/// Makes a tree, or joins those who have it; returns the folder that stands for `/`.
+/// Creates the copy of a tree, or joins an existing one; returns the folder that represents `/`.
 ///
 /// # Errors
-/// When nothing can be written at any of the places: why not at the last.
+/// Returns an error when nothing can be written at any of the places: the one of the last place.
 pub(super) fn open(tree: &Tree) -> io::Result<String> {
     let mut problem = io::Error::from(ErrorKind::NotFound);
     for place in PLACES {
@@ -37,7 +37,7 @@ pub(super) fn open(tree: &Tree) -> io::Result<String> {
     Err(problem)
 }
 
-/// The path that a path in a tree stands for; none if it is in none.
+/// Returns the path in the tree that a path in a copy represents; `None` if it is in no copy.
 pub(super) fn shown(physical: &str) -> Option<&str> {
     PLACES.iter().find_map(|place| {
         let rest = physical.strip_prefix(&folder_at(place))?.strip_prefix('/')?;
@@ -47,7 +47,7 @@ pub(super) fn shown(physical: &str) -> Option<&str> {
 }
 
 fn open_at(folder: &str, tree: &Tree) -> io::Result<String> {
-    /// Whoever removes a tree may have found it unused at the same moment.
+    /// Attempts: another process may remove an unused copy at the same moment.
     const TRIES: usize = 16;
     own(folder)?;
     let root = format!("{folder}/{:016x}", hash(tree));
@@ -71,7 +71,7 @@ fn open_at(folder: &str, tree: &Tree) -> io::Result<String> {
             Ok(()) => {}
             Err(error) => {
                 let _ = fs::remove_dir_all(&unfinished);
-                // Another process was faster.
+                // Another process has created the copy first.
                 if !matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) {
                     return Err(error);
                 }
@@ -81,7 +81,7 @@ fn open_at(folder: &str, tree: &Tree) -> io::Result<String> {
     Err(io::Error::from(ErrorKind::ResourceBusy))
 }
 
-/// Makes the folder of a user's trees. Nobody else may be able to put anything there.
+/// Creates the folder of a user's copies, which no other user may write.
 fn own(folder: &str) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
@@ -96,7 +96,7 @@ fn own(folder: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a tree against being removed, for the life of this process; returns whether it is there.
+/// Locks a copy against removal, for the life of this process; returns whether the copy exists.
 fn hold(root: &Path) -> io::Result<bool> {
     let folder = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(root) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -105,7 +105,7 @@ fn hold(root: &Path) -> io::Result<bool> {
     let is_held = folder.try_lock_shared().is_ok();
     let is_there = fs::metadata(root).is_ok_and(|there| folder.metadata().is_ok_and(|held| held.ino() == there.ino()));
     if is_held && is_there {
-        // Never closed: the lock goes with it.
+        // The descriptor is never closed: closing it would release the lock.
         let _ = folder.into_raw_fd();
     }
     Ok(is_held && is_there)
@@ -116,7 +116,7 @@ fn fill(root: &Path, tree: &Tree) -> io::Result<()> {
         let at = root.join(path.trim_start_matches('/'));
         let mut folders = DirBuilder::new();
         folders.recursive(true).mode(0o755);
-        // What stands alone in a folder of the kernel's.
+        // A node that is alone in a folder of the kernel needs this folder in the copy, too.
         folders.create(at.parent().unwrap_or(root))?;
         match node {
             Node::Folder => folders.create(at)?,
@@ -130,7 +130,7 @@ fn fill(root: &Path, tree: &Tree) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what nobody holds.
+/// Removes the copies in `folder` that no process holds, except `but`.
 fn clear(folder: &str, but: &str) {
     let Ok(all) = fs::read_dir(folder) else { return };
     for tree in all.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path != Path::new(but)) {
@@ -140,7 +140,7 @@ fn clear(folder: &str, but: &str) {
     }
 }
 
-/// FNV-1a, of all that is there.
+/// Returns the FNV-1a hash of all nodes of a tree.
 fn hash(tree: &Tree) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |text: &str| {
@@ -158,7 +158,8 @@ fn hash(tree: &Tree) -> u64 {
     hash
 }
 
-/// Where a link leads; none if it is no link. By the kernel alone: the C library's function is ours.
+/// Returns the target of a link; `None` if the path is no link. Uses the system call directly: the C library's function
+/// is replaced by this library's.
 pub(super) fn link(path: &str) -> Option<String> {
     let path = CString::new(path).ok()?;
     let mut buffer = vec![0_u8; libc::PATH_MAX as usize];
@@ -186,22 +187,22 @@ mod tests {
     #[test]
     fn a_tree_is_shared_by_who_has_the_same_and_goes_when_nobody_holds_it() {
         let folder = std::env::temp_dir().join(format!("selvedge-store-{}", std::process::id())).display().to_string();
-        let first = open_at(&folder, &tree("one")).expect("it can be made");
-        assert_eq!(open_at(&folder, &tree("one")).expect("it is there"), first);
-        assert_eq!(fs::read_to_string(format!("{first}/sys/a/c")).expect("it is there"), "one");
-        fs::create_dir_all(format!("{folder}/abandoned/sys")).expect("a folder");
-        let second = open_at(&folder, &tree("two")).expect("it can be made");
+        let first = open_at(&folder, &tree("one")).expect("the tree is writable");
+        assert_eq!(open_at(&folder, &tree("one")).expect("the tree exists"), first);
+        assert_eq!(fs::read_to_string(format!("{first}/sys/a/c")).expect("the tree exists"), "one");
+        fs::create_dir_all(format!("{folder}/abandoned/sys")).expect("the folder can be created");
+        let second = open_at(&folder, &tree("two")).expect("the tree is writable");
         assert!(second != first && Path::new(&first).is_dir(), "this process holds it");
         assert!(!Path::new(&folder).join("abandoned").exists());
-        fs::remove_dir_all(folder).expect("they are there");
+        fs::remove_dir_all(folder).expect("the test's folder exists");
     }
 
     #[test]
     fn a_folder_that_others_can_write_is_not_used() {
         let folder = std::env::temp_dir().join(format!("selvedge-open-{}", std::process::id())).display().to_string();
-        DirBuilder::new().mode(0o755).create(&folder).expect("a folder");
+        DirBuilder::new().mode(0o755).create(&folder).expect("the folder can be created");
         assert!(open_at(&folder, &tree("one")).is_err());
-        fs::remove_dir(folder).expect("it is empty");
+        fs::remove_dir(folder).expect("the folder is empty");
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! What Linux shows of RDMA hardware in files, for our devices.
+//! The files by which Linux shows RDMA hardware, for this library's devices.
 //!
-//! As with hardware, the folder of a device stands below that of the hardware of its interface, and
-//! `/sys/class/infiniband` has a link to it. An interface without hardware has a folder of ours,
-//! `/sys/devices/virtual/selvedge/eth0`.
+//! As with hardware, the folder of a device is below that of the hardware of its interface, and `/sys/class/infiniband`
+//! has a link to it. An interface without hardware gets a folder in the tree, `/sys/devices/virtual/selvedge/eth0`.
 
 use std::fs;
 
@@ -11,45 +10,45 @@ use selvedge_dataplane::rnic::Device;
 use super::counters;
 use crate::query;
 
-/// Where device nodes are.
+/// Folder of device nodes.
 pub(super) const NODES: &str = "/dev/infiniband";
 const CLASS: &str = "/sys/class/infiniband";
 const VERBS: &str = "/sys/class/infiniband_verbs";
 const MANAGER: &str = "/sys/class/misc/rdma_cm";
 const VIRTUAL: &str = "/sys/devices/virtual/selvedge";
 
-/// A file of hardware that not all hardware has.
+/// File in a hardware's folder that not all hardware has.
 const NODE: &[u8] = b"/numa_node";
 
 /// Major number of `uverbs` nodes, and the minor number of the first.
 const UVERBS: (u32, u32) = (231, 192);
 
-/// What is at a path.
+/// Kinds of nodes at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Node {
     /// A folder.
     Folder,
     /// A file with this content.
     File(String),
-    /// A link.
+    /// A link to this path.
     Link(String),
 }
 
-/// All that there is, by its absolute path, folders before what is in them; and the folders whose place it takes.
+/// The nodes, by absolute path, folders before their content; and the folders that the tree replaces.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<(String, Node)>,
     pub(super) roots: Vec<String>,
 }
 
-/// Whether a path may lead to a tree, at a first look: it is on the way of every file that a program opens.
+/// Returns whether a path may lead to a tree, by a quick check: every file that a program opens passes it.
 pub(super) fn may_lead_here(path: &[u8]) -> bool {
     let has = |word: &[u8]| path.windows(word.len()).any(|part| part == word);
     has(b"infiniband") || has(b"/selvedge") || has(b"rdma_cm") || path.ends_with(NODE)
 }
 
 impl Tree {
-    /// Of these devices. `hardware` says what an interface's hardware is, if it has any.
+    /// Creates the tree of these devices. `hardware` returns an interface's hardware, if it has any.
     pub(super) fn of(devices: &[&Device], hardware: impl Fn(&str) -> Option<Hardware>) -> Self {
         let mut tree = Self::default();
         for root in [CLASS, VERBS, MANAGER, NODES, VIRTUAL] {
@@ -76,7 +75,7 @@ impl Tree {
         tree
     }
 
-    /// Whether a path without links is below a folder whose place the tree takes.
+    /// Returns whether a path without links is below a folder that the tree replaces.
     pub(super) fn covers(&self, path: &str) -> bool {
         let is_below = |root: &String| {
             path.strip_prefix(root.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -100,7 +99,7 @@ impl Tree {
         self.nodes.push((format!("{folder}/{name}"), Node::Link(to.to_owned())));
     }
 
-    /// The folder that stands for an interface's hardware where it has none.
+    /// Adds the folder that represents an interface's hardware where it has none; returns its path.
     fn substitute(&mut self, device: &Device) -> String {
         let parent = format!("{VIRTUAL}/{}", device.interface);
         self.folder(&parent);
@@ -116,7 +115,7 @@ impl Tree {
 
     fn device(&mut self, device: &Device, parent: &str) {
         let name = &device.name;
-        // Only what is in the folder of the hardware is the kernel's.
+        // Only the files in the hardware's folder are the kernel's.
         for kind in ["infiniband", "infiniband_verbs"] {
             let root = format!("{parent}/{kind}");
             if !self.covers(&root) {
@@ -125,7 +124,7 @@ impl Tree {
         }
         let below = parent.strip_prefix("/sys").unwrap_or(parent);
         let hardware = parent.rsplit('/').next().unwrap_or_default();
-        // From there to /sys.
+        // Path from there up to /sys.
         let up = "../".repeat(below.matches('/').count() + 2);
 
         self.link(CLASS, name, &format!("../..{below}/infiniband/{name}"));
@@ -182,7 +181,7 @@ impl Tree {
             let gid = device.gids.get(index).map_or([0; 16], std::net::Ipv6Addr::octets);
             self.file(&format!("{port}/gids"), &index.to_string(), &in_fours(&gid));
         }
-        // Those of empty places cannot be read; so they are not there.
+        // The kernel has files for empty entries, too, but they cannot be read; they are left out.
         for index in 0..device.gids.len() {
             self.file(&format!("{port}/gid_attrs/ndevs"), &index.to_string(), &device.interface);
             self.file(&format!("{port}/gid_attrs/types"), &index.to_string(), "RoCE v2");
@@ -199,13 +198,13 @@ impl Tree {
 /// The hardware of an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hardware {
-    /// Its folder.
+    /// Path of the hardware's folder.
     pub(super) folder: String,
-    /// Its NUMA node, where the kernel does not say it there (virtio): that of what it is a part of, or -1.
+    /// The NUMA node, where the kernel does not show it in the folder (virtio): that of the enclosing device, or -1.
     pub(super) node: Option<String>,
 }
 
-/// What an interface's hardware is, if it has any.
+/// Returns an interface's hardware, if it has any.
 pub(super) fn hardware(interface: &str) -> Option<Hardware> {
     let folder = fs::canonicalize(format!("/sys/class/net/{interface}/device")).ok()?;
     let node = if folder.join("numa_node").exists() {
@@ -218,13 +217,13 @@ pub(super) fn hardware(interface: &str) -> Option<Hardware> {
     Some(Hardware { folder, node })
 }
 
-/// As Linux writes identifiers: four digits and a colon.
+/// Returns an identifier in Linux's form: groups of four digits, separated by colons.
 fn in_fours(bytes: &[u8]) -> String {
     let fours = bytes.chunks(2).map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     fours.collect::<Vec<_>>().join(":")
 }
 
-/// As Linux writes a port's rate.
+/// Returns a port's rate in Linux's form.
 fn rate(device: &Device) -> String {
     let (width, speed) = query::lanes(device.speed);
     let lanes = if width == query::FOUR_LANES { 4 } else { 1 };
@@ -245,7 +244,7 @@ mod tests {
             hardware: [2, 0, 0, 0, 0, 1],
             is_up: true,
             speed: None,
-            gids: vec!["fe80::1".parse().expect("right"), "::ffff:10.0.0.1".parse().expect("right")],
+            gids: vec!["fe80::1".parse().expect("valid"), "::ffff:10.0.0.1".parse().expect("valid")],
             has_link_local: true,
         }
     }

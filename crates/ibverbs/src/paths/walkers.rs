@@ -1,4 +1,5 @@
-//! Functions of the C library that walk through folders by themselves, not by its functions that ours stand before.
+//! Replacements of C library functions that walk through folders internally, without the functions that this library
+//! replaces.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -7,7 +8,7 @@ use std::ptr;
 use super::resolve::resolve;
 use super::{real, shown_at};
 
-/// `glob_t`.
+/// C's structure `glob_t`.
 #[repr(C)]
 pub struct Glob {
     count: usize,
@@ -23,7 +24,8 @@ pub struct Glob {
 
 type GlobError = Option<unsafe extern "C" fn(*const c_char, c_int) -> c_int>;
 
-/// `glob`, which takes functions for folders, if it is given some: ours, so that what it finds has the tree's names.
+/// Serves `glob` with this library's functions for folders, if the caller gives none, so that results have the tree's
+/// paths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_glob(
     pattern: *const c_char,
@@ -48,7 +50,7 @@ pub unsafe extern "C" fn selvedge_path_glob(
     }
 }
 
-/// `struct FTW`.
+/// C's structure `struct FTW`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Depth {
@@ -62,9 +64,9 @@ type Visit = unsafe extern "C" fn(*const c_char, *const libc::stat, c_int, *mut 
 #[derive(Clone, Copy)]
 struct Walk {
     visit: Visit,
-    /// Bytes of the path that it really began at.
+    /// Length of the physical path of the walk's root, in bytes.
     physical: usize,
-    /// The path that it is said to begin at.
+    /// The path of the walk's root that the caller gave.
     shown: *const c_char,
 }
 
@@ -81,10 +83,10 @@ unsafe extern "C" fn visit(path: *const c_char, status: *const libc::stat, kind:
         let whole = [shown, rest].concat();
         let base = whole.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1) as c_int;
         let whole = CString::new(whole).unwrap_or_default();
-        // Its own it still needs.
+        // The C library still needs its own structure unchanged.
         let mut copy = depth.as_ref().map(|depth| Depth { base, ..*depth });
         let told = (walk.visit)(whole.as_ptr(), status, kind, copy.as_mut().map_or(ptr::null_mut(), ptr::from_mut));
-        // It may have walked, too.
+        // The callback may have walked, too.
         WALK.set(Some(walk));
         told
     }
@@ -105,7 +107,7 @@ pub unsafe extern "C" fn selvedge_path_nftw(path: *const c_char, of: Visit, desc
     told
 }
 
-/// `ftw` has no depth to tell, but for that it is `nftw` that follows links.
+/// Serves `ftw`, which unlike `nftw` reports no depth; it follows links like `nftw` without `FTW_PHYS`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_ftw(path: *const c_char, of: Visit, descriptors: c_int) -> c_int {
     let real = real!(c"ftw64", unsafe extern "C" fn(*const c_char, Visit, c_int) -> c_int);
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn selvedge_path_ftw(path: *const c_char, of: Visit, descr
     told
 }
 
-/// The fourth argument is not given.
+/// Calls the visitor of `ftw`, which takes no fourth argument.
 unsafe extern "C" fn visit_without_depth(
     path: *const c_char,
     status: *const libc::stat,
@@ -129,7 +131,7 @@ unsafe extern "C" fn visit_without_depth(
     unsafe { visit(path, status, kind, ptr::null_mut()) }
 }
 
-/// The beginning of `FTSENT`.
+/// The beginning of C's structure `FTSENT`.
 #[repr(C)]
 pub struct Entry {
     _cycle: *mut c_void,
@@ -141,7 +143,7 @@ pub struct Entry {
     path: *mut c_char,
 }
 
-/// `fts_open`, with the paths to use.
+/// Serves `fts_open`, with the paths to use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn selvedge_path_fts_open(
     paths: *const *mut c_char,
@@ -168,12 +170,12 @@ pub unsafe extern "C" fn selvedge_path_fts_open(
             at = at.add(1);
         }
         all.push(ptr::null_mut());
-        // It copies them.
+        // The C library copies the paths.
         real(all.as_ptr(), options, compares)
     }
 }
 
-/// An entry with the path that the tree has. Where to open it, `fts_accpath`, stays as it is.
+/// Replaces an entry's path by the tree's. The path for opening it, `fts_accpath`, stays as it is.
 unsafe fn presented(entry: *mut Entry) -> *mut Entry {
     // SAFETY: as C has it.
     unsafe {

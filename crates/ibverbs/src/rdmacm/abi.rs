@@ -89,7 +89,7 @@ structures! {
     }
 }
 
-/// What an event is about; the kind of identifier says which.
+/// The parameters of an event; the type of the identifier selects the member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union rdma_param {

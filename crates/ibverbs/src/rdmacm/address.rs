@@ -1,4 +1,4 @@
-//! Socket addresses, and the devices that they belong to.
+//! Socket addresses, and the devices that have them.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::device::devices;
 use crate::memory::ibv_alloc_pd;
 
-/// An address from C's; none if it is of another family.
+/// Reads an address from C's structure; `None` if it is null or of another family than IPv4 and IPv6.
 ///
 /// # Safety
 /// `from` is null or an address as long as its family says.
@@ -36,7 +36,7 @@ pub(super) unsafe fn read(from: *const libc::sockaddr) -> Option<SocketAddr> {
     }
 }
 
-/// An address as C has it.
+/// Returns an address in C's structure.
 pub(super) fn written(address: SocketAddr) -> libc::sockaddr_storage {
     // SAFETY: zeros are an address of no family.
     let mut to: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
@@ -62,7 +62,7 @@ pub(super) fn written(address: SocketAddr) -> libc::sockaddr_storage {
     to
 }
 
-/// As GIDs have it.
+/// Returns the GID of an address.
 pub(super) fn gid(address: &SocketAddr) -> Ipv6Addr {
     match address {
         SocketAddr::V4(v4) => v4.ip().to_ipv6_mapped(),
@@ -70,7 +70,7 @@ pub(super) fn gid(address: &SocketAddr) -> Ipv6Addr {
     }
 }
 
-/// The other way round.
+/// Returns the socket address of a GID, the inverse of [`gid`].
 pub(super) fn socket_address(gid: Ipv6Addr, port: u16) -> SocketAddr {
     match gid.to_ipv4_mapped() {
         Some(v4) => SocketAddrV4::new(v4, port).into(),
@@ -78,15 +78,21 @@ pub(super) fn socket_address(gid: Ipv6Addr, port: u16) -> SocketAddr {
     }
 }
 
-/// Whether an address names no device, as Linux's connection manager has it: the unspecified one, and that of loopback
-/// unless loopback is a device.
+/// Returns whether an address names no device, by the rules of Linux's connection manager: the unspecified address, and
+/// that of loopback unless loopback is a device.
+///
+/// # Errors
+/// Returns an error when the system does not tell its interfaces.
 pub(super) fn is_any(address: SocketAddr) -> io::Result<bool> {
     let is_device = || Ok::<_, io::Error>(devices()?.iter().any(|listed| listed.device.gids.contains(&gid(&address))));
     Ok(address.ip().is_unspecified() || (address.ip().is_loopback() && !is_device()?))
 }
 
-/// Where a destination is that a program calls loopback. As with Linux's connection manager that is an address of the
-/// first device that is up, unless loopback is a device itself. Other addresses stay as they are.
+/// Returns the address that replaces a destination on loopback. Like with Linux's connection manager that is an address
+/// of the first device that is up, unless loopback is a device itself. Other addresses are returned unchanged.
+///
+/// # Errors
+/// Returns an error when the system does not tell its interfaces, or no device is up.
 pub(super) fn beyond_loopback(there: SocketAddr) -> io::Result<SocketAddr> {
     if !there.ip().is_loopback() {
         return Ok(there);
@@ -96,14 +102,17 @@ pub(super) fn beyond_loopback(there: SocketAddr) -> io::Result<SocketAddr> {
         return Ok(there);
     }
     let up = devices.iter().filter(|listed| listed.device.is_up);
-    // Behind the link-local one, which needs a scope.
+    // The first GID is skipped: the link-local address needs a scope.
     let addresses = up.flat_map(|listed| listed.device.gids.iter().skip(1));
     let found =
         addresses.map(|&gid| socket_address(gid, there.port())).find(|found| found.is_ipv4() == there.is_ipv4());
     found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
-/// The address that leads to `there`.
+/// Returns the source address of the route that leads to `there`.
+///
+/// # Errors
+/// Returns the system's error, for example if there is no route.
 pub(super) fn source_towards(there: SocketAddr) -> io::Result<SocketAddr> {
     let any: SocketAddr = if there.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
     let probe = UdpSocket::bind(any)?;
@@ -111,17 +120,21 @@ pub(super) fn source_towards(there: SocketAddr) -> io::Result<SocketAddr> {
     probe.local_addr()
 }
 
-/// Devices that were opened for connections, by process and name, for as long as the process lives: a child needs its
-/// own. Each with the protection domain of who brings none.
+/// Devices opened for connections, by process and name, for as long as the process lives: a forked child needs its own.
+/// Each has a protection domain for identifiers that bring none.
 static OPEN: Mutex<BTreeMap<(u32, String), [usize; 2]>> = Mutex::new(BTreeMap::new());
 
-/// The open device that has an address, and its protection domain.
+/// Returns the open device that has an address, and its protection domain.
+///
+/// # Errors
+/// Returns an error when no device has the address, or it cannot be opened.
 pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(*mut ibv_context, *mut ibv_pd)> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let has = |device: &Device| device.gids.contains(&gid);
     let listed = match devices() {
         Ok(devices) => devices.into_iter().find(|listed| has(&listed.device)),
-        // To look takes a descriptor, which a busy server may not have; it has a device that is open already.
+        // Listing devices takes a descriptor, which a busy server may not have; a device that is already open is used
+        // then.
         Err(problem) => {
             let process = std::process::id();
             let here = open.iter().filter(|((of, _), _)| *of == process).map(|(_, &[context, _])| context);
@@ -145,7 +158,10 @@ pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(*mut ibv_context, *mut i
     Ok((context, domain))
 }
 
-/// All devices, open.
+/// Returns all devices, open.
+///
+/// # Errors
+/// Returns an error when the devices cannot be listed, or one cannot be opened.
 pub(super) fn all_devices() -> io::Result<Vec<*mut ibv_context>> {
     let gids = devices()?.into_iter().filter_map(|listed| listed.device.gids.first().copied());
     gids.map(|gid| device_with(gid).map(|(context, _)| context)).collect()

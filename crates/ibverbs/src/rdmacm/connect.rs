@@ -1,4 +1,4 @@
-//! Addresses, routes, connections.
+//! Functions for addresses, routes and connections.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -26,7 +26,7 @@ fn service(space: c_int, port: u16) -> u64 {
     services | u64::from(port)
 }
 
-/// A new PSN, or a port for who asks: anything.
+/// Returns a random number: an initial PSN, or the first candidate for a client's port.
 pub(super) fn anything() -> u32 {
     let mut bytes = [0; 4];
     // SAFETY: four bytes.
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn resolve_addr(
     let inner = unsafe { Id::of(id) };
     let Some(destination) = (unsafe { address::read(to) }) else { return fail(libc::EAFNOSUPPORT) };
     let given = unsafe { address::read(from) };
-    // Linux binds the identifier to it, and says at once if it cannot.
+    // Linux binds the identifier to the source, and reports a failure at once.
     if let Some(source) = given.filter(|source| source.port() != 0 && inner.reserved.is_none())
         && let Err(problem) = inner.claim(source)
     {
@@ -99,10 +99,10 @@ pub unsafe extern "C" fn resolve_addr(
     unsafe { inner.complete() }
 }
 
-/// Finds the way to an address, from the given one, from that which the identifier has, or from any.
+/// Finds the route to an address: from the given source, from that of the identifier, or from any.
 ///
 /// # Errors
-/// If no device leads there, or no port is left.
+/// Returns an error if no device leads there, or no port is left.
 pub(super) fn resolve(inner: &mut Id, given: Option<SocketAddr>, destination: SocketAddr) -> io::Result<()> {
     let wanted = given.or(inner.source);
     let destination = address::beyond_loopback(destination)?;
@@ -111,7 +111,7 @@ pub(super) fn resolve(inner: &mut Id, given: Option<SocketAddr>, destination: So
         Some(source) if !address::is_any(source)? => source,
         _ => address::source_towards(destination)?,
     };
-    // Nobody connects to who asks: any port does.
+    // A client may have any port, because nobody connects to it.
     source.set_port(match inner.reserved {
         Some(port) => port,
         None => inner.claim_any(source)?,
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn resolve_route(id: *mut rdma_cm_id, _timeout_ms: c_int) 
     unsafe { inner.complete() }
 }
 
-/// What this side offers.
+/// Returns this side's offer for a connection.
 unsafe fn offer(inner: &mut Id, parameters: Option<&rdma_conn_param>) -> Offer {
     let number = if inner.abi.qp.is_null() {
         parameters.map_or(0, |parameters| parameters.qp_num)
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn connect(id: *mut rdma_cm_id, parameters: *mut rdma_conn
         return fail(libc::EINVAL);
     };
     let offer = unsafe { offer(inner, parameters.as_ref()) };
-    // For both sides: who accepts has nothing to say about it.
+    // The retry count is for both sides: the accepting side cannot choose it.
     inner.retries = offer.retries;
     let service = service(inner.abi.ps, destination.port());
     let (port, mtu, is_datagram) = (source.port(), inner.mtu as u8, inner.abi.qp_type == DATAGRAM);
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn connect(id: *mut rdma_cm_id, parameters: *mut rdma_conn
     unsafe { inner.complete() }
 }
 
-/// Somebody asks the listener for a connection: a new identifier, in the listener's channel.
+/// Creates an identifier, in the listener's channel, for a request for a connection.
 pub(super) unsafe fn requested(
     listener: *mut Id,
     connection: ConnectionId,
@@ -211,7 +211,7 @@ pub(super) unsafe fn requested(
     new
 }
 
-/// Somebody asks the listener for a queue pair.
+/// Creates an identifier, in the listener's channel, for a request for a queue pair (service ID resolution).
 pub(super) unsafe fn asked(listener: *mut Id, connection: ConnectionId, route: &Route, service: u64) -> *mut Id {
     unsafe { questioned(listener, connection, route, 0, service) }
 }
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn accept(id: *mut rdma_cm_id, parameters: *mut rdma_conn_
     unsafe { inner.complete() }
 }
 
-/// After the other side's answer, where the queue pair is the application's own.
+/// Completes a connection after the other side's answer, where the application manages the queue pair itself.
 #[unsafe(export_name = "selvedge_rdma_establish")]
 pub unsafe extern "C" fn establish(id: *mut rdma_cm_id) -> c_int {
     let inner = unsafe { Id::of(id) };
@@ -311,12 +311,12 @@ pub unsafe extern "C" fn disconnect(id: *mut rdma_cm_id) -> c_int {
     let inner = unsafe { Id::of(id) };
     let Some(connection) = inner.connection else { return fail(libc::EINVAL) };
     unsafe { pair::fail_all(inner) };
-    // One that the other side has ended already is as ended as can be.
+    // A failure means that the other side has ended the connection already, which has the wanted effect.
     let _ = inner.adapter.connect(|manager, cx| manager.disconnect(cx, connection));
     unsafe { inner.complete() }
 }
 
-/// The first packet came before the message that says that it may.
+/// Notes that the connection is established, because its first packet arrived before the message that says so.
 #[unsafe(export_name = "selvedge_rdma_notify")]
 pub unsafe extern "C" fn notify(id: *mut rdma_cm_id, _event: c_int) -> c_int {
     let inner = unsafe { Id::of(id) };

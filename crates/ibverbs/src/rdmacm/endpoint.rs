@@ -1,4 +1,4 @@
-//! Endpoints: an identifier with all that it needs, in one call; and names of hosts.
+//! Endpoints, which create an identifier with its queue pair in one call; and resolution of host names.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -13,7 +13,7 @@ use crate::abi::{ibv_pd, ibv_qp_init_attr};
 const PASSIVE: c_int = 1;
 const NUMERIC: c_int = 2;
 const FAMILY: c_int = 8;
-/// Milliseconds.
+/// Timeout of address and route resolution in milliseconds.
 const PATIENCE: c_int = 2_000;
 
 #[unsafe(export_name = "selvedge_rdma_create_ep")]
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn destroy_ep(id: *mut rdma_cm_id) {
     }
 }
 
-/// The next connection that a listening endpoint is asked for, with a queue pair as the endpoint was made with.
+/// Returns the next connection request of a listening endpoint, with a queue pair like the endpoint's.
 #[unsafe(export_name = "selvedge_rdma_get_request")]
 pub unsafe extern "C" fn get_request(listener: *mut rdma_cm_id, to: *mut *mut rdma_cm_id) -> c_int {
     unsafe {
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn get_request(listener: *mut rdma_cm_id, to: *mut *mut rd
             return -1;
         }
         let id = (*event).id;
-        // The new one gets a channel of its own.
+        // The new identifier gets an event channel of its own.
         if super::id::migrate_id(id, ptr::null_mut::<rdma_event_channel>()) != 0 {
             return -1;
         }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn getaddrinfo(
     0
 }
 
-/// What hints alone say.
+/// Returns an address structure with the values of the hints alone.
 unsafe fn described(hints: Option<&rdma_addrinfo>) -> rdma_addrinfo {
     // SAFETY: zeros are null pointers and numbers.
     let mut result: rdma_addrinfo = unsafe { std::mem::zeroed() };
@@ -138,7 +138,7 @@ unsafe fn described(hints: Option<&rdma_addrinfo>) -> rdma_addrinfo {
     result
 }
 
-/// Looks the address up; 0, or what `getaddrinfo` says.
+/// Looks an address up; returns 0, or the error code of `getaddrinfo`.
 unsafe fn look_up(
     node: *const c_char,
     service: *const c_char,

@@ -1,4 +1,4 @@
-//! Event channels, and what comes out of them.
+//! Event channels and their events.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -14,7 +14,7 @@ use super::multicast::{self, Joined};
 use super::{connect, pair};
 use crate::{address as ah, error};
 
-/// `enum rdma_cm_event_type`.
+/// Types of `enum rdma_cm_event_type`.
 pub(super) mod kind {
     use std::ffi::c_int;
 
@@ -32,17 +32,17 @@ pub(super) mod kind {
     pub(crate) const MULTICAST_ERROR: c_int = 13;
 }
 
-/// Something has happened to an identifier.
+/// An event of an identifier, before the application takes it.
 pub(super) enum QueuedEvent {
-    /// Here, at once: the kind, and 0 or minus `errno`.
+    /// A local event: its type, and 0 or minus `errno`.
     Local(c_int, c_int),
-    /// It has joined a group.
+    /// A multicast group was joined.
     Joined(Joined),
-    /// On the wire.
+    /// An event of the connection manager's protocol.
     Remote(Box<CmEvent>),
 }
 
-/// An event channel as C sees it, and the queue.
+/// An event channel: C's structure, and the queue behind it.
 #[repr(C)]
 pub(super) struct EventChannel {
     abi: rdma_event_channel,
@@ -55,26 +55,28 @@ impl EventChannel {
         let abi = rdma_event_channel { fd: queue.descriptor() };
         Ok(Box::into_raw(Box::new(Self { abi, queue: Arc::new(queue) })).cast())
     }
+    /// Returns the event channel at C's pointer.
+    ///
     /// # Safety
-    /// `channel` is from us.
+    /// `channel` is from this library.
     pub(super) unsafe fn of<'a>(channel: *mut rdma_event_channel) -> &'a Self {
         // SAFETY: the caller's.
         unsafe { &*channel.cast::<Self>() }
     }
 }
 
-/// Puts what happens to an identifier into its channel.
+/// Returns a callback that puts an identifier's events into its channel's queue.
 pub(super) fn hears(queue: &Arc<Channel<(usize, QueuedEvent)>>, id: *const Id) -> Hears {
     let (queue, id) = (Arc::clone(queue), id.expose_provenance());
     Arc::new(move |event| queue.push((id, QueuedEvent::Remote(Box::new(event)))))
 }
 
-/// An event as C sees it, and what it points to.
+/// An event: C's structure, and the data that it points to.
 #[repr(C)]
 struct Event {
     abi: rdma_cm_event,
     private: Vec<u8>,
-    /// Whose count it is in.
+    /// The identifier whose count of unacknowledged events includes this event.
     counted: *mut Id,
 }
 
@@ -115,7 +117,7 @@ pub unsafe extern "C" fn ack_cm_event(event: *mut rdma_cm_event) -> c_int {
     0
 }
 
-/// What the application gets to see.
+/// Returns the event as the application sees it.
 unsafe fn presented(id: *mut Id, event: QueuedEvent) -> Box<Event> {
     let mut found = new(id, ptr::null_mut());
     match event {
@@ -131,7 +133,7 @@ unsafe fn presented(id: *mut Id, event: QueuedEvent) -> Box<Event> {
         QueuedEvent::Remote(event) => unsafe { fill_remote(&mut found, id, *event) },
     }
     if found.counted != id {
-        // The event is about the new identifier, not the one that listens.
+        // A connection request is an event of the new identifier, not of the listener.
         unsafe {
             (*found.counted).unacknowledged.took();
             (*id).unacknowledged.acknowledge(1);
@@ -140,7 +142,7 @@ unsafe fn presented(id: *mut Id, event: QueuedEvent) -> Box<Event> {
     found
 }
 
-/// What a packet, or the lack of one, has brought about.
+/// Fills in an event of the connection manager's protocol.
 unsafe fn fill_remote(found: &mut Event, id: *mut Id, event: CmEvent) {
     match event {
         CmEvent::Requested { id: connection, route, request } => {
@@ -213,7 +215,7 @@ fn connection_parameters(private: &[u8]) -> rdma_conn_param {
     parameters
 }
 
-/// What the other side offers, as this side would take it.
+/// Fills in the other side's offer, from this side's point of view.
 fn offered(event: &mut Event, request: &Request) {
     event.private = request.private.to_vec();
     let mut parameters = connection_parameters(&event.private);
@@ -226,7 +228,8 @@ fn offered(event: &mut Event, request: &Request) {
     event.abi.param.conn = parameters;
 }
 
-/// The other side has granted the connection: gets our queue pair ready, if it is ours to do.
+/// Handles the acceptance of a connection by the other side: makes this side's queue pair ready, if it belongs to the
+/// identifier. Returns the event type, and 0 or minus `errno`.
 unsafe fn replied(id: *mut Id, connection: ConnectionId, reply: &selvedge_wire::cm::Reply) -> (c_int, c_int) {
     let inner = unsafe { &mut *id };
     inner.peer.qp = reply.qp.0;
@@ -266,7 +269,7 @@ pub extern "C" fn event_str(event: c_int) -> *const c_char {
     usize::try_from(event).ok().and_then(|at| NAMES.get(at)).unwrap_or(&c"UNKNOWN EVENT").as_ptr()
 }
 
-/// What came with later versions, and is not here.
+/// Fails with `ENOSYS`: the target of functions of later versions that are not supported.
 #[unsafe(export_name = "selvedge_rdma_unsupported")]
 pub extern "C" fn unsupported() -> c_int {
     fail(libc::ENOSYS)

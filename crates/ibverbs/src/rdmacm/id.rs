@@ -1,4 +1,4 @@
-//! Identifiers: one end of a connection, as `librdmacm` calls it.
+//! Identifiers: `librdmacm`'s objects for one end of a connection.
 
 use std::ffi::{c_int, c_void};
 use std::net::SocketAddr;
@@ -19,17 +19,17 @@ use crate::channel::Unacknowledged;
 use crate::error;
 use crate::query::gid_of;
 
-/// `enum rdma_port_space`.
+/// Port spaces of `enum rdma_port_space`.
 pub(super) const TCP: c_int = 0x0106;
 pub(super) const UDP: c_int = 0x0111;
-/// `enum ibv_qp_type`.
+/// Types of `enum ibv_qp_type`.
 pub(super) const RELIABLE: c_int = 2;
 pub(super) const DATAGRAM: c_int = 4;
 
-/// What a connection waits for acknowledgements unless it is told otherwise: 67 ms.
+/// Default code of the acknowledgement timeout: 67 ms.
 const ACK_TIMEOUT: u8 = 14;
 
-/// What is known of the other side.
+/// Parameters of the other side.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
     pub(super) qp: u32,
@@ -37,7 +37,7 @@ pub(super) struct Peer {
     pub(super) not_ready_retries: u8,
 }
 
-/// An identifier as C sees it, and what is ours behind.
+/// An identifier: C's structure, followed by this library's fields.
 #[repr(C)]
 pub(super) struct Id {
     pub(super) abi: rdma_cm_id,
@@ -46,37 +46,40 @@ pub(super) struct Id {
     pub(super) destination: Option<SocketAddr>,
     pub(super) connection: Option<ConnectionId>,
     pub(super) listens_to: Option<At>,
-    /// Its own port, once it has one.
+    /// The reserved RDMA port, if there is one.
     pub(super) reserved: Option<u16>,
-    /// It shares its port with others that do.
+    /// Whether the identifier shares its port with others that do.
     pub(super) shares_port: bool,
     pub(super) peer: Peer,
-    /// The first that we expect; some applications make their queue pairs ready before they connect.
+    /// The first PSN that this side expects, chosen early: some applications make their queue pairs ready before they
+    /// connect.
     pub(super) psn: u32,
     pub(super) reads_answered: u8,
     pub(super) reads_asked: u8,
     pub(super) retries: u8,
     pub(super) mtu: c_int,
-    /// 4.096 us times 2 to this power.
+    /// Code of the acknowledgement timeout: 4.096 us times 2 to this power.
     pub(super) ack_timeout: u8,
     pub(super) traffic_class: u8,
     pub(super) unacknowledged: Unacknowledged,
-    /// Multicast groups that it has joined.
+    /// Multicast groups that the identifier has joined.
     pub(super) groups: Vec<Joined>,
-    /// It has a channel of its own: functions wait for their events.
+    /// Whether the identifier has a channel of its own, so that functions wait for their events.
     pub(super) waits: bool,
-    /// The protection domain and attributes of the queue pairs that a listening endpoint gives its connections.
+    /// The protection domain and attributes of the queue pairs that a listening endpoint creates for its connections.
     pub(super) endpoint: Option<(usize, ibv_qp_init_attr)>,
 }
 
 impl Id {
+    /// Returns the identifier at C's pointer.
+    ///
     /// # Safety
-    /// `id` is from us.
+    /// `id` is from this library.
     pub(super) unsafe fn of<'a>(id: *mut rdma_cm_id) -> &'a mut Self {
         // SAFETY: the caller's.
         unsafe { &mut *id.cast::<Self>() }
     }
-    /// A new identifier.
+    /// Creates an identifier.
     pub(super) fn new(
         channel: *mut rdma_event_channel,
         context: *mut c_void,
@@ -112,7 +115,7 @@ impl Id {
             endpoint: None,
         }))
     }
-    /// The way to the other side, once both ends are known.
+    /// Returns the route to the other side, once both ends are known.
     pub(super) fn route(&self) -> Option<Route> {
         let (local, remote) = (address::gid(&self.source?), address::gid(&self.destination?));
         Some(Route { local, remote, traffic_class: self.traffic_class, hop_limit: 64, flow_label: 0 })
@@ -128,7 +131,10 @@ impl Id {
         self.abi.route.addr.dst_storage = address::written(destination);
         self.abi.route.addr.addr.dgid = gid_of(&address::gid(&destination));
     }
-    /// Chooses the device by the source.
+    /// Chooses the device by the source address.
+    ///
+    /// # Errors
+    /// Returns an error when no device has the address, or it cannot be opened.
     pub(super) fn choose_device(&mut self) -> std::io::Result<()> {
         let Some(source) = self.source else { return Ok(()) };
         let (context, domain) = address::device_with(address::gid(&source))?;
@@ -141,31 +147,31 @@ impl Id {
         self.mtu = crate::query::mtu_code(unsafe { crate::context::Context::of(context) }.device().payload());
         Ok(())
     }
-    /// Takes a port for an address: that which it names, or any.
+    /// Reserves the port of an address, any if it is 0; returns the port.
     ///
     /// # Errors
-    /// If somebody has it.
+    /// Returns an error if the port is taken.
     pub(super) fn claim(&mut self, address: SocketAddr) -> std::io::Result<u16> {
         let claim = Claim { address, space: self.abi.ps, shares: self.shares_port };
         let port = port::claim(self.adapter, std::ptr::from_ref(self).addr(), claim)?;
         self.reserved = Some(port);
         Ok(port)
     }
-    /// Takes a port that no other identifier of this process has.
+    /// Reserves a port that no other identifier of this process has; returns the port.
     ///
     /// # Errors
-    /// If there is none left.
+    /// Returns an error if no port is left.
     pub(super) fn claim_any(&mut self, address: SocketAddr) -> std::io::Result<u16> {
         let claim = Claim { address, space: self.abi.ps, shares: self.shares_port };
         let port = port::any(std::ptr::from_ref(self).addr(), claim, anything())?;
         self.reserved = Some(port);
         Ok(port)
     }
-    /// Tells that something has happened here.
+    /// Queues a local event.
     pub(super) fn tell(&self, kind: c_int, status: c_int) {
         self.push(QueuedEvent::Local(kind, status));
     }
-    /// Tells that a group was joined.
+    /// Queues the event that a group was joined.
     pub(super) fn tell_joined(&self, joined: Joined) {
         self.push(QueuedEvent::Joined(joined));
     }
@@ -178,7 +184,8 @@ impl Id {
         // SAFETY: as above.
         hears(unsafe { &EventChannel::of(self.abi.channel).queue }, self)
     }
-    /// Waits for the event of what was begun, where the application does not.
+    /// Waits for the event of the operation just begun, if the identifier is synchronous; returns 0, or -1 with
+    /// `errno`.
     ///
     /// # Safety
     /// The identifier is used by one thread.
@@ -198,7 +205,7 @@ impl Id {
             self.abi.event = event;
             match (*event).status {
                 0 => 0,
-                // The other side refuses.
+                // A positive status is the other side's reason for a refusal.
                 reason if reason > 0 => fail(libc::ECONNREFUSED),
                 status => fail(-status),
             }
@@ -225,7 +232,7 @@ pub unsafe extern "C" fn create_id(
             0
         }
         Err(problem) => {
-            // Not all of them have an `errno`.
+            // Some failures have no `errno`, so the reason is printed.
             error::say(&format!("cannot make an RDMA identifier: {problem}"));
             fail(error::of_io(&problem))
         }
@@ -263,7 +270,7 @@ pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
     0
 }
 
-/// Says no to who asked for a connection, if that is what happened: nobody will hear of it any more.
+/// Refuses a connection request whose event is discarded unseen.
 fn refuse(adapter: &Adapter, event: &QueuedEvent) {
     let QueuedEvent::Remote(event) = event else { return };
     let connection = match **event {
@@ -294,7 +301,7 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
     if let Some(at) = inner.listens_to {
         let _ = inner.adapter.own_service(at, inner.hears());
     }
-    // From now on everything comes to the new one; what came before goes there, too.
+    // All further events go to the new channel; pending ones are moved there.
     let own = id.expose_provenance();
     for event in unsafe { EventChannel::of(old) }.queue.withdraw(|(of, _)| *of == own) {
         queue_of(inner).push(event);
@@ -305,7 +312,8 @@ pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_even
     0
 }
 
-/// Types of service, timeouts, and whether a port is shared are heeded. IPv6 stands beside IPv4.
+/// Sets an option. Effective are the type of service, the acknowledgement timeout, and sharing of the port. Other
+/// options, like that for IPv6 alone, are accepted without effect.
 #[unsafe(export_name = "selvedge_rdma_set_option")]
 pub unsafe extern "C" fn set_option(
     id: *mut rdma_cm_id,
@@ -314,7 +322,7 @@ pub unsafe extern "C" fn set_option(
     value: *mut c_void,
     length: usize,
 ) -> c_int {
-    // `enum`s of rdma_cma.h.
+    // Values of enumerations in rdma_cma.h.
     const OF_IDENTIFIER: c_int = 0;
     const TYPE_OF_SERVICE: c_int = 0;
     const SHARES_PORT: c_int = 1;
@@ -349,7 +357,7 @@ pub unsafe extern "C" fn get_dst_port(id: *mut rdma_cm_id) -> u16 {
     port_of(unsafe { Id::of(id) }.destination)
 }
 
-/// The queue of an identifier's events, for those that it makes.
+/// Returns the queue of an identifier's channel, for identifiers that are created from it.
 pub(super) fn queue_of(id: &Id) -> Arc<selvedge_dataplane::rnic::Channel<(usize, QueuedEvent)>> {
     // SAFETY: the channel outlives its identifiers.
     Arc::clone(unsafe { &EventChannel::of(id.abi.channel).queue })

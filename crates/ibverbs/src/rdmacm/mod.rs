@@ -1,5 +1,5 @@
-//! `librdmacm.so.1`: connections by address and port. Its functions live here under other names (`selvedge_rdma_*`),
-//! beside the NIC that they share; `librdmacm.so.1` only calls them (see `cargo xtask dist`).
+//! `librdmacm.so.1`: connections by address and port. Its functions are defined here under other names
+//! (`selvedge_rdma_*`), next to the NIC that they use; `librdmacm.so.1` only calls them (see `cargo xtask dist`).
 
 mod abi;
 mod address;

@@ -1,4 +1,4 @@
-//! Multicast groups by socket address. There is no subnet administrator to ask: the kernel joins (IGMP, MLD).
+//! Multicast groups by socket address. There is no subnet administrator: the kernel joins the groups (IGMP, MLD).
 
 use std::ffi::{c_int, c_void};
 use std::net::{Ipv6Addr, SocketAddr};
@@ -14,16 +14,16 @@ use crate::context::Context;
 use crate::multicast::{ibv_attach_mcast, ibv_detach_mcast};
 use crate::query::gid_of;
 
-/// How far datagrams for groups go, as the kernel has it.
+/// Hop limit of datagrams for groups, like the kernel's.
 const HOPS: u8 = 64;
 
 /// A group that an identifier has joined.
 #[derive(Clone, Copy)]
 pub(super) struct Joined {
     address: SocketAddr,
-    /// What the application calls it.
+    /// The application's context pointer for the group.
     context: usize,
-    /// It sends there and hears nothing.
+    /// Whether the identifier only sends to the group and receives nothing.
     sends_only: bool,
 }
 
@@ -46,7 +46,8 @@ unsafe fn join(id: *mut rdma_cm_id, to: *const libc::sockaddr, sends_only: bool,
     unsafe { inner.complete() }
 }
 
-/// What the application hears: how to send there. Attaches the queue pair, if it has one by now; returns `errno`.
+/// Attaches the identifier's queue pair to the group, if there is one by now; returns the parameters for sending to the
+/// group, and 0 or `errno`.
 pub(super) unsafe fn attached(inner: &Id, joined: &Joined) -> (rdma_ud_param, c_int) {
     let group = joined.group();
     let errno = if inner.abi.qp.is_null() || joined.sends_only {
@@ -74,7 +75,7 @@ unsafe fn detach(inner: &Id, joined: &Joined) {
     }
 }
 
-/// An identifier that goes leaves its groups.
+/// Leaves all groups of an identifier that is about to be destroyed.
 pub(super) unsafe fn leave_all(inner: &mut Id) {
     for joined in std::mem::take(&mut inner.groups) {
         unsafe { detach(inner, &joined) };
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn join_multicast_ex(
     attributes: *mut rdma_cm_join_mc_attr_ex,
     context: *mut c_void,
 ) -> c_int {
-    /// The address and the flags: both are needed, and nothing else is known.
+    /// Mask of the address and the flags: both are required, and nothing else is known.
     const GIVEN: u32 = 0b11;
     const FULL_MEMBER: u32 = 0;
     const SENDS_ONLY: u32 = 1;

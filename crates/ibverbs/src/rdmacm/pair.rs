@@ -1,4 +1,4 @@
-//! Queue pairs of identifiers, and how they get ready.
+//! Queue pairs of identifiers, and their state transitions.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -22,7 +22,7 @@ use crate::pair::{create_qp_ex, ibv_create_qp, ibv_destroy_qp, ibv_modify_qp};
 use crate::srq::{create_srq_ex, ibv_create_srq, ibv_destroy_srq};
 use crate::{address as ah, error};
 
-/// `enum ibv_qp_state`.
+/// States of `enum ibv_qp_state`.
 mod state {
     pub(super) const INIT: i32 = 1;
     pub(super) const READY_TO_RECEIVE: i32 = 2;
@@ -30,10 +30,10 @@ mod state {
     pub(super) const ERROR: i32 = 6;
 }
 
-/// Everything that the other side of a connection may do.
+/// Access rights of the other side: all.
 const ACCESS: u32 = 0b1111;
 
-/// The attributes that take a queue pair to a state, and their mask.
+/// Returns the attributes that take a queue pair to a state, and their mask; `None` if the route is not known yet.
 fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
     const STATE: c_int = 1;
     // SAFETY: numbers only.
@@ -74,7 +74,7 @@ fn attributes(id: &Id, to: c_int) -> Option<(ibv_qp_attr, c_int)> {
     Some((wanted, mask | STATE))
 }
 
-/// Reads and Atomics that a queue pair can have under way.
+/// Returns the most Reads and Atomics that a queue pair can have outstanding.
 fn most_reads(context: &Context) -> u8 {
     least(Limits::HERE.reads.into(), context.profile.max_rd_atom) as u8
 }
@@ -84,7 +84,7 @@ unsafe fn go(id: &Id, to: c_int) -> c_int {
     unsafe { ibv_modify_qp(id.abi.qp, &raw mut wanted, mask) }
 }
 
-/// Takes the queue pair of a connection to where it receives and sends; returns `errno`.
+/// Takes the queue pair of a connection to the state in which it receives and sends; returns 0 or `errno`.
 pub(super) unsafe fn make_ready(id: &Id) -> c_int {
     match unsafe { go(id, state::READY_TO_RECEIVE) } {
         0 => unsafe { go(id, state::READY_TO_SEND) },
@@ -92,14 +92,14 @@ pub(super) unsafe fn make_ready(id: &Id) -> c_int {
     }
 }
 
-/// What was posted is flushed.
+/// Takes the queue pair to the error state, which flushes all posted requests.
 pub(super) unsafe fn fail_all(id: &Id) {
     if !id.abi.qp.is_null() && id.abi.qp_type != DATAGRAM {
         unsafe { go(id, state::ERROR) };
     }
 }
 
-/// For applications that change their queue pairs themselves.
+/// Returns the attributes for applications that change their queue pairs themselves.
 #[unsafe(export_name = "selvedge_rdma_init_qp_attr")]
 pub unsafe extern "C" fn init_qp_attr(id: *mut rdma_cm_id, to: *mut ibv_qp_attr, mask: *mut c_int) -> c_int {
     let state = unsafe { (*to).qp_state };
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn init_qp_attr(id: *mut rdma_cm_id, to: *mut ibv_qp_attr,
     }
 }
 
-/// The protection domain of an identifier that was given none.
+/// Returns the given protection domain, or the identifier's default if it is null.
 unsafe fn domain(id: &mut Id, given: *mut ibv_pd) -> *mut ibv_pd {
     if !given.is_null() {
         id.abi.pd = given;
@@ -120,7 +120,7 @@ unsafe fn domain(id: &mut Id, given: *mut ibv_pd) -> *mut ibv_pd {
     id.abi.pd
 }
 
-/// A completion queue with a channel, where the application brings none.
+/// Creates a completion queue with a channel, for an application that brings none.
 unsafe fn queue(context: *mut ibv_context, depth: u32, of: *mut rdma_cm_id) -> *mut ibv_cq {
     unsafe {
         let channel = ibv_create_comp_channel(context);
@@ -223,13 +223,13 @@ pub unsafe extern "C" fn destroy_qp(id: *mut rdma_cm_id) {
     }
 }
 
-/// The pointers of a pair that are there: applications may bring one queue or channel for both directions.
+/// Returns the pointers that are not null, each once: applications may use one queue or channel for both directions.
 fn each_once<T>([first, second]: [*mut T; 2]) -> impl Iterator<Item = *mut T> {
     let other = if second == first { ptr::null_mut() } else { second };
     [first, other].into_iter().filter(|pointer| !pointer.is_null())
 }
 
-/// Takes a pointer out.
+/// Returns a pointer and replaces it by null.
 fn taken<T>(from: &mut *mut T) -> *mut T {
     std::mem::replace(from, ptr::null_mut())
 }
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn rdma_destroy_srq(id: *mut rdma_cm_id) {
     }
 }
 
-/// All devices, open; ends with null.
+/// Returns a list of all devices, open; null ends the list.
 #[unsafe(export_name = "selvedge_rdma_get_devices")]
 pub unsafe extern "C" fn get_devices(count: *mut c_int) -> *mut *mut ibv_context {
     let devices = match address::all_devices() {

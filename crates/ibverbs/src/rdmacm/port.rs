@@ -1,4 +1,4 @@
-//! Which identifiers have which RDMA ports, by the rules of Linux's connection manager.
+//! RDMA ports of identifiers, by the rules of Linux's connection manager.
 //!
 //! Between processes the UDP port of the same number is the lock. Within one, identifiers may share a port if their
 //! addresses differ, or their port spaces, or if all of them set `RDMA_OPTION_ID_REUSEADDR` and none listens.
@@ -11,17 +11,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use selvedge_dataplane::rnic::Adapter;
 
-/// Ports that whoever asks for any gets: Linux's `ip_local_port_range`.
+/// Ports for identifiers that ask for any: Linux's `ip_local_port_range`.
 const ANY: std::ops::RangeInclusive<u16> = 32_768..=60_999;
 
 /// An identifier's claim to a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
-    /// Its number is 0 where any does.
+    /// The claimed address; its port is 0 if any port will do.
     pub(super) address: SocketAddr,
-    /// `enum rdma_port_space`.
+    /// Port space, of `enum rdma_port_space`.
     pub(super) space: c_int,
-    /// It shares with others that share.
+    /// Whether the identifier shares the port with others that share.
     pub(super) shares: bool,
 }
 
@@ -31,7 +31,7 @@ struct Held {
     id: usize,
     claim: Claim,
     listens: bool,
-    /// Other processes are kept away.
+    /// Whether the port is locked against other processes.
     is_locked: bool,
 }
 
@@ -44,7 +44,7 @@ impl Held {
     }
 }
 
-/// The ports of a process.
+/// The ports of one process.
 #[derive(Debug, Default)]
 struct Ports {
     process: u32,
@@ -53,7 +53,7 @@ struct Ports {
 
 static PORTS: Mutex<Ports> = Mutex::new(Ports { process: 0, held: BTreeMap::new() });
 
-/// The ports of this process: a child of a fork has none of its parent's.
+/// Returns the ports of this process: a forked child has none of its parent's.
 fn ports() -> MutexGuard<'static, Ports> {
     let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -67,10 +67,10 @@ fn in_use() -> io::Error {
     io::Error::from_raw_os_error(libc::EADDRINUSE)
 }
 
-/// Gives an identifier the port that it asks for, any if that is 0, and keeps other processes from it.
+/// Reserves a port for an identifier, any if its port is 0, and locks it against other processes; returns the port.
 ///
 /// # Errors
-/// `EADDRINUSE` if somebody on this host has it.
+/// Returns `EADDRINUSE` if somebody on this host has the port.
 pub(super) fn claim(adapter: &Adapter, id: usize, mut claim: Claim) -> io::Result<u16> {
     let mut ports = ports();
     let wanted = claim.address.port();
@@ -85,11 +85,11 @@ pub(super) fn claim(adapter: &Adapter, id: usize, mut claim: Claim) -> io::Resul
     Ok(port)
 }
 
-/// Gives an identifier that asks a port of its own within this process; nobody connects there. `random` is where to
-/// begin.
+/// Reserves a port of its own within this process for an identifier that nobody connects to; returns the port. The
+/// search begins at `random`.
 ///
 /// # Errors
-/// `EADDRNOTAVAIL` once all are taken.
+/// Returns `EADDRNOTAVAIL` once all are taken.
 pub(super) fn any(id: usize, mut claim: Claim, random: u32) -> io::Result<u16> {
     let mut ports = ports();
     let (first, count) = (u32::from(*ANY.start()), u32::from(ANY.end() - ANY.start()) + 1);
@@ -101,10 +101,10 @@ pub(super) fn any(id: usize, mut claim: Claim, random: u32) -> io::Result<u16> {
     Ok(port)
 }
 
-/// An identifier listens on its port.
+/// Marks an identifier as listening on its port.
 ///
 /// # Errors
-/// `EADDRINUSE` if others share that.
+/// Returns `EADDRINUSE` if others share the port.
 pub(super) fn listen(id: usize, port: u16) -> io::Result<()> {
     let mut ports = ports();
     let Some(here) = ports.held.get_mut(&port) else { return Ok(()) };
@@ -117,7 +117,7 @@ pub(super) fn listen(id: usize, port: u16) -> io::Result<()> {
     Ok(())
 }
 
-/// An identifier gives its port back.
+/// Releases an identifier's port.
 pub(super) fn release(adapter: &Adapter, id: usize, port: u16) {
     let mut ports = ports();
     let Some(here) = ports.held.get_mut(&port) else { return };
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn who_asks_for_any_port_gets_one_that_nobody_has() {
         let claim = claimed("10.0.0.1:0", TCP, false);
-        let [first, second] = [1, 2].map(|id| any(id, claim, u32::MAX).expect("there are some"));
+        let [first, second] = [1, 2].map(|id| any(id, claim, u32::MAX).expect("free ports exist"));
         assert!(first != second && ANY.contains(&first) && ANY.contains(&second));
     }
 }

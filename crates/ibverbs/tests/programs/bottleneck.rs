@@ -1,5 +1,5 @@
-//! Many queue pairs where there is little room: slow links, slow devices, busy processors. No packet is lost by
-//! anybody's wish, and no connection breaks.
+//! Many queue pairs with few resources: slow links, slow devices, busy processors. The tests configure no loss, and no
+//! connection may break.
 
 use std::process::{Child, Command, Stdio};
 
@@ -15,7 +15,7 @@ const MANY: &[(&str, &[&str])] = &[
     ("ib_send_bw", &["-q", "16", "-s", "65536", "-n", "10", "-b"]),
 ];
 
-/// The other modes, which one connection is enough for.
+/// Programs of perftest in the other modes, for which one connection is enough.
 const OTHERS: &[(&str, &[&str])] = &[
     ("ib_write_bw", &["-s", "2097152", "-n", "5"]),
     ("ib_send_bw", &["-q", "4", "--use-srq", "-s", "65536", "-n", "20"]),
@@ -62,7 +62,7 @@ fn nothing_floods_a_device_that_is_slow() {
     if !has_programs() {
         return;
     }
-    /// Packets of 1,024 bytes in what is transferred below.
+    /// Packets of 1,024 bytes that the program below transfers.
     const USEFUL: u64 = 16 * 1_024 * 4;
     let quiet = Impairment { ..only_roce() };
     for recovery in ["irn", "melo", "go-back-n"] {
@@ -78,7 +78,7 @@ fn nothing_floods_a_device_that_is_slow() {
     }
 }
 
-/// Programs that only compute; gone when dropped.
+/// Programs that only compute. Dropping the value ends them.
 struct Busy(Vec<Child>);
 
 impl Busy {

@@ -1,14 +1,15 @@
-//! What our packets look like to others: Wireshark dissects each without complaint, and Scapy computes the same ICRC.
+//! Captures of the NIC's packets, checked by other software: Wireshark dissects each without complaint, and Scapy
+//! computes the same ICRC.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::support::{FIRST, Namespaces, have, shell};
 
-/// The system's, which has the system's packages; another may stand before it.
+/// The system's Python, which has the system's packages; another may come before it in the path.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Prints how many packets of a capture Scapy has looked at, and those whose ICRC it computes otherwise.
+/// Script that prints how many packets of a capture Scapy has checked, and those whose ICRC it computes differently.
 const ICRC: &str = "
 import sys
 from scapy.all import UDP, PcapReader, bind_layers
@@ -25,7 +26,7 @@ for number, packet in enumerate(PcapReader(sys.argv[1]), 1):
 print(count)
 ";
 
-/// Every kind of request, and connections by the connection manager.
+/// Programs with every kind of request, and with connections by the connection manager.
 const PROGRAMS: [(&str, &[&str]); 9] = [
     ("ib_write_bw", &["-F", "-n", "20", "-s", "10000"]),
     ("ib_read_bw", &["-F", "-n", "20", "-s", "10000"]),
@@ -38,7 +39,7 @@ const PROGRAMS: [(&str, &[&str]); 9] = [
     ("ibv_rc_pingpong", &["-g", "1", "-n", "20", "-s", "5000"]),
 ];
 
-/// Packets that arrive at the first of two namespaces, each as it was on the wire.
+/// A capture of the packets that arrive at the first of two namespaces, as they were on the wire.
 struct Capture {
     child: Child,
     file: PathBuf,
@@ -48,7 +49,7 @@ struct Capture {
 impl Capture {
     fn begin(namespaces: &Namespaces, file: PathBuf) -> Self {
         let [listener, sender] = &namespaces.names;
-        // Else the kernel shows long packets that it would cut later.
+        // Without this limit the kernel shows long packets that it would cut later.
         for name in &namespaces.names {
             shell(&format!("ip -n {name} link set eth0 gso_max_segs 1")).expect("the kernel can cut earlier");
         }
@@ -61,16 +62,16 @@ impl Capture {
         capture
     }
 
-    /// Sends a message until it is in the file: so is whatever was sent before.
+    /// Sends a message until it is in the file, which then contains all earlier packets, too.
     fn hear(&self, message: &str) {
         let send = format!("ip netns exec {} bash -c 'echo {message} > /dev/udp/{FIRST}/9; sleep 0.05'", self.sender);
         let is_there = || {
             let bytes = std::fs::read(&self.file).unwrap_or_default();
             bytes.windows(message.len()).any(|part| part == message.as_bytes())
         };
-        // Where much else runs, tshark takes its time to begin.
+        // On a busy machine tshark takes long to begin.
         for _ in 0..2_400 {
-            // Refused by a port where nobody listens; heard nevertheless.
+            // A port where nobody listens refuses the message, but it is captured.
             let _ = shell(&send);
             if is_there() {
                 return;
@@ -79,32 +80,32 @@ impl Capture {
         panic!("tshark does not hear us in two minutes");
     }
 
-    /// The file, complete.
+    /// Ends the capture; returns the complete file.
     fn end(mut self) -> PathBuf {
         self.hear("it is over");
-        shell(&format!("kill -INT {}", self.child.id())).expect("it runs");
-        self.child.wait().expect("it was started");
+        shell(&format!("kill -INT {}", self.child.id())).expect("the capturing process runs");
+        self.child.wait().expect("the child process can be waited for");
         self.file
     }
 }
 
-/// The lines that tshark prints of a capture.
+/// Returns the lines that tshark prints for a capture.
 fn tshark(capture: &Path, arguments: &[&str]) -> Vec<String> {
     lines_of(Command::new("tshark").arg("-r").arg(capture).args(arguments))
 }
 
 fn lines_of(command: &mut Command) -> Vec<String> {
-    let output = command.output().expect("it was there before");
+    let output = command.output().expect("the program is installed");
     assert!(output.status.success(), "tshark: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// What makes tshark leave payload alone, which is random here: else it guesses, and once it took some for Ethernet
-/// over InfiniBand, whose sender was a group address.
+/// Returns the arguments by which tshark does not dissect payload, which is random here: its heuristics once took some
+/// for Ethernet over InfiniBand, whose sender was a group address.
 fn no_guesses() -> Vec<String> {
     let all = lines_of(Command::new("tshark").args(["-G", "heuristic-decodes"]));
     let guesses = all.iter().filter_map(|line| line.strip_prefix("infiniband.payload\t")?.split('\t').next());
-    // Without Ethernet's types nothing is left of our packets, either.
+    // Without the table of Ethernet's types tshark would not dissect the NIC's packets at all.
     let protocols: Vec<_> = guesses.filter(|&name| name != "ethertype").collect();
     assert!(protocols.contains(&"rpcordma"), "tshark says what it guesses: {protocols:?}");
     protocols.iter().map(|name| format!("--disable-protocol={name}")).collect()
@@ -128,7 +129,7 @@ fn others_read_our_packets_without_complaint() {
         pair.connect(&rping("-s"), &rping("-c"), 7_330);
         let file = capture.end();
 
-        // What programs say to each other is none of Wireshark's business.
+        // Payload of the programs is not dissected.
         let quiet = no_guesses();
         let mut arguments: Vec<_> = quiet.iter().map(String::as_str).collect();
         arguments.extend(["-Y", "_ws.expert.severity >= 0x400000 or _ws.malformed or _ws.short"]);
@@ -154,7 +155,7 @@ fn same_icrc_as_scapy(file: &Path, packets: usize) {
         eprintln!("skipped: no python3 with scapy here: `cargo xtask setup` installs it");
         return;
     }
-    let output = Command::new(PYTHON).args(["-c", ICRC]).arg(file).output().expect("it was there before");
+    let output = Command::new(PYTHON).args(["-c", ICRC]).arg(file).output().expect("the program is installed");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said.trim(), packets.to_string(), "{}", String::from_utf8_lossy(&output.stderr));
 }

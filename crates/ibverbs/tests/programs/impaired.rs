@@ -1,4 +1,4 @@
-//! RDMA programs on a network that loses, repeats, reorders and damages packets, and whether every byte arrives.
+//! RDMA programs on a network that loses, repeats, reorders and damages packets: every byte must arrive.
 
 use std::process::Command;
 
@@ -8,10 +8,10 @@ use selvedge_units::{Chance, Duration, TwoStates};
 use crate::support::{FIRST, Pair, Place, build, have};
 
 fn percent(p: f64) -> Chance {
-    Chance::from_f64(p / 100.0).expect("a share")
+    Chance::from_f64(p / 100.0).expect("a probability")
 }
 
-/// What RoCE's packets suffer, all of it, in this percentage.
+/// Returns all impairments of RoCE's packets, each with this percentage.
 fn everything(p: f64) -> Impairment {
     Impairment {
         loss: Loss::Random(percent(p)),
@@ -24,12 +24,13 @@ fn everything(p: f64) -> Impairment {
     }
 }
 
-/// TCP, by which the programs find each other, is left alone: its timeouts would be most of the time.
+/// Returns no impairments, restricted to RoCE's packets: TCP, by which the programs find each other, is left alone,
+/// because its timeouts would take most of the time.
 pub(crate) fn only_roce() -> Impairment {
     Impairment { concerns: [true, true, true, false], ..Impairment::default() }
 }
 
-/// A network of this kind, both ways; says why not.
+/// Creates a network with this impairment in both directions; prints the reason if it cannot.
 pub(crate) fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
     let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
     let impairments = [impairment.clone(), impairment.clone()];
@@ -58,12 +59,13 @@ impl Bed {
     }
 }
 
-/// Runs the program that checks contents; returns how many of its thousand datagrams arrived, and what was done to
-/// packets.
+/// Runs the program that checks contents; returns how many of its thousand datagrams arrived, and the report of the
+/// network.
 fn check(name: &str, impairment: &Impairment, recovery: &str) -> Option<(u64, Report)> {
     check_in(name, impairment, &[("SELVEDGE_RECOVERY", recovery)])
 }
-/// As [`check`], in this environment.
+/// Runs the program that checks contents in this environment; returns how many of its thousand datagrams arrived, and
+/// the report of the network.
 fn check_in(name: &str, impairment: &Impairment, environment: &[(&str, &str)]) -> Option<(u64, Report)> {
     let program = build("integrity.c", &["-lrdmacm", "-libverbs"])?;
     let bed = network(name, impairment)?;
@@ -108,11 +110,12 @@ fn every_byte_arrives_with_credits_and_with_the_drivers_fence() {
 
 #[test]
 fn every_byte_arrives_when_packets_are_lost_in_bursts() {
-    let states = TwoStates::bursts(8.0, percent(2.0)).expect("they can be");
+    let states = TwoStates::bursts(8.0, percent(2.0)).expect("valid burst parameters");
     let impairment = Impairment { loss: Loss::TwoStates(states), ..only_roce() };
     for recovery in ["irn", "melo"] {
         let Some((arrived, report)) = check("burst", &impairment, recovery) else { return };
-        // Three bursts among a thousand datagrams; which packets they strike depends on what was sent again before.
+        // The thousand datagrams meet about three bursts; which packets a burst hits depends on earlier
+        // retransmissions.
         assert!((800..=1_000).contains(&arrived), "{recovery}: {arrived}");
         assert!(report.counts.iter().all(|direction| direction[Class::Data as usize].lost > 0));
     }
@@ -153,10 +156,10 @@ fn seeds_decide_what_happens() {
                 return None;
             }
         };
-        // Datagrams for RoCE's port, which nobody has: the bash of the first namespace sends them.
+        // The bash of the first namespace sends datagrams to RoCE's port, which nobody has bound.
         let script = "for n in $(seq 500); do echo datagram-with-a-whole-transport-header > /dev/udp/10.78.0.2/4791; done 2> /dev/null";
         let namespace = ["netns", "exec", &first, "bash", "-c", script];
-        Command::new("ip").args(namespace).status().expect("ip was there before");
+        Command::new("ip").args(namespace).status().expect("ip is installed");
         let report = testbed.close().expect("devices work to the end");
         let data = report.counts[0][Class::Data as usize];
         Some((data.sent, data.lost, data.duplicated, data.corrupted))

@@ -1,4 +1,4 @@
-//! Programs that were built for RDMA hardware, as Debian ships them, with our library.
+//! Tests of programs that were built for RDMA hardware, as Debian ships them, with this library.
 
 mod bottleneck;
 mod captures;
@@ -22,8 +22,9 @@ fn every_symbol_that_rdma_core_exports_is_there_in_its_version() {
         eprintln!("skipped: no libibverbs.so.1 of rdma-core's, or no objdump here");
         return;
     };
-    let ours = symbols(&libraries().join("libibverbs.so.1")).expect("it was made");
-    // What came again in 1.1 with another meaning: nobody has been linked with the first since 2008.
+    let ours = symbols(&libraries().join("libibverbs.so.1")).expect("the library was built");
+    // Symbols that have another meaning since version 1.1: no program has been linked with the first version since
+    // 2008.
     let is_old = |symbol: &str| {
         symbol.strip_suffix("@IBVERBS_1.0").is_some_and(|name| theirs.contains(&format!("{name}@IBVERBS_1.1")))
     };
@@ -70,7 +71,7 @@ fn an_address_without_a_gid_is_refused_and_explained() {
         return;
     }
     let outcome = std::panic::catch_unwind(|| HERE.run("ibv_rc_pingpong", &["-n", "1"]));
-    let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a message");
+    let message = *outcome.expect_err("LIDs mean nothing here").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("selvedge: sv_lo: an address without a GID"), "{message}");
 }
 
@@ -84,12 +85,12 @@ fn the_first_gid_works_where_it_can_and_is_explained_where_not() {
     let Some(namespaces) = Namespaces::new("gid") else { return };
     namespaces.pair(&[]).run("ibv_rc_pingpong", &["-g", "0", "-n", "10", "-c"]);
     for name in &namespaces.names {
-        shell(&format!("ip -n {name} -6 addr flush dev eth0")).expect("addresses can go");
+        shell(&format!("ip -n {name} -6 addr flush dev eth0")).expect("ip removes the addresses");
     }
     let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "0", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a message");
+    let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("GID 0 leads nowhere") && message.contains("use GID 1 (10.78.0.1)"), "{message}");
 }
 
@@ -113,7 +114,7 @@ after it all: success
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
 
-/// Every program of perftest, and what it is asked to do.
+/// Programs of perftest, and the arguments of each test.
 const PERFTEST: &[(&str, &[&str])] = &[
     ("ib_write_bw", &[]),
     ("ib_write_bw", &["-b"]),
@@ -146,9 +147,9 @@ const PERFTEST: &[(&str, &[&str])] = &[
 
 fn perftest(pair: &Pair<'_>, is_lossy: bool) {
     for (program, words) in PERFTEST {
-        // What is lost of datagrams and unreliable connections is lost: the program waits for it. And `ib_send_lat -e`
-        // before 23.07 takes an event of either queue for that of the other, which goes well as long as
-        // acknowledgements come before answers.
+        // Lost datagrams and packets of unreliable connections are not retransmitted, and the program waits for them.
+        // And `ib_send_lat -e` before 23.07 takes an event of either queue for that of the other, which works only as
+        // long as acknowledgements come before answers.
         if is_lossy
             && (words.contains(&"UD") || words.contains(&"UC") || (*program, *words) == ("ib_send_lat", &["-e"]))
         {
@@ -161,7 +162,7 @@ fn perftest(pair: &Pair<'_>, is_lossy: bool) {
     }
 }
 
-/// Programs that find each other by the connection manager, each on the port that it listens on.
+/// Runs programs that find each other by the connection manager, each on the port that it listens on.
 fn by_connection_manager(pair: &Pair<'_>) {
     let to = pair.address;
     let rping = |who: &'static str, port| vec!["rping", who, "-a", to, "-p", port, "-C", "20", "-V", "-S", "4000"];
@@ -271,7 +272,7 @@ fn every_symbol_of_librdmacm_is_there_in_its_version() {
         eprintln!("skipped: no librdmacm.so.1 of rdma-core's, or no objdump here");
         return;
     };
-    let ours = symbols(&libraries().join("librdmacm.so.1")).expect("it was made");
+    let ours = symbols(&libraries().join("librdmacm.so.1")).expect("the library was built");
     let missing: Vec<_> = theirs.iter().filter(|symbol| !ours.contains(symbol)).collect();
     assert!(missing.is_empty() && !theirs.is_empty(), "{missing:?}");
 }
@@ -306,7 +307,8 @@ fn packets_that_are_too_long_are_explained() {
     let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "1", "-m", "4096", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    let message = *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a message");
+    let message =
+        *outcome.expect_err("4096 bytes do not fit into 1500").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("Message too long") && message.contains("path MTU"), "{message}");
 }
 
@@ -321,7 +323,7 @@ fn perftest_with_losses() {
         let environment = [("SELVEDGE_RECOVERY", recovery)];
         let pair = namespaces.pair(&environment);
         perftest(&pair, true);
-        // Verifies what arrives.
+        // -c verifies received data.
         pair.run("ibv_rc_pingpong", &["-g", "1", "-n", "300", "-s", "20000", "-c"]);
     }
 }

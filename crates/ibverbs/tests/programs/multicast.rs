@@ -1,21 +1,22 @@
-//! Multicast, by rdma-core's `mckey` and perftest: between namespaces, and between processes of one, which share port
-//! 4791.
+//! Multicast, by rdma-core's `mckey` and perftest: between namespaces, and between processes of one namespace, which
+//! share port 4791.
 
 use std::process::Child;
 
 use crate::support::{FIRST, Namespaces, Pair, Place, have, said, wait_until};
 
-/// How many sockets of a namespace are in a group: its file in `/proc/net`, and how that writes it.
+/// Returns the number of sockets of a namespace in a group, which is in this file of `/proc/net` in the file's
+/// notation.
 fn members(namespace: &str, file: &str, group: &str) -> u32 {
     let mut list = std::process::Command::new("ip");
     let output = list.args(["netns", "exec", namespace, "cat", &format!("/proc/net/{file}")]).output();
-    let text = String::from_utf8_lossy(&output.expect("it was there before").stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.expect("the program is installed").stdout).into_owned();
     let line = text.lines().find(|line| line.contains(group)).unwrap_or_default();
     let users = line.split_whitespace().skip_while(|word| *word != group).nth(1);
     users.and_then(|users| users.parse().ok()).unwrap_or(0)
 }
 
-/// Two receivers at one place and a sender at the other. Each receiver ends well when it has ten datagrams.
+/// Runs two receivers at one place and a sender at the other. Each receiver succeeds when it has ten datagrams.
 fn group_of_three(beds: &Namespaces, group: &str, [first, second]: [&str; 2], listed: (&str, &str)) {
     let place = |at: usize| Place { namespace: Some(&beds.names[at]), device: "sv_eth0" };
     let receive = ["mckey", "-m", group, "-b", first];
@@ -25,7 +26,7 @@ fn group_of_three(beds: &Namespaces, group: &str, [first, second]: [&str; 2], li
     let is_up = wait_until(&mut receivers[1], || members(&beds.names[0], file, name) == 2);
     let sender = place(1).run(&["mckey", "-m", group, "-b", second, "-s"]);
     for receiver in receivers {
-        let output = receiver.wait_with_output().expect("it was started");
+        let output = receiver.wait_with_output().expect("the child process can be waited for");
         assert!(output.status.success(), "{group}: {}", said(&output));
     }
     assert!(is_up && sender.status.success(), "{group}: {}", said(&sender));
@@ -49,13 +50,13 @@ fn perftest_sends_to_groups() {
     }
     let Some(beds) = Namespaces::new("bwgroup") else { return };
     let between = beds.pair(&[]);
-    // No more than the receiver is ready for: nothing is sent again.
+    // No more datagrams than the receiver has requests for: none is retransmitted.
     let words = ["-F", "-c", "UD", "-n", "300", "-s", "1000", "-g"];
     let v4 = ["-x", "1", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"];
     let v6 = ["-x", "2", "-M", "255:14:0:0:0:0:0:0:0:0:0:0:0:4:0:5"];
     between.run("ib_send_bw", &[&words[..], &v4].concat());
     between.run("ib_send_bw", &[&words[..], &v6].concat());
-    // Its own group is of one host only.
+    // The default group is for one host only.
     let within = Pair { client: between.server, ..between };
     within.run("ib_send_bw", &[&words[..], &["-x", "2"]].concat());
     within.run("ib_send_bw", &[&words[..], &v4].concat());

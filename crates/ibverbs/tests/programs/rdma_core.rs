@@ -1,4 +1,4 @@
-//! rdma-core's own tests, in Python; and functions that are newer than Debian's rdma-core.
+//! Tests of rdma-core itself, in Python; and functions that are newer than Debian's rdma-core.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -7,12 +7,12 @@ use selvedge_dataplane::rnic::Device;
 
 use crate::support::{LOOPBACK, Place, build, said, shell};
 
-/// Where Debian's package `rdma-core` has them.
+/// Folder in which Debian's package `rdma-core` has the tests.
 const TESTS: &str = "/usr/share/doc/rdma-core/tests";
 
-/// What Linux's soft RoCE passes of them.
+/// Names of the tests that Linux's soft RoCE passes.
 const SOFT_ROCE: &str = include_str!("../soft-roce.txt");
-/// Of what it skips, these: memory on demand, regions that change, domains of threads.
+/// Tests that soft RoCE skips and that must pass here: memory on demand, regions that change, parent domains.
 const MORE: [&str; 6] = [
     "test_mr_rereg_addr",
     "test_mr_rereg_access",
@@ -22,15 +22,15 @@ const MORE: [&str; 6] = [
     "test_mem_align_srq_excq_rc_traffic",
 ];
 
-/// Those of the connection manager ask by /sys/class/infiniband which interface is a device's, which is known of
-/// hardware only.
+/// Returns a device with hardware, if there is one: tests of the connection manager look in /sys/class/infiniband for a
+/// device's interface, which is known for hardware only.
 fn with_hardware() -> Option<Device> {
     let has_hardware =
         |device: &Device| Path::new("/sys/class/net").join(&device.interface).join("device/net").is_dir();
     Device::all().ok()?.into_iter().find(|device| device.is_up && has_hardware(device))
 }
 
-/// The words that run these tests on a device; says why not.
+/// Returns the command that runs these tests on a device; prints the reason if there is none.
 fn suite(device: &str, folder: &str) -> Option<Vec<String>> {
     if !Path::new(TESTS).is_dir() || !Path::new("/usr/lib/python3/dist-packages/pyverbs").is_dir() {
         eprintln!("skipped: no tests of rdma-core's, or no pyverbs here: install rdma-core and python3-pyverbs");
@@ -39,24 +39,25 @@ fn suite(device: &str, folder: &str) -> Option<Vec<String>> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let (from, to) = (TESTS, folder.display());
     shell(&format!("rm -rf {to} && mkdir -p {to} && cp -r {from} {to} && gunzip {to}/tests/*.gz"))
-        .expect("they unpack");
+        .expect("the tests unpack");
     let script = folder.join("tests/run_tests.py").display().to_string();
     Some(["/usr/bin/python3", &script, "--gid", "1", "--dev", device, "-v"].map(str::to_owned).into())
 }
 
-/// Runs them; which have passed. What has no device is skipped, nothing fails.
+/// Runs the tests; returns the names of those that passed, and the output. No test may fail; those without a device are
+/// skipped.
 fn passed(device: &str, words: &[&str]) -> (Vec<String>, Output) {
     let output = Place { device, ..LOOPBACK }.run(words);
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stderr);
-    // What a test is about may stand between its name and what became of it.
+    // A test's description may come between its name and its result.
     let mut name = "";
     let mut all = Vec::new();
     for line in text.lines() {
         if line.starts_with("test_") {
             name = line.split(' ').next().unwrap_or_default();
         }
-        // Something else may have been printed in between.
+        // Other output may come in between.
         if line == "ok" || line.ends_with("... ok") {
             all.push(name.to_owned());
         }

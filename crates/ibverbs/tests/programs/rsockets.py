@@ -123,7 +123,7 @@ def refused():
         ("rgetpeername", room, room),
         ("rfcntl", 3, 0),
     ):
-        # The kernel has this one.
+        # This descriptor is the kernel's.
         expect("EBADF", name, 0, *arguments)
     fd = call("rsocket", socket.AF_INET, socket.SOCK_STREAM, 0)
     expect("ENOTCONN", "rsend", fd, room, 1, 0)
@@ -202,7 +202,7 @@ def polled(listener, client, server):
     assert call("rselect", 1_024, reads, writes, None, ctypes.byref((ctypes.c_long * 2)(20, 0))) == 2
     assert reads.raw[server // 8] == 1 << server % 8 and writes.raw[client // 8] == 1 << client % 8
     assert read(server, 9) == b"x"
-    # Two threads wait for one socket, one to read and one to write; either gets what it waits for.
+    # Two threads wait for one socket, one to read and one to write; each is woken by its event.
     reading, data = later(read, client, 5, socket.MSG_WAITALL), bytes(3_000_000)
     writing = later(call, "rsend", client, data, len(data), 0)
     assert call("rsend", server, b"hello", 5, 0) == 5
@@ -240,7 +240,7 @@ def by_epoll(client, server):
     assert control(remove, reader, 0) == 0 and control(remove, reader, 0) == "ENOENT"
     assert control(change, server, select.EPOLLIN | select.EPOLLONESHOT, 3) == 0
     assert (wait(20_000), wait(0)) == ([(select.EPOLLIN, 3)], [])
-    # A set that changes wakes who waits for it.
+    # A change of a set wakes the thread that waits for it.
     waiting = later(wait, 20_000)
     assert control(change, server, select.EPOLLIN | select.EPOLLOUT, 4) == 0
     assert waiting() == [(select.EPOLLIN | select.EPOLLOUT, 4)]
@@ -260,7 +260,7 @@ def main():
     expect("EAGAIN", "raccept", listener, None, None)
     assert option(listener, socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
     client = call("rsocket", socket.AF_INET, socket.SOCK_STREAM, 0)
-    # Nobody accepts yet.
+    # No connection is accepted yet.
     expect(0, "rconnect", client, address(PORT), 16)
     expect("EISCONN", "rconnect", client, address(PORT), 16)
     assert poll([(listener, select.POLLIN)], 20_000) == (1, [select.POLLIN])

@@ -1,4 +1,4 @@
-//! Sockets over RDMA: rdma-core's own programs, and Python's sockets with rdma-core's `librspreload.so`.
+//! Tests of sockets over RDMA: rdma-core's own programs, and Python's sockets with rdma-core's `librspreload.so`.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ fn has_preload() -> bool {
     is_there
 }
 
-/// The command of one side of a conversation of `sockets.py`.
+/// Returns the command of one side of a conversation of `sockets.py`.
 fn with_sockets(address: &str, kind: &str, role: &str, port: u16) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sockets.py");
-    // Behind ours, in the process that makes sockets alone.
+    // `librspreload.so` is preloaded behind this library, in the Python process alone.
     let arguments = format!("{} {kind} {role} {address} {port}", script.display());
     format!("export LD_PRELOAD=$LD_PRELOAD:{PRELOAD}; exec python3 {arguments}")
 }
@@ -45,7 +45,7 @@ fn stream(pair: &Pair<'_>, words: &[&str]) {
     assert!(said.contains("custom"), "{words:?}: {said}");
 }
 
-/// rdma-core's `rstream` in its modes, with the contents compared by `v`.
+/// Runs rdma-core's `rstream` in its modes; `v` makes it compare the contents.
 fn stream_in_every_mode(pair: &Pair<'_>) {
     let sizes = ["-S", "10000", "-C", "50", "-I", "20"];
     for mode in [&[][..], &["-T", "b"], &["-T", "a"], &["-T", "n"], &["-T", "a", "-T", "b"], &["-T", "r"]] {
@@ -53,7 +53,7 @@ fn stream_in_every_mode(pair: &Pair<'_>) {
     }
     stream(pair, &["-T", "v", "-T", "b", "-S", "3000000", "-C", "4", "-I", "4"]);
     stream(pair, &["-T", "v", "-T", "b", "-S", "7", "-C", "3000", "-I", "2"]);
-    // Buffers that are smaller than what is sent at once, and signs of life.
+    // Buffers that are smaller than what is sent at once, and keep-alive messages.
     stream(pair, &["-T", "v", "-T", "b", "-B", "3000", "-S", "50000", "-C", "5", "-I", "4"]);
     stream(pair, &["-T", "v", "-k", "1", "-S", "1000", "-C", "10", "-I", "5"]);
 }
@@ -81,7 +81,7 @@ fn connections_that_nobody_listens_for_are_refused() {
         return;
     }
     let port = fresh_port().to_string();
-    // It does not ask why a connection fails that it polls for.
+    // `rstream` does not ask why a connection that it polls for fails.
     for (mode, told) in [("b", "rconnect: Connection refused"), ("n", "rpoll: Operation now in progress")] {
         let refused = LOOPBACK.run(&["rstream", "-s", "127.0.0.1", "-p", &port, "-T", mode, "-S", "9", "-C", "1"]);
         assert!(said(&refused).contains(told), "{mode}: {}", said(&refused));
@@ -126,7 +126,7 @@ fn every_byte_arrives_where_packets_are_lost() {
     if !has_preload() {
         return;
     }
-    let loss = Loss::Random(Chance::from_f64(0.02).expect("a share"));
+    let loss = Loss::Random(Chance::from_f64(0.02).expect("a probability"));
     let Some(bed) = network("rsocket", &Impairment { loss, ..only_roce() }) else { return };
     for recovery in ["irn", "go-back-n"] {
         let environment = [("SELVEDGE_RECOVERY", recovery)];
@@ -173,7 +173,7 @@ fn peers_that_break_the_protocol_lose_their_connection_and_nothing_else() {
     let mut server = LOOPBACK.command(&["sh", "-c", &server], &[]).spawn().expect("timeout runs");
     assert!(wait_until(&mut server, || LOOPBACK.has("udp", &format!(":{port:04X} "), "")));
     let rogue = LOOPBACK.run(&[&program, "127.0.0.1", &port.to_string()]);
-    let server = server.wait_with_output().expect("it was started");
+    let server = server.wait_with_output().expect("the child process can be waited for");
     let told = "\
 no private data: refused
 a list without entries: refused

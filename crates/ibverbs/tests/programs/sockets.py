@@ -106,7 +106,7 @@ def polled(connection, own, other):
                 if not left:
                     poll.modify(connection, select.POLLIN)
     assert digest.digest() == hashlib.sha256(data(other)).digest() and pipes == 1
-    # Neither leaves before the other has looked.
+    # Neither side ends before the other has checked.
     connection.setblocking(True)
     connection.sendall(b"y")
     assert exactly(connection, 1) == b"y"
@@ -214,7 +214,7 @@ def talk(connection, own, other):
         case "timed":
             timed(connection, own)
         case "forgetful":
-            # The process ends with all of it under way, and closes nothing.
+            # The process ends with all bytes in flight, and closes nothing.
             if ROLE == "server":
                 check(connection, other, 3_000_000)
             else:

@@ -1,20 +1,20 @@
-//! NICs that are not ours send to UDP port 4791 alone, and reach every process of a host.
+//! NICs of other makers: they send to UDP port 4791 alone, and reach every process of a host.
 
 use std::process::Child;
 
 use crate::support::{FIRST, Namespaces, Pair, have, said, shell, wait_until};
 
-/// Behaves as such a NIC.
+/// Environment in which a program's NIC behaves like one of another maker.
 const STRANGER: &[(&str, &str)] = &[("SELVEDGE_WIRE", "standard")];
 
-/// A server of ours that waits for its client.
+/// A server with a Selvedge NIC that waits for its client.
 struct Server {
     words: Vec<String>,
     child: Child,
 }
 
 impl Server {
-    /// Starts it and waits until it listens on this port of a protocol.
+    /// Starts a server and waits until it listens on this port of a protocol.
     fn start(pair: &Pair<'_>, words: &[&str], (protocol, port): (&str, u16)) -> Self {
         let mut child = pair.server.command(words, &[]).spawn().expect("timeout runs");
         let line = format!(":{port:04X} ");
@@ -22,16 +22,16 @@ impl Server {
         assert!(is_up, "{words:?}");
         Self { words: words.iter().map(ToString::to_string).collect(), child }
     }
-    /// A stranger is its client.
+    /// Runs a client whose NIC behaves like one of another maker.
     fn meet(self, pair: &Pair<'_>, client: &[&str]) {
         let client = pair.client.command(client, STRANGER).output().expect("timeout runs");
-        let server = self.child.wait_with_output().expect("it was started");
+        let server = self.child.wait_with_output().expect("the child process can be waited for");
         let is_well = client.status.success() && server.status.success();
         assert!(is_well, "{:?}\n-- client: {}\n-- server: {}", self.words, said(&client), said(&server));
     }
     fn end(mut self) {
-        shell(&format!("kill {}", self.child.id())).expect("it runs");
-        self.child.wait().expect("it was started");
+        shell(&format!("kill {}", self.child.id())).expect("the process to kill runs");
+        self.child.wait().expect("the child process can be waited for");
     }
 }
 
@@ -54,7 +54,7 @@ fn strangers_reach_every_process_of_a_host() {
     meet(first, "18601");
     meet(second, "18602");
 
-    // The first leaves, so that places in the group are no slots any more, and another comes.
+    // The first server leaves, so that positions in the group differ from slots, and another comes.
     let [first, second, third] = ["18611", "18612", "18613"].map(start);
     first.end();
     let fourth = start("18614");

@@ -1,4 +1,5 @@
-//! Running programs with our library: two at a time, as server and client, perhaps in namespaces of their own.
+//! Helpers that run programs with this library: two at a time, as server and client, perhaps in namespaces of their
+//! own.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-/// Whether a test that needs these programs can run; says which is missing.
+/// Returns whether a test that needs these programs can run; prints which is missing.
 pub(crate) fn have(programs: &[&str]) -> bool {
     for program in programs {
         let found = std::env::var_os("PATH")
@@ -19,7 +20,7 @@ pub(crate) fn have(programs: &[&str]) -> bool {
     true
 }
 
-/// The folder with `libibverbs.so.1`, made once.
+/// Returns the folder with `libibverbs.so.1`, which is built once.
 pub(crate) fn libraries() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -35,19 +36,19 @@ pub(crate) fn libraries() -> &'static Path {
     })
 }
 
-/// Seconds after which a program is ended: one that waits for ever, however slow the machine is.
+/// Seconds after which a program is ended, because it seems to wait for ever, however slow the machine is.
 const PATIENCE: &str = "600";
 
-/// Where a program runs.
+/// Network namespace and device of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
-    /// A network namespace, or this one.
+    /// Name of the network namespace, or `None` for this process's.
     pub(crate) namespace: Option<&'a str>,
-    /// The RDMA device.
+    /// Name of the RDMA device.
     pub(crate) device: &'a str,
 }
 
-/// This host alone.
+/// Loopback of this host.
 pub(crate) const LOOPBACK: Place<'_> = Place { namespace: None, device: "sv_lo" };
 
 impl Place<'_> {
@@ -57,7 +58,7 @@ impl Place<'_> {
         if let Some(namespace) = self.namespace {
             command.args(["ip", "netns", "exec", namespace]);
         }
-        // Preloaded behind `timeout` and `ip`, which have no use for it.
+        // `timeout` and `ip` have no use for the library, so it is preloaded after them.
         let preload =
             ["libibverbs.so.1", "libselvedge-paths.so"].map(|name| libraries().join(name).display().to_string());
         command.arg("env").arg(format!("LD_PRELOAD={}", preload.join(":")));
@@ -69,11 +70,11 @@ impl Place<'_> {
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
-    /// Runs a program to its end.
+    /// Runs a program to its end; returns its output.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words, &[]).output().expect("timeout runs")
     }
-    /// Whether there is a socket whose line has both parts.
+    /// Returns whether there is a socket whose line in `/proc/net` contains both parts.
     pub(crate) fn has(&self, protocol: &str, first: &str, second: &str) -> bool {
         let files = [format!("/proc/net/{protocol}"), format!("/proc/net/{protocol}6")];
         let mut command = Command::new("cat");
@@ -86,7 +87,7 @@ impl Place<'_> {
     }
 }
 
-/// Two places, and the address of the first as the second knows it.
+/// Places of a server and a client, and the server's address from the client's point of view.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
     pub(crate) server: Place<'a>,
@@ -96,15 +97,16 @@ pub(crate) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// As [`Self::meet`], by an RDMA port.
+    /// Runs a server at one place and, once it listens on this RDMA port, a client at the other; returns the client's
+    /// output.
     pub(crate) fn connect(&self, server: &[&str], client: &[&str], port: u16) -> String {
         self.meet(server, client, Listens::Rdma(port))
     }
 
-    /// Runs the same program at both places, `words` for both; returns what the client prints.
+    /// Runs the same program with the same arguments at both places; returns the client's output.
     ///
     /// # Panics
-    /// If either fails.
+    /// Panics if either program fails.
     pub(crate) fn run(&self, program: &str, words: &[&str]) -> String {
         let port = fresh_port();
         let text = port.to_string();
@@ -112,10 +114,10 @@ impl<'a> Pair<'a> {
         self.meet(&line(&self.server), &[&line(&self.client)[..], &[self.address]].concat(), Listens::Tcp(port))
     }
 
-    /// Runs a server at the one place and, once it listens, a client at the other; returns what the client prints.
+    /// Runs a server at one place and, once it listens, a client at the other; returns the client's output.
     ///
     /// # Panics
-    /// If either fails.
+    /// Panics if either program fails.
     pub(crate) fn meet(&self, server: &[&str], client: &[&str], listens: Listens) -> String {
         let mut running = self.server.command(server, self.environment).spawn().expect("timeout runs");
         let is_up = wait_until(&mut running, || match listens {
@@ -124,18 +126,18 @@ impl<'a> Pair<'a> {
         });
         let client_output = loop {
             let output = self.client.command(client, self.environment).output().expect("timeout runs");
-            // The UDP port is there from `rdma_bind_addr` on: the server may not have come to `rdma_listen`.
+            // The UDP port exists from `rdma_bind_addr` on: the server may not have reached `rdma_listen`.
             let text = said(&output);
             let is_early = matches!(listens, Listens::Rdma(_)) && NOBODY_LISTENS.iter().any(|told| text.contains(told));
-            if !is_early || running.try_wait().expect("it was started").is_some() {
+            if !is_early || running.try_wait().expect("the child process can be waited for").is_some() {
                 break output;
             }
         };
         if !client_output.status.success() {
-            // Nobody comes any more. It may have ended by itself.
+            // No client will connect any more. The server may have ended by itself.
             let _ = shell(&format!("kill {}", running.id()));
         }
-        let server_output = running.wait_with_output().expect("it was started");
+        let server_output = running.wait_with_output().expect("the child process can be waited for");
         assert!(
             is_up && client_output.status.success() && server_output.status.success(),
             "{client:?}\n-- client: {}\n-- server: {}",
@@ -146,22 +148,22 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What programs of librdmacm say where nobody listens (8 is that there is no such service), and those with sockets
-/// that block and do not.
+/// Messages of programs of librdmacm when nobody listens (error 8: no such service), and of those with blocking and
+/// with non-blocking sockets.
 const NOBODY_LISTENS: [&str; 3] =
     ["RDMA_CM_EVENT_REJECTED, error 8", "Connection refused", "rpoll: Operation now in progress"];
 
-/// How to see that a server is up.
+/// Signs that a server listens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Listens {
-    /// It has this TCP port.
+    /// The server has this TCP port.
     Tcp(u16),
-    /// It has this RDMA port, and the UDP port of the same number, which is there a moment earlier.
+    /// The server has this RDMA port, and the UDP port of the same number, which it has a moment earlier.
     Rdma(u16),
 }
 
-/// A TCP port that no other test has, below those that the kernel gives to whoever asks for any. Other processes that
-/// run these tests on this host begin elsewhere.
+/// Returns a TCP port that no other test uses, below the range from which the kernel assigns ports. Other processes
+/// that run these tests on this host begin elsewhere.
 pub(crate) fn fresh_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = 10_000 + (std::process::id() % 80) as u16 * 250;
@@ -173,7 +175,7 @@ pub(crate) fn fresh_port() -> u16 {
     }
 }
 
-/// Lets only one process of this host do what takes ports that are fixed, until the file is closed.
+/// Takes a lock for tests with fixed ports, which one process of this host holds at a time, until the file is closed.
 pub(crate) fn turn() -> Option<File> {
     let file = File::create(std::env::temp_dir().join("selvedge-test-ports.lock")).ok()?;
     file.lock().ok().map(|()| file)
@@ -184,9 +186,9 @@ pub(crate) fn said(output: &Output) -> String {
     format!("{}\n{out}{err}", output.status)
 }
 
-/// Looks again and again, until it is so or the program has ended.
+/// Calls `is_so` repeatedly, until it returns true or the program has ended; returns whether it was true.
 pub(crate) fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
-    while child.try_wait().expect("it was started").is_none() {
+    while child.try_wait().expect("the child process can be waited for").is_none() {
         if is_so() {
             return true;
         }
@@ -195,18 +197,18 @@ pub(crate) fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> 
     false
 }
 
-/// Two network namespaces and a veth pair between them; gone when dropped.
+/// Two network namespaces and a veth pair between them. Dropping the value removes them.
 pub(crate) struct Namespaces {
     pub(crate) names: [String; 2],
 }
 
-/// The first's address.
+/// Address of the first namespace.
 pub(crate) const FIRST: &str = "10.78.0.1";
 
 impl Namespaces {
-    /// Makes them; says why not.
+    /// Creates the namespaces; prints the reason if it cannot.
     pub(crate) fn new(name: &str) -> Option<Self> {
-        // Others may run the same test at the same time.
+        // Other processes may run the same test at the same time.
         let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
         let (a, b) = (&names[0], &names[1]);
         let this = Self { names: names.clone() };
@@ -214,7 +216,7 @@ impl Namespaces {
         let commands = [
             format!("ip netns add {a}"),
             format!("ip netns add {b}"),
-            // Link-local addresses are there at once, not when nobody has been heard to have the same.
+            // Without duplicate address detection, link-local addresses can be used at once.
             format!("ip netns exec {a} sh -c 'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad'"),
             format!("ip netns exec {b} sh -c 'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad'"),
             format!("ip -n {a} link add eth0 type veth peer name eth0 netns {b}"),
@@ -233,7 +235,7 @@ impl Namespaces {
                 return None;
             }
         }
-        // The kernel says a little later that the link runs.
+        // The kernel reports a little later that the link is up.
         for name in [a, b] {
             let command = format!("until ip -n {name} link show eth0 | grep -q 'state UP'; do sleep 0.01; done");
             shell(&format!("timeout 120 sh -c \"{command}\"")).expect("the link comes up");
@@ -244,7 +246,7 @@ impl Namespaces {
         let place = |at: usize| Place { namespace: Some(&self.names[at]), device: "sv_eth0" };
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
-    /// Drops so many packets in a hundred that enter either namespace for RoCE's ports.
+    /// Drops this percentage of packets to RoCE's ports that enter either namespace.
     pub(crate) fn lose(&self, percent: u32) {
         for name in &self.names {
             let rules = format!(
@@ -267,13 +269,16 @@ impl Drop for Namespaces {
     }
 }
 
-/// Runs a command; what it complains of if it fails.
+/// Runs a shell command.
+///
+/// # Errors
+/// Returns what the command printed if it fails.
 pub(crate) fn shell(command: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", command]).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
-/// The symbols of a library with their versions, as the linker sees them.
+/// Returns the symbols of a library with their versions, as the linker sees them.
 pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
     fs::metadata(library).ok()?;
     let output = Command::new("objdump").arg("-T").arg(library).output().ok()?;
@@ -287,10 +292,11 @@ pub(crate) fn symbols(library: &Path) -> Option<Vec<String>> {
     Some(text.lines().filter_map(of_line).collect())
 }
 
-/// A program in C beside the tests, built with rdma-core's headers; says why not.
+/// Builds a C program beside the tests with rdma-core's headers; returns its path, and prints the reason if there are
+/// no headers.
 ///
 /// # Panics
-/// If it is not C.
+/// Panics if the program does not compile.
 pub(crate) fn build(source: &str, libraries: &[&str]) -> Option<String> {
     for header in ["infiniband/verbs.h", "rdma/rdma_verbs.h"] {
         if !Path::new("/usr/include").join(header).is_file() {
@@ -298,7 +304,7 @@ pub(crate) fn build(source: &str, libraries: &[&str]) -> Option<String> {
             return None;
         }
     }
-    // Tests run beside each other, and want it at the same time.
+    // Tests that run in parallel may build the same program at the same time.
     static BUILT: AtomicU32 = AtomicU32::new(0);
     let number = BUILT.fetch_add(1, Ordering::Relaxed);
     let name = format!("{source}-{}-{number}", std::process::id());

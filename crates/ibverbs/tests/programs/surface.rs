@@ -1,5 +1,5 @@
-//! What programs meet before any packet leaves: which devices there are and what they are called, files, descriptors,
-//! ports, limits, messages.
+//! Behaviour that programs see before any packet is sent: devices and their names, files, descriptors, ports, limits,
+//! messages.
 
 use std::process::Stdio;
 
@@ -30,10 +30,10 @@ fn loopback_is_a_device_where_it_is_alone_or_asked_for() {
     assert!(said(&wrong).contains("SELVEDGE_LOOPBACK=1: yes and no are known"), "{}", said(&wrong));
 
     let name = &namespaces.names[0];
-    shell(&format!("ip -n {name} link set eth0 down")).expect("links go down");
+    shell(&format!("ip -n {name} link set eth0 down")).expect("ip sets the link down");
     assert_eq!(names_of_devices(place, &[]), ["sv_eth0", "sv_lo"]);
     assert_eq!(names_of_devices(place, &[("SELVEDGE_LOOPBACK", "no")]), ["sv_eth0"]);
-    shell(&format!("ip -n {name} link del eth0")).expect("links go");
+    shell(&format!("ip -n {name} link del eth0")).expect("ip deletes the link");
     assert_eq!(names_of_devices(place, &[]), ["sv_lo"]);
 }
 
@@ -73,11 +73,12 @@ fn names_have_no_hyphens_and_who_uses_one_is_told() {
     assert_eq!(told(&["ibv_devinfo", "-d", "sv-eth0"], &[("SELVEDGE_DEVICE_NAMES", "eth0=sv-eth0")]), "");
 }
 
-/// A file that stands for the kernel's word for which boot this is: programs take hosts of one for the same.
+/// Returns a file that replaces the kernel's identifier of the boot: programs take hosts with equal identifiers for the
+/// same.
 fn boot_id(end: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("boot-{}-{end}", std::process::id()));
     let id = std::fs::read_to_string("/proc/sys/kernel/random/uuid").expect("the kernel has random numbers");
-    std::fs::write(&path, id).expect("the folder is there");
+    std::fs::write(&path, id).expect("the folder exists");
     path.display().to_string()
 }
 
@@ -101,7 +102,7 @@ fn ucx_by_itself_chooses_devices_that_reach_the_other_host() {
         let [server, client] = [&server, &client].map(|words| words.each_ref().map(String::as_str));
         pair.meet(&server, &client, Listens::Tcp(port));
     }
-    boots.iter().for_each(|boot| std::fs::remove_file(boot).expect("it was made"));
+    boots.iter().for_each(|boot| std::fs::remove_file(boot).expect("the file exists"));
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn files_of_devices_can_be_listed_by_ordinary_programs() {
         format!("{class}/sv_lo/ports/1/rate\n")
     );
     assert_eq!(listed(&["realpath", &format!("{class}/sv_lo/device")]), "/sys/devices/virtual/selvedge/lo\n");
-    // A shell that goes there, and programs that it begins.
+    // The shell enters the folder, and starts programs there.
     let script = format!(
         "cd {class}/sv_lo && cat ports/1/link_layer device/numa_node && cd .. && pwd && ls -d sv_lo && cat */ports/1/gids/1 > /dev/null"
     );
@@ -230,17 +231,17 @@ fn a_server_whose_client_is_killed_ends() {
         let words = [program, "-R", "-F", "-D", "300", "-p", "7350"];
         let mut server = pair.server.command(&words, &[]).spawn().expect("timeout runs");
         assert!(wait_until(&mut server, || pair.server.has("udp", ":1CB6 ", "")));
-        // By itself: `timeout` would be killed in its stead.
+        // Without `timeout`, which would be killed in its place.
         let client = format!("exec {} {FIRST}", words.join(" "));
         let mut command = pair.client.command(&["sh", "-c", &format!("echo $$; {client}")], &[]);
         let mut client = command.stdout(Stdio::piped()).spawn().expect("timeout runs");
         let mut first = String::new();
-        let mut output = std::io::BufReader::new(client.stdout.take().expect("it was piped"));
-        std::io::BufRead::read_line(&mut output, &mut first).expect("it says its number");
-        // It writes or reads by then.
-        shell("sleep 3").expect("time passes");
-        shell(&format!("kill -9 {}", first.trim())).expect("it runs");
-        client.wait().expect("it was started");
+        let mut output = std::io::BufReader::new(client.stdout.take().expect("standard output is piped"));
+        std::io::BufRead::read_line(&mut output, &mut first).expect("the first line is the process number");
+        // By then the client writes or reads.
+        shell("sleep 3").expect("sleep runs");
+        shell(&format!("kill -9 {}", first.trim())).expect("the process to kill runs");
+        client.wait().expect("the child process can be waited for");
         let pid = server.id();
         let ends = shell(&format!(
             "timeout 60 sh -c 'while kill -0 {pid} && ! grep -q zombie /proc/{pid}/status; do sleep 0.1; done'"
@@ -248,7 +249,7 @@ fn a_server_whose_client_is_killed_ends() {
         if ends.is_err() {
             let _ = shell(&format!("kill {pid}"));
         }
-        let output = server.wait_with_output().expect("it was started");
+        let output = server.wait_with_output().expect("the child process can be waited for");
         assert!(ends.is_ok(), "{program}: {}", said(&output));
         assert!(!output.status.success(), "{program}: {}", said(&output));
     }
@@ -270,10 +271,10 @@ fn gids_of_different_kinds_are_explained() {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             pair.meet(&server, &client, Listens::Tcp(port.parse().expect("a port")))
         }));
-        let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a message");
+        let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a panic with a message");
         assert!(message.contains("both ends need GIDs of one kind (here GID "), "{message}");
     }
-    // Link-local and global addresses find each other.
+    // Link-local and global addresses can connect with each other.
     for [ours, theirs] in [["0", "2"], ["2", "0"]] {
         let port = fresh_port();
         let text = port.to_string();
@@ -346,7 +347,7 @@ fn programs_run_within_the_limits_of_other_nics() {
         pair.run("ib_write_bw", &["-F", "-n", "100"]);
         pair.run("ib_send_bw", &["-F", "-n", "100"]);
     }
-    // Without shared receive queues UCX has no reliable transport: what such a NIC's owner finds out too late.
+    // Without shared receive queues UCX has no reliable transport, which users of such a NIC find out too late.
     let looked = |profile: &str| {
         let environment = [("SELVEDGE_PROFILE", profile)];
         let output = LOOPBACK.command(&["ucx_info", "-d"], &environment).output().expect("timeout runs");

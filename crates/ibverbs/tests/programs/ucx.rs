@@ -1,4 +1,4 @@
-//! UCX, and MPI over it: they look for devices in files, too.
+//! UCX, and MPI over it: both look for devices in files, too.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::HERE;
 use crate::support::{LOOPBACK, Listens, Namespaces, Pair, fresh_port, have, said};
 
-/// UCX makes reliable connections by datagrams.
+/// Value of `UCX_TLS`: UCX establishes reliable connections by datagrams.
 const RELIABLE: &str = "rc_verbs,ud_verbs:aux";
 
-/// What `ucx_perftest` does, and by which transports.
+/// Transports, and arguments of `ucx_perftest`.
 type Test = (&'static str, &'static [&'static str]);
 
 const TESTS: &[Test] = &[
@@ -23,8 +23,8 @@ const TESTS: &[Test] = &[
     ("ud_verbs", &["tag_bw", "-n", "100", "-s", "20000"]),
 ];
 
-/// Looks at memory until the last of many Writes to the same place is there. That wants Writes in order; IRN and MELO
-/// place packets as they come (IRN, section 5.3.3), and a packet that is sent again may overwrite what is newer.
+/// Test that polls memory until the last of many Writes to the same place has arrived. It needs Writes in order; IRN
+/// and MELO place packets as they come (IRN, section 5.3.3), and a retransmitted packet may overwrite newer data.
 const PUT: Test = (RELIABLE, &["ucp_put_bw", "-n", "100", "-s", "10000"]);
 
 fn perftest(pair: &Pair<'_>, tests: &[Test], recovery: &str) {
@@ -82,7 +82,7 @@ fn mpi_over_ucx_computes_right() {
     assert!(built.status.success(), "{}", said(&built));
     let program = program.to_str().expect("a path of ours");
     let environment = [("UCX_TLS", "rc_verbs,ud_verbs:aux,self"), ("UCX_NET_DEVICES", "sv_lo:1")];
-    // Its own transports, which are not UCX's, stay out of it.
+    // Open MPI's own transports, which do not use UCX, are switched off.
     let words =
         ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "--mca", "pml", "ucx", "--mca", "osc", "ucx"];
     let words = [&words[..], &["--mca", "btl", "^openib,uct", program]].concat();

@@ -1,4 +1,4 @@
-//! The connection manager: connections, ports and services.
+//! Operations of the adapter on connections, ports and services of the connection manager.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use super::{Adapter, Refusal};
 use crate::rnic::connections::{At, Hears};
 
 impl Adapter {
-    /// Lets `act` use the connection manager, then sends what there is to send.
+    /// Lets `act` use the connection manager, then sends what is ready to be sent.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn connect<T>(&self, act: impl FnOnce(&mut ConnectionManager, &mut Cx<'_>) -> T) -> Result<T, Refusal> {
         let mut state = self.lock()?;
         let mut cx = state.look(&self.clock);
@@ -22,10 +22,11 @@ impl Adapter {
         self.remind(&state);
         Ok(outcome)
     }
-    /// As [`Self::connect`], for what makes a connection that `hears` is told about.
+    /// Lets `act` create a connection in the connection manager and registers `hears` for its events, then sends what
+    /// is ready to be sent.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn connect_for(
         &self,
         hears: Hears,
@@ -39,10 +40,10 @@ impl Adapter {
         self.remind(&state);
         Ok(id)
     }
-    /// From now on `hears` is told about a connection.
+    /// Registers `hears` for a connection's events from now on.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn own_connection(&self, id: ConnectionId, hears: Hears) -> Result<(), Refusal> {
         self.lock()?.connections.own(id, hears);
         Ok(())
@@ -50,7 +51,7 @@ impl Adapter {
     /// Forgets a connection.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn forget_connection(&self, id: ConnectionId) -> Result<(), Refusal> {
         let mut state = self.lock()?;
         state.connections.forget(id);
@@ -58,48 +59,48 @@ impl Adapter {
         state.transmit(&mut cx);
         Ok(())
     }
-    /// Reserves an RDMA port, any if it is 0; returns which.
+    /// Reserves an RDMA port, any if it is 0; returns the port.
     ///
     /// # Errors
-    /// If somebody on this host has it, or after a fork.
+    /// Returns an error if another process on this host has the port, or after a fork.
     pub fn reserve_port(&self, port: u16) -> io::Result<u16> {
         let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
         let port = state.network.listen(port)?;
         self.note_descriptors(&state);
         Ok(port)
     }
-    /// Gives one back.
+    /// Releases a reserved RDMA port.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn release_port(&self, port: u16) -> Result<(), Refusal> {
         let mut state = self.lock()?;
-        // A child would close whatever has their numbers next.
+        // A forked child does not close these descriptors: it may have other files under these numbers.
         let gone = state.network.unlisten(port);
         self.note_descriptors(&state);
         drop(gone);
         Ok(())
     }
-    /// From now on `hears` is told of requests for a service.
+    /// Registers `hears` for requests to a service from now on.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn own_service(&self, at: At, hears: Hears) -> Result<(), Refusal> {
         self.lock()?.connections.serve(at, hears);
         Ok(())
     }
-    /// Tells `hears` of requests for a service.
+    /// Listens for requests to a service, which are reported to `hears`.
     ///
     /// # Errors
-    /// If it is served already, or after a fork.
+    /// Returns an error if the service is taken at that address, or after a fork.
     pub fn listen(&self, at: At, hears: Hears) -> io::Result<()> {
         let mut state = self.lock().map_err(|_| io::Error::from_raw_os_error(libc::EIO))?;
         state.connections.listen(at, hears)
     }
-    /// No more.
+    /// Stops listening for requests to a service.
     ///
     /// # Errors
-    /// [`Refusal::Forked`].
+    /// Returns [`Refusal::Forked`] in a forked child.
     pub fn unlisten(&self, at: At) -> Result<(), Refusal> {
         self.lock()?.connections.unlisten(at);
         Ok(())

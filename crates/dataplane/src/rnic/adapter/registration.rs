@@ -1,4 +1,4 @@
-//! Registered memory, and windows onto it.
+//! Operations of the adapter on registered memory and memory windows.
 
 use selvedge_nic::verbs::{PdId, Region, Sge, VerbsError, WindowId, WindowKind};
 
@@ -6,27 +6,27 @@ use super::{Adapter, Refusal, entropy};
 use crate::rnic::{memory, persist};
 
 impl Adapter {
-    /// Registers memory; returns its key.
+    /// Registers memory; returns the region's key.
     ///
     /// # Errors
-    /// [`Refusal::Fault`], [`Refusal::Entropy`], or as the engine has it.
+    /// Returns [`Refusal::Fault`], [`Refusal::Entropy`], or the engine's refusal.
     ///
     /// # Safety
-    /// Whoever holds the key may read the memory, and write it if the region says so, until it is deregistered: it must
-    /// be the caller's to give, and nothing that anybody holds a Rust reference to.
+    /// Peers that know the key may read the memory, and write it if the region allows it, until it is deregistered. The
+    /// memory must be the caller's to give, and no Rust reference to it may exist.
     #[expect(unsafe_code, reason = "a promise of the caller's")]
     pub unsafe fn reg_mr(&self, region: Region) -> Result<u32, Refusal> {
         memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
         // SAFETY: the caller's.
         unsafe { self.reg_mr_on_demand(region) }
     }
-    /// Registers memory that need not be there yet; returns its key.
+    /// Registers memory that need not be mapped yet; returns the region's key.
     ///
     /// # Errors
-    /// [`Refusal::Entropy`], or as the engine has it.
+    /// Returns [`Refusal::Entropy`], or the engine's refusal.
     ///
     /// # Safety
-    /// As [`Self::reg_mr`].
+    /// The conditions of [`Self::reg_mr`] apply.
     #[expect(unsafe_code, reason = "a promise of the caller's")]
     pub unsafe fn reg_mr_on_demand(&self, region: Region) -> Result<u32, Refusal> {
         let entropy = entropy().map_err(|_| Refusal::Entropy)?;
@@ -35,38 +35,39 @@ impl Adapter {
     /// Registers other memory under a key.
     ///
     /// # Errors
-    /// As [`Self::reg_mr`].
+    /// Returns [`Refusal::Fault`], [`Refusal::Entropy`], or the engine's refusal.
     ///
     /// # Safety
-    /// As [`Self::reg_mr`].
+    /// The conditions of [`Self::reg_mr`] apply.
     #[expect(unsafe_code, reason = "a promise of the caller's")]
     pub unsafe fn rereg_mr(&self, key: u32, region: Region) -> Result<(), Refusal> {
         memory::probe(region.start, region.length, region.access.local_write).map_err(|_| Refusal::Fault)?;
         Ok(self.command(|rnic, _| rnic.rereg_mr(key, region))??)
     }
-    /// Has the system bring in memory of a region of `pd`, to be written if `written`.
+    /// Makes the system load memory of a region of `pd`, for writing if `written`.
     ///
     /// # Errors
-    /// [`Refusal::Fault`] if it is not there; if the region has no such piece.
+    /// Returns [`Refusal::Fault`] if the memory is not mapped, or an error if the region does not contain `piece`.
     pub fn prefetch(&self, pd: PdId, piece: Sge, written: bool) -> Result<(), Refusal> {
         let region = self.lock()?.rnic.region(piece.key).filter(|region| region.pd == pd);
         let place = region.and_then(|region| region.place(piece.address, piece.length.into()));
         let address = place.ok_or(VerbsError::NoSuch("piece of a memory region"))?;
         memory::prefetch(address, piece.length.into(), written).map_err(|_| Refusal::Fault)
     }
-    /// A new memory window; and its key.
+    /// Creates a memory window; returns its identifier and key.
     ///
     /// # Errors
-    /// [`Refusal::Entropy`], or as the engine has it.
+    /// Returns [`Refusal::Entropy`], or the engine's refusal.
     pub fn alloc_mw(&self, pd: PdId, kind: WindowKind) -> Result<(WindowId, u32), Refusal> {
         let entropy = entropy().map_err(|_| Refusal::Entropy)?;
         Ok(self.lock()?.rnic.alloc_mw(pd, kind, entropy)?)
     }
-    /// Whether memory may be registered that need not be there: where accesses are guarded.
+    /// Returns whether memory may be registered that need not be mapped: where accesses are guarded.
     pub fn has_on_demand(&self) -> bool {
         memory::IS_GUARDED
     }
-    /// Whether this memory can be made to survive the loss of power: all of it is files that are kept.
+    /// Returns whether this memory can be made to survive the loss of power: all of it is mapped files that survive a
+    /// restart.
     pub fn can_persist(&self, address: u64, length: u64) -> bool {
         persist::is_kept(address, length)
     }

@@ -1,4 +1,4 @@
-//! Packets in: from sockets, and from those who pass on what came to the port that all share.
+//! Received packets: from sockets, and from processes that pass on packets of the shared port.
 
 use nix::errno::Errno;
 use selvedge_nic::verbs::{Route, is_group};
@@ -11,8 +11,8 @@ use crate::rnic::invariant::Ends;
 use crate::rnic::port::{self, Sockets};
 
 impl Network {
-    /// Takes what one call of the system gives: up to 64 packets that arrived one behind the other. Returns whether
-    /// there was anything. Looks at sockets that have been of use so far, or at all of them.
+    /// Receives what one system call returns: up to 64 packets that arrived one behind the other. Returns whether there
+    /// were any. Checks all sockets if `all`, otherwise those that had packets so far.
     pub(in crate::rnic) fn receive(
         &mut self,
         all: bool,
@@ -35,7 +35,7 @@ impl Network {
         if all || self.uses_shared { self.take_passed(&mut handle) } else { false }
     }
 
-    /// What a socket has.
+    /// Receives from the first socket that has datagrams.
     fn take_any(&mut self, all: bool) -> Option<Datagrams> {
         let Self { ports, listeners, buffer, control, uses_v6, uses_shared, .. } = self;
         let own = port::ROCE + u16::from(ports.own.slot);
@@ -57,7 +57,7 @@ impl Network {
         listeners.find_map(|(socket, port)| take(socket, port, buffer, control))
     }
 
-    /// What others have passed on.
+    /// Receives datagrams that another process has passed on; returns whether there were any.
     fn take_passed(&mut self, handle: &mut impl FnMut(&Route, &Headers, &[u8], Seen)) -> bool {
         let Self { inbox, listeners, buffer, .. } = self;
         let mut inboxes = inbox.iter_mut().chain(listeners.iter_mut().filter_map(|listener| listener.inbox.as_mut()));
@@ -70,25 +70,25 @@ impl Network {
         true
     }
 
-    /// What datagrams tell of who sends them, if any of them was sound: noise tells nothing.
+    /// Learns from datagrams what their sender is, if any of them was sound: noise teaches nothing.
     pub(super) fn learn(&mut self, datagrams: &Datagrams, before: u64) {
         let Ends { from, from_port, .. } = datagrams.ends;
         self.uses_v6 |= from.to_ipv4_mapped().is_none();
         if self.counters.received == before || port::is_ours(from_port) {
             return;
         }
-        // Who is forgotten is learnt of again with its next packet.
+        // A forgotten host is learnt again with its next packet.
         if self.foreign.len() >= MOST_FOREIGN {
             self.foreign.clear();
         }
         self.foreign.insert(from);
     }
 
-    /// Handles packets that are ours and passes others on: those that came to the port that all share.
+    /// Handles packets for this process and passes on those for others that came to the shared port.
     fn sort(&mut self, datagrams: &Datagrams, handle: &mut impl FnMut(&Route, &Headers, &[u8], Seen)) {
         let Self { ports, listeners, inbox, buffer, counters, .. } = self;
         let mut rest = &buffer[..datagrams.length];
-        // What is for a group has come to each process that has joined it.
+        // Packets for a group come to each process that has joined it.
         if datagrams.ends.to_port != port::ROCE || is_group(&datagrams.ends.to) {
             return datagrams.unpack(rest, counters, handle);
         }
@@ -108,14 +108,15 @@ impl Network {
             };
             match passed {
                 Ok(()) => counters.passed_on += 1,
-                // Nobody else's: we say so, where there is something to be said.
+                // No other process is the addressee: this one handles the packets, and answers them if an answer is
+                // due.
                 Err(Errno::ECONNREFUSED) => datagrams.unpack(now, counters, handle),
-                // No room: it is lost, as in any network.
+                // The other process's socket is full: the packets are lost, as in any network.
                 Err(_) => {}
             }
         }
     }
 }
 
-/// Hosts that are remembered to be foreign: more than anybody talks to.
+/// Most hosts that are remembered as foreign: more than one process talks to.
 pub(super) const MOST_FOREIGN: usize = 1 << 14;

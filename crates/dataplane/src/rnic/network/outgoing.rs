@@ -1,4 +1,4 @@
-//! Packets out: into a batch that leaves by one call, or behind it where the socket is full.
+//! Sent packets: gathered into a batch that one system call sends, or kept behind it while the socket is full.
 
 use std::io::IoSlice;
 use std::mem;
@@ -19,19 +19,19 @@ use crate::rnic::invariant::Ends;
 use crate::rnic::memory;
 use crate::rnic::port::{self, Sockets};
 
-/// The bits of a traffic class that switches mark, and what says that they may (ECT(0), RFC 3168).
+/// Mask of the ECN bits in a traffic class; the value [`CAPABLE`] permits marks (ECT(0), RFC 3168).
 const ECN: u8 = 3;
 const CAPABLE: u8 = 2;
 
-/// What became of a packet that was to be sent.
+/// Outcomes of sending a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::rnic) enum Sent {
-    /// It waits in the batch, or has left.
+    /// The packet waits in the batch, or is sent.
     Yes,
-    /// The socket is full: it waits behind the batch, and no other may follow before there [is
+    /// The socket is full: the packet waits behind the batch, and no other may follow before there [is
     /// room](Network::has_room).
     Blocked,
-    /// Its payload was in memory that is gone, or another waits already.
+    /// The packet's payload was in memory that is gone, or another packet waits already.
     Lost,
 }
 
@@ -65,7 +65,7 @@ impl Network {
         if written { outcome } else { Sent::Lost }
     }
 
-    /// Whether packets can be sent, once those that wait have left if they can.
+    /// Returns whether packets can be sent, after trying to send those that wait.
     pub(in crate::rnic) fn has_room(&mut self) -> bool {
         self.behind.is_empty() || self.flush()
     }
@@ -79,13 +79,13 @@ impl Network {
             _ => port::of(destination),
         };
         let own = port::ROCE + u16::from(self.slot());
-        // Who answers from other ports than ours knows no slots.
+        // Hosts that answer from ports outside the slots' range do not know slots.
         let is_foreign = destination != MANAGEMENT && self.foreign.contains(&remote);
         let (from_port, to_port) = match &self.outlet {
             Some((_, port)) => (*port, port::ROCE),
             None => (own, if is_foreign { port::ROCE } else { theirs }),
         };
-        // Who answers marks says that its packets can be marked.
+        // Packets of a sender that answers congestion marks can be marked.
         let is_reliable = transmit.headers.bth.opcode & SERVICE == 0;
         let capable = if is_reliable && self.hears_marks && traffic_class & ECN == 0 { CAPABLE } else { 0 };
         let traffic_class = traffic_class | capable;
@@ -96,7 +96,7 @@ impl Network {
         self.outlet.as_ref().map_or(&self.ports.own, |(sockets, _)| sockets)
     }
 
-    /// Sends what waits; false if it has to wait on.
+    /// Sends the packets that wait; returns false if the socket is full.
     pub(in crate::rnic) fn flush(&mut self) -> bool {
         while self.flush_batch() {
             if self.behind.is_empty() {
@@ -112,9 +112,9 @@ impl Network {
         match self.send_now(&flow, segment, bytes) {
             Ok(()) => {}
             Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::EINTR) => return false,
-            // What cannot cut datagrams says so in one of these ways.
+            // A system or interface that cannot cut datagrams returns one of these errors.
             Err(Errno::EIO | Errno::EINVAL | Errno::EOPNOTSUPP) if bytes.len() > segment => self.send_apart(),
-            // A network that loses packets: retransmission and its limits deal with it.
+            // A refused packet counts as lost: retransmission and its limits handle it.
             Err(refusal) => {
                 self.counters.refused += 1;
                 self.counters.refusal = Some(refusal as i32);
@@ -136,7 +136,7 @@ impl Network {
         }
         self.counters.refused += refused;
         self.counters.refusal = why.or(self.counters.refusal);
-        // If none can leave alone either, cutting is not what is wrong.
+        // If no packet can be sent alone either, cutting is not the cause.
         if left {
             self.batch.leave_one_by_one();
             self.behind.leave_one_by_one();
@@ -147,7 +147,7 @@ impl Network {
         let Ends { from, to, to_port, .. } = flow.ends;
         let cut = segment as u16;
         let cut = if bytes.len() > segment { Some(ControlMessage::UdpGsoSegments(&cut)) } else { None };
-        // What is for a group leaves by the interface of its sender's address, and goes as far as that says.
+        // A packet for a group leaves by the interface of its sender's address, with the route's hop limit.
         let is_group = is_group(&to);
         let hops = i32::from(flow.hop_limit);
         let data = [IoSlice::new(bytes)];
@@ -180,7 +180,7 @@ impl Network {
     }
 }
 
-/// Hands it to the system, with what else there is to say of it.
+/// Sends a message by the system, with all of its control messages.
 fn send(
     socket: &OwnedFd,
     data: &[IoSlice<'_>],
@@ -196,7 +196,7 @@ fn send(
     sendmsg(socket.as_raw_fd(), data, control, MsgFlags::MSG_DONTWAIT, Some(to)).map(drop)
 }
 
-/// Writes the payload, and zeros up to the end of the last word.
+/// Writes the payload, and zeros up to the end of the last 4-byte word.
 pub(super) fn gather(payload: &Payload, mut into: &mut [u8]) -> Result<(), Fault> {
     if !payload.inline.is_empty() {
         let (now, rest) = into.split_at_mut(payload.inline.len());

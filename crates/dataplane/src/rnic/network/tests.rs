@@ -22,10 +22,10 @@ use crate::rnic::port;
 const HERE: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
 fn network() -> Network {
-    Network::open(&[]).expect("there are sockets")
+    Network::open(&[]).expect("the system has sockets")
 }
 
-/// A packet to this UDP port of this host.
+/// Returns a packet to this UDP port of this host.
 fn transmit(port: u16, payload: u32) -> Transmit {
     let flow_label = as_label(port);
     let route = Route { local: HERE, remote: HERE, traffic_class: 0, hop_limit: 64, flow_label };
@@ -34,18 +34,19 @@ fn transmit(port: u16, payload: u32) -> Transmit {
 }
 
 fn receiver() -> (UdpSocket, u16) {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("any port");
-    let port = socket.local_addr().expect("it has one").port();
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let port = socket.local_addr().expect("a bound socket has an address").port();
     (socket, port)
 }
 
-/// A socket that sends nothing: its connection is not accepted, because no more may wait for that.
+/// Returns a socket that sends nothing: its connection is not accepted, because the listener's queue is full.
 fn blocked() -> (OwnedFd, TcpListener, Vec<TcpStream>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("any port");
-    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).expect("none")).expect("it listens");
-    let address = listener.local_addr().expect("it has one");
-    let waiting = vec![TcpStream::connect(address).expect("one may wait")];
-    // It does once the kernel has seen the end of the handshake, perhaps after `connect`.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).expect("a valid backlog"))
+        .expect("the socket listens");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    let waiting = vec![TcpStream::connect(address).expect("the queue holds one connection")];
+    // The listener is readable once the kernel has seen the end of the handshake, perhaps after `connect`.
     let mut accepts = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
     assert_eq!(poll(&mut accepts, PollTimeout::NONE), Ok(1));
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -76,13 +77,13 @@ fn what_waits_for_room_is_what_it_was_when_it_was_sent() {
     let sent = [0, 1, 2].map(|at| network.send(&transmit(ports[at], 8), &payload));
     assert_eq!(sent, [Sent::Yes, Sent::Blocked, Sent::Lost]);
     assert!(!network.has_room() && network.is_blocked());
-    // The application has heard that its datagram is gone.
+    // The application may reuse the buffer: it has been told that its datagram is gone.
     buffer.store(u64::from_ne_bytes(*b"reused!!"), std::sync::atomic::Ordering::SeqCst);
     network.ports.own.v4 = open;
     assert!(network.has_room() && !network.is_blocked());
     for receiver in &receivers[..2] {
         let mut bytes = [0; 100];
-        let length = receiver.recv(&mut bytes).expect("it was sent");
+        let length = receiver.recv(&mut bytes).expect("a datagram arrives");
         assert_eq!(&bytes[Bth::LENGTH..length - Icrc::LENGTH], b"original");
     }
 }
@@ -91,7 +92,7 @@ fn what_waits_for_room_is_what_it_was_when_it_was_sent() {
 fn a_refusal_of_packets_that_could_not_leave_alone_either_does_not_end_batches() {
     let mut network = network();
     let (_receiver, port) = receiver();
-    // Older kernels say the same of packets that are too long for the interface.
+    // Older kernels return these errors for packets that are too long for the interface, too.
     for port in [0, port] {
         for _ in 0..2 {
             assert_eq!(network.send(&transmit(port, 0), &Payload::default()), Sent::Yes);
@@ -114,7 +115,7 @@ fn hosts_are_known_by_sound_packets_and_never_too_many_of_them() {
     let ends = Ends { from: HERE, to: HERE, from_port, to_port: to.1 };
     let icrc = ends.invariant(length).icrc(0, &headers[..length]);
     for (icrc, is_known) in [(icrc.map(|byte| !byte), false), (icrc, true)] {
-        sender.send_to(&[&headers[..length], &icrc].concat(), to).expect("it is sent");
+        sender.send_to(&[&headers[..length], &icrc].concat(), to).expect("loopback accepts the datagram");
         // A busy kernel delivers later.
         assert_eq!(network.all.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE), Ok(1));
         assert!(network.receive(true, |_, _, _, _| ()));
@@ -130,11 +131,12 @@ fn hosts_are_known_by_sound_packets_and_never_too_many_of_them() {
 #[test]
 fn nobody_is_woken_for_a_port_that_was_given_back() {
     let mut network = network();
-    let port = network.listen(0).expect("any port");
-    let kept: Vec<_> = network.listeners[0].each().map(|socket| socket.try_clone().expect("a child has it")).collect();
+    let port = network.listen(0).expect("a free port");
+    let kept: Vec<_> =
+        network.listeners[0].each().map(|socket| socket.try_clone().expect("a free descriptor")).collect();
     drop(network.unlisten(port));
     let (sender, _) = receiver();
-    sender.send_to(&[0], (Ipv4Addr::LOCALHOST, port)).expect("it is sent");
+    sender.send_to(&[0], (Ipv4Addr::LOCALHOST, port)).expect("loopback accepts the datagram");
     let mut events = [EpollEvent::empty()];
     assert_eq!(network.all.wait(&mut events, EpollTimeout::ZERO), Ok(0));
     drop(kept);

@@ -1,4 +1,4 @@
-//! The C functions of sockets over RDMA, with the meaning that manual page rsocket(7) gives them.
+//! The C functions of sockets over RDMA, which behave as the manual page rsocket(7) says.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,7 +14,7 @@ use super::stream::How;
 use super::{poll, repoll, table};
 use crate::error;
 
-/// -1 with `errno`, or the number.
+/// Returns the number of a success, or sets `errno` and returns -1.
 fn told(outcome: Result<c_int, c_int>) -> c_int {
     outcome.unwrap_or_else(|errno| {
         error::set(errno);
@@ -39,7 +39,7 @@ pub extern "C" fn rsocket(domain: c_int, kind: c_int, protocol: c_int) -> c_int 
 fn create(domain: c_int, kind: c_int, protocol: c_int) -> Result<c_int, c_int> {
     let flags = kind & (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
     let is_stream = kind & !flags == libc::SOCK_STREAM && [0, libc::IPPROTO_TCP].contains(&protocol);
-    // Datagrams stay with the kernel: preloaded, the NIC's own UDP sockets come here, too.
+    // Datagram sockets remain the kernel's: when the library is preloaded, the NIC's own UDP sockets come here, too.
     if ![libc::AF_INET, libc::AF_INET6].contains(&domain) || !is_stream {
         return Err(libc::EOPNOTSUPP);
     }
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn rrecvmsg(socket: c_int, message: *mut msghdr, flags: c_
         let message = unsafe { message.as_mut() }.ok_or(libc::EFAULT)?;
         let mut pieces = unsafe { pieces_mut(message.msg_iov, message.msg_iovlen) }?;
         let got = table::find(socket)?.recv(&mut pieces, flags)?;
-        // No control messages come with bytes, and no addresses.
+        // Stream data comes without control messages and addresses.
         (message.msg_flags, message.msg_namelen, message.msg_controllen) = (0, 0, 0);
         Ok(got)
     };
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn rgetsockopt(
     told(get())
 }
 
-/// An option as C has it.
+/// Returns the value of an option in C's layout.
 fn option(socket: &Socket, level: c_int, name: c_int) -> Result<Vec<u8>, c_int> {
     let number = |number: c_int| number.to_ne_bytes().to_vec();
     let known = socket.lock().options.get(level, name);
@@ -304,7 +304,7 @@ fn option(socket: &Socket, level: c_int, name: c_int) -> Result<Vec<u8>, c_int> 
     })
 }
 
-/// `struct tcp_info`: whether the connection stands, and zeros.
+/// Returns C's `struct tcp_info` with the state of the connection; all other fields are zero.
 fn tcp_info(socket: &Socket) -> Vec<u8> {
     const LENGTH: usize = 104;
     const ESTABLISHED: u8 = 1;
@@ -331,7 +331,7 @@ pub extern "C" fn rfcntl(socket: c_int, command: c_int, argument: c_long) -> c_i
     told(control())
 }
 
-/// Buffers that a peer may write directly are not offered, and peers' are not used.
+/// Fails: buffers that a peer may write directly are not offered, and peers' are not used.
 #[unsafe(export_name = "selvedge_riomap")]
 pub extern "C" fn riomap(_: c_int, _: *mut c_void, _: usize, _: c_int, _: c_int, _: libc::off_t) -> libc::off_t {
     error::set(libc::EOPNOTSUPP);
@@ -372,12 +372,12 @@ pub unsafe extern "C" fn repoll_wait(set: c_int, to: *mut libc::epoll_event, mos
     told(wait())
 }
 
-/// An address of the caller's.
+/// Reads an address of the caller.
 ///
 /// # Safety
 /// `address` is null or as long as it says.
 unsafe fn given(address: *const sockaddr, length: socklen_t) -> Result<SocketAddr, c_int> {
-    /// An IPv6 address without the scope, as old programs have it.
+    /// Length of an IPv6 address structure without the scope, which old programs use.
     const SHORT_V6: usize = 24;
     let length = length as usize;
     if address.is_null() || length < size_of::<libc::sa_family_t>() {
@@ -414,16 +414,16 @@ unsafe fn tell_address(
     Ok(0)
 }
 
-/// Writes as much of an address as there is room for, and how long it is.
+/// Writes as much of an address as fits, and its full length.
 ///
 /// # Safety
-/// `to` has as much room as `length` says, or that is 0.
+/// `to` has as much space as `length` says, or that is 0.
 unsafe fn write_address(socket: &Socket, address: Option<SocketAddr>, to: *mut sockaddr, length: *mut socklen_t) {
     let family = socket.lock().options.family;
     let address = match (address, family) {
         (None, libc::AF_INET6) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
         (None, _) => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-        // As IPv6 sockets call IPv4 peers.
+        // IPv6 sockets see IPv4 peers as mapped addresses.
         (Some(SocketAddr::V4(v4)), libc::AF_INET6) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
         (Some(address), _) => address,
     };
@@ -436,10 +436,10 @@ unsafe fn write_address(socket: &Socket, address: Option<SocketAddr>, to: *mut s
     }
 }
 
-/// The caller's bytes.
+/// Returns the caller's bytes as a slice.
 ///
 /// # Safety
-/// So many bytes are there, and nobody writes them meanwhile.
+/// `length` bytes are there, and nobody writes them meanwhile.
 unsafe fn bytes<'a>(from: *const c_void, length: usize) -> Result<&'a [u8], c_int> {
     if length == 0 {
         return Ok(&[]);
@@ -451,10 +451,10 @@ unsafe fn bytes<'a>(from: *const c_void, length: usize) -> Result<&'a [u8], c_in
     Ok(unsafe { slice::from_raw_parts(from.cast(), length.min(isize::MAX as usize)) })
 }
 
-/// Room of the caller's.
+/// Returns the caller's buffer as a slice.
 ///
 /// # Safety
-/// There is so much, and nobody else uses it meanwhile.
+/// `length` bytes are there, and nobody else uses them meanwhile.
 unsafe fn bytes_mut<'a>(to: *mut c_void, length: usize) -> Result<&'a mut [u8], c_int> {
     if length == 0 {
         return Ok(&mut []);
@@ -466,10 +466,10 @@ unsafe fn bytes_mut<'a>(to: *mut c_void, length: usize) -> Result<&'a mut [u8], 
     Ok(unsafe { slice::from_raw_parts_mut(to.cast(), length.min(isize::MAX as usize)) })
 }
 
-/// The caller's list.
+/// Returns the caller's list as a slice.
 ///
 /// # Safety
-/// As long as it says.
+/// The list is as long as `count` says.
 unsafe fn vectors<'a>(list: *const iovec, count: usize) -> Result<&'a [iovec], c_int> {
     const MOST: usize = libc::UIO_MAXIOV as usize;
     match count {
@@ -481,16 +481,20 @@ unsafe fn vectors<'a>(list: *const iovec, count: usize) -> Result<&'a [iovec], c
     }
 }
 
+/// Returns the caller's pieces as slices.
+///
 /// # Safety
-/// As [`bytes`], for each.
+/// The conditions of [`bytes`] apply to each piece.
 unsafe fn pieces<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a [u8]>, c_int> {
     // SAFETY: the caller's.
     let all = unsafe { vectors(list, count) }?.iter();
     all.map(|vector| unsafe { bytes(vector.iov_base, vector.iov_len) }).collect()
 }
 
+/// Returns the caller's buffers as slices.
+///
 /// # Safety
-/// As [`bytes_mut`], for each.
+/// The conditions of [`bytes_mut`] apply to each buffer.
 unsafe fn pieces_mut<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a mut [u8]>, c_int> {
     // SAFETY: the caller's.
     let all = unsafe { vectors(list, count) }?.iter();

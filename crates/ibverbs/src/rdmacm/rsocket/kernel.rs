@@ -1,7 +1,8 @@
-//! `epoll` of the kernel, for this library alone. Later versions of rdma-core's `librspreload.so` stand before the C
-//! library's and make sets of [`super::repoll`], which are made of the kernel's here: without this, for ever.
+//! The kernel's `epoll`, for this library alone. Later versions of rdma-core's `librspreload.so` replace the C
+//! library's functions by sets of [`super::repoll`], which in turn use the kernel's: without this module, the calls
+//! would recurse without end.
 //!
-//! The library exports none of these names, so that what it calls by them is what stands here.
+//! The library exports none of these names, so that its own calls reach the functions here.
 
 use std::ffi::c_int;
 

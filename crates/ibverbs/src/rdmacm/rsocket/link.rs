@@ -1,6 +1,6 @@
 //! The connection below a socket: an identifier of the connection manager, and once its device is known, a queue pair
-//! with its buffers. The unsafe half of a socket: everything here is used under the socket's lock, and what touches
-//! identifiers under [`MANAGER`], too.
+//! with its buffers. This module is the unsafe half of a socket: everything here is used under the socket's lock, and
+//! functions on identifiers under [`MANAGER`], too.
 
 use std::ffi::{c_int, c_void};
 use std::net::SocketAddr;
@@ -29,12 +29,12 @@ use crate::error;
 use crate::limits::least;
 use crate::memory::{ibv_alloc_pd, ibv_dealloc_pd};
 
-/// Receives beyond those that the peer has credits for: its control messages need none.
+/// Receives posted beyond those that the peer has credits for, because its control messages need no credits.
 const SPARE: u16 = 2 * CONTROL_SLOTS;
-/// Names a receive among completions; the name of a send is the message that it carries.
+/// Work request number of receives. The number of a send is the message that it carries.
 const RECEIVE: u64 = 1 << 63;
 
-/// Held while identifiers are used: the thread of [`super::service`] takes events about them.
+/// Lock held while identifiers are used: the thread of [`super::service`] takes their events.
 static MANAGER: Mutex<()> = Mutex::new(());
 
 pub(super) fn manager() -> MutexGuard<'static, ()> {
@@ -45,16 +45,16 @@ fn last_error() -> c_int {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// 0 or -1 with `errno`, as C says it.
+/// Converts C's 0 or -1 with `errno` to a result.
 fn checked(code: c_int) -> Result<(), c_int> {
     if code == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// The descriptor that programs call a socket by: readable when a completion was asked for and came.
+/// The descriptor that programs call a socket by: readable when a requested completion event has arrived.
 #[derive(Debug)]
 pub(super) struct Descriptor {
     abi: NonNull<ibv_comp_channel>,
-    /// The queue behind it.
+    /// The queue behind the descriptor.
     pub(super) channel: Arc<Channel<u64>>,
 }
 
@@ -64,8 +64,10 @@ unsafe impl Send for Descriptor {}
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
+    /// Creates a descriptor.
+    ///
     /// # Errors
-    /// `errno` if the process may not have more descriptors.
+    /// Returns `errno` if the process may not have more descriptors.
     pub(super) fn new() -> Result<Self, c_int> {
         // SAFETY: the context is only handed back to whoever asks.
         let abi = NonNull::new(unsafe { ibv_create_comp_channel(ptr::null_mut()) }).ok_or_else(last_error)?;
@@ -78,10 +80,10 @@ impl Descriptor {
     pub(super) fn number(&self) -> c_int {
         self.channel.descriptor()
     }
-    /// Duplicates the descriptor: the number is the lowest that is free.
+    /// Duplicates the descriptor; the kernel chooses the lowest free number.
     ///
     /// # Errors
-    /// `EMFILE`.
+    /// Returns `EMFILE` if the process may not have more descriptors.
     pub(super) fn duplicate(&self) -> Result<OwnedFd, c_int> {
         self.channel.as_fd().try_clone_to_owned().map_err(|problem| error::of_io(&problem))
     }
@@ -95,7 +97,7 @@ impl Drop for Descriptor {
     }
 }
 
-/// An identifier of ours.
+/// An identifier owned by this module.
 #[derive(Debug)]
 pub(super) struct Identifier(NonNull<rdma_cm_id>);
 
@@ -103,10 +105,10 @@ pub(super) struct Identifier(NonNull<rdma_cm_id>);
 unsafe impl Send for Identifier {}
 
 impl Identifier {
-    /// A new one, whose events come through `channel` with the name `socket`.
+    /// Creates an identifier, whose events come through `channel` with the name `socket`.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the system or the NIC has nothing left.
     pub(super) fn new(channel: EventQueue, socket: usize) -> Result<Self, c_int> {
         let mut id: *mut rdma_cm_id = ptr::null_mut();
         let name = ptr::without_provenance_mut::<c_void>(socket);
@@ -114,7 +116,7 @@ impl Identifier {
         checked(unsafe { create_id(channel.0.as_ptr(), &raw mut id, name, TCP) })?;
         NonNull::new(id).map(Self).ok_or(libc::ENOMEM)
     }
-    /// That of a request, which goes over to us; from now on its events have the name `socket`.
+    /// Takes over the identifier of a connection request; from now on its events have the name `socket`.
     ///
     /// # Safety
     /// `id` came with a request, and nobody else has it.
@@ -138,52 +140,56 @@ impl Identifier {
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         self.inner().destination
     }
-    /// Bytes of a packet's payload on its path.
+    /// Returns the largest payload of a packet on the identifier's path in bytes.
     pub(super) fn payload(&self) -> c_int {
         128 << self.inner().mtu.clamp(1, 5)
     }
-    /// Whether a device was chosen by its address.
+    /// Returns whether a device was chosen by the identifier's address.
     fn has_device(&self) -> bool {
         !self.inner().abi.verbs.is_null()
     }
 
-    /// Lets it share its port, or sets the type of service.
+    /// Sets an option: sharing of the port, or the type of service.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the option is refused.
     pub(super) fn set(&self, option: c_int, value: &[u8]) -> Result<(), c_int> {
         const OF_IDENTIFIER: c_int = 0;
         // SAFETY: it is read only.
         let value = (value.as_ptr().cast_mut().cast(), value.len());
         checked(unsafe { set_option(self.id(), OF_IDENTIFIER, option, value.0, value.1) })
     }
+    /// Binds the identifier to an address.
+    ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example if the port is taken.
     pub(super) fn bind(&self, to: SocketAddr) -> Result<(), c_int> {
         let mut to = address::written(to);
         // SAFETY: an address of ours.
         checked(unsafe { bind_addr(self.id(), (&raw mut to).cast()) })
     }
+    /// Listens for connection requests.
+    ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example if the port is shared.
     pub(super) fn listen(&self) -> Result<(), c_int> {
         // SAFETY: it is ours.
         checked(unsafe { listen(self.id(), 0) })
     }
-    /// Finds the way to an address.
+    /// Finds the route to an address.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example if there is none.
     pub(super) fn resolve(&self, to: SocketAddr) -> Result<(), c_int> {
         // SAFETY: it is ours.
         let inner = unsafe { Id::of(self.id()) };
         resolve(inner, None, to).map_err(|problem| error::of_io(&problem))?;
         if self.has_device() { Ok(()) } else { Err(libc::ENETUNREACH) }
     }
-    /// Asks the other side for a connection, or grants what it asked for.
+    /// Requests a connection with the private data `hello`, or accepts the requested one if `is_answer`.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the connection manager refuses.
     pub(super) fn greet(&self, hello: &[u8; HELLO], is_answer: bool) -> Result<(), c_int> {
         const RETRIES: u8 = 7;
         let mut parameters = rdma_conn_param {
@@ -205,12 +211,13 @@ impl Identifier {
         // SAFETY: it is ours. A connection that is gone needs no refusal.
         unsafe { reject(self.id(), ptr::null(), 0) };
     }
-    /// Ends the connection; its queue pair does nothing more.
+    /// Ends the connection, and takes its queue pair to the error state.
     pub(super) fn end(&self) {
         // SAFETY: it is ours.
         unsafe { disconnect(self.id()) };
     }
-    /// Ends the queue pair alone: what was posted is flushed.
+    /// Takes the queue pair to the error state, which flushes all posted requests; the connection manager's state is
+    /// unchanged.
     pub(super) fn stop(&self) {
         // SAFETY: it is ours.
         unsafe { pair::fail_all(self.inner()) };
@@ -233,7 +240,7 @@ unsafe impl Send for EventQueue {}
 // SAFETY: as above.
 unsafe impl Sync for EventQueue {}
 
-/// A protection domain of one connection: with a key that it guesses a peer reaches nothing of another's.
+/// A protection domain of one connection: with a guessed key, a peer reaches no memory of another connection.
 #[derive(Debug)]
 struct Domain(NonNull<ibv_pd>);
 
@@ -265,9 +272,9 @@ impl Drop for Pair {
     }
 }
 
-/// The queue pair and the buffers of a connection. It goes before its identifier, under [`MANAGER`].
+/// The queue pair and the buffers of a connection. It is dropped before its identifier, under [`MANAGER`].
 pub(super) struct Endpoint {
-    // In the order in which they go.
+    // Fields are dropped in this order.
     _pair: Pair,
     _queue: Queue,
     ring: Memory,
@@ -285,21 +292,21 @@ unsafe impl Send for Endpoint {}
 /// Event of a connection, as its completion queues report them in order.
 #[derive(Debug)]
 pub(super) enum Arrival {
-    /// A message, the length of its Write in bytes.
+    /// An arrived message, and the length of its Write in bytes.
     Message(Message, u32),
-    /// A message that no peer may send.
+    /// An arrived message that no peer may send.
     Unknown,
-    /// One of ours is with the peer.
+    /// A sent message that the peer has acknowledged.
     Sent(Message),
-    /// One of ours will never be, or nothing comes any more: why.
+    /// A failed send or receive, with the reason.
     Lost(Status),
 }
 
 impl Endpoint {
-    /// The queue sizes that the device of an identifier has.
+    /// Returns the wanted queue sizes, limited to those of the identifier's device.
     ///
     /// # Errors
-    /// `ENODEV` without a device.
+    /// Returns `ENODEV` without a device.
     pub(super) fn fit(id: &Identifier, wanted: Sizes) -> Result<Sizes, c_int> {
         if !id.has_device() {
             return Err(libc::ENODEV);
@@ -312,10 +319,10 @@ impl Endpoint {
         Ok(Sizes { send_queue: fit(wanted.send_queue), receive_queue: fit(wanted.receive_queue), ..wanted })
     }
 
-    /// Makes everything that a connection needs, receives posted.
+    /// Creates the queues, the queue pair and the buffers of a connection, and posts receives.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the system or the NIC has nothing left.
     pub(super) fn new(id: &Identifier, descriptor: &Descriptor, sizes: Sizes) -> Result<Self, c_int> {
         let inner = id.inner();
         let (context, adapter) = (inner.abi.verbs, inner.adapter);
@@ -364,19 +371,19 @@ impl Endpoint {
         posted.map_err(error::of)?.map_err(error::of_verbs)
     }
 
-    /// Where the list and the buffer are, and their remote keys.
+    /// Returns the addresses of the list and of the buffer, with their remote keys.
     pub(super) fn places(&self) -> [(u64, u32); 2] {
         [&self.list, &self.buffer].map(|memory| (memory.address(), memory.key()))
     }
 
-    /// Reads an entry of the list, which a Write has just filled.
+    /// Reads an entry of the list, which the peer's Write has just filled.
     pub(super) fn entry(&self, index: u32) -> Region {
         let mut bytes = [0; ENTRY as usize];
         self.list.read((index * ENTRY) as usize, &mut bytes);
         Entry::decode(&bytes)
     }
 
-    /// Copies received bytes out.
+    /// Copies received bytes out of the buffer.
     pub(super) fn copy_out(&self, at: u32, to: &mut [u8]) {
         self.buffer.read(at as usize, to);
     }
@@ -385,10 +392,10 @@ impl Endpoint {
         self.ring.write(at as usize, from);
     }
 
-    /// Posts a Write of what stands in the ring.
+    /// Posts Writes of a transfer's bytes in the ring.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the queue pair refuses.
     pub(super) fn send(&self, transfer: &Transfer, ring: u32) -> Result<(), c_int> {
         let first = transfer.length.min(ring - transfer.at);
         let (start, key) = (self.ring.address(), self.ring.key());
@@ -403,7 +410,7 @@ impl Endpoint {
     /// Posts a control message.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the queue pair refuses.
     pub(super) fn control(&self, control: &Control) -> Result<(), c_int> {
         let Some(entry) = &control.entry else {
             return self.post(control.message, Remote::default(), Data::Gather(Vec::new()));
@@ -428,13 +435,13 @@ impl Endpoint {
         posted.map_err(error::of)?.map_err(error::of_verbs)
     }
 
-    /// Asks for an event at the next completion.
+    /// Requests an event at the next completion.
     pub(super) fn arm(&self) {
-        // Of a child that was forked: nothing will come, and nothing can be done about it.
+        // A failure means that this is a forked child, where no completion will come.
         let _ = self.adapter.arm_cq(self.cq, false);
     }
 
-    /// Takes what completed, and posts receives instead of those that were used; returns how many completed.
+    /// Takes completions, and posts receives to replace the used ones; returns the number of completions.
     pub(super) fn poll(&self, to: &mut Vec<Arrival>) -> usize {
         const AT_ONCE: usize = 64;
         let (mut used, mut failed) = (0, None);
@@ -449,7 +456,7 @@ impl Endpoint {
         if let Some(completion) = failed {
             crate::completion::explain(self.adapter, &crate::completion::translate(&completion));
         }
-        // A queue pair that was stopped meanwhile takes none.
+        // A queue pair that was stopped meanwhile accepts no receives.
         let _ = self.post_receives(used);
         found.unwrap_or(0)
     }
@@ -457,12 +464,12 @@ impl Endpoint {
 
 fn arrival(completion: &Completion) -> Option<Arrival> {
     if completion.id == RECEIVE {
-        // The queue pair is in error: the peer wrote where it may not, or we stopped it.
+        // The queue pair is in the error state: the peer wrote where it may not, or this end stopped the queue pair.
         if completion.status != Status::Success {
             return Some(Arrival::Lost(completion.status));
         }
         let Attached::Immediate(bytes) = completion.attached else { return Some(Arrival::Unknown) };
-        // A kind that is not known may come from a later version: rdma-core ignores those of control messages.
+        // Unknown kinds may come from a later version: rdma-core ignores unknown control messages.
         return Message::decode(u32::from_be_bytes(bytes)).map(|message| Arrival::Message(message, completion.length));
     }
     if completion.status != Status::Success {

@@ -1,5 +1,5 @@
-//! Memory that a NIC reads or a peer writes: buffers of a connection. Nobody holds a reference to it; bytes are copied
-//! in and out.
+//! Memory that a NIC reads or a peer writes: buffers of a connection. No Rust reference to the memory exists; bytes are
+//! copied in and out.
 
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
@@ -7,11 +7,11 @@ use std::ptr::{self, NonNull};
 use crate::abi::{ibv_mr, ibv_pd};
 use crate::memory::{ibv_dereg_mr, ibv_reg_mr};
 
-/// `enum ibv_access_flags`.
+/// Flags of `enum ibv_access_flags`.
 const LOCAL_WRITE: c_int = 1;
 const REMOTE_WRITE: c_int = 1 << 1;
 
-/// Registered memory of one connection, zeros at first.
+/// Registered memory of one connection, initially zero.
 #[derive(Debug)]
 pub(super) struct Memory {
     start: NonNull<u8>,
@@ -23,13 +23,13 @@ pub(super) struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Takes memory and registers it; a peer may write it if `is_remote`.
+    /// Maps memory and registers it; a peer may write it if `is_remote`.
     ///
     /// # Errors
-    /// `errno` if the system or the NIC has none left.
+    /// Returns `errno` if the system or the NIC has none left.
     ///
     /// # Safety
-    /// `pd` is a protection domain of ours, and outlives this.
+    /// `pd` is from this library, and outlives the memory.
     pub(super) unsafe fn new(pd: *mut ibv_pd, length: usize, is_remote: bool) -> Result<Self, c_int> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -50,30 +50,30 @@ impl Memory {
         }
     }
 
-    /// Where it begins, for the NIC and the peer.
+    /// Returns the address of the memory, for the NIC and the peer.
     pub(super) fn address(&self) -> u64 {
         self.start.as_ptr().expose_provenance() as u64
     }
-    /// The local and remote key.
+    /// Returns the key of the memory, local and remote.
     pub(super) fn key(&self) -> u32 {
         // SAFETY: the region is ours until `drop`.
         unsafe { self.region.as_ref() }.rkey
     }
 
-    /// Copies bytes in.
+    /// Copies bytes to the memory at offset `at`.
     ///
     /// # Panics
-    /// If they do not fit.
+    /// Panics if the bytes do not fit.
     pub(super) fn write(&mut self, at: usize, from: &[u8]) {
         assert!(at.checked_add(from.len()).is_some_and(|end| end <= self.length), "within the buffer");
         // SAFETY: within the mapping, by the assertion; the application's memory is another.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr().add(at), from.len()) }
     }
 
-    /// Copies bytes out.
+    /// Copies bytes from the memory at offset `at`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if the memory ends before.
     pub(super) fn read(&self, at: usize, to: &mut [u8]) {
         assert!(at.checked_add(to.len()).is_some_and(|end| end <= self.length), "within the buffer");
         // SAFETY: as in `write`. A peer that writes what was not granted to it changes bytes, not their place.

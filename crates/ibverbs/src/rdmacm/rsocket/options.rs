@@ -1,11 +1,11 @@
-//! Options of a socket: what `rsetsockopt` takes and `rgetsockopt` tells.
+//! Options of a socket, which `rsetsockopt` sets and `rgetsockopt` returns.
 
 use std::ffi::c_int;
 use std::time::Duration;
 
 use super::stream::Sizes;
 
-/// The level of options that only these sockets have.
+/// Level of the options that only these sockets have.
 pub(super) const SOL_RDMA: c_int = 0x10000;
 const RDMA_SQSIZE: c_int = 0;
 const RDMA_RQSIZE: c_int = 1;
@@ -13,20 +13,21 @@ const RDMA_INLINE: c_int = 2;
 const RDMA_IOMAPSIZE: c_int = 3;
 const RDMA_ROUTE: c_int = 4;
 
-/// Requests in each queue, bytes of each buffer, bytes of inline data, as rdma-core has them.
+/// Default number of requests in each queue, which is rdma-core's like [`BUFFER`] (bytes of each buffer) and [`INLINE`]
+/// (bytes of inline data).
 const QUEUE: u16 = 384;
 const BUFFER: u32 = 1 << 17;
 const INLINE: u16 = 64;
-/// Requests in the largest queue.
+/// Most requests in a queue.
 const LARGEST_QUEUE: c_int = 0xfffe;
-/// Seconds, as Linux has them unless it is told otherwise.
+/// Default idle time of keep-alive messages in seconds, which is Linux's.
 const KEEPALIVE: c_int = 7_200;
 
 /// Options of a socket.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) family: c_int,
-    /// `O_NONBLOCK` and what else `F_SETFL` was given.
+    /// File status flags, as set by `F_SETFL`: `O_NONBLOCK` and others.
     pub(super) status_flags: c_int,
     pub(super) descriptor_flags: c_int,
     pub(super) sizes: Sizes,
@@ -36,7 +37,7 @@ pub(super) struct Options {
     pub(super) keeps_alive: bool,
     keepalive_s: c_int,
     out_of_band_inline: bool,
-    /// Seconds that closing waits; none without limit.
+    /// Longest time that closing waits in seconds; `None` for no limit.
     pub(super) linger_s: Option<c_int>,
     pub(super) receive_timeout: Option<Duration>,
     pub(super) send_timeout: Option<Duration>,
@@ -49,11 +50,11 @@ pub(super) struct Options {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
     Nothing,
-    /// The identifier shares its port, or not.
+    /// Sets whether the identifier shares its port.
     Reuse(bool),
-    /// The identifier's type of service.
+    /// Sets the identifier's type of service.
     Service(u8),
-    /// Messages that keep the connection alive begin, change or end.
+    /// Starts, changes or stops keep-alive messages.
     KeepAlive,
 }
 
@@ -61,10 +62,10 @@ pub(super) enum Effect {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     Number(c_int),
-    /// On, and seconds.
+    /// `SO_LINGER`: whether it is on, and its seconds.
     Linger(bool, c_int),
     Time(Option<Duration>),
-    /// No option of this table: the socket knows, or nobody.
+    /// An option that is not in this table: the socket may know it.
     Unknown,
 }
 
@@ -91,13 +92,14 @@ impl Options {
         }
     }
 
-    /// Those of a connection that a listener with these options accepts: as Linux has it, it blocks.
+    /// Returns the options of a connection accepted by a listener with these options. Like in Linux, the connection
+    /// blocks.
     pub(super) fn inherited(&self) -> Self {
         let status_flags = self.status_flags & !libc::O_NONBLOCK;
         Self { status_flags, descriptor_flags: 0, ..self.clone() }
     }
 
-    /// Returns the actions for an identifier that was just made.
+    /// Returns the effects to apply to a new identifier.
     pub(super) fn effects(&self) -> [Effect; 2] {
         [Effect::Reuse(self.reuses_address), Effect::Service((self.service & 0xff) as u8)]
     }
@@ -105,18 +107,20 @@ impl Options {
     pub(super) fn is_nonblocking(&self) -> bool {
         self.status_flags & libc::O_NONBLOCK != 0
     }
-    /// Time between messages that keep the connection alive.
+    /// Returns the time between keep-alive messages; `None` if they are off.
     pub(super) fn keepalive(&self) -> Option<Duration> {
         self.keeps_alive.then(|| Duration::from_secs(self.keepalive_s.unsigned_abs().into()))
     }
 
-    /// Sets an option. Sizes count until the socket is connected; those of the queues are refused afterwards.
+    /// Sets an option. Sizes take effect until the socket is connected; those of the queues are refused afterwards.
     ///
     /// # Errors
-    /// `EINVAL` for a value that is too short or out of range, `EOPNOTSUPP` for an option that does not exist here.
+    /// Returns `EINVAL` for a value that is too short or out of range, `EOPNOTSUPP` for an option that does not exist
+    /// here.
     pub(super) fn set(&mut self, level: c_int, name: c_int, value: &[u8], is_connected: bool) -> Result<Effect, c_int> {
         let number = value.first_chunk().map(|bytes| c_int::from_ne_bytes(*bytes)).ok_or(libc::EINVAL);
-        // The kernel doubles what it is asked for, and so do these sockets. An even number has two halves.
+        // The kernel doubles requested sizes, and so do these sockets. The size is rounded to an even number, for two
+        // halves.
         let buffer = |number: c_int| {
             let doubled = u32::try_from(number).unwrap_or(0).saturating_mul(2);
             doubled.clamp(*Sizes::BUFFERS.start(), *Sizes::BUFFERS.end()) & !1
@@ -140,7 +144,7 @@ impl Options {
             (libc::SOL_SOCKET, libc::SO_OOBINLINE) => self.out_of_band_inline = number? != 0,
             (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => self.receive_timeout = time(value)?,
             (libc::SOL_SOCKET, libc::SO_SNDTIMEO) => self.send_timeout = time(value)?,
-            // About addresses, interfaces and signals: nothing that these sockets have.
+            // Options about addresses, interfaces and signals have no effect on these sockets.
             (libc::SOL_SOCKET, libc::SO_REUSEPORT | libc::SO_BROADCAST | libc::SO_PRIORITY) => _ = number?,
             (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                 self.service = number?;
@@ -156,7 +160,7 @@ impl Options {
                 self.keepalive_s = seconds;
                 return Ok(Effect::KeepAlive);
             }
-            // TCP's own business.
+            // Options of TCP's own mechanisms have no effect.
             (
                 libc::IPPROTO_TCP,
                 libc::TCP_MAXSEG
@@ -174,7 +178,7 @@ impl Options {
             (SOL_RDMA, RDMA_RQSIZE) => self.sizes.receive_queue = queue(number?),
             (SOL_RDMA, RDMA_INLINE) => self.inline = queue(number?),
             (SOL_RDMA, RDMA_IOMAPSIZE) => self.maps = number?.clamp(0, c_int::from(u16::MAX)),
-            // There is one way to each address.
+            // There is only one path to each address.
             (SOL_RDMA, RDMA_ROUTE) => {}
             _ => return Err(libc::EOPNOTSUPP),
         }
@@ -211,7 +215,7 @@ impl Options {
     }
 }
 
-/// A `struct timeval`; 0 is no limit.
+/// Reads a `struct timeval`; 0 means no limit.
 fn time(value: &[u8]) -> Result<Option<Duration>, c_int> {
     let long = |at: usize| value.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| i64::from_ne_bytes(*bytes));
     let (Some(seconds), Some(us)) = (long(0), long(8)) else { return Err(libc::EINVAL) };
@@ -261,7 +265,9 @@ mod tests {
     fn what_is_accepted_blocks_and_has_the_listeners_buffers() {
         let mut options = Options::new(libc::AF_INET);
         options.status_flags |= libc::O_NONBLOCK;
-        options.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &c_int::to_ne_bytes(50_000), false).expect("it exists");
+        options
+            .set(libc::SOL_SOCKET, libc::SO_SNDBUF, &c_int::to_ne_bytes(50_000), false)
+            .expect("SO_SNDBUF is supported");
         let accepted = options.inherited();
         assert!(!accepted.is_nonblocking());
         assert_eq!(accepted.sizes.send_buffer, 100_000);

@@ -1,4 +1,4 @@
-//! `rpoll` and `rselect`: waiting for these sockets and for any other descriptors at once.
+//! `rpoll` and `rselect`: waiting for these sockets and for other descriptors at once.
 
 use std::ffi::{c_int, c_short};
 use std::sync::Arc;
@@ -7,20 +7,22 @@ use super::socket::Socket;
 use super::table;
 use super::wait::{self, Bell, Deadline, readable};
 
-/// Looks in a row before the call sleeps.
+/// Polls in a row before the call sleeps.
 const LOOKS: u32 = 10;
 
-/// Waits until one of these descriptors has what it is asked for; returns how many have. Negative ones are left out.
+/// Waits until a descriptor has one of its requested events; returns the number of such descriptors. Negative
+/// descriptors are ignored.
 ///
 /// # Errors
-/// `EINTR` after a signal, `errno` if the process may not have more descriptors.
+/// Returns `EINTR` after a signal, `errno` if the process may not have more descriptors.
 pub(super) fn poll(all: &mut [libc::pollfd], timeout_ms: c_int) -> Result<c_int, c_int> {
     let deadline = Deadline::after_ms(timeout_ms);
     let sockets: Vec<_> = all.iter().map(|wanted| table::find(wanted.fd).ok()).collect();
     if sockets.iter().all(Option::is_none) {
         return wait::sleep(all, &deadline);
     }
-    // What the kernel is asked for: sockets by the completions that they wait for, behind the bell.
+    // The kernel polls the bell, and behind it the descriptors; in place of a socket, the descriptor of its
+    // completions.
     let others = all.iter().zip(&sockets).map(|(wanted, socket)| match socket {
         Some(socket) => readable(socket.number()),
         None => *wanted,
@@ -60,7 +62,7 @@ fn wait_for(
     }
 }
 
-/// Asks all of them; returns how many have something.
+/// Polls all descriptors once; returns the number of those with events.
 fn count(
     all: &mut [libc::pollfd],
     sockets: &[Option<Arc<Socket>>],
@@ -81,15 +83,15 @@ fn count(
     Ok(found)
 }
 
-/// A set of descriptors, as `select` has it: bits of words.
+/// A descriptor set of `select`, or `None`.
 pub(super) type Set<'a> = Option<&'a mut libc::fd_set>;
 
-/// As `select`: leaves in the sets those that have what they are asked for; returns how many bits are set.
+/// Implements `select`: keeps in the sets the descriptors that are ready; returns the number of set bits.
 ///
 /// # Errors
-/// `EINVAL` for a number that no set has room for, `EBADF` for one that is closed, or as [`poll`].
+/// Returns `EINVAL` for a number beyond the sets' size, `EBADF` for a closed descriptor, or an error of [`poll`].
 pub(super) fn select(count: c_int, sets: [Set<'_>; 3], timeout_ms: c_int) -> Result<c_int, c_int> {
-    // As Linux translates `poll` to `select`: for reading, writing, exceptions.
+    // Linux's translation between `poll` and `select`: for reading, writing, exceptions.
     const ASKED: [c_short; 3] = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
     const TOLD: [c_short; 3] =
         [libc::POLLIN | libc::POLLHUP | libc::POLLERR, libc::POLLOUT | libc::POLLERR, libc::POLLPRI];

@@ -1,6 +1,8 @@
-//! `repoll_create`, `repoll_ctl` and `repoll_wait`: `epoll` for these sockets and any other descriptors, by [`poll`].
+//! `repoll_create`, `repoll_ctl` and `repoll_wait`: `epoll` for these sockets and other descriptors, implemented by
+//! [`poll`].
 //!
-//! Edges (`EPOLLET`) are told as levels: whoever reads until nothing is left loses nothing by it.
+//! Edge-triggered events (`EPOLLET`) are reported as level-triggered ones: a program that reads until nothing is left
+//! works with either.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_short};
@@ -20,11 +22,11 @@ const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
 struct Interest {
     events: u32,
     data: u64,
-    /// Whether the one event that `EPOLLONESHOT` asks for was reported.
+    /// Whether the single event that `EPOLLONESHOT` requests was reported.
     is_spent: bool,
 }
 
-/// A set of descriptors, known by the number of its bell, which rings when the set changes.
+/// A set of descriptors, known by the descriptor of its bell, which rings when the set changes.
 #[derive(Debug)]
 struct Set {
     changed: Bell,
@@ -44,7 +46,7 @@ struct Sets {
 
 static SETS: Mutex<Sets> = Mutex::new(Sets { process: 0, sets: BTreeMap::new() });
 
-/// The sets of this process: a child of a fork has none of its parent's.
+/// Returns the sets of this process: a forked child has none of its parent's.
 fn sets() -> MutexGuard<'static, Sets> {
     let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -59,10 +61,10 @@ fn find(set: c_int) -> Result<Arc<Set>, c_int> {
     sets().sets.get(&set).cloned().ok_or(libc::EBADF)
 }
 
-/// A new set; returns its number.
+/// Creates a set; returns its descriptor.
 ///
 /// # Errors
-/// `EINVAL` for flags that do not exist, `errno` if the process may not have more descriptors.
+/// Returns `EINVAL` for flags that do not exist, `errno` if the process may not have more descriptors.
 pub(super) fn create(flags: c_int) -> Result<c_int, c_int> {
     if flags & !libc::EPOLL_CLOEXEC != 0 {
         return Err(libc::EINVAL);
@@ -73,20 +75,20 @@ pub(super) fn create(flags: c_int) -> Result<c_int, c_int> {
     Ok(number)
 }
 
-/// Forgets a set; returns whether there was one.
+/// Removes a set; returns whether it existed.
 pub(super) fn close(set: c_int) -> bool {
     let gone = sets().sets.remove(&set);
-    // Those who wait find that it is empty, and wait for their deadline.
+    // Threads that wait for the set find it empty, and wait until their deadline.
     gone.is_some_and(|gone| {
         gone.interests().clear();
         true
     })
 }
 
-/// Adds, changes or removes a descriptor, as `epoll_ctl`.
+/// Adds, changes or removes a descriptor, like `epoll_ctl`.
 ///
 /// # Errors
-/// `EBADF`, `EEXIST`, `ENOENT`, `EINVAL`.
+/// Returns `EBADF`, `EEXIST`, `ENOENT` or `EINVAL`, like `epoll_ctl`.
 pub(super) fn control(set: c_int, operation: c_int, fd: c_int, wanted: Option<libc::epoll_event>) -> Result<(), c_int> {
     if fd == set {
         return Err(libc::EINVAL);
@@ -110,10 +112,10 @@ pub(super) fn control(set: c_int, operation: c_int, fd: c_int, wanted: Option<li
     Ok(())
 }
 
-/// Waits, as `epoll_wait`; returns what is ready, up to so much.
+/// Waits for events, like `epoll_wait`; returns at most `most` ready descriptors.
 ///
 /// # Errors
-/// `EBADF`, `EINVAL`, `EINTR`.
+/// Returns `EBADF`, `EINVAL` or `EINTR`, like `epoll_wait`.
 pub(super) fn wait(set: c_int, most: usize, timeout_ms: c_int) -> Result<Vec<libc::epoll_event>, c_int> {
     let set = find(set)?;
     if most == 0 {
@@ -137,7 +139,7 @@ pub(super) fn wait(set: c_int, most: usize, timeout_ms: c_int) -> Result<Vec<lib
         }
         let mut found = Vec::new();
         let mut interests = set.interests();
-        // What is closed leaves the set, as it leaves the kernel's.
+        // Closed descriptors leave the set, like with the kernel's sets.
         for told in all[1..].iter().filter(|told| told.revents & libc::POLLNVAL != 0) {
             interests.remove(&told.fd);
         }

@@ -1,5 +1,5 @@
-//! The thread that handles events of the connection manager for all sockets, so that connections are made, accepted and
-//! ended while programs do something else; and sends the messages that keep connections alive.
+//! The thread that handles events of the connection manager for all sockets, so that connections are established,
+//! accepted and ended while programs do something else. It also sends keep-alive messages.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -21,7 +21,7 @@ use super::wait::{self, Bell, Deadline, readable};
 use super::{stream, table};
 use crate::error;
 
-/// How long the end of the process waits for bytes that are not with their peers.
+/// Longest time that the end of the process waits for bytes that the peers have not acknowledged.
 const LAST_FLUSH: Duration = Duration::from_secs(5);
 
 struct Service {
@@ -32,17 +32,17 @@ struct Service {
 
 static SERVICE: Mutex<Option<Service>> = Mutex::new(None);
 
-/// Some socket was told to send messages that keep it alive: without, nobody looks for such sockets.
+/// Whether any socket ever had keep-alive messages turned on: otherwise sockets are not searched for them.
 static KEEPS_ALIVE: AtomicBool = AtomicBool::new(false);
 
 fn service() -> MutexGuard<'static, Option<Service>> {
     SERVICE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The channel of all sockets' events, with its thread; made if this process has none yet.
+/// Returns the event channel of all sockets; creates it and its thread if this process has none yet.
 ///
 /// # Errors
-/// `errno` if the system has no descriptors or threads left.
+/// Returns `errno` if the system has no descriptors or threads left.
 pub(super) fn start() -> Result<EventQueue, c_int> {
     let mut service = service();
     let process = std::process::id();
@@ -57,7 +57,7 @@ pub(super) fn start() -> Result<EventQueue, c_int> {
     unsafe { libc::fcntl(descriptor, libc::F_SETFL, libc::O_NONBLOCK) };
     spawn(queue, Arc::clone(&bell))?;
     let is_first = service.is_none();
-    // A parent's stays: whatever of it the child touches is the parent's, too.
+    // A parent's service is not dropped: the objects that the child would touch are the parent's.
     std::mem::forget(service.replace(Service { process, queue, bell }));
     if is_first {
         // SAFETY: the function takes nothing and returns.
@@ -66,7 +66,10 @@ pub(super) fn start() -> Result<EventQueue, c_int> {
     Ok(queue)
 }
 
-/// Signals are for the program's threads.
+/// Starts the thread with signals blocked: they are for the program's threads.
+///
+/// # Errors
+/// Returns `errno` if the system has no thread left.
 fn spawn(queue: EventQueue, bell: Bell) -> Result<(), c_int> {
     // SAFETY: sets of signals, filled before they are used.
     unsafe {
@@ -83,7 +86,7 @@ fn spawn(queue: EventQueue, bell: Bell) -> Result<(), c_int> {
     }
 }
 
-/// Which sockets send messages that keep them alive, or how often, has changed.
+/// Wakes the thread after a change of the sockets' keep-alive options.
 pub(super) fn keep_alive() {
     KEEPS_ALIVE.store(true, Ordering::Relaxed);
     if let Some(service) = service().as_ref() {
@@ -96,7 +99,7 @@ fn run(queue: EventQueue, bell: &Bell) {
     loop {
         let next = alive.send();
         let mut descriptors = [readable(queue.descriptor()), readable(bell.descriptor())];
-        // It is not interrupted: signals are blocked here.
+        // The wait is not interrupted: signals are blocked in this thread.
         let _ = wait::sleep(&mut descriptors, &Deadline::after(next));
         wait::reset(bell);
         while let Some(event) = take(queue) {
@@ -105,14 +108,14 @@ fn run(queue: EventQueue, bell: &Bell) {
     }
 }
 
-/// When to send the next message that keeps a connection alive, by the names of sockets.
+/// Times of the next keep-alive messages, by names of sockets.
 struct Alive {
     clock: Clock,
     due: BTreeMap<usize, units::Instant>,
 }
 
 impl Alive {
-    /// Sends what is due; returns when something is due again.
+    /// Sends the keep-alive messages that are due; returns the time until the next one.
     fn send(&mut self) -> Option<Duration> {
         if !KEEPS_ALIVE.load(Ordering::Relaxed) {
             return None;
@@ -143,7 +146,8 @@ struct Event {
     private: Vec<u8>,
 }
 
-/// The next event, acknowledged: nothing of it is used any more but an identifier that came with a request.
+/// Takes the next event and acknowledges it: nothing of it is used afterwards, except an identifier that came with a
+/// request.
 fn take(queue: EventQueue) -> Option<Event> {
     let _manager = manager();
     let mut event: *mut rdma_cm_event = ptr::null_mut();
@@ -155,7 +159,7 @@ fn take(queue: EventQueue) -> Option<Event> {
         }
         let found = &*event;
         let has_private = matches!(found.event, kind::CONNECT_REQUEST | kind::ESTABLISHED);
-        // All events with private data of sockets are about connections.
+        // All events of sockets with private data are about connections.
         let given = found.param.conn;
         let private = if has_private && !given.private_data.is_null() {
             slice::from_raw_parts(given.private_data.cast::<u8>(), given.private_data_len.into()).to_vec()
@@ -200,7 +204,7 @@ impl Event {
     }
 }
 
-/// Nobody listens any more.
+/// Refuses a request whose listener is gone.
 ///
 /// # Safety
 /// `id` came with a request, and nobody else has it.
@@ -220,10 +224,10 @@ fn abandon(socket: &Arc<Socket>) {
     socket.close();
 }
 
-/// The process ends: what was sent and is not with the peers yet gets there, as an operating system has it.
+/// Handles the end of the process: like in an operating system, bytes sent before still reach the peers.
 extern "C" fn finish() {
     let process = std::process::id();
-    // Whoever calls `exit` in a signal handler may have the lock itself.
+    // A thread that calls `exit` in a signal handler may hold the lock itself.
     let is_ours = SERVICE.try_lock().is_ok_and(|service| service.as_ref().is_some_and(|it| it.process == process));
     if !is_ours {
         return;
@@ -236,7 +240,7 @@ extern "C" fn finish() {
     for socket in sockets.iter().filter(|socket| socket.is_free()) {
         socket.flush(deadline.left());
     }
-    // They go with the process, and not before: its NIC may be gone already.
+    // The sockets are not dropped but end with the process: their NIC may be gone already.
     std::mem::forget(sockets);
 }
 

@@ -1,9 +1,9 @@
 //! One socket: its phase, its connection, and the calls that wait for either.
 //!
-//! 1. A socket's lock is held for as long as a call looks and copies, never while it sleeps: one thread may read while
+//! 1. A socket's lock is held while a call checks state and copies, never while it sleeps: one thread may read while
 //!    another writes.
-//! 2. [`Inner::progress`] does what is due: takes completions, grants credits. Every call does it before it looks.
-//! 3. What an event of the connection manager means is decided in the thread of [`super::service`] alone.
+//! 2. [`Inner::progress`] takes completions and grants credits. Every call makes progress before it checks the state.
+//! 3. Events of the connection manager are handled by the thread of [`super::service`] alone.
 //! 4. Order of locks: socket, then [`manager`], then the NIC's.
 
 use std::collections::VecDeque;
@@ -23,35 +23,35 @@ use super::wait::{self, Bell, Deadline, readable};
 use super::wire::{Hello, Message};
 use super::{service, table};
 
-/// Looks in a row before a call asks for an event and sleeps: the answer often comes within them.
+/// Checks in a row before a call requests an event and sleeps: the answer often comes within them.
 const LOOKS: u32 = 20;
-/// Rounds of completions that one call takes: a peer may send without end.
+/// Rounds of completions that one call takes at most: a peer may send without end.
 const ROUNDS: u32 = 32;
-/// Connections of a listener that do not stand yet, and such that wait for `raccept`; more are refused.
+/// Connections of a listener that are not established yet, or that wait for `raccept`, at most; more are refused.
 const BACKLOG: usize = 1_024;
 
-/// How far a socket has come.
+/// Phases of a socket.
 enum Phase {
-    /// No connection yet; an address perhaps.
+    /// No connection yet, but perhaps an address.
     Fresh,
     /// Listening, with established connections that were not accepted yet.
     Listening(VecDeque<Arc<Socket>>),
     Connecting,
-    /// The other side asked the listener of this name, and does not say yet that it stands.
+    /// A request to the listener of this name was granted; the other side has not confirmed the connection yet.
     Accepting(usize),
     /// The connection is or was established.
     Connected,
     /// The connection could not be established: `errno`.
     Failed(c_int),
-    /// The program closed it.
+    /// Closed by the program.
     Closed,
 }
 
-/// A connection's bytes.
+/// The data streams of a connection.
 struct Pipe {
     endpoint: Endpoint,
     stream: Stream,
-    /// Bytes of the send ring.
+    /// Size of the send ring in bytes.
     ring: u32,
     arrivals: Vec<Arrival>,
 }
@@ -62,7 +62,7 @@ pub(super) struct Socket {
     name: usize,
     /// Descriptor by which the program knows a connection that it accepted.
     alias: OnceLock<OwnedFd>,
-    // Goes last: a completion queue announces there.
+    // Dropped last: a completion queue announces its events there.
     descriptor: Descriptor,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Socket {
 pub(super) struct Inner {
     phase: Phase,
     pub(super) options: Options,
-    // Goes before the identifier.
+    // Dropped before the identifier.
     pipe: Option<Pipe>,
     id: Option<Identifier>,
     local: Option<SocketAddr>,
@@ -78,13 +78,13 @@ pub(super) struct Inner {
     /// `errno` that `SO_ERROR` reports once; 0: none.
     error: c_int,
     bells: Vec<Bell>,
-    /// An event was asked for, and the descriptor may be readable because of it.
+    /// Whether an event was requested, so that the descriptor may be readable.
     is_armed: bool,
-    /// Something happened since bells were rung.
+    /// Whether anything happened since the bells were rung.
     has_changed: bool,
 }
 
-/// How a call waits.
+/// Whether a call waits, and for how long.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     waits: bool,
@@ -92,8 +92,10 @@ struct Patience {
 }
 
 impl Socket {
+    /// Creates a socket.
+    ///
     /// # Errors
-    /// `errno` if the process may not have more descriptors.
+    /// Returns `errno` if the process may not have more descriptors.
     pub(super) fn new(options: Options) -> Result<Arc<Self>, c_int> {
         let descriptor = Descriptor::new()?;
         let inner = Inner {
@@ -121,7 +123,7 @@ impl Socket {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what is due, then looks; tells who waits if something happened.
+    /// Makes progress, then calls `look`; rings the waiting threads' bells if anything happened.
     fn look<T>(&self, will_sleep: bool, look: &mut impl FnMut(&mut Inner) -> Option<T>) -> Option<T> {
         let mut inner = self.lock();
         if will_sleep {
@@ -133,10 +135,10 @@ impl Socket {
         found
     }
 
-    /// Looks until there is something to find.
+    /// Calls `look` until it returns a value, and sleeps between the calls.
     ///
     /// # Errors
-    /// `EAGAIN` if the call may not wait, or not longer; `EINTR` after a signal.
+    /// Returns `EAGAIN` if the call may not wait, or not longer; `EINTR` after a signal.
     fn wait<T>(&self, patience: Patience, mut look: impl FnMut(&mut Inner) -> Option<T>) -> Result<T, c_int> {
         if let Some(found) = self.look(false, &mut look) {
             return Ok(found);
@@ -168,7 +170,8 @@ impl Socket {
         found
     }
 
-    /// Asks for an event, and has the bell rung when something happens here; returns what is ready now.
+    /// Adds a bell that rings when something happens to the socket, and requests an event; returns the events that are
+    /// ready now.
     pub(super) fn hang(&self, bell: &Bell, is_first: bool, events: c_short) -> c_short {
         let mut inner = self.lock();
         if is_first {
@@ -180,7 +183,7 @@ impl Socket {
         inner.ring();
         ready
     }
-    /// The bell is not rung any more.
+    /// Removes a bell from the socket.
     pub(super) fn unhang(&self, bell: &Bell) {
         self.lock().bells.retain(|other| !Arc::ptr_eq(other, bell));
     }
@@ -189,8 +192,10 @@ impl Socket {
         self.look(false, &mut |inner| Some(inner.ready(events))).unwrap_or(0)
     }
 
+    /// Binds the socket to an address.
+    ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example if the port is taken.
     pub(super) fn bind(&self, to: SocketAddr) -> Result<(), c_int> {
         let mut inner = self.lock();
         if !matches!(inner.phase, Phase::Fresh) || inner.local.is_some() {
@@ -203,8 +208,10 @@ impl Socket {
         Ok(())
     }
 
+    /// Listens for connections.
+    ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example if the port is taken.
     pub(super) fn listen(&self) -> Result<(), c_int> {
         let mut inner = self.lock();
         match inner.phase {
@@ -220,16 +227,16 @@ impl Socket {
         Ok(())
     }
 
-    /// Connects, waiting for the answer if the socket blocks.
+    /// Connects, and waits for the answer if the socket blocks.
     ///
     /// # Errors
-    /// `EINPROGRESS` if it does not block, or `errno`.
+    /// Returns `EINPROGRESS` if the socket does not block, or `errno`.
     pub(super) fn connect(&self, to: SocketAddr) -> Result<(), c_int> {
         let patience = {
             let mut inner = self.lock();
             match inner.phase {
                 Phase::Fresh => {}
-                // As Linux has it, one may try again.
+                // Like in Linux, a program may try again.
                 Phase::Failed(_) => inner.begin_again(),
                 Phase::Connecting => return Err(libc::EALREADY),
                 Phase::Closed => return Err(libc::EBADF),
@@ -253,14 +260,14 @@ impl Socket {
             Phase::Closed => Some(Err(libc::EBADF)),
             _ => Some(Ok(())),
         });
-        // As Linux has it: the connection is still being made.
+        // Like in Linux: the connection continues to be established.
         done.map_err(|errno| if errno == libc::EAGAIN { libc::EINPROGRESS } else { errno })?
     }
 
-    /// The next connection that stands.
+    /// Returns the next established connection of a listener, and waits for one if the socket blocks.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example `EAGAIN` if the socket does not block.
     pub(super) fn accept(&self) -> Result<Arc<Self>, c_int> {
         let patience = self.lock().patience(0, |options| options.receive_timeout);
         let socket = self.wait(patience, |inner| match &mut inner.phase {
@@ -270,8 +277,8 @@ impl Socket {
         })??;
         let _ = table::remove(socket.number());
         match socket.descriptor.duplicate() {
-            // Above all that the program has opened before: `select` of rdma-core 44's librspreload.so takes a number
-            // that is below that of its own placeholder for another descriptor.
+            // The descriptor is above all that the program has opened before: `select` of rdma-core 44's
+            // librspreload.so takes a number that is below that of its own placeholder for another descriptor.
             Ok(alias) => _ = socket.alias.set(alias),
             Err(errno) => {
                 socket.close();
@@ -282,10 +289,10 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Sends bytes, one piece after the other; returns how many.
+    /// Sends bytes, one piece after the other; returns the number of bytes sent.
     ///
     /// # Errors
-    /// `errno` if there are none.
+    /// Returns `errno` if no byte was sent.
     pub(super) fn send(&self, pieces: &[&[u8]], flags: c_int) -> Result<usize, c_int> {
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
         let patience = {
@@ -321,10 +328,10 @@ impl Socket {
         }
     }
 
-    /// Receives bytes into one piece after the other; returns how many, 0 at the end.
+    /// Receives bytes into one piece after the other; returns their number, 0 at the end of the stream.
     ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno`, for example `EAGAIN` if the socket does not block.
     pub(super) fn recv(&self, pieces: &mut [&mut [u8]], flags: c_int) -> Result<usize, c_int> {
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
         if flags & libc::MSG_OOB != 0 {
@@ -340,7 +347,7 @@ impl Socket {
             };
             let found = pipe.empty(pieces, got, peeks);
             if peeks {
-                // What was looked at stays, so that one looks from the beginning each time.
+                // Peeked bytes stay in the buffer, so each attempt starts at the beginning.
                 let is_enough = found == total || (found > 0 && !wants_all) || !pipe.stream.is_readable();
                 if found > 0 && is_enough {
                     got = found;
@@ -365,14 +372,16 @@ impl Socket {
         }
     }
 
+    /// Shuts one direction down, or both.
+    ///
     /// # Errors
-    /// `ENOTCONN`.
+    /// Returns `ENOTCONN` without a connection.
     pub(super) fn shutdown(&self, how: How) -> Result<(), c_int> {
         let mut shut = |inner: &mut Inner| match inner.pipe() {
             Ok(Some(pipe)) => {
                 pipe.stream.shutdown(how);
                 pipe.post_control();
-                // Those who wait to read or write here find that they cannot.
+                // Threads that wait to read or write here find that they cannot.
                 inner.has_changed = true;
                 Some(Ok(()))
             }
@@ -382,7 +391,7 @@ impl Socket {
         self.look(false, &mut shut).unwrap_or(Ok(()))
     }
 
-    /// Ends everything: what was sent reaches the peer first, unless the program said that it does not care.
+    /// Closes the socket: bytes sent before reach the peer first, unless the program has set `SO_LINGER` to 0 seconds.
     pub(super) fn close(&self) {
         let (waits, limit) = {
             let inner = self.lock();
@@ -407,26 +416,28 @@ impl Socket {
             inner.ring();
             if let Phase::Listening(waiting) = phase { waiting } else { VecDeque::new() }
         };
-        // Nobody will accept them.
+        // Connections that the program has not accepted are closed, too.
         for socket in waiting {
             let _ = table::remove(socket.number());
             socket.close();
         }
     }
 
-    /// Says that no more will be sent, and waits until the peer has all that was.
+    /// Shuts both directions down, and waits until the peer has acknowledged all bytes, for `limit` at most.
     pub(super) fn flush(&self, limit: Option<Duration>) {
         let stands = |inner: &Inner| matches!(inner.phase, Phase::Connected) && inner.pipe.is_some();
         if !stands(&self.lock()) || self.shutdown(How::Both).is_err() {
             return;
         }
         let deadline = Deadline::after(limit);
-        // Bytes that the program believes to be sent are worth more than a signal's interruption.
+        // A signal does not end the wait: the program believes that the bytes are sent.
         while self.wait(Patience { waits: true, limit: deadline.left() }, Inner::is_settled) == Err(libc::EINTR) {}
     }
 
+    /// Sets an option.
+    ///
     /// # Errors
-    /// `errno`.
+    /// Returns `errno` if the option is unknown or its value invalid.
     pub(super) fn set_option(&self, level: c_int, name: c_int, value: &[u8]) -> Result<(), c_int> {
         let mut inner = self.lock();
         let is_connected = inner.pipe.is_some();
@@ -444,27 +455,27 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes the `errno` that `SO_ERROR` reports once; 0: none.
+    /// Returns and clears the `errno` that `SO_ERROR` reports once; 0 for none.
     pub(super) fn take_error(&self) -> c_int {
         self.look(false, &mut |inner| Some(std::mem::take(&mut inner.error))).unwrap_or(0)
     }
-    /// Bytes of a packet's payload on its path, or 2,048 before there is one.
+    /// Returns the largest payload of a packet on the socket's path in bytes, or 2,048 before there is one.
     pub(super) fn segment(&self) -> c_int {
         self.lock().id.as_ref().map_or(2_048, Identifier::payload)
     }
-    /// Whether it was asked for by a listener of this name, and does not stand yet.
+    /// Returns whether the socket belongs to a request to the listener of this name, and is not established yet.
     fn is_accepting_for(&self, listener: usize) -> bool {
         matches!(self.lock().phase, Phase::Accepting(name) if name == listener)
     }
-    /// Whether no thread holds its lock.
+    /// Returns whether no thread holds the socket's lock.
     pub(super) fn is_free(&self) -> bool {
         self.inner.try_lock().is_ok()
     }
-    /// Whether it listens.
+    /// Returns whether the socket listens.
     pub(super) fn is_listening(&self) -> bool {
         matches!(self.lock().phase, Phase::Listening(_))
     }
-    /// Whether a connection stands.
+    /// Returns whether the socket's connection is established.
     pub(super) fn is_connected(&self) -> bool {
         self.look(false, &mut |inner| Some(inner.stands())).unwrap_or(false)
     }
@@ -478,7 +489,7 @@ impl Socket {
 
 /// Handlers of connection events, called by the thread of [`super::service`].
 impl Socket {
-    /// Somebody asks this listener for a connection, with this private data.
+    /// Handles a request for a connection to this listener, with this private data.
     ///
     /// # Safety
     /// `id` came with the request, and nobody else has it.
@@ -514,7 +525,8 @@ impl Socket {
         }
     }
 
-    /// The connection stands; with the private data of the answer, of whoever asked.
+    /// Handles the establishment of the connection, with the private data of the answer if this side requested it.
+    /// Returns the name of the listener if the other side did.
     pub(super) fn established(&self, private: &[u8]) -> Option<usize> {
         let mut inner = self.lock();
         let listener = match inner.phase {
@@ -533,7 +545,7 @@ impl Socket {
         inner.ring();
         listener
     }
-    /// A connection of this listener stands; returns whether somebody may accept it.
+    /// Queues an established connection at this listener; returns whether it still listens.
     pub(super) fn offer(&self, socket: Arc<Self>) -> bool {
         let mut inner = self.lock();
         let Phase::Listening(waiting) = &mut inner.phase else { return false };
@@ -542,7 +554,7 @@ impl Socket {
         inner.ring();
         true
     }
-    /// The connection could not be made; returns whether the program has never seen the socket.
+    /// Handles a failure to connect; returns whether the program has never seen the socket.
     pub(super) fn refused(&self, errno: c_int) -> bool {
         let mut inner = self.lock();
         let is_unseen = matches!(inner.phase, Phase::Accepting(_));
@@ -554,10 +566,10 @@ impl Socket {
         }
         is_unseen
     }
-    /// The connection has ended; returns whether the program has never seen the socket.
+    /// Handles the end of the connection; returns whether the program has never seen the socket.
     pub(super) fn disconnected(&self) -> bool {
         let mut inner = self.lock();
-        // What came before the end.
+        // Messages that arrived before the end are handled first.
         inner.progress(&self.descriptor);
         inner.lose(libc::ECONNRESET);
         if let Some(id) = &inner.id {
@@ -568,7 +580,7 @@ impl Socket {
         inner.ring();
         matches!(inner.phase, Phase::Accepting(_))
     }
-    /// Has the peer asked for a sign of life.
+    /// Sends the peer a keep-alive message.
     pub(super) fn keep_alive(&self) {
         let mut send = |inner: &mut Inner| {
             if let Ok(Some(pipe)) = inner.pipe() {
@@ -599,7 +611,7 @@ impl Inner {
         Patience { waits, limit: limit(&self.options) }
     }
 
-    /// Makes the identifier if there is none, under the lock of identifiers.
+    /// Creates the identifier if there is none; returns the held lock of identifiers.
     fn identify(&mut self, name: usize) -> Result<MutexGuard<'static, ()>, c_int> {
         let queue = service::start()?;
         let guard = manager();
@@ -613,7 +625,7 @@ impl Inner {
         Ok(guard)
     }
 
-    /// Resolves, makes the endpoint, asks.
+    /// Resolves the address, creates the endpoint, and requests a connection.
     fn begin(&mut self, socket: &Socket, to: SocketAddr) -> Result<(), c_int> {
         let _manager = self.identify(socket.name)?;
         let Some(id) = &self.id else { return Err(libc::EINVAL) };
@@ -634,7 +646,7 @@ impl Inner {
         self.phase = Phase::Fresh;
     }
 
-    /// Grants a request.
+    /// Accepts a request for a connection.
     fn grant(&mut self, socket: &Socket, id: Identifier, hello: &Hello, listener: usize) -> Result<(), c_int> {
         // The identifier goes before the lock.
         let (_manager, id) = (manager(), id);
@@ -661,7 +673,7 @@ impl Inner {
         }
     }
 
-    /// The other side grants the connection, and says where its buffers are.
+    /// Handles the other side's acceptance of the connection, which tells the addresses of its buffers.
     fn on_answer(&mut self, hello: Option<Hello>) {
         let understood = match (&mut self.pipe, hello) {
             (Some(pipe), Some(hello)) => pipe.stream.handle_hello(&hello).is_ok(),
@@ -675,15 +687,15 @@ impl Inner {
             let _manager = manager();
             id.end();
         }
-        // It speaks something else.
+        // The other side uses an unknown protocol.
         self.phase = Phase::Failed(libc::EPROTO);
         self.error = libc::EPROTO;
     }
 
-    /// The connection's bytes; none while it is being made.
+    /// Returns the connection's data streams; `None` while the connection is being established.
     ///
     /// # Errors
-    /// `ENOTCONN`, `EBADF`.
+    /// Returns `ENOTCONN` without a connection, `EBADF` after closing.
     fn pipe(&mut self) -> Result<Option<&mut Pipe>, c_int> {
         match self.phase {
             Phase::Connected => Ok(self.pipe.as_mut()),
@@ -709,7 +721,7 @@ impl Inner {
         }
     }
 
-    /// Asks for an event at the next completion.
+    /// Requests an event at the next completion.
     fn arm(&mut self) {
         if let Some(pipe) = &self.pipe {
             pipe.endpoint.arm();
@@ -717,7 +729,7 @@ impl Inner {
         }
     }
 
-    /// Takes what completed, and posts the control messages that are due.
+    /// Takes completions, and posts the control messages that are due.
     fn progress(&mut self, descriptor: &Descriptor) {
         if !matches!(self.phase, Phase::Connected) {
             return;
@@ -746,15 +758,15 @@ impl Inner {
         }
     }
 
-    /// Rings for those who wait. For whoever does it, too: the event that it asked for may be among what came, and
-    /// nothing would wake it.
+    /// Rings the bells of all waiting threads if anything happened. The calling thread's own bell rings, too: the event
+    /// that it requested may be among those just taken, and nothing else would wake it.
     fn ring(&mut self) {
         if std::mem::take(&mut self.has_changed) {
             self.bells.iter().for_each(|bell| bell.push(()));
         }
     }
 
-    /// Which of these events are there, as `poll` tells them of a TCP socket.
+    /// Returns which of these events of `poll` are ready, by the rules of a TCP socket.
     fn ready(&mut self, events: c_short) -> c_short {
         const IN: c_short = libc::POLLIN | libc::POLLRDNORM;
         const OUT: c_short = libc::POLLOUT | libc::POLLWRNORM;
@@ -792,7 +804,7 @@ impl Pipe {
         self.stream.hello(list, buffer)
     }
 
-    /// Returns whether the peer did what it may not.
+    /// Handles arrived messages; returns whether the peer violated the protocol.
     fn handle_arrivals(&mut self) -> bool {
         let Self { endpoint, stream, arrivals, .. } = self;
         let mut is_fault = false;
@@ -822,7 +834,7 @@ impl Pipe {
         }
     }
 
-    /// Copies bytes of `pieces`, from the `skipped`th on, to a place of the ring, around its end if need be.
+    /// Copies `length` bytes of `pieces`, from the `skipped`th byte on, to offset `at` of the ring, which may wrap.
     fn fill(&mut self, at: u32, pieces: &[&[u8]], mut skipped: usize, mut length: usize) {
         let mut at = at as usize;
         for piece in pieces {
@@ -842,7 +854,8 @@ impl Pipe {
         }
     }
 
-    /// Copies what has arrived to `pieces`, from the `skipped`th byte on; returns how much. It stays if one `peeks`.
+    /// Copies arrived bytes to `pieces`, from the `skipped`th byte on; returns their number. They stay in the buffer if
+    /// `peeks`.
     fn empty(&mut self, pieces: &mut [&mut [u8]], mut skipped: usize, peeks: bool) -> usize {
         let mut found = 0;
         for piece in pieces {
@@ -868,8 +881,8 @@ impl Pipe {
         found as usize
     }
 
-    /// Returns the events of `poll` that are ready. A caller that `reads` hears of the end behind the last byte:
-    /// programs, `rstream` for one, take the end for an error, and leave bytes unread.
+    /// Returns the events of `poll` that are ready. A caller that waits to read (`reads`) is told of the end only after
+    /// the last byte is read: programs like `rstream` take the end for an error, and leave bytes unread.
     fn ready(&mut self, incoming: c_short, outgoing: c_short, reads: bool) -> c_short {
         let stream = &mut self.stream;
         let mut found = 0;
@@ -895,7 +908,7 @@ impl Pipe {
     }
 }
 
-/// Why a connection was lost, as TCP would say it.
+/// Returns the `errno` that TCP would report for the loss of a connection.
 fn errno_of(status: Status) -> c_int {
     match status {
         Status::RetriesExceeded | Status::NotReadyRetriesExceeded => libc::ETIMEDOUT,

@@ -1,37 +1,39 @@
-//! Two streams of bytes over one connection: what may be posted next, and what a completion means. Pure: memory, queue
-//! pair and clock are the caller's.
+//! Two streams of bytes over one connection: what may be posted next, and the effect of a completion. The module is
+//! pure: memory, queue pair and clock are the caller's.
 //!
 //! 1. Each direction has two limits: bytes, by the buffers that the receiver announces in the sender's list, and
-//!    messages, by credits. Control messages (credits, shutdown) need neither; some slots of the send queue are theirs.
+//!    messages, by credits. Control messages (credits, shutdown) need neither; some slots of the send queue are
+//!    reserved for them.
 //! 2. The receive buffer has two halves. The private data announces the first; each further one is announced once its
 //!    bytes are read, in the list's next entry. So the peer never has more than one buffer and one waiting entry.
-//! 3. An immediate's completion says how long its Write was. An entry is read when a Write of an entry's length
+//! 3. An immediate's completion tells the length of its Write. An entry is read when a Write of an entry's length
 //!    completes, and at no other time: it may be half written.
 //! 4. A message counts as taken when it arrives, because only the sum of the bytes is kept.
-//! 5. Numbers come from the peer. What contradicts what was announced to it is a [`Fault`], which ends the connection.
+//! 5. Numbers come from the peer. A message that contradicts what was announced to the peer is a [`Fault`], which ends
+//!    the connection.
 
 use std::collections::VecDeque;
 
 use super::wire::{Hello, Message, Region};
 
-/// Requests of the send queue that are for control messages alone.
+/// Requests of the send queue that are reserved for control messages.
 pub const CONTROL_SLOTS: u16 = 4;
-/// Entries in the list that the peer writes its buffers into.
+/// Entries in the list into which the peer writes descriptions of its buffers.
 pub const ENTRIES: u32 = 2;
-/// Bytes of an entry.
+/// Size of an entry in bytes.
 pub const ENTRY: u32 = 16;
-/// Bytes of the first and of the largest transfer of one call: the first leaves while the next is copied.
+/// Sizes of the first and of the largest transfer of one call in bytes: the first is sent while the next is copied.
 pub const FIRST_TRANSFER: usize = 2_048;
 const LARGEST_TRANSFER: usize = 65_536;
-/// Bytes that are free in the send ring before it takes more, so that transfers are not tiny.
+/// Bytes that must be free in the send ring before it accepts more, so that transfers are not tiny.
 const LEAST_ROOM: u32 = 2_048;
 
 /// Sizes of one end: requests in its queues, bytes of its buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// At least [`Sizes::LEAST_QUEUE`].
+    /// Requests in the send queue, at least [`Sizes::LEAST_QUEUE`].
     pub send_queue: u16,
-    /// At least [`Sizes::LEAST_QUEUE`]: data messages that the peer may send ahead.
+    /// Data messages that the peer may send ahead, at least [`Sizes::LEAST_QUEUE`].
     pub receive_queue: u16,
     /// Bytes of the send ring.
     pub send_buffer: u32,
@@ -51,32 +53,32 @@ impl Sizes {
 pub enum Fault {
     /// The peer's list of buffers has fewer than two entries.
     List,
-    /// More bytes came than buffers were announced for, or another number than was written.
+    /// More bytes came than buffers were announced for, or their number differs from that of the Write.
     Bytes,
     /// A third buffer was announced while two are in use.
     Buffers,
 }
 
-/// How far the connection is open.
+/// State of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Open,
-    /// Either side said that all is over, or both have shut down their write sides.
+    /// Either side has ended the connection, or both have shut down their write sides.
     Closed,
-    /// Lost, with this `errno`.
+    /// The connection was lost, with this `errno`.
     Failed(i32),
 }
 
-/// A Write of data: a piece of the send ring, which may wrap, to a place of the peer's.
+/// A Write of data: a piece of the send ring, which may wrap, to a place in the peer's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// Offset in the send ring.
+    /// Offset in the send ring in bytes.
     pub at: u32,
-    /// Bytes, not 0.
+    /// Length in bytes, not 0.
     pub length: u32,
     /// Address at the peer.
     pub address: u64,
-    /// Its remote key.
+    /// Remote key of the peer's buffer.
     pub key: u32,
 }
 
@@ -84,7 +86,7 @@ pub struct Transfer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
     pub message: Message,
-    /// Announces a buffer, too.
+    /// The entry that announces a buffer with the message, if any.
     pub entry: Option<Entry>,
 }
 
@@ -95,16 +97,16 @@ pub struct Entry {
     pub address: u64,
     /// Remote key of the peer's list.
     pub key: u32,
-    /// Offset in our receive buffer of what it announces.
+    /// Offset of the announced buffer in this end's receive buffer, in bytes.
     pub offset: u32,
-    /// Bytes that it announces.
+    /// Length of the announced buffer in bytes.
     pub length: u32,
-    /// The peer reads numbers in the network's order.
+    /// Whether the peer reads numbers in network byte order.
     pub is_network_order: bool,
 }
 
 impl Entry {
-    /// The entry's bytes, for a receive buffer at this address with this remote key.
+    /// Encodes the entry, for a receive buffer at this address with this remote key.
     pub fn encode(&self, buffer: u64, key: u32) -> [u8; ENTRY as usize] {
         let address = buffer + u64::from(self.offset);
         let (address, key, length) = if self.is_network_order {
@@ -119,7 +121,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads an entry of our list, which the peer writes in our order.
+    /// Decodes an entry of this end's list, which the peer writes in this end's byte order.
     pub fn decode(bytes: &[u8; ENTRY as usize]) -> Region {
         let [a, b, c, d, e, f, g, h, key @ .., i, j, k, l] = *bytes;
         Region {
@@ -130,7 +132,7 @@ impl Entry {
     }
 }
 
-/// Which sides [`Stream::shutdown`] closes.
+/// Sides that [`Stream::shutdown`] closes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     Read,
@@ -143,13 +145,13 @@ pub enum How {
 pub struct Stream {
     sizes: Sizes,
     state: State,
-    /// More data may be taken from the peer.
+    /// Whether more data may be accepted from the peer.
     is_readable: bool,
-    /// More data may be sent.
+    /// Whether more data may be sent.
     is_writable: bool,
-    /// The write side was closed by this end.
+    /// Whether this end closed its write side.
     was_shut_here: bool,
-    /// The peer takes nothing any more: what is not with it will never be.
+    /// Whether the peer accepts nothing any more: unacknowledged bytes are lost.
     is_gone: bool,
     out: Outgoing,
     incoming: Incoming,
@@ -162,20 +164,20 @@ struct Outgoing {
     data_slots: u16,
     /// Control requests that may be posted.
     control_slots: u16,
-    /// Where the next byte goes in the ring.
+    /// Offset of the next byte in the ring.
     at: u32,
     /// Bytes free in the ring.
     room: u32,
-    /// Sequence number of the next data message, and the one that must not be sent yet.
+    /// Sequence number of the next data message, which must not be sent if it is [`Self::limit`].
     next: u16,
     limit: u16,
-    /// Rest of the peer's buffer that is written to now.
+    /// The rest of the peer's buffer that is currently written.
     target: Region,
-    /// Buffers that follow it.
+    /// The peer's buffers that follow the current one.
     waiting: VecDeque<Region>,
-    /// Entry that the peer writes next.
+    /// Index of the entry that the peer writes next.
     entry: u32,
-    /// Said once a slot is free.
+    /// The message that ends a direction, to be sent once a slot is free.
     end: Option<Message>,
     keepalive: bool,
 }
@@ -183,26 +185,26 @@ struct Outgoing {
 /// State of the direction from the peer.
 #[derive(Debug)]
 struct Incoming {
-    /// Where the next byte is read.
+    /// Offset of the next byte to read.
     at: u32,
-    /// Bytes that arrived and are not read.
+    /// Bytes that arrived and are not read yet.
     arrived: u32,
     /// Bytes that the peer may still write.
     announced: u32,
-    /// Bytes that are read and not announced again; the next half to announce.
+    /// Bytes that are read and not announced again; the next half to announce is at offset [`Self::half`].
     free: u32,
     half: u32,
-    /// Data messages that arrived, and the number at which credits are granted.
+    /// Number of arrived data messages; credits are granted when it reaches [`Self::grant_at`].
     count: u16,
     grant_at: u16,
-    /// The peer's list, its entry that we write next, its byte order.
+    /// The peer's list, in whose entry number [`Self::entry`] this end announces the next buffer.
     list: Region,
     entry: u32,
     is_network_order: bool,
 }
 
 impl Stream {
-    /// An end that has not heard of its peer yet: nothing can be sent.
+    /// Creates an end that has no data from its peer yet: nothing can be sent.
     pub fn new(sizes: Sizes) -> Self {
         let half = sizes.receive_buffer / 2;
         let nothing = Region { address: 0, key: 0, length: 0 };
@@ -241,7 +243,7 @@ impl Stream {
         }
     }
 
-    /// The private data for the peer, with our list's and our receive buffer's address and remote key.
+    /// Returns the private data for the peer; `list` and `buffer` are addresses and remote keys of this end's memory.
     pub fn hello(&self, list: (u64, u32), buffer: (u64, u32)) -> Hello {
         Hello {
             flags: u8::from(cfg!(target_endian = "big")),
@@ -252,10 +254,10 @@ impl Stream {
         }
     }
 
-    /// The peer's private data: from now on it may be sent to.
+    /// Handles the peer's private data: from now on data can be sent.
     ///
     /// # Errors
-    /// [`Fault::List`].
+    /// Returns [`Fault::List`] if the peer's list is too short.
     pub fn handle_hello(&mut self, hello: &Hello) -> Result<(), Fault> {
         if hello.list.length < 2 {
             return Err(Fault::List);
@@ -268,16 +270,16 @@ impl Stream {
         Ok(())
     }
 
-    /// Index of the entry of our list that the peer writes next.
+    /// Returns the index of the entry of this end's list that the peer writes next.
     pub fn expected_entry(&self) -> u32 {
         self.out.entry
     }
 
-    /// A message came with a Write of `length` bytes; `entry` is [the one that was expected](Self::expected_entry) if
-    /// the Write was as long as an entry.
+    /// Handles a message that came with a Write of `length` bytes; `entry` is [the expected one](Self::expected_entry)
+    /// if the Write was as long as an entry.
     ///
     /// # Errors
-    /// If it is none that the peer may send.
+    /// Returns a [`Fault`] if the peer may not send this message.
     pub fn handle_message(&mut self, message: Message, length: u32, entry: Option<Region>) -> Result<(), Fault> {
         match message {
             Message::Data(bytes) => {
@@ -299,7 +301,7 @@ impl Stream {
                     self.out.entry = (self.out.entry + 1) % ENTRIES;
                 }
             }
-            // Its sender counts it among its data messages.
+            // The sender counts this message among its data messages.
             Message::Map(_) => self.incoming.count = self.incoming.count.wrapping_add(1),
             Message::Keepalive => {}
             Message::Shutdown => {
@@ -316,7 +318,7 @@ impl Stream {
         Ok(())
     }
 
-    /// A request that carried this message is complete.
+    /// Handles the completion of a request that carried this message.
     pub fn handle_sent(&mut self, message: Message) {
         match message {
             Message::Data(bytes) => {
@@ -330,7 +332,7 @@ impl Stream {
         }
     }
 
-    /// The connection is lost: what is to be read can be, then this `errno` is told.
+    /// Marks the connection as lost: arrived bytes can still be read, then this `errno` is reported.
     pub fn fail(&mut self, errno: i32) {
         self.is_gone = true;
         if self.state == State::Open {
@@ -348,7 +350,7 @@ impl Stream {
         self.is_writable = false;
     }
 
-    /// Closes a side here, and has the peer told where it matters to it.
+    /// Closes a side of this end, and sends the peer a message where it needs one.
     pub fn shutdown(&mut self, how: How) {
         let (could_read, could_write) = (self.is_readable, self.is_writable);
         if self.state != State::Open || (!could_read && !could_write) {
@@ -368,13 +370,13 @@ impl Stream {
         }
     }
 
-    /// Has the peer asked for a sign of life.
+    /// Requests a keep-alive message to the peer.
     pub fn keep_alive(&mut self) {
         self.out.keepalive = true;
     }
 
-    /// The next data message, of up to `wanted` bytes that were copied nowhere yet. The `step` is how many one call
-    /// sends at once: it begins with [`FIRST_TRANSFER`] and grows.
+    /// Returns the next data message, of up to `wanted` bytes that are not in the ring yet. `step` limits the length of
+    /// a transfer: it begins with [`FIRST_TRANSFER`] and grows during one call of `rsend`.
     pub fn poll_transfer(&mut self, wanted: usize, step: &mut usize) -> Option<Transfer> {
         if wanted == 0 || !self.can_send() {
             return None;
@@ -396,7 +398,7 @@ impl Stream {
         Some(transfer)
     }
 
-    /// Whether a data message may be sent.
+    /// Returns whether a data message may be sent.
     pub fn can_send(&mut self) -> bool {
         let out = &mut self.out;
         while out.target.length == 0
@@ -409,7 +411,7 @@ impl Stream {
         self.is_writable && has_room && out.next != out.limit && out.target.length > 0
     }
 
-    /// The next control message.
+    /// Returns the next control message that is due.
     pub fn poll_control(&mut self) -> Option<Control> {
         let may = self.out.control_slots > 0 && !self.is_gone;
         let message = if may { self.next_control() } else { None };
@@ -424,7 +426,7 @@ impl Stream {
         let (incoming, half) = (&mut self.incoming, self.sizes.receive_buffer / 2);
         let has_half = incoming.free >= half;
         let is_due = incoming.count.wrapping_sub(incoming.grant_at).cast_signed() >= 0;
-        // A peer that will send nothing more needs neither.
+        // A peer that will send no more data needs neither buffers nor credits.
         if self.is_readable && (has_half || is_due) {
             incoming.grant_at = incoming.count.wrapping_add(self.sizes.receive_queue / 2);
             let message = Message::Credits(incoming.count.wrapping_add(self.sizes.receive_queue));
@@ -454,8 +456,8 @@ impl Stream {
         }
     }
 
-    /// Where the next bytes to read stand in the receive buffer, `skipped` behind the first, up to `wanted` of them and
-    /// up to the buffer's end: offset and length, which is 0 if there are none.
+    /// Returns offset and length of the next bytes to read in the receive buffer: `skipped` bytes behind the first, up
+    /// to `wanted` and up to the buffer's end. The length is 0 if there are none.
     pub fn piece(&self, skipped: u32, wanted: usize) -> (u32, u32) {
         let incoming = &self.incoming;
         let at = (incoming.at + skipped) % self.sizes.receive_buffer;
@@ -463,7 +465,7 @@ impl Stream {
         (at, u32::try_from(wanted).unwrap_or(u32::MAX).min(most))
     }
 
-    /// So many bytes of [`Self::piece`] were read.
+    /// Marks `bytes` bytes of [`Self::piece`] as read.
     pub fn consume(&mut self, bytes: u32) {
         let incoming = &mut self.incoming;
         incoming.at = (incoming.at + bytes) % self.sizes.receive_buffer;
@@ -471,31 +473,31 @@ impl Stream {
         incoming.free += bytes;
     }
 
-    /// Bytes that can be read.
+    /// Returns the number of bytes that can be read.
     pub fn arrived(&self) -> u32 {
         self.incoming.arrived
     }
-    /// More bytes may come.
+    /// Returns whether more bytes may come.
     pub fn is_readable(&self) -> bool {
         self.is_readable
     }
-    /// More bytes may be sent.
+    /// Returns whether more bytes may be sent.
     pub fn is_writable(&self) -> bool {
         self.is_writable
     }
-    /// The write side was closed by this end.
+    /// Returns whether this end closed its write side.
     pub fn was_shut_here(&self) -> bool {
         self.was_shut_here
     }
-    /// Neither side has ended the connection.
+    /// Returns whether neither side has ended the connection.
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
-    /// Why it was lost: an `errno`.
+    /// Returns the `errno` with which the connection was lost, if it was.
     pub fn failure(&self) -> Option<i32> {
         if let State::Failed(errno) = self.state { Some(errno) } else { None }
     }
-    /// All that was to be said is said, and the peer has it, or never will.
+    /// Returns whether all messages are sent and acknowledged, or never will be.
     pub fn is_settled(&self) -> bool {
         let Self { out, sizes, .. } = self;
         self.is_gone || (out.end.is_none() && out.data_slots + out.control_slots == sizes.send_queue)

@@ -1,5 +1,5 @@
-//! The sockets of a process: by the descriptor that programs call them by, and by a name that is never given twice, by
-//! which events find them.
+//! The sockets of a process: by the descriptor that programs use, and by a unique name that is never reused, which
+//! events use.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -17,7 +17,7 @@ struct Table {
 static TABLE: Mutex<Table> =
     Mutex::new(Table { process: 0, numbers: BTreeMap::new(), names: BTreeMap::new(), next: 1 });
 
-/// The sockets of this process: a child of a fork has none of its parent's, and leaves them alone.
+/// Returns the sockets of this process: a forked child has none of its parent's, and does not touch them.
 fn table() -> MutexGuard<'static, Table> {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -29,50 +29,50 @@ fn table() -> MutexGuard<'static, Table> {
     table
 }
 
-/// A name for a new socket.
+/// Returns a name for a new socket.
 pub(super) fn fresh_name() -> usize {
     let mut table = table();
     table.next += 1;
     table.next
 }
 
-/// Events find this socket from now on, and with a number programs do.
+/// Adds a socket: events find it by its name from now on, and programs by `number`, if it has one.
 pub(super) fn insert(socket: &Arc<Socket>, number: Option<c_int>) {
     let mut table = table();
     table.names.insert(socket.name(), Arc::downgrade(socket));
     let before = number.and_then(|number| table.numbers.insert(number, Arc::clone(socket)));
     drop(table);
-    // The program closed its descriptor by another way: the socket goes without the lock, as each does.
+    // The program closed that descriptor by another way. The old socket is dropped without the lock, like every socket.
     drop(before);
 }
 
-/// The socket that programs call so.
+/// Returns the socket with a descriptor's number.
 ///
 /// # Errors
-/// `EBADF`.
+/// Returns `EBADF` if there is none.
 pub(super) fn find(number: c_int) -> Result<Arc<Socket>, c_int> {
     table().numbers.get(&number).cloned().ok_or(libc::EBADF)
 }
 
-/// The socket that an event is about.
+/// Returns the socket that an event names.
 pub(super) fn named(name: usize) -> Option<Arc<Socket>> {
     table().names.get(&name).and_then(Weak::upgrade)
 }
 
-/// Programs do not find it any more.
+/// Removes and returns the socket with a descriptor's number; programs do not find it any more.
 ///
 /// # Errors
-/// `EBADF`.
+/// Returns `EBADF` if there is none.
 pub(super) fn remove(number: c_int) -> Result<Arc<Socket>, c_int> {
     table().numbers.remove(&number).ok_or(libc::EBADF)
 }
 
-/// A socket is gone.
+/// Removes the name of a dropped socket.
 pub(super) fn forget(name: usize) {
     table().names.remove(&name);
 }
 
-/// All that there are.
+/// Returns all sockets.
 pub(super) fn all() -> Vec<Arc<Socket>> {
     table().names.values().filter_map(Weak::upgrade).collect()
 }

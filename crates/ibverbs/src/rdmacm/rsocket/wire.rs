@@ -1,6 +1,6 @@
-//! Bytes that two ends exchange: private data of the connection, immediates.
+//! The wire format that two ends exchange: private data of the connection, and immediates.
 
-/// Length of the private data of a request and of a reply, bytes.
+/// Length of the private data of a request and of a reply in bytes.
 pub const HELLO: usize = 40;
 const VERSION: u8 = 1;
 const NUMBER: u32 = (1 << 29) - 1;
@@ -16,13 +16,13 @@ pub struct Region {
 /// Private data of a connection's request or reply. All numbers are big-endian on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Bit 0: the sender's byte order is the network's. Bit 1: it has a table of mapped regions.
+    /// Flags. Bit 0: the sender has network byte order. Bit 1: it has a table of mapped regions.
     pub flags: u8,
-    /// Receives that the sender posted: messages that may be sent to it.
+    /// Number of receives that the sender posted: messages that may be sent to it.
     pub credits: u16,
-    /// Scaled size of the table of mapped regions, as it is on the wire.
+    /// Scaled size of the table of mapped regions, as encoded on the wire.
     pub maps: u8,
-    /// List into which the receiver writes where its own buffers are; its length is a number of entries.
+    /// List into which the receiver writes the addresses of its own buffers; its length is a number of entries.
     pub list: Region,
     /// First buffer that the receiver may write into.
     pub buffer: Region,
@@ -43,7 +43,7 @@ impl Hello {
         bytes
     }
 
-    /// Reads private data, which the CM may have padded. `None` if it is short or of another version.
+    /// Decodes private data, which the CM may have padded; `None` if it is too short or of another version.
     pub fn decode(bytes: &[u8]) -> Option<Hello> {
         let bytes: &[u8; HELLO] = bytes.first_chunk()?;
         let long = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -57,14 +57,14 @@ impl Hello {
     }
 }
 
-/// Message that an immediate carries. Three high bits are the kind, 29 low bits the number.
+/// A message in an immediate: the three high bits are the kind, the 29 low bits the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Bytes written into the buffer, at most 2^29 - 1.
     Data(u32),
-    /// The sender can take messages up to this sequence number (modulo 2^16).
+    /// Sequence number (modulo 2^16) up to which the sender can accept messages.
     Credits(u16),
-    /// Entry of this index of the table of mapped regions changed.
+    /// Index of the changed entry in the table of mapped regions.
     Map(u16),
     Disconnect,
     Keepalive,
@@ -73,7 +73,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Value in the host's order; whoever posts it brings it into the network's.
+    /// Returns the immediate in host byte order; the poster converts it to network byte order.
     pub fn encode(self) -> u32 {
         let (kind, number) = match self {
             Message::Data(bytes) => (0, bytes & NUMBER),
@@ -86,12 +86,12 @@ impl Message {
         kind << 29 | number
     }
 
-    /// `None` for kinds that are reserved and for control messages of an unknown number.
+    /// Decodes an immediate in host byte order; `None` for reserved kinds and for unknown control messages.
     pub fn decode(immediate: u32) -> Option<Message> {
         let number = immediate & NUMBER;
         match (immediate >> 29, number) {
             (0, _) => Some(Message::Data(number)),
-            // rdma-core adds to a 16-bit number without cutting the sum: bits above are carry.
+            // rdma-core adds to a 16-bit number without truncating the sum: the bits above are carry.
             (4, _) => Some(Message::Credits((number & 0xffff) as u16)),
             (6, _) => Some(Message::Map((number & 0xffff) as u16)),
             (7, 0) => Some(Message::Disconnect),

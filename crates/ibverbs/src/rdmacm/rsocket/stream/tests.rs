@@ -10,13 +10,13 @@ const BUFFER: (u64, u32) = (0x1_0000_0000, 0x22);
 
 const SMALL: Sizes = Sizes { send_queue: 16, receive_queue: 16, send_buffer: 8_192, receive_buffer: 8_192 };
 
-/// What one end posted and the other has not got yet.
+/// A request that one end posted and the other has not received yet.
 enum Posted {
     Data { address: u64, bytes: Vec<u8> },
     Control { message: Message, entry: Option<(u64, [u8; 16])> },
 }
 
-/// An end with memory.
+/// One end of a connection, with memory.
 struct End {
     stream: Stream,
     ring: Vec<u8>,
@@ -34,7 +34,7 @@ impl End {
     fn hello(&self) -> Hello {
         self.stream.hello(LIST, BUFFER)
     }
-    /// As `rsend`: posts what may be posted of these bytes; returns how many.
+    /// Models `rsend`: posts as many of these bytes as possible; returns their number.
     fn send(&mut self, bytes: &[u8]) -> usize {
         let (mut sent, mut step) = (0, FIRST_TRANSFER);
         while let Some(transfer) = self.stream.poll_transfer(bytes.len() - sent, &mut step) {
@@ -59,7 +59,7 @@ impl End {
             self.posted.push_back(Posted::Control { message, entry });
         }
     }
-    /// As `rrecv`.
+    /// Models `rrecv`: reads up to `wanted` bytes.
     fn recv(&mut self, wanted: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < wanted {
@@ -72,12 +72,12 @@ impl End {
         }
         bytes
     }
-    /// Peer's oldest request arrives here, and completes there.
+    /// Delivers the peer's oldest request here, and completes it there; returns whether there was one.
     fn take(&mut self, peer: &mut Self) -> bool {
         let Some(posted) = peer.posted.pop_front() else { return false };
         let message = match posted {
             Posted::Data { address, bytes } => {
-                let at = usize::try_from(address - BUFFER.0).expect("an offset");
+                let at = usize::try_from(address - BUFFER.0).expect("the address is within the buffer");
                 self.buffer[at..at + bytes.len()].copy_from_slice(&bytes);
                 let message = Message::Data(bytes.len() as u32);
                 assert_eq!(self.stream.handle_message(message, bytes.len() as u32, None), Ok(()));
@@ -88,7 +88,7 @@ impl End {
                     let at = (address - LIST.0) as usize;
                     self.list[at..at + 16].copy_from_slice(&bytes);
                     let expected = self.stream.expected_entry() as usize * 16;
-                    Entry::decode(self.list[expected..].first_chunk().expect("an entry"))
+                    Entry::decode(self.list[expected..].first_chunk().expect("a whole entry"))
                 });
                 let length = if entry.is_some() { ENTRY } else { 0 };
                 assert_eq!(self.stream.handle_message(message, length, region), Ok(()));
@@ -117,7 +117,7 @@ fn bytes(count: usize, from: u64) -> Vec<u8> {
     (0..count as u64).map(|at| mix64(from + at) as u8).collect()
 }
 
-/// Everything that is under way arrives, on both sides.
+/// Delivers everything that is under way, on both sides.
 fn settle(a: &mut End, b: &mut End) {
     loop {
         a.control();
@@ -139,8 +139,8 @@ fn nothing_is_sent_before_the_peer_has_said_where() {
 #[test]
 fn the_first_control_message_announces_the_second_half_in_the_second_entry() {
     let (mut a, _) = connected(SMALL, SMALL);
-    let control = a.stream.poll_control().expect("half of the buffer is free");
-    let entry = control.entry.expect("it is announced");
+    let control = a.stream.poll_control().expect("a credit update: half of the buffer is free");
+    let entry = control.entry.expect("the update announces buffer space");
     assert_eq!(control.message, Message::Credits(16));
     assert_eq!((entry.address, entry.offset, entry.length), (LIST.0 + 16, 4_096, 4_096));
     assert_eq!(a.stream.poll_control(), None);
@@ -295,12 +295,12 @@ fn what_a_peer_may_not_say_is_a_fault() {
     assert_eq!(end.handle_message(Message::Credits(0), ENTRY, Some(region)), Err(Fault::Buffers));
 }
 
-/// A peer that says anything: no panic, and the sums stay whole.
+/// Checks that arbitrary messages of a peer cause no panic and keep the sums consistent.
 #[test]
 fn nothing_that_a_peer_says_does_harm() {
     for seed in 0..2_000_u64 {
         let mut random = (0..).map(move |at| mix64(seed << 32 | at));
-        let mut number = move || random.next().expect("they do not end");
+        let mut number = move || random.next().expect("an endless sequence");
         let mut end = End::new(SMALL);
         let region = |n: u64| Region { address: n, key: n as u32, length: (n >> 32) as u32 };
         let hello = Hello { list: region(number()), buffer: region(number()), credits: number() as u16, ..end.hello() };
@@ -335,12 +335,12 @@ fn nothing_that_a_peer_says_does_harm() {
     }
 }
 
-/// Two ends under a random schedule of calls and arrivals: every byte arrives, in order, both ways.
+/// Checks that every byte arrives in order, in both directions, under random schedules of calls and arrivals.
 #[test]
 fn every_byte_arrives_in_order_whatever_the_schedule() {
     for seed in 0..300_u64 {
         let mut random = (0..).map(move |at| mix64(seed << 32 | at));
-        let mut number = move |below: u64| random.next().expect("they do not end") % below;
+        let mut number = move |below: u64| random.next().expect("an endless sequence") % below;
         let sizes = |n: u64, m: u64| Sizes {
             send_queue: 16 + (n % 50) as u16,
             receive_queue: 16 + (m % 50) as u16,
@@ -379,7 +379,7 @@ fn every_byte_arrives_in_order_whatever_the_schedule() {
     }
 }
 
-/// With sequence numbers of 16 bits, which wrap.
+/// Checks the wrap of 16-bit sequence numbers.
 #[test]
 fn sequence_numbers_wrap() {
     let sizes = Sizes { receive_queue: 384, send_queue: 384, ..SMALL };
