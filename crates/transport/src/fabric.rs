@@ -83,7 +83,7 @@ impl Fabric {
 
     /// Returns the window that fills the longest empty path. Packets are sent whole, so a window of one and a half
     /// frames would never use its second half. Where whole frames leave over a fifth of the path empty, for example on
-    /// slow and short links, the window is one frame larger.
+    /// slow and short links, the window is rounded up to whole frames.
     pub fn filling_window(&self) -> Bytes {
         let (pipe, frame) = (self.pipe(), self.frame + self.gap);
         let (above, below) = (pipe.pieces(frame).max(1), pipe.get() / frame.get());
