@@ -40,6 +40,7 @@ pub struct Hls {
     find_new_hole: bool,
     /// The bitmap of selective acknowledgements.
     sacks: Bitmap,
+    /// One past the highest bit of the bitmap that is set.
     sacks_end: Seq,
     /// Packets that the bitmap holds from `acked` on.
     window: u64,
