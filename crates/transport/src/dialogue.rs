@@ -131,7 +131,7 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
         };
         let expected = |ack: Ack| {
             assert!(ack.ecn_echo && ack.sack == psn, "the mark and the PSN come back");
-            ack.expected.near(Seq::ZERO, first).expect("close to the first").index()
+            ack.expected.near(Seq::ZERO, first).expect("the expected packet is near the first").index()
         };
         let heard = match reply.ack {
             Some(ack) if ack.kind == AckKind::Ack => Answer::Ack(fate, expected(ack)),

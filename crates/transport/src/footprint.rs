@@ -115,7 +115,7 @@ mod tests {
         let mut config = config.into();
         config.resolve(fabric);
         let checked: Result<(), SettingError> = config.check();
-        checked.expect("settings that can work");
+        checked.expect("valid settings");
         config.footprint()
     }
 
@@ -123,7 +123,7 @@ mod tests {
     fn irn_costs_what_its_paper_says() {
         for mode in [Mode::Paper, Mode::Hls] {
             let irn = of(IrnConfig { mode, ..IrnConfig::default() }, &fabric(40));
-            let published = irn.published.expect("section 6.1");
+            let published = irn.published.expect("the numbers of section 6.1 are published");
             assert_eq!(irn.bits(Scope::QueuePair), published.queue_pair);
             assert_eq!(irn.bits(Scope::WorkRequest), published.work_request);
             assert_eq!(irn.bits(Scope::Shared), published.shared);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn melo_costs_what_its_paper_says() {
         let melo = of(MeloConfig::default(), &fabric(40));
-        let published = melo.published.expect("section 3.2.4");
+        let published = melo.published.expect("the numbers of section 3.2.4 are published");
         assert_eq!(melo.bits(Scope::QueuePair), published.queue_pair);
         // The paper does not count the two stacks' pointers.
         assert_eq!(melo.bits(Scope::Shared), published.shared + 2 * 8);

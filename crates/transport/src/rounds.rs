@@ -17,7 +17,7 @@ use crate::role::Cx;
 /// Returns the settings with every "auto" resolved, and checks them.
 pub(crate) fn resolved<T: Tuning>(mut config: T) -> T {
     config.resolve(&Fabric::IRN_PAPER);
-    config.check().expect("sound settings");
+    config.check().expect("valid settings");
     config
 }
 

@@ -275,14 +275,14 @@ fn auto_is_what_the_sources_have() {
     assert_eq!(paper.cnp_interval, Setting::Value(Duration::from_us(50)));
     assert_eq!(paper.line_rate, Setting::Value(Fabric::IRN_PAPER.line_rate));
     let needs = paper.needs();
-    let marking = needs.marking.expect("it hears marks");
+    let marking = needs.marking.expect("marks required");
     assert_eq!((marking.k_min, marking.k_max), (Bytes::from_kb(5), Bytes::from_kb(200)));
     assert_eq!((marking.p_max, marking.rate), (Chance::ratio(1, 100), Rate::from_gbps(40)));
     assert_eq!(marking.on(Rate::from_gbps(100)).k_max, Bytes::from_kb(500));
     assert_eq!(needs.cnp_interval, Some(Duration::from_us(50)));
     let connect_x = connect_x();
     assert_eq!(connect_x.needs().cnp_interval, Some(Duration::from_us(4)));
-    assert_eq!(connect_x.needs().marking.expect("it hears marks").on(Rate::from_gbps(100)).k_min, Bytes::from_kb(400));
+    assert_eq!(connect_x.needs().marking.expect("marks required").on(Rate::from_gbps(100)).k_min, Bytes::from_kb(400));
 }
 
 #[test]

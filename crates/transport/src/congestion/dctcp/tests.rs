@@ -141,7 +141,7 @@ fn auto_is_what_the_sources_have() {
     // Four fifths of C x RTT.
     assert_eq!(config.k, Setting::Value(Bytes::from_kb(96)));
     let needs = config.needs();
-    let marking = needs.marking.expect("it hears marks");
+    let marking = needs.marking.expect("DCTCP needs marks");
     assert_eq!((marking.k_min, marking.k_max, needs.acks), (Bytes::from_kb(96), Bytes::from_kb(96), true));
     assert_eq!(marking.on(Rate::from_gbps(80)).k_min, Bytes::from_kb(192));
     // Another line rate changes the rate that K is given for, not K on a link of any rate.

@@ -165,7 +165,7 @@ fn auto_is_what_the_sources_have() {
     assert_eq!(config.update_interval, Setting::Value(Duration::from_us(20)));
     let needs = config.needs();
     assert_eq!((needs.marking, needs.cnp_interval, needs.acks), (None, None, false));
-    let reports = needs.reports.expect("it lives by RTTs");
+    let reports = needs.reports.expect("TIMELY needs RTT samples");
     assert_eq!((reports.every, reports.by), (Bytes::from_kb(16), ReportBy::Free));
 }
 

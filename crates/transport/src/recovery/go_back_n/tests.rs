@@ -287,7 +287,7 @@ fn what_is_acknowledged_and_when_to_give_up_depend_on_pfc_and_congestion_control
     let resolved = |acks, pfc, needs_acks| {
         let mut config = GoBackNConfig { acks, ..GoBackNConfig::default() };
         config.resolve(&Fabric { pfc, acks: needs_acks, ..Fabric::IRN_PAPER });
-        config.check().expect("settings that work");
+        config.check().expect("valid settings");
         (config.acks, config.rto.resolve(|| None).map(|rto| rto.as_us_f64()))
     };
     let (high, code_14) = (Some(320.0), Some(67_108.864));

@@ -119,7 +119,7 @@ impl Connection {
 
     fn front(&mut self, pool: &mut BitsPool) {
         self.late(pool, self.first);
-        let end = (self.first..).find(|seq| !self.set.contains(seq)).expect("finite");
+        let end = (self.first..).find(|seq| !self.set.contains(seq)).expect("the set is finite");
         assert_eq!(self.bitmap.take_run(pool), end - self.first);
         self.leave(end);
     }

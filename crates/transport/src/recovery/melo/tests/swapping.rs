@@ -84,7 +84,7 @@ fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
         bdp_cap: Setting::Value(64),
         on_chip,
     };
-    config.check().expect("sound settings");
+    config.check().expect("valid settings");
     let (mut sending, mut receiving) = (config.on_chip(), config.on_chip());
     let mut flows: Vec<Flow> = (0..FLOWS).map(|_| Flow::new(config)).collect();
     let mut rngs: Vec<Rng> = (0..FLOWS as u64).map(|flow| Rng::stream(9, Domain::Impairment, flow)).collect();
