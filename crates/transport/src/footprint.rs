@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// State that a scheme adds to what RoCE NICs keep anyway: the accounting of IRN section 6.1 and MELO
+/// State that a scheme adds to that of RoCE NICs: the accounting of IRN section 6.1 and MELO
 /// section 3.2.4, from the scheme's own resolved settings.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Footprint {
@@ -37,7 +37,7 @@ pub enum Scope {
     Shared,
 }
 
-/// A paper's own numbers.
+/// The cost of a scheme's state according to its paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Published {
     /// The paper and the section.

@@ -68,13 +68,13 @@ pub enum Hold {
     Window,
     /// The loss recovery's own limit on packets in flight (IRN's BDP-FC), until something arrives.
     Cap,
-    /// The loss recovery, until this instant: a lost packet is being fetched, or it backs off.
+    /// The loss recovery, until this instant: a lost packet is being fetched, or the sender backs off.
     Recovery(Instant),
     /// Acknowledgements: everything has been sent.
     Acks,
 }
 
-/// What limits a sender.
+/// The limits of a sender at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Congestion control's window; [`Bytes::MAX`] without one.

@@ -27,7 +27,7 @@ pub struct SenderConfig {
 pub struct SenderStats {
     /// Data packets sent, retransmissions included.
     pub sent: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,

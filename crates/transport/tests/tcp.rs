@@ -128,7 +128,7 @@ prop_compose! {
     ) -> TcpConfig {
         let [sack, timestamps, limited_transmit, nagle, handshake, fin, ecn, window_scaling, exact] = flags;
         TcpConfig {
-            congestion: CongestionConfig::all().nth(congestion).expect("three congestion controls exist"),
+            congestion: CongestionConfig::all().nth(congestion).expect("an index below 3"),
             initial_window: Setting::Value(window),
             slow_start_limit: if exact { Setting::Value(1) } else { Setting::Off },
             dup_thresh: threshold,

@@ -114,9 +114,9 @@ pub struct Needs {
 /// A RED marking curve for links of one rate; links of other rates scale both thresholds in proportion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Marking {
-    /// No mark up to this queue length.
+    /// Queue length up to which no packet is marked.
     pub k_min: Bytes,
-    /// Every packet marked above this queue length.
+    /// Queue length above which every packet is marked.
     pub k_max: Bytes,
     /// Probability of a mark just below `k_max`.
     pub p_max: Chance,
@@ -160,7 +160,7 @@ pub enum ReportBy {
     /// Outside the fabric: a report takes the path's propagation delay and uses no link.
     #[default]
     Free,
-    /// As an acknowledgement packet per segment.
+    /// Acknowledgement packets, one per segment.
     SegmentAcks,
 }
 

@@ -120,7 +120,7 @@ impl World {
         let head = self.queue.front().map(|(_, bytes)| *bytes);
         let interest = self.sender.next(&self.params, head);
         let queue = &mut self.queue;
-        let sent = self.sender.poll_transmit(&self.params, self.now, head, || queue.pop_front().expect("the queue has a packet"));
+        let sent = self.sender.poll_transmit(&self.params, self.now, head, || queue.pop_front().expect("non-empty"));
         assert_eq!(sent.is_some(), interest != Interest::Nothing, "one decision");
         let Some(sent) = sent else { return };
         assert_eq!(sent.cargo.is_none(), interest == Interest::Request);

@@ -9,7 +9,7 @@ use crate::fabric::{Fabric, SettingError};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct AimdConfig {
-    /// The window.
+    /// Settings of the window.
     pub window: WindowConfig,
     /// The part of the window that remains after a loss, from 0 to below 1. Default: 0.5.
     pub decrease_factor: f64,

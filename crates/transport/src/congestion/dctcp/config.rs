@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DctcpConfig {
-    /// The window.
+    /// Settings of the window.
     pub window: WindowConfig,
     /// g: the weight of the newest window's fraction of marks, above 0, at most 1. Default: 1/16 (section 4).
     pub g: f64,

@@ -10,7 +10,7 @@ use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
 use crate::recovery::timer::{RtoRestart, rto_low};
 
-/// Go-back-N, as in RoCE NICs.
+/// Go-back-N, the loss recovery of RoCE NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]

@@ -83,7 +83,7 @@ fn silence_sends_everything_again_after_the_timeout() {
             (320, Wake),
             (320, Sends("0r 1r")),
             (320, Waits(640)),
-            // The timer begins anew with each packet that is acknowledged.
+            // Each newly acknowledged packet restarts the timer.
             (344, Ack(1)),
             (344, Waits(664)),
             (664, Wake),
@@ -231,7 +231,7 @@ fn coalesced_acknowledgements_come_by_count_and_by_time() {
         &[
             (0, 0, Answer::Silence("accepted")),
             (1, 1, Answer::Silence("accepted")),
-            // The third since the beginning.
+            // The third packet since the beginning.
             (2, 2, Answer::Ack("accepted", 3)),
             (3, 3, Answer::Silence("accepted")),
             // 10 us after the last acknowledgement.

@@ -78,15 +78,15 @@ pub struct IrnConfig {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Mode {
-    /// By the text, or if the packet was sent before the first retransmission of the recovery and is missing when a
-    /// retransmission has arrived. Of the three, this mode has the fewest spurious retransmissions, and does not leave
-    /// a retransmission that is lost in an incast to the timeout.
+    /// The rule of the text, or the packet was sent before the first retransmission of the recovery and is missing when
+    /// a retransmission has arrived. Of the three, this mode has the fewest spurious retransmissions, and does not
+    /// leave a retransmission that is lost in an incast to the timeout.
     #[default]
     Refined,
-    /// By the text of section 3.1: "only if another packet with a higher sequence number has been selectively acked",
-    /// or by a timeout.
+    /// The rule of the text of section 3.1: lost "only if another packet with a higher sequence number has been
+    /// selectively acked", or by a timeout.
     Paper,
-    /// By the published hardware modules of section 6.2.
+    /// The rule of the published hardware modules of section 6.2.
     Hls,
 }
 

@@ -686,7 +686,7 @@ mod variants {
             &[
                 (0, Sends("0 1 2 3 4 5")),
                 (24, Ack(1)),
-                // 1 and 3 are lost; with SACKs, 3 would go out as soon as 4 is known to have arrived.
+                // Packets 1 and 3 are lost; with SACKs, 3 would be sent as soon as 4 is known to have arrived.
                 (25, Nack(1, 2)),
                 (25, Sends("1r")),
                 (26, Nack(1, 4)),
