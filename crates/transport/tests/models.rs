@@ -152,7 +152,7 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
     let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
     let mut replayed = 0;
     for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-        check(&std::fs::read(entry.expect("the corpus is readable").path()).expect("the corpus is readable"));
+        check(&std::fs::read(entry.expect("readable corpus").path()).expect("readable corpus"));
         replayed += 1;
     }
     assert!(replayed > 0);

@@ -183,7 +183,7 @@ fn the_fuzz_corpus_passes() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/connection");
     let mut replayed = 0;
     for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-        support::torment_connection(&std::fs::read(entry.expect("the corpus is readable").path()).expect("the corpus is readable"));
+        support::torment_connection(&std::fs::read(entry.expect("readable corpus").path()).expect("readable corpus"));
         replayed += 1;
     }
     assert!(replayed > 0);
