@@ -33,8 +33,8 @@ pub struct IrnConfig {
     /// RTO_high, the timeout otherwise. Default: "auto", the maximum round-trip time with one
     /// congested link (section 4.1).
     pub rto_high: Setting<Duration>,
-    /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of its path (with `auto
-    /// = "longest-path"`, like in the paper, the largest of any) over the largest data frame, rounded up. Where
+    /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of its path (with
+    /// `auto = "longest-path"`, like in the paper, the largest of any) over the largest data frame, rounded up. Where
     /// serialisation makes an idle path hold over a twentieth more than that (short links), or the path has a link
     /// slower than its sender's, "auto" is what the path holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
