@@ -1,8 +1,8 @@
 //! The bitmap of one connection: a linked list of blocks of a [`BitsPool`], accessed at both ends only (section 3.2.3).
 //!
 //! 1. The bitmap covers the packets from `first` (RCV.NXT) to before `high` (one past RCV.HIGH). `start` (start_ptr) is
-//!    the block that holds `first`, `end` (end_ptr) the one that holds the last packet; a packet's bit is bit `seq mod
-//!    8` of its block. A bitmap that covers no packet has no block.
+//!    the block that holds `first`, `end` (end_ptr) the one that holds the last packet; a packet's bit is bit
+//!    `seq mod 8` of its block. A bitmap that covers no packet has no block.
 //! 2. The bitmap grows at the end and shrinks at the front. Bits are set in the last and the first block. Every other
 //!    block is the middle, which cannot be reached without walking the list.
 //! 3. A block returns to the pool when `first` leaves it.
