@@ -1,26 +1,26 @@
-//! Which packets of a window have arrived: one bit per packet, in a ring.
+//! A ring of bits that records the packets of a window, one bit per packet.
 //!
-//! Packet `seq` lives at bit `seq mod capacity`, so advancing the window moves nothing; it only
-//! clears the bits that are left behind. The ring is allocated when its first bit is set: a flow
-//! without loss never has one. Bits outside the owner's window are clear at all times.
+//! The bit of packet `seq` has index `seq mod capacity`, so advancing the window moves no bits; it only clears those
+//! left behind. The ring is allocated when its first bit is set: a flow without loss allocates none. Bits outside the
+//! owner's window are always clear.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use selvedge_units::Seq;
 
-/// The widest window: a quarter of the PSN space, so that window and PSN arithmetic never conflict
-/// (they would from 2^23 packets on).
+/// The widest window, in packets: a quarter of the PSN space. Window and PSN arithmetic would conflict from 2^23
+/// packets on.
 pub const WIDEST_WINDOW: u64 = 1 << 22;
 
 const WORD: u64 = u64::BITS as u64;
-/// Smallest ring, in words: 128 packets, as in the paper's 40 Gb/s hardware (section 6.1).
+/// The smallest ring, in words: 128 packets, like the IRN paper's 40 Gb/s hardware (section 6.1).
 const SMALLEST: u64 = 2;
 
 /// A ring of bits, addressed by sequence number.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Bitmap {
-    /// A power of two, or none before the first [`Bitmap::insert`].
+    /// The bits; the number of words is a power of two, or zero before the first [`Bitmap::insert`].
     words: Box<[u64]>,
 }
 
@@ -37,7 +37,7 @@ impl Bitmap {
         self.words[word] |= bit;
         fresh
     }
-    /// Whether the bit of `seq`, which lies inside the window, is set.
+    /// Returns whether the bit of `seq`, which lies inside the window, is set.
     #[inline]
     pub(crate) fn contains(&self, seq: Seq) -> bool {
         !self.words.is_empty() && {
@@ -45,7 +45,7 @@ impl Bitmap {
             self.words[word] & bit != 0
         }
     }
-    /// Whether the bit of `seq` is set, in a window of any length that begins at `head`.
+    /// Returns whether the bit of `seq` is set, in a window of any length that begins at `head`.
     pub(crate) fn get(&self, head: Seq, seq: Seq) -> bool {
         seq.checked_since(head).is_some_and(|offset| offset < self.capacity()) && self.contains(seq)
     }
@@ -62,7 +62,7 @@ impl Bitmap {
             let ones = u64::from((*word >> offset).trailing_ones());
             *word &= !(low_bits(ones) << offset);
             at += ones;
-            // A run that ends inside its word ends here.
+            // A run that ends inside this word is complete.
             if offset + ones < WORD {
                 return Seq::new(at);
             }
@@ -71,7 +71,7 @@ impl Bitmap {
     /// Clears the bits from `from` to before `to`; returns how many were set.
     pub(crate) fn clear(&mut self, from: Seq, to: Seq) -> u64 {
         let mut at = from.index();
-        // Beyond one turn of the ring nothing is set.
+        // No bit is set beyond one turn of the ring.
         let end = to.index().min(at.saturating_add(self.capacity()));
         let mut cleared = 0;
         while at < end {
@@ -102,11 +102,11 @@ impl Bitmap {
         }
         filled
     }
-    /// Whether any bit from `from` to before `to` is set.
+    /// Returns whether any bit from `from` to before `to` is set.
     pub(crate) fn any(&self, from: Seq, to: Seq) -> bool {
         (from.index()..to.index()).any(|index| self.contains(Seq::new(index)))
     }
-    /// The first packet from `from` to before `end` whose bit is clear.
+    /// Returns the first packet from `from` to before `end` whose bit is clear.
     pub(crate) fn first_clear(&self, from: Seq, end: Seq) -> Option<Seq> {
         if self.words.is_empty() {
             return (from < end).then_some(from);
@@ -122,7 +122,7 @@ impl Bitmap {
         }
         (at < end.index()).then_some(Seq::new(at))
     }
-    /// How many packets fit.
+    /// Returns the number of packets that the ring can hold.
     #[inline]
     pub(crate) fn capacity(&self) -> u64 {
         self.words.len() as u64 * WORD
@@ -140,7 +140,7 @@ impl Bitmap {
     fn position(&self, seq: Seq) -> (usize, u64) {
         (self.word_index(seq.index()), 1 << (seq.index() % WORD))
     }
-    /// Makes room for `span` packets from `head` on.
+    /// Enlarges the ring to at least `span` packets from `head` on, and copies the set bits.
     #[cold]
     fn grow(&mut self, head: Seq, span: u64) {
         assert!(span <= WIDEST_WINDOW, "a window of {span} packets would conflict with PSN arithmetic");
@@ -172,7 +172,7 @@ mod tests {
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
         let (mut bitmap, mut model, mut head) = (Bitmap::default(), BTreeSet::new(), 1_000u64);
         for step in 0..20_000 {
-            // The window widens, so that the ring grows in use.
+            // A widening window makes the ring grow during the test.
             let window = 100 + step / 50;
             let at = head + rng.below(window);
             match rng.below(9) {

@@ -1,4 +1,4 @@
-//! Dialogues: what a test says to an engine and hears from it, with the time in the margin.
+//! Scripted exchanges between a test and a sender or receiver, with the time of each line.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,38 +10,38 @@ use selvedge_wire::{Ack, AckKind, Data, Hole, HoleNack};
 use crate::congestion::none::NoneConfig;
 use crate::{CongestionConfig, Cx, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, Verdict};
 
-/// Frames of 1,000 bytes, so that 8 Gb/s is one microsecond per frame.
+/// The size of every frame: 1,000 bytes, so that 8 Gb/s is one microsecond per frame.
 pub(crate) const FRAME: Bytes = Bytes::new(1_000);
 
-/// One line of a sender's dialogue.
+/// One line of a script for a sender: an input, or an expected output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Say {
-    /// It sends these packets and then no more: "3 4r" is packet 3, and packet 4 again.
+    /// Expected: the sender sends these packets and then no more. "3 4r" is packet 3, and a retransmission of packet 4.
     Sends(&'static str),
-    /// It hears an ACK: this is expected next.
+    /// Input: an ACK with this expected packet.
     Ack(u64),
-    /// It hears a NACK: this is expected next, that has arrived.
+    /// Input: a NACK with this expected packet, triggered by the second packet.
     Nack(u64, u64),
-    /// What is heard from now on was triggered by packets that were sent at this time, in microseconds; before, by
-    /// packets of the same time.
+    /// Setting: all later acknowledgements echo this send time, in microseconds. Without this line, they echo the time
+    /// of their arrival.
     Echo(u64),
-    /// It hears a NACK of MELO: this is expected next, and these are holes, as first packet and length.
+    /// Input: a NACK of MELO with this expected packet, and with holes, each as first packet and length.
     Holes(u64, &'static [(u64, u16)]),
-    /// It is woken: its timers may fire.
+    /// Input: the sender's timers are polled, and those that are due fire.
     Wake,
-    /// It asks to be woken at this time, in microseconds.
+    /// Expected: the sender asks to be woken at this time, in microseconds.
     Waits(u64),
-    /// It asks not to be woken.
+    /// Expected: the sender does not ask to be woken.
     Rests,
-    /// Everything is acknowledged.
+    /// Expected: every packet is acknowledged.
     Done,
-    /// The application supplies more packets.
+    /// Input: the application supplies this many more packets.
     Supply(u64),
 }
 
-/// Leads a dialogue, each line at its time in microseconds, with a sender of `packets` packets.
+/// Runs a script, each line at its time in microseconds, with a sender of `packets` packets; returns the sender.
 pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -> Sender {
-    // PSNs wrap early in every dialogue.
+    // PSNs wrap early in every script.
     let first = Psn::new(Psn::MODULUS - 2);
     let mut sender = Sender::new(&config, first);
     let mut chip = config.recovery.on_chip();
@@ -92,23 +92,23 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
     sender
 }
 
-/// A sender without congestion control.
+/// Returns settings of a sender without congestion control.
 pub(crate) fn with(recovery: impl Into<RecoveryConfig>) -> SenderConfig {
     SenderConfig { recovery: recovery.into(), congestion: CongestionConfig::None(NoneConfig {}), frame: FRAME }
 }
 
-/// What a receiver answers.
+/// A receiver's answer to one data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// The payload's fate and an ACK.
+    /// The verdict on the payload and an ACK with its expected packet.
     Ack(&'static str, u64),
-    /// The payload's fate and a NACK.
+    /// The verdict on the payload and a NACK with its expected packet.
     Nack(&'static str, u64),
-    /// The payload's fate and silence.
+    /// The verdict on the payload, without an acknowledgement.
     Silence(&'static str),
 }
 
-/// Leads a dialogue with a receiver: at this time in microseconds, this packet, this answer.
+/// Runs a script with a receiver; each line has the time in microseconds, the packet, and the expected answer.
 pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, Answer)]) {
     let first = Psn::new(Psn::MODULUS - 2);
     let recovery = recovery.into();
@@ -131,7 +131,7 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
         };
         let expected = |ack: Ack| {
             assert!(ack.ecn_echo && ack.sack == psn, "the mark and the PSN come back");
-            ack.expected.near(Seq::ZERO, first).expect("close to the first").index()
+            ack.expected.near(Seq::ZERO, first).expect("the expected packet is near the first").index()
         };
         let heard = match reply.ack {
             Some(ack) if ack.kind == AckKind::Ack => Answer::Ack(fate, expected(ack)),

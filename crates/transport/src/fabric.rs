@@ -1,4 +1,4 @@
-//! What a configuration may take from its surroundings.
+//! Facts about the fabric from which settings are derived, and errors in settings.
 
 use core::fmt;
 
@@ -16,33 +16,35 @@ pub struct Fabric {
     /// The largest bandwidth-delay product of any path: the rate of its slowest link times its round-trip propagation
     /// delay.
     pub bdp: Bytes,
-    /// Whether no link of that path is slower than its sender's.
+    /// Whether no link of the path with the largest bandwidth-delay product is slower than the sender's link.
     pub sender_is_slowest: bool,
-    /// The largest data frame: MTU and headers, those of recovery and congestion control among them, without the gap.
+    /// The largest data frame: MTU and headers, those of recovery and congestion control included, without preamble and
+    /// gap.
     pub frame: Bytes,
-    /// What every frame takes on the wire beside itself: preamble and inter-packet gap.
+    /// Overhead of every frame on the wire: preamble and inter-packet gap.
     pub gap: Bytes,
-    /// Round-trip time of the longest path when it is empty: propagation, and serialisation of a full
-    /// frame there and an acknowledgement back at every link.
+    /// Round-trip time of the longest path when the fabric is empty: propagation, and serialisation of a full frame on
+    /// every link of the forward path and of an acknowledgement on every link of the reverse path.
     pub base_rtt: Duration,
-    /// For so long a host has to send at line rate until it fills the link of any receiver, whose first answer comes
-    /// then: that round-trip time where all hosts are alike. Receivers that are slower count by what they can take.
+    /// The time for which a host sends at line rate until it fills the link of any receiver and the receiver's first
+    /// answer arrives: the base round-trip time where all hosts are alike. Slower receivers count by the data that they
+    /// can receive in that time.
     pub fill_time: Duration,
-    /// Links of that path.
+    /// Number of links of the longest path.
     pub links: u32,
-    /// Links of the switch that has most: so many inputs may have packets for one output.
+    /// Links of the switch that has most: the number of inputs that may have packets for one output.
     pub inputs: u32,
-    /// Maximum round-trip time with one congested link: the propagation delay of the longest path
-    /// and back, and one full switch buffer on it (IRN, section 4.1: 320 us by default). Where switches trim, all the
-    /// short queues on it.
+    /// Maximum round-trip time with one congested link: the propagation delay of the longest path and back, and one
+    /// full switch buffer on it (IRN, section 4.1: 320 us by default). Where switches trim, all short queues on the
+    /// path count instead of one buffer.
     pub congested_rtt: Duration,
     /// Whether congestion control needs acknowledgements.
     pub acks: bool,
 }
 
 impl Fabric {
-    /// The IRN paper's default (section 4.1): 54 servers, 40 Gb/s, six links of 2 us, 240 KB of buffer at each of the
-    /// six inputs that one output may have to serve, which it says makes 320 us; without PFC.
+    /// The IRN paper's default network without PFC (section 4.1): 54 servers, 40 Gb/s, six links of 2 us, and 240 KB of
+    /// buffer at each of the six inputs that one output may have to serve, for which the paper gives 320 us.
     pub const IRN_PAPER: Self = Self {
         pfc: false,
         line_rate: Rate::from_gbps(40),
@@ -58,18 +60,19 @@ impl Fabric {
         acks: false,
     };
 
-    /// What a host has under way, on the wire, when it fills the longest empty path.
+    /// Returns the bytes on the wire that a host has in flight when it fills the longest empty path.
     pub fn pipe(&self) -> Bytes {
         self.line_rate.amount_in(self.fill_time)
     }
 
-    /// DCTCP's K on a link of this rate: four fifths of its rate times the round-trip time of the longest path, and at
-    /// least 20 full frames, as in the experiments of its paper (Alizadeh et al., SIGCOMM 2010: 65 packets at 10 Gb/s
-    /// with 100 us, 20 packets at 1 Gb/s); where buffers are small, no more than half of what one input may hold, but
-    /// always the seventh with which the link stays busy (equation 13). Slower links mark at less, in proportion.
+    /// Returns DCTCP's marking threshold K for a link of this rate: four fifths of the rate times the round-trip time
+    /// of the longest path, and at least 20 full frames, like the experiments of its paper (Alizadeh et al., SIGCOMM
+    /// 2010: 65 packets at 10 Gb/s with 100 us, 20 packets at 1 Gb/s). Where buffers are small, K is at most half of
+    /// the buffer of one input, but at least a seventh of the bandwidth-delay product, which keeps the link busy
+    /// (equation 13). Slower links have a proportionally lower threshold.
     ///
-    /// With that seventh alone, the queue rises by a packet or two above K each round trip, at the same packets of the
-    /// same flows each time: flows that are not equal do not become so.
+    /// With that seventh alone, the queue rises by a packet or two above K each round trip, always at the same packets
+    /// of the same flows: flows with unequal rates do not converge.
     pub fn dctcp_threshold(&self, rate: Rate) -> Bytes {
         let pipe = rate.amount_in(self.base_rtt);
         let queueing = self.congested_rtt.saturating_sub(self.base_rtt);
@@ -78,19 +81,21 @@ impl Fabric {
         wanted.min(room).max(Bytes::new(pipe.get() / 7))
     }
 
-    /// The window that fills that path. Packets are sent whole: of a window of one and a half frames half would never
-    /// be used. So where whole frames leave over a fifth of the path empty, as on slow and short links, it is one more.
+    /// Returns the window that fills the longest empty path. Packets are sent whole, so a window of one and a half
+    /// frames would never use its second half. Where whole frames leave over a fifth of the path empty, for example on
+    /// slow and short links, the window is rounded up to whole frames.
     pub fn filling_window(&self) -> Bytes {
         let (pipe, frame) = (self.pipe(), self.frame + self.gap);
         let (above, below) = (pipe.pieces(frame).max(1), pipe.get() / frame.get());
         if above * 4 > below * 5 { frame * above } else { pipe }
     }
 
-    /// Data frames that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1: line
-    /// rate times propagation, as the paper counts. It leaves out serialisation, which is less than a twentieth of its
-    /// default round trip; on short and on slow links it is most of it, and flows would wait for acknowledgements on an
-    /// idle path. Where such a path holds over a twentieth more, or has a link slower than its sender's, that counts.
-    /// (To overestimate is harmless, section 3.2.)
+    /// Returns the number of data frames that a flow may have in flight under BDP-FC (IRN section 3.2), at least 1:
+    /// line rate times propagation delay, like in the paper. The paper's count leaves out serialisation, which is less
+    /// than a twentieth of its default round trip. On short and on slow links, serialisation is most of the round trip,
+    /// and flows would wait for acknowledgements on an idle path. Where an empty path holds over a twentieth more than
+    /// the paper's count, or has a link slower than its sender's, the frames that the path holds count. (Overestimation
+    /// is harmless, section 3.2.)
     pub fn frames_in_flight(&self) -> u64 {
         let propagating = self.bdp.pieces(self.frame).max(1);
         let idle = self.pipe().pieces(self.frame + self.gap);
@@ -98,12 +103,12 @@ impl Fabric {
     }
 }
 
-/// A setting that cannot work; names the key and says what would be right.
+/// An error of a setting: the key, and a message that says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SettingError {
     /// The key, as in the scenario file.
     pub key: &'static str,
-    /// What is wrong and what would be right.
+    /// Description of the error, and of valid values.
     pub message: String,
 }
 
@@ -119,10 +124,13 @@ impl fmt::Display for SettingError {
 }
 impl core::error::Error for SettingError {}
 
-/// The shortest timeout: no packet is that short.
+/// The shortest valid timeout: no packet is transmitted in less time.
 const LEAST_TIMEOUT: Duration = Duration::from_ns(10);
 
-/// Whether `timeout` is one: those that are over before anything can arrive have no end.
+/// Checks that `timeout` is long enough for an answer to arrive: shorter timeouts would repeat without end.
+///
+/// # Errors
+/// When `timeout` is shorter than [`LEAST_TIMEOUT`].
 pub(crate) fn check_timeout(key: &'static str, timeout: Duration) -> Result<(), SettingError> {
     if timeout >= LEAST_TIMEOUT {
         return Ok(());
@@ -131,15 +139,15 @@ pub(crate) fn check_timeout(key: &'static str, timeout: Duration) -> Result<(), 
     Err(SettingError::new(key, format!("a timeout of {what}; give {LEAST_TIMEOUT} or more")))
 }
 
-/// Replaces "auto".
+/// Replaces "auto" in `setting` by the value of `auto`.
 pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> Option<T>) {
     *setting = setting.resolve(auto).into();
 }
 
-/// The value of a setting that was resolved before the engine was built.
+/// Returns the value of a setting that was resolved before the engine was built.
 ///
 /// # Panics
-/// When it still says "auto".
+/// When the setting still says "auto".
 pub(crate) fn resolved<T: Copy>(setting: Setting<T>, key: &str) -> Option<T> {
     setting.resolve(|| panic!("{key} still says \"auto\": resolve the configuration before building engines from it"))
 }
@@ -156,13 +164,13 @@ mod tests {
             fill_time,
             ..Fabric::IRN_PAPER
         };
-        // Two hosts back to back at 1 Gb/s: 1.3 frames, of which one would be under way.
+        // Two hosts on one cable at 1 Gb/s: the path holds 1.3 frames.
         let short = of(1, Duration::from_ns(11_536));
         assert_eq!(short.pipe(), Bytes::new(1_442));
         assert_eq!(short.filling_window(), frame * 2);
-        // Not even one.
+        // A path that holds less than one frame.
         assert_eq!(of(1, Duration::from_ns(1_000)).filling_window(), frame);
-        // Of many, a part of one does not matter.
+        // A path that holds many frames: no extra frame.
         assert_eq!(Fabric::IRN_PAPER.filling_window(), Bytes::new(120_000));
     }
 }

@@ -1,61 +1,62 @@
-//! What a receiver tells the sender's congestion control beside acknowledging: congestion
-//! notification packets, and reports of round-trip times where nothing is acknowledged.
+//! Feedback from a receiver to the sender's congestion control beside acknowledgements: congestion notification
+//! packets, and reports of round-trip times where data is not acknowledged.
 
 use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::congestion::{Needs, ReportBy, Reports};
 
-/// What receivers tell; the same for all queue pairs.
+/// Settings of the receivers' feedback, shared by all queue pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FeedbackConfig {
     cnp_interval: Option<Duration>,
     reports: Option<Reports>,
-    /// Whether there is any of these.
+    /// Whether there are notifications or reports.
     tells: bool,
 }
 
 impl FeedbackConfig {
-    /// What congestion control needs where data is `acknowledged` or not.
+    /// Returns the feedback that congestion control needs where data is `acknowledged` or not.
     pub fn new(needs: &Needs, acknowledged: bool) -> Self {
         let (cnp_interval, reports) = (needs.cnp_interval, needs.reports.filter(|_| !acknowledged));
         Self { cnp_interval, reports, tells: cnp_interval.is_some() || reports.is_some() }
     }
-    /// Whether receivers tell anything at all.
+    /// Returns whether receivers send no feedback.
     #[inline]
     pub const fn is_silent(&self) -> bool {
         !self.tells
     }
-    /// Whether reports travel outside the fabric.
+    /// Returns whether reports travel outside the fabric.
     pub fn reports_freely(&self) -> bool {
         self.reports.is_some_and(|reports| reports.by == ReportBy::Free)
     }
 }
 
-/// What one arrival makes due.
+/// The feedback that is due after the arrival of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FeedbackDue {
-    /// A congestion notification packet is due.
+    /// Whether a congestion notification packet is due.
     pub cnp: bool,
-    /// A report is due: so much has arrived since the last one.
+    /// The bytes that have arrived since the last report, if a report is due.
     pub report: Option<Bytes>,
-    /// An acknowledgement packet is due, in place of a report.
+    /// Whether an acknowledgement packet is due, in place of a report.
     pub ack: bool,
 }
 
-/// The notification point of one queue pair, and its reporter.
+/// The notification point and the reporter of one queue pair.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feedback {
-    /// Marks before this instant have been told.
+    /// Marks before this instant trigger no notification.
     quiet_until: Instant,
     /// Bytes since the last report.
     unreported: Bytes,
 }
 
 impl Feedback {
-    /// A data packet of `frame` bytes on the wire has arrived, `marked` or not, the `last` of its message or
-    /// not.
+    /// Handles the arrival of a data packet of `frame` bytes on the wire; `marked` says whether the packet carries a
+    /// congestion mark, `last` whether it is the last of its message. Returns the feedback that is due.
     ///
-    /// At most one notification per interval: the first mark is told at once (DCQCN, section 3.1, figure 6).
+    /// The first mark triggers a notification at once; there is at most one notification per interval (DCQCN, section
+    /// 3.1, figure 6).
     pub fn on_data(
         &mut self,
         config: &FeedbackConfig,

@@ -1,32 +1,32 @@
-//! What a scheme's state costs on a NIC.
+//! Cost of a scheme's state on a NIC.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// State that a scheme adds to what RoCE NICs keep anyway: the accounting of IRN section 6.1 and MELO
+/// State that a scheme adds to that of RoCE NICs: the accounting of IRN section 6.1 and MELO
 /// section 3.2.4, from the scheme's own resolved settings.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Footprint {
-    /// Item by item.
+    /// The pieces of state.
     pub items: Vec<Item>,
-    /// What its paper says, if it does.
+    /// The numbers that the scheme's paper gives, if it gives any.
     pub published: Option<Published>,
 }
 
 /// One piece of state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// Its name in files; of a scheme's items no two have the same.
+    /// The item's name in files; unique within one scheme.
     pub name: &'static str,
-    /// How many of it there are.
+    /// The number of instances of the item.
     pub scope: Scope,
-    /// How long it is.
+    /// Length of one instance, in bits.
     pub bits: u64,
-    /// What it is, and how its length follows from the settings.
+    /// Description of the item, and of how its length follows from the settings.
     pub what: String,
 }
 
-/// How many there are of a piece of state.
+/// The number of instances of a piece of state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Scope {
     /// One per queue pair.
@@ -37,18 +37,18 @@ pub enum Scope {
     Shared,
 }
 
-/// A paper's own numbers.
+/// The cost of a scheme's state according to its paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Published {
-    /// Which paper, and where in it.
+    /// The paper and the section.
     pub source: &'static str,
     /// Bits per queue pair.
     pub queue_pair: u64,
     /// Bits per work queue element.
     pub work_request: u64,
-    /// Bits for all together.
+    /// Bits shared by the whole NIC.
     pub shared: u64,
-    /// For which network, and what else it says.
+    /// The network that the numbers apply to, and further remarks of the paper.
     pub note: &'static str,
 }
 
@@ -59,18 +59,18 @@ impl Footprint {
         self.items.push(Item { name, scope, bits, what: what.into() });
         self
     }
-    /// Bits of this scope.
+    /// Returns the sum of the bits of all items of this scope, one instance each.
     pub fn bits(&self, scope: Scope) -> u64 {
         self.items.iter().filter(|item| item.scope == scope).map(|item| item.bits).sum()
     }
-    /// Bits on a NIC with so many queue pairs and work queue elements.
+    /// Returns the total bits on a NIC with this many queue pairs and work queue elements.
     pub fn total(&self, queue_pairs: u64, work_requests: u64) -> u64 {
         self.items.iter().map(|item| item.total(queue_pairs, work_requests)).sum()
     }
 }
 
 impl Item {
-    /// Bits of all that there are of it.
+    /// Returns the bits of all instances of this item on a NIC with this many queue pairs and work queue elements.
     pub fn total(&self, queue_pairs: u64, work_requests: u64) -> u64 {
         self.bits
             * match self.scope {
@@ -81,12 +81,12 @@ impl Item {
     }
 }
 
-/// Bits of a bitmap with room for `packets`: hardware works on pieces of 32 (IRN section 6.2).
+/// Returns the bits of a bitmap for `packets` packets; hardware works on pieces of 32 bits (IRN section 6.2).
 pub(crate) const fn bitmap_bits(packets: u64) -> u64 {
     packets.next_multiple_of(32)
 }
 
-/// Bits of a number up to `most`.
+/// Returns the bits of a number up to `most`.
 pub(crate) const fn bits_of(most: u64) -> u64 {
     (u64::BITS - most.leading_zeros()) as u64
 }
@@ -104,7 +104,7 @@ mod tests {
     use crate::recovery::{RecoveryConfig, Scheme};
     use crate::{Fabric, SettingError};
 
-    /// Three tiers with 2 us per link: 24 us there and back.
+    /// Returns a fabric of three tiers with 2 us per link: 24 us of round-trip time.
     fn fabric(gbps: u64) -> Fabric {
         let rtt = Duration::from_us(24);
         let line_rate = Rate::from_gbps(gbps);
@@ -115,7 +115,7 @@ mod tests {
         let mut config = config.into();
         config.resolve(fabric);
         let checked: Result<(), SettingError> = config.check();
-        checked.expect("settings that can work");
+        checked.expect("valid settings");
         config.footprint()
     }
 
@@ -123,7 +123,7 @@ mod tests {
     fn irn_costs_what_its_paper_says() {
         for mode in [Mode::Paper, Mode::Hls] {
             let irn = of(IrnConfig { mode, ..IrnConfig::default() }, &fabric(40));
-            let published = irn.published.expect("section 6.1");
+            let published = irn.published.expect("the numbers of section 6.1 are published");
             assert_eq!(irn.bits(Scope::QueuePair), published.queue_pair);
             assert_eq!(irn.bits(Scope::WorkRequest), published.work_request);
             assert_eq!(irn.bits(Scope::Shared), published.shared);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn melo_costs_what_its_paper_says() {
         let melo = of(MeloConfig::default(), &fabric(40));
-        let published = melo.published.expect("section 3.2.4");
+        let published = melo.published.expect("the numbers of section 3.2.4 are published");
         assert_eq!(melo.bits(Scope::QueuePair), published.queue_pair);
         // The paper does not count the two stacks' pointers.
         assert_eq!(melo.bits(Scope::Shared), published.shared + 2 * 8);
@@ -145,7 +145,7 @@ mod tests {
         let each = melo.total(300, 0) as f64 / 8.0 / 300.0;
         assert_eq!(each.round(), 23.0);
         assert!((0.090..0.092).contains(&(each / 248.0)), "{each}");
-        // However many connections: no bitmap of 312 B for each.
+        // The pool's size does not depend on the number of connections: a bitmap of 312 B for each would.
         assert_eq!(melo.bits(Scope::Shared), of(MeloConfig::default(), &fabric(100)).bits(Scope::Shared));
     }
 

@@ -1,8 +1,7 @@
 //! Pure protocol engines: loss recovery, congestion control, senders and receivers.
 //!
-//! An engine takes values and returns values: time, acknowledgements and packets in; packets to
-//! send and a deadline out. It reads no clock, opens nothing, and holds no payload. The caller
-//! keeps to one pattern:
+//! An engine takes values and returns values: time, acknowledgements and packets in; packets to send and a deadline
+//! out. Engines read no clock, open no files or sockets, and hold no payload. The caller follows one pattern:
 //!
 //! ```text
 //!     supply ─────────┐                      ┌─> poll_transmit   until None, while the link is free
@@ -13,10 +12,10 @@
 //!             ────────────> Feedback ──────────> FeedbackDue { cnp, report, ack }   what congestion control needs, too
 //! ```
 //!
-//! [`Sender`] joins any loss [`recovery`] to any [`congestion`] control, with pacing, once. Both
-//! are chosen by configuration ([`RecoveryConfig`], [`CongestionConfig`]) and dispatched by an enum
-//! that the registry generates; a test or a driver may fix the types instead. What the queue pairs of a NIC share
-//! ([`OnChip`]) belongs to the NIC, which lends it to them for each call.
+//! [`Sender`] combines any loss [`recovery`] with any [`congestion`] control and with pacing. Both are chosen by
+//! configuration ([`RecoveryConfig`], [`CongestionConfig`]) and dispatched by an enum that the registry generates; a
+//! test or a driver may fix the types instead. State that the queue pairs of a NIC share ([`OnChip`]) belongs to the
+//! NIC, which lends it to the engines for each call.
 #![no_std]
 #![forbid(unsafe_code)]
 

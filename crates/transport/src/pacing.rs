@@ -1,22 +1,21 @@
-//! Spaces a sender's packets so that they keep to a rate.
+//! Pacing: spaces a sender's packets so that they keep to a rate.
 //!
 //! Design notes.
-//! 1. *A packet is a fluid.* It drains at the rate of the moment; when the rate changes, what is left of it
-//!    drains at the new one. So a rate holds from the moment it is set, also behind a packet that left at a
-//!    far slower one.
-//! 2. *Lateness of up to one packet is made up for.* A packet that was due but had to wait for others of
-//!    the same NIC does not slow its flow down. A flow that wanted nothing for longer starts afresh.
+//! 1. *A packet is a fluid.* Each packet drains at the current rate; when the rate changes, the remainder drains at the
+//!    new rate. A rate therefore holds from the moment it is set, also behind a packet that left at a far slower one.
+//! 2. *Lateness of up to one packet time is made up for.* A packet that was due but had to wait for others of the same
+//!    NIC does not slow its flow down. A flow that was idle for longer does not catch up.
 
 use selvedge_units::{Bytes, Duration, Instant, Rate};
 
-/// When the next packet may go.
+/// Pacing of one flow: the rate, and when the next packet may be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacing {
-    /// [`Instant::ZERO`] before the first packet.
+    /// The earliest time of the next packet; [`Instant::ZERO`] before the first one.
     ready: Instant,
     rate: Rate,
-    /// In units of 2^-16, rounded up: a division per change of rate instead of one per packet. Zero: not
-    /// computed for this rate.
+    /// Picoseconds per byte in units of 2^-16, rounded up: one division per change of rate instead of one per packet.
+    /// Zero: not computed yet for this rate.
     ps_per_byte: u64,
 }
 
@@ -26,17 +25,18 @@ impl Pacing {
     pub(crate) const fn at(rate: Rate) -> Self {
         Self { ready: Instant::ZERO, rate, ps_per_byte: 0 }
     }
-    /// The earliest time for the next packet.
+    /// Returns the earliest time of the next packet.
     #[inline]
     pub(crate) const fn ready(&self) -> Instant {
         self.ready
     }
-    /// The rate that packets keep to.
+    /// Returns the rate that packets keep to.
     #[inline]
     pub(crate) const fn rate(&self) -> Rate {
         self.rate
     }
-    /// A packet left at `now`; asks for its size on the wire, and returns it, only if the rate is limited.
+    /// Handles a packet that left at `now`. Only if the rate is limited, calls `frame` for the packet's size on the
+    /// wire and returns that size.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Instant, frame: impl FnOnce() -> Bytes) -> Option<Bytes> {
         if self.rate == Rate::MAX {
@@ -53,7 +53,7 @@ impl Pacing {
         self.ready = begin.saturating_add(time);
         Some(frame)
     }
-    /// From `now` on the rate is another one.
+    /// Changes the rate from `now` on.
     #[inline]
     pub(crate) fn change(&mut self, now: Instant, rate: Rate) {
         if self.ready > now {
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_new_rate_holds_for_what_is_left_of_a_packet() {
         let us = |us| Instant::ZERO + Duration::from_us(us);
-        // A microsecond per frame of a thousand bytes.
+        // One microsecond per frame of a thousand bytes.
         let mut pacing = Pacing::at(Rate::from_gbps(8));
         pacing.on_sent(us(10), || Bytes::new(8_000));
         assert_eq!(pacing.ready(), us(18));
@@ -120,12 +120,12 @@ mod tests {
         let begin = Instant::from_ps(1);
         let mut now = begin;
         for turn in 0..1_000 {
-            // Each waits for up to nine tenths of its time.
+            // Each packet is delayed by up to nine tenths of its transmission time.
             now = now.max(pacing.ready()) + rate.time_for(FRAME) * (turn % 10) / 10;
             pacing.on_sent(now, || FRAME);
         }
         assert_eq!(pacing.ready(), begin + rate.time_for(FRAME) * 1_000);
-        // Who wants nothing for long makes nothing up.
+        // A flow that was idle for long does not catch up.
         now += Duration::from_ms(1);
         pacing.on_sent(now, || FRAME);
         assert_eq!(pacing.ready(), now + rate.time_for(FRAME));

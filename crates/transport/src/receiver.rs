@@ -1,4 +1,4 @@
-//! The receiver of one flow: any acceptance, behind PSNs.
+//! The receiver of one flow: any acceptance, with PSNs converted to sequence numbers.
 
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
@@ -7,10 +7,10 @@ use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig, Unanswered};
 use crate::role::{Cx, Reply};
 
-/// What a receiver is built from.
+/// Settings of a receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReceiverConfig {
-    /// Loss recovery, every "auto" resolved; the same as the sender's.
+    /// Loss recovery, equal to the sender's, with every "auto" resolved.
     pub recovery: RecoveryConfig,
 }
 
@@ -22,7 +22,7 @@ pub struct Receiver<A = AnyAcceptance> {
 }
 
 impl Receiver {
-    /// A receiver that expects `first_psn`.
+    /// Creates a receiver that expects `first_psn`.
     ///
     /// # Panics
     /// When a setting still says "auto".
@@ -32,76 +32,77 @@ impl Receiver {
 }
 
 impl Receiver<crate::recovery::go_back_n::Recv> {
-    /// The next `packets` will not come; see [`Recv::skip`](crate::recovery::go_back_n::Recv::skip).
+    /// Skips the next `packets`, which will not arrive; see [`Recv::skip`](crate::recovery::go_back_n::Recv::skip).
     pub fn skip(&mut self, packets: u64) {
         self.acceptance.skip(packets);
     }
 }
 
 impl Receiver<crate::recovery::irn::Recv> {
-    /// Whether packet `seq`, which lies at or beyond the expected one, has arrived.
+    /// Returns whether packet `seq`, which lies at or beyond the expected one, has arrived.
     pub(crate) fn has(&self, seq: Seq) -> bool {
         self.acceptance.has(seq)
     }
 }
 
 impl<A: Acceptance> Receiver<A> {
-    /// A receiver around `acceptance` that expects `first_psn`.
+    /// Creates a receiver around `acceptance` that expects `first_psn`.
     pub fn with(acceptance: A, first_psn: Psn) -> Self {
         Self { acceptance, first_psn }
     }
 
-    /// Takes a data packet; `marked` says whether it arrived with congestion experienced. At most
-    /// one acknowledgement comes back, to be sent at once. Its MSN is zero: messages are the
-    /// business of the layer above, which fills it in.
+    /// Handles a data packet; `marked` says whether it arrived with congestion experienced. Returns at most one
+    /// acknowledgement, to be sent at once. Its MSN is zero: messages are the concern of the layer above, which fills
+    /// the MSN in.
     ///
-    /// `chip` is what all receivers of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
+    /// `chip` is the state that all receivers of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
     #[inline(always)]
     pub fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool) -> Reply {
         self.acceptance.answer(cx, chip, data, marked, self.first_psn)
     }
 
-    /// The PSN of the packet that is expected, and for how many packets from that one on nothing comes back: for
-    /// drivers that handle many such in a row. `None` if that is none.
+    /// Returns the PSN of the expected packet, and for how many packets from that one on no acknowledgement is due; for
+    /// drivers that handle many such packets at once. `None` if that number is zero.
     #[inline(always)]
     pub fn unanswered(&self) -> Option<(Psn, Unanswered)> {
         let unanswered = self.acceptance.unanswered();
         (unanswered.packets > 0).then(|| (self.expected().to_psn(self.first_psn), unanswered))
     }
 
-    /// Takes the next packets, so many, as [`Receiver::on_data`] does; they are [unanswered](Receiver::unanswered).
+    /// Accepts the next `packets` packets at once like [`Receiver::on_data`], where they are
+    /// [unanswered](Receiver::unanswered).
     #[inline(always)]
     pub fn take_unanswered(&mut self, packets: u64) {
         self.acceptance.take_unanswered(packets);
     }
 
-    /// An acknowledgement of what has arrived so far, occasioned by `data`: for schemes that send none
-    /// themselves.
+    /// Returns an acknowledgement of all packets that have arrived so far, triggered by `data`; for schemes that send
+    /// no acknowledgements themselves.
     pub fn acknowledge(&self, data: &Data, marked: bool) -> Ack {
         let expected = self.expected().to_psn(self.first_psn);
         Ack { kind: AckKind::Ack, ecn_echo: marked, expected, sack: data.psn, msn: 0 }
     }
 
-    /// What to send in place of a NACK that was just made, where NACKs carry holes: if a packet behind the newest has
-    /// triggered it.
+    /// Returns a NACK with holes to send in place of `nack`, which was just made: if NACKs carry holes, and if a packet
+    /// behind the newest one has triggered it.
     #[inline]
     pub fn with_holes(&self, nack: &Ack) -> Option<HoleNack> {
         let holes = self.holes()?;
         let nack = nack.with_holes(holes);
         (holes[0].length > 0 && nack.behind < u16::MAX / 2).then_some(nack)
     }
-    /// The newest holes, newest first, where NACKs carry them.
+    /// Returns the newest holes, newest first, where NACKs carry them.
     #[inline]
     pub fn holes(&self) -> Option<Holes> {
         Some(self.acceptance.holes()?.map(|hole| hole.shifted(self.first_psn)))
     }
 
-    /// It will be forgotten: gives back what it holds of the chip's memory.
+    /// Releases the flow's part of the chip's memory, before the receiver is dropped.
     pub fn release(&mut self, chip: &mut OnChip) {
         self.acceptance.release(chip);
     }
 
-    /// The packet expected next: everything before it has arrived.
+    /// Returns the packet expected next: every packet before it has arrived.
     #[inline]
     pub fn expected(&self) -> Seq {
         self.acceptance.expected()

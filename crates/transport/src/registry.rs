@@ -1,4 +1,4 @@
-//! One line per algorithm, with a doc comment that help texts show, too.
+//! Registry of algorithms: one line per algorithm, with a doc comment that help texts show, too.
 //!
 //! `registry!` turns the line `"irn" => Irn(irn),` into a variant of the configuration enum
 //! (externally tagged: `[transport.recovery.irn]`), its name, a variant of each run-time enum with
@@ -33,14 +33,14 @@ macro_rules! registry {
             /// The names of all algorithms, as scenario files spell them.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// What each of [`NAMES`](Self::NAMES) is, in a line that ends with a full stop.
+            /// Descriptions of the algorithms in [`NAMES`](Self::NAMES), each one line that ends with a full stop.
             pub const ABOUTS: &'static [&'static str] = &[$( concat!($($about),+).trim_ascii_start() ),+];
 
-            /// Every algorithm with its default settings.
+            /// Returns every algorithm with its default settings.
             pub fn all() -> impl Iterator<Item = Self> {
                 [$( Self::$Variant($module::Config::default()) ),+].into_iter()
             }
-            /// The algorithm's name.
+            /// Returns the algorithm's name.
             pub const fn name(&self) -> &'static str {
                 match self { $( Self::$Variant(_) => $name, )+ }
             }
@@ -61,7 +61,7 @@ macro_rules! registry {
         { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
     ) => {
         $($doc)*
-        // A tag of its own: without it, variants are told apart by a niche somewhere in the largest, at twice the
+        // An explicit tag: without it, variants are distinguished by a niche inside the largest one, at twice the
         // instructions.
         #[derive(Clone, Debug)]
         #[repr(u8)]
@@ -78,8 +78,8 @@ macro_rules! registry {
         }
     };
 
-    // One method after the other, each a match over the variants. Always inlined: where callers know more, little is
-    // left of it, and what it calls decides for itself.
+    // Expands the methods one by one, each to a match over the variants. The methods are always inlined: little is left
+    // of a match where the variant is known, and the functions that it calls have inlining attributes of their own.
     (@methods $variants:tt) => {};
     (@methods $variants:tt
         fn $method:ident(&mut $self:ident $(, $argument:ident: $Type:ty)*) $(-> $Return:ty)?; $($rest:tt)*

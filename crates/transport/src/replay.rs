@@ -1,9 +1,8 @@
 //! Replay of event traces in the form that the IRN authors published with their hardware code
 //! (section 6.2: "generating input event traces for each synthesized module").
 //!
-//! One event in, one line out; state is kept per queue pair seen, so a trace of any length needs no
-//! more memory than its queue pairs. Reading and writing files is the caller's business: `Display`
-//! prints the columns of an output line.
+//! Each event yields one output line. State is kept per queue pair, so memory does not grow with the length of a trace.
+//! The caller reads and writes files: `Display` prints the columns of an output line.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -19,24 +18,24 @@ use crate::recovery::irn::hls::{Columns, Hls};
 use crate::recovery::irn::{Completion, Completions, IrnConfig, Recv};
 use crate::role::{Cx, Verdict};
 
-/// The hardware that a trace was made for.
+/// Parameters of the hardware that a trace was made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hardware {
-    /// Packets that a bitmap holds.
+    /// Size of a bitmap, in packets.
     pub bitmap: u32,
-    /// BDP-FC: most packets in flight, at most `bitmap`.
+    /// Limit on packets in flight (BDP-FC), at most `bitmap`.
     pub cap: u32,
-    /// RTO_low holds for at most so many packets in flight (N of section 3.1).
+    /// Limit on packets in flight up to which RTO_low applies (N of section 3.1).
     pub low_packets: u32,
-    /// The PSN at which every queue pair begins, where it is guarded, and 0 else.
+    /// The first PSN of every queue pair if the hardware is guarded; 0 otherwise.
     pub first: Psn,
-    /// Numbers wrap and are checked, as in our modules (`rtl/`); else they count on and nothing is checked, as in the
-    /// authors'.
+    /// Whether numbers wrap and are checked, like in this project's modules (`rtl/`). Otherwise numbers do not wrap and
+    /// nothing is checked, like in the authors' code.
     pub is_guarded: bool,
 }
 
 impl Default for Hardware {
-    /// The authors' code and testbench at 40 Gb/s.
+    /// Returns the parameters of the authors' code and testbench at 40 Gb/s.
     fn default() -> Self {
         Self { bitmap: 128, cap: 111, low_packets: 3, first: Psn::new(0), is_guarded: false }
     }
@@ -59,14 +58,14 @@ struct Responder {
     messages: u64,
 }
 
-/// What a receiver answers to one arrival. `Display` prints `nack expected sack MSN CQEs`.
+/// The output of a receiver for one arrival. `Display` prints `nack expected sack MSN CQEs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverLine {
     /// Whether the answer is a NACK: the packet lies beyond the expected one.
     pub nack: bool,
     /// The PSN expected after this packet (the cumulative acknowledgement).
     pub expected: Psn,
-    /// The PSN that arrived, for ACKs too.
+    /// The PSN that arrived, for ACKs as well as NACKs.
     pub sack: Psn,
     /// Messages completed so far, modulo 2^24.
     pub msn: u32,
@@ -75,18 +74,18 @@ pub struct ReceiverLine {
 }
 
 impl IrnReceiverReplay {
-    /// No queue pair seen yet.
+    /// Creates a replay without queue pairs.
     pub fn new(hardware: Hardware) -> Self {
         Self { hardware, queue_pairs: BTreeMap::new() }
     }
 
-    /// The packet `psn` (24 bits) with BTH opcode `opcode` arrives at queue pair `qp`.
+    /// Handles the arrival of packet `psn` (24 bits) with BTH opcode `opcode` at queue pair `qp`.
     pub fn on_arrival(&mut self, qp: u32, opcode: u8, psn: u32) -> ReceiverLine {
         let hardware = self.hardware;
         let responder = self.queue_pairs.entry(qp).or_insert_with(|| Responder::new(hardware));
         responder.on_arrival(opcode, Psn::new(psn))
     }
-    /// The context of queue pair `qp`.
+    /// Returns the context of queue pair `qp`.
     pub fn context(&self, qp: u32) -> ReceiverContext {
         let fresh;
         let responder = match self.queue_pairs.get(&qp) {
@@ -98,7 +97,7 @@ impl IrnReceiverReplay {
         };
         responder.context()
     }
-    /// Queue pair `qp` begins anew, at PSN `first` if it is guarded.
+    /// Resets queue pair `qp`, to PSN `first` if the hardware is guarded.
     pub fn reset(&mut self, qp: u32, first: Psn) {
         self.queue_pairs.insert(qp, Responder::new(Hardware { first, ..self.hardware }));
     }
@@ -106,7 +105,7 @@ impl IrnReceiverReplay {
 
 impl Responder {
     fn new(hardware: Hardware) -> Self {
-        // The hardware's bitmap, not the sender's cap, is what bounds its receiver.
+        // The hardware's bitmap, not the sender's cap, limits the receiver.
         let config = IrnConfig { bdp_cap: Setting::Value(hardware.bitmap), ..IrnConfig::default() };
         let first = if hardware.is_guarded { hardware.first } else { Psn::new(0) };
         Self {
@@ -128,10 +127,10 @@ impl Responder {
             self.messages += completed.messages;
             cqes = completed.receives;
         }
-        // A packet from before the first one is an old one to hardware whose numbers wrap.
+        // Hardware whose numbers wrap takes a packet from before the first one for an old one.
         let is_old = self.hardware.is_guarded && psn.near(before, self.hardware.first).is_none();
         ReceiverLine {
-            // The hardware NACKs a packet beyond its bitmap too; it only fails to record it.
+            // The hardware NACKs a packet beyond its bitmap, too; only the bitmap does not record it.
             nack: reply.ack.map_or(!is_old, |ack| ack.kind == AckKind::Nack),
             expected: after.to_psn(self.hardware.first),
             sack: psn,
@@ -167,12 +166,12 @@ impl Responder {
     }
 }
 
-/// The bitmap as a hexadecimal number of `bitmap` bits, packet 0 in the lowest.
+/// A bitmap of `bitmap` bits that `Display` prints as a hexadecimal number, packet 0 in the lowest bit.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
-    /// Lowest word first.
+    /// The bits, lowest word first.
     pub words: &'a [u64],
-    /// Its bits.
+    /// Number of bits.
     pub bitmap: u32,
 }
 
@@ -195,15 +194,14 @@ impl fmt::Display for ReceiverLine {
 
 /// Replays events at IRN senders (modules `txFree`, `receiveAck` and `timeout`) in `hls` mode.
 ///
-/// By [`Hardware::default`], with the conventions of the authors' testbench:
+/// With [`Hardware::default`], follows the conventions of the authors' testbench:
 /// - the cap is 111 packets, and RTO_low applies to at most 3;
-/// - all state begins at zero, also `findNewHole`, which the testbench leaves uninitialised;
+/// - all state begins at zero, including `findNewHole`, which the testbench leaves uninitialised;
 /// - `rate_factor` is 1, so that it never extends a timeout;
-/// - `txFree` knows of no flow end. When it offers a packet behind the flow's last, the testbench
-///   decrements `nextSNtoSend` (also if that packet was a retransmission) and reports `0 0`;
-///   everything else it did stands.
+/// - `txFree` does not know the flow's end. When it offers a packet behind the flow's last, the testbench decrements
+///   `nextSNtoSend` (also if that packet was a retransmission) and reports `0 0`; all other effects of the call remain.
 ///
-/// Guarded hardware knows the flow's end: behind it, `txFree` offers nothing.
+/// Guarded hardware knows the flow's end: behind it, `txFree` offers no packet.
 #[derive(Clone, Debug)]
 pub struct IrnSenderReplay {
     hardware: Hardware,
@@ -211,14 +209,14 @@ pub struct IrnSenderReplay {
     queue_pairs: BTreeMap<u32, Requester>,
 }
 
-/// One queue pair's sender, and where its flow ends.
+/// One queue pair's sender, and the end of its flow.
 #[derive(Clone, Debug)]
 struct Requester {
     hls: Hls,
     limit: Seq,
 }
 
-/// One line of a sender's input trace, after the queue pair.
+/// One line of a sender's input trace, without the queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderEvent {
     /// `0`: the link is free.
@@ -227,51 +225,50 @@ pub enum SenderEvent {
     ReceiveAck {
         /// Cumulative acknowledgement: the next PSN that the receiver expects.
         expected: u32,
-        /// The PSN that triggered it.
+        /// The PSN that triggered the acknowledgement.
         sack: u32,
-        /// Whether it is a NACK.
+        /// Whether the acknowledgement is a NACK.
         nack: bool,
     },
     /// `2 quick`: the timer has fired.
     Timeout {
-        /// Whether it was set to RTO_low.
+        /// Whether the timer was set to RTO_low.
         quick: bool,
     },
 }
 
-/// What a sender does at one event. `Display` prints `0 sent psn`, `1` or `2 extend`, and the seven
-/// state columns `nextSNtoSend lastAckedPsn retransmitSN recoverSN doRetransmit inRecovery
-/// findNewHole`.
+/// The output of a sender for one event. `Display` prints `0 sent psn`, `1` or `2 extend`, and the seven state columns
+/// `nextSNtoSend lastAckedPsn retransmitSN recoverSN doRetransmit inRecovery findNewHole`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderLine {
-    /// What it answers.
+    /// The sender's answer to the event.
     pub outcome: SenderOutcome,
-    /// The state after it.
+    /// The state after the event.
     pub columns: Columns,
 }
 
-/// What a sender answers to an event.
+/// A sender's answer to an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderOutcome {
-    /// It sends this packet, or none.
+    /// The packet to send when the link is free, if any.
     TxFree(Option<Seq>),
-    /// It takes note.
+    /// An acknowledgement was handled.
     ReceiveAck,
-    /// It sends again, or waits on.
+    /// A timeout was handled: the sender retransmits, or extends the timer.
     Timeout {
-        /// Whether it extends the timer to RTO_high.
+        /// Whether the sender extends the timer to RTO_high.
         extend: bool,
     },
 }
 
 impl IrnSenderReplay {
-    /// No queue pair seen yet; each has one flow of `flow_packets` packets (2807 in the published
+    /// Creates a replay without queue pairs, whose flows have `flow_packets` packets each (2807 in the published
     /// testbench).
     pub fn new(hardware: Hardware, flow_packets: u64) -> Self {
         Self { hardware, flow_packets, queue_pairs: BTreeMap::new() }
     }
 
-    /// `event` happens at queue pair `qp`.
+    /// Handles `event` at queue pair `qp`.
     pub fn on_event(&mut self, qp: u32, event: SenderEvent) -> SenderLine {
         let (hardware, flow_packets) = (self.hardware, self.flow_packets);
         let requester = self.queue_pairs.entry(qp).or_insert_with(|| Requester::new(&hardware, flow_packets));
@@ -296,7 +293,7 @@ impl IrnSenderReplay {
             }
             SenderEvent::Timeout { quick } => SenderOutcome::Timeout { extend: hls.timeout(quick, 1) },
         };
-        // Its numbers are sequence numbers; PSNs are what guarded hardware has.
+        // The columns hold sequence numbers; guarded hardware has PSNs.
         let shown = |seq: Seq| if hardware.is_guarded { Seq::new(seq.to_psn(Psn::new(0)).get().into()) } else { seq };
         let outcome = match outcome {
             SenderOutcome::TxFree(sent) => SenderOutcome::TxFree(sent.map(shown)),
@@ -313,7 +310,7 @@ impl IrnSenderReplay {
         SenderLine { outcome, columns }
     }
 
-    /// The bitmap of selective acknowledgements of queue pair `qp`.
+    /// Returns the bitmap of selective acknowledgements of queue pair `qp`.
     pub fn sacks(&self, qp: u32) -> Box<[u64]> {
         let bitmap = u64::from(self.hardware.bitmap);
         self.queue_pairs.get(&qp).map_or_else(|| Hls::new(1, 0).sacks(bitmap), |requester| requester.hls.sacks(bitmap))
@@ -334,7 +331,7 @@ impl Requester {
 }
 
 impl Hls {
-    /// The whole context, with a bitmap of `bitmap` packets.
+    /// Returns the whole context, with a bitmap of `bitmap` packets.
     pub fn context(&self, bitmap: u32) -> SenderContext {
         SenderContext { columns: self.columns(), sacks: self.sacks(bitmap.into()) }
     }

@@ -1,31 +1,31 @@
-//! What engines and their drivers say to each other.
+//! Types that engines and their drivers exchange.
 
 use selvedge_telemetry::{Probe, Trace};
 use selvedge_units::{Bytes, Instant, QpNumber, Rate, Seq};
 use selvedge_wire::Ack;
 
-/// Everything that an engine may learn from outside during one call.
+/// The outside world as an engine sees it during one call: the time and a probe.
 pub struct Cx<'a> {
-    /// The time. Never goes back.
+    /// The current time, which never decreases.
     pub now: Instant,
-    /// Who listens, if anybody.
+    /// The probe that observes the engine, if any.
     pub probe: Option<&'a mut dyn Probe>,
 }
 
 impl Cx<'_> {
-    /// A call at `now` with nobody listening.
+    /// Returns a context at `now` without a probe.
     #[inline]
     pub const fn at(now: Instant) -> Cx<'static> {
         Cx { now, probe: None }
     }
-    /// Tells the probe whose turn it is.
+    /// Tells the probe which queue pair the next events belong to.
     #[inline]
     pub fn about(&mut self, qp: QpNumber) {
         if let Some(probe) = &mut self.probe {
             probe.on_queue_pair(qp);
         }
     }
-    /// Tells the probe; without one this is a single untaken branch.
+    /// Reports an event to the probe; without a probe, the cost is one untaken branch.
     #[inline]
     pub fn trace(&mut self, event: impl FnOnce() -> Trace) {
         #[cold]
@@ -38,29 +38,29 @@ impl Cx<'_> {
     }
 }
 
-/// What a sender would do now.
+/// A sender's decision at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Send this.
+    /// Send this packet.
     Send(Segment),
-    /// Nothing before this instant, unless something arrives.
+    /// Send nothing before this instant, unless an input arrives.
     Wait(Instant),
-    /// Nothing, until something arrives or is supplied.
+    /// Send nothing until an input arrives or packets are supplied.
     Idle,
 }
 
 impl Next {
-    /// Packet `seq`, for the first time or again.
+    /// Returns the decision to send packet `seq`, for the first time or again.
     #[inline]
     pub const fn packet(seq: Seq, retransmission: bool) -> Self {
         Self::Send(Segment { seq, retransmission })
     }
 }
 
-/// What a sender waits for.
+/// The reason why a sender does not send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Nothing but its turn on the link.
+    /// The link: the sender has a packet and waits only for its turn.
     Link,
     /// Pacing, until this instant.
     Pacing(Instant),
@@ -68,13 +68,13 @@ pub enum Hold {
     Window,
     /// The loss recovery's own limit on packets in flight (IRN's BDP-FC), until something arrives.
     Cap,
-    /// The loss recovery, until this instant: a lost packet is being fetched, or it backs off.
+    /// The loss recovery, until this instant: a lost packet is being fetched, or the sender backs off.
     Recovery(Instant),
     /// Acknowledgements: everything has been sent.
     Acks,
 }
 
-/// What limits a sender.
+/// The limits of a sender at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Congestion control's window; [`Bytes::MAX`] without one.
@@ -85,50 +85,50 @@ pub struct Limits {
     pub in_flight: u64,
 }
 
-/// One packet to send.
+/// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Which.
+    /// Number of the packet.
     pub seq: Seq,
-    /// Whether it was sent before.
+    /// Whether the packet was sent before.
     pub retransmission: bool,
 }
 
-/// What a receiver makes of a data packet.
+/// A receiver's reply to a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// What to do with the payload.
+    /// The treatment of the payload.
     pub verdict: Verdict,
-    /// What to send back.
+    /// The acknowledgement to send back, if any.
     pub ack: Option<Ack>,
 }
 
-/// What to do with a data packet's payload.
+/// The treatment of a data packet's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// This packet for the first time, in order or not: place it.
+    /// The packet has arrived for the first time, in order or not: place it.
     Accepted(Seq),
-    /// This packet for the first time, out of order: keep it in the reorder buffer, and where it belongs
-    /// with it.
+    /// The packet has arrived for the first time, out of order: keep it in the reorder buffer, together with its place
+    /// in the application's memory.
     Buffered(Seq),
-    /// This packet in order: place it, and copy the next `run` packets behind it out of the reorder buffer.
+    /// The packet has arrived in order: place it, and copy the next `run` packets behind it out of the reorder buffer.
     Released {
-        /// This packet.
+        /// The packet.
         seq: Seq,
-        /// How many that were buffered.
+        /// Number of packets to copy from the reorder buffer.
         run: u32,
     },
-    /// It had arrived before: drop it.
+    /// The packet had arrived before: drop it.
     Duplicate,
-    /// It came out of order and the scheme keeps no such packets (go-back-N), or has no room for it (MELO): drop
-    /// it.
+    /// The packet has arrived out of order and the scheme keeps no such packets (go-back-N), or has no room for it
+    /// (MELO): drop it.
     Refused,
-    /// It lies outside the window that an honest sender stays in: drop it, answer nothing.
+    /// The packet lies outside the window that an honest sender stays in: drop it without an answer.
     Invalid,
 }
 
 impl Verdict {
-    /// The packet, if this is its first time.
+    /// Returns the packet if it has arrived for the first time.
     #[inline]
     pub const fn accepted(self) -> Option<Seq> {
         match self {

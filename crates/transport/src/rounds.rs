@@ -1,6 +1,6 @@
-//! Round by round: what a congestion control makes of a script of signals, as a table that is committed.
+//! Snapshot tables of congestion control: the state after each signal of a script, compared with a committed table.
 //!
-//! `SELVEDGE_BLESS=1 cargo test -p selvedge-transport --lib` writes the tables anew.
+//! `SELVEDGE_BLESS=1 cargo test -p selvedge-transport --lib` rewrites the tables.
 
 extern crate std;
 
@@ -14,10 +14,10 @@ use crate::congestion::{Congestion, Signal, Tuning};
 use crate::fabric::Fabric;
 use crate::role::Cx;
 
-/// Settings with every "auto" resolved, and sound.
+/// Returns the settings with every "auto" resolved, and checks them.
 pub(crate) fn resolved<T: Tuning>(mut config: T) -> T {
     config.resolve(&Fabric::IRN_PAPER);
-    config.check().expect("sound settings");
+    config.check().expect("valid settings");
     config
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_us(us)
 }
 
-/// An acknowledgement of `bytes` after a round trip of this many microseconds.
+/// Returns an acknowledgement of `bytes` after a round trip of `rtt_us` microseconds.
 pub(crate) fn acked(bytes: u64, rtt_us: u64) -> Signal {
     Signal::Acked {
         bytes: Bytes::new(bytes),
@@ -37,10 +37,10 @@ pub(crate) fn acked(bytes: u64, rtt_us: u64) -> Signal {
     }
 }
 
-/// A table of rounds: each signal or timeout at its time, and what is known afterwards.
+/// A table with one line per signal or timeout: its time, and the state after it.
 pub(crate) struct Rounds<'a, C> {
     pub(crate) control: C,
-    /// What is shown of the state.
+    /// Formats the state for one line.
     show: &'a dyn Fn(&C) -> String,
     text: String,
 }
@@ -51,7 +51,7 @@ impl<'a, C: Congestion> Rounds<'a, C> {
             format!("{:>10}  {:<22}  {header}\n{:>10}  {:<22}  {}\n", "us", "event", "", "start", show(&control));
         Self { control, show, text }
     }
-    /// Lets timers fire up to `us`, each in a line.
+    /// Lets the timers fire that are due up to `us`, and adds a line for each.
     pub(crate) fn until(&mut self, us: u64) {
         while self.control.deadline() <= at(us) {
             let now = self.control.deadline();
@@ -60,13 +60,13 @@ impl<'a, C: Congestion> Rounds<'a, C> {
             assert!(self.control.deadline() > now, "a timer that is due stays due");
         }
     }
-    /// Lets timers fire, then gives a signal.
+    /// Lets due timers fire, then passes a signal and adds a line.
     pub(crate) fn signal(&mut self, us: u64, event: &str, signal: Signal) {
         self.until(us);
         self.control.on_signal(&mut Cx::at(at(us)), signal);
         self.line(at(us), event);
     }
-    /// Shows a state that was come by otherwise.
+    /// Adds a line for a state that was changed directly.
     pub(crate) fn note(&mut self, us: u64, event: &str) {
         self.line(at(us), event);
     }
@@ -86,7 +86,7 @@ impl<'a, C: Congestion> Rounds<'a, C> {
     }
 }
 
-/// Bits per second as Gb/s, in full.
+/// Formats bits per second as Gb/s with nine decimals.
 pub(crate) fn gbps(bps: f64) -> String {
     format!("{:>13.9}", bps / 1e9)
 }

@@ -11,23 +11,23 @@ use crate::pacing::Pacing;
 use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
 
-/// What a sender is built from.
+/// Settings of a sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SenderConfig {
     /// Loss recovery, every "auto" resolved.
     pub recovery: RecoveryConfig,
     /// Congestion control, every "auto" resolved.
     pub congestion: CongestionConfig,
-    /// A full-sized data packet on the wire: MTU, headers and gap. Congestion windows count in it.
+    /// Size of a full data packet on the wire: MTU, headers and gap. The unit of congestion windows.
     pub frame: Bytes,
 }
 
-/// What a sender has done.
+/// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SenderStats {
     /// Data packets sent, retransmissions included.
     pub sent: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -51,12 +51,12 @@ pub struct SenderStats {
 /// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut chip, |_| frame), None);
 /// ```
 ///
-/// What all flows use comes first, and congestion control, of which many have none, last.
+/// Fields that every flow uses come first; congestion control, which many flows do not have, comes last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
     pacing: Pacing,
-    /// Congestion control's, looked up whenever that may have changed it.
+    /// Congestion control's window, updated whenever it may have changed.
     window: Bytes,
     /// One past the last packet that the application has supplied.
     supplied: Seq,
@@ -70,16 +70,17 @@ pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
 }
 
 impl Sender {
-    /// How many of its bytes, from its beginning, packets will touch; for drivers that fetch them ahead.
+    /// Returns how many bytes from the beginning of a sender the handling of packets touches; for drivers that prefetch
+    /// them.
     pub fn busy_bytes(config: &SenderConfig) -> usize {
         match config.congestion {
-            // All that is looked at is that there is none.
+            // Only the tag of congestion control is read.
             CongestionConfig::None(_) => core::mem::offset_of!(Self, congestion) + 1,
             _ => size_of::<Self>(),
         }
     }
 
-    /// A sender whose first packet will carry `first_psn`.
+    /// Creates a sender whose first packet will carry `first_psn`.
     ///
     /// # Panics
     /// When a setting still says "auto", or a frame exceeds 4 GB.
@@ -91,7 +92,10 @@ impl Sender {
 }
 
 impl<R: Recovery, C: Congestion> Sender<R, C> {
-    /// A sender around `recovery` and `congestion`; see [`SenderConfig`] and [`Sender::new`].
+    /// Creates a sender around `recovery` and `congestion`; see [`SenderConfig`] and [`Sender::new`].
+    ///
+    /// # Panics
+    /// When a frame exceeds 4 GB.
     pub fn with(recovery: R, congestion: C, frame: Bytes, first_psn: Psn) -> Self {
         let frame = u32::try_from(frame.get()).expect("a frame is smaller than 4 GB");
         let (pacing, window) = (Pacing::at(congestion.rate()), congestion.window());
@@ -108,22 +112,22 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// Its packets cross so many links. To be said before anything is sent, where it is known.
+    /// Sets the number of links on the flow's path, if it is known. Must be called before the first packet is sent.
     pub fn set_path(&mut self, links: u32) {
         self.congestion.on_path(links);
     }
 
-    /// The application has `packets` more packets to send.
+    /// Adds `packets` packets that the application wants to send.
     #[inline]
     pub fn supply(&mut self, packets: u64) {
         self.supplied += packets;
     }
 
-    /// What to do at `now`: the one decision behind [`Sender::poll_transmit`] and
-    /// [`Sender::poll_timeout`].
+    /// Returns the sender's decision at `now`, on which [`Sender::poll_transmit`] and [`Sender::poll_timeout`] are
+    /// based.
     ///
-    /// Retransmissions of a selective scheme pass a closed window: they replace a packet that is
-    /// counted as in flight. Nothing passes pacing.
+    /// Retransmissions of a selective scheme ignore a closed window: they replace a packet that is counted as in
+    /// flight. Pacing applies to every packet.
     #[inline(always)]
     pub fn next(&self, now: Instant) -> Next {
         match self.recovery.next(now, self.supplied, self.is_window_open()) {
@@ -132,15 +136,15 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// The same for whoever does not ask what is sent: when it will send if nothing happens, which is `now` or later,
-    /// and [`Sender::timers`].
+    /// Returns when the sender will send if no input arrives, which is `now` or later, and [`Sender::timers`]. For
+    /// callers that do not need the packet itself, which [`Sender::next`] returns.
     #[inline(always)]
     pub fn outlook(&self, now: Instant) -> (Instant, Instant) {
         let (sends_at, deadline) = self.recovery.outlook(now, self.supplied, self.is_window_open());
         (sends_at.max(self.pacing.ready()), deadline.min(self.congestion.deadline()))
     }
 
-    /// What it waits for at `now`: the reason behind [`Sender::next`], for whoever asks why.
+    /// Returns the reason behind [`Sender::next`]: what the sender waits for at `now`.
     pub fn hold(&self, now: Instant) -> Hold {
         match self.next(now) {
             Next::Send(_) => return Hold::Link,
@@ -155,9 +159,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// The packet to send now, if any; call while the link is free. `frame` tells a packet's size
-    /// on the wire, headers and gap included; it is asked only when sizes matter. `chip` is what all
-    /// senders of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
+    /// Returns the packet to send now, if any; to be called while the link is free. `frame` returns a packet's size on
+    /// the wire, headers and gap included, and is called only when sizes matter. `chip` is the state that all senders
+    /// of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
     #[inline(always)]
     pub fn poll_transmit(
         &mut self,
@@ -176,8 +180,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         Some(segment)
     }
 
-    /// The packets that [`Sender::poll_transmit`] will return if it is asked again and again, and nothing else happens:
-    /// all of them new, and each at any time, while timers run. None is always true.
+    /// Returns the packets that repeated calls of [`Sender::poll_transmit`] will return if no other input arrives: all
+    /// of them new, and available at any time, while timers run. May be shorter than that, down to empty.
     #[inline]
     pub fn train(&self) -> Range<Seq> {
         let sent = self.recovery.sent();
@@ -185,7 +189,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         sent..if unlimited { sent + self.recovery.train(self.supplied) } else { sent }
     }
 
-    /// In place of asking for the next `packets` of a [`train`](Sender::train), the last of which left before `now`.
+    /// Handles the sending of the next `packets` of a [`train`](Sender::train), the last of which left before `now`;
+    /// replaces calls of [`Sender::poll_transmit`].
     #[inline]
     pub fn on_train_sent(&mut self, now: Instant, packets: u64) {
         self.seen = now;
@@ -193,8 +198,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.recovery.on_train_sent(packets);
     }
 
-    /// An acknowledgement has arrived for a packet that left at `sent_at` (the time stamp that it
-    /// echoes). One that names packets never sent is ignored.
+    /// Handles an acknowledgement triggered by a packet that left at `sent_at` (the time stamp that the acknowledgement
+    /// echoes). An acknowledgement of packets never sent is ignored.
     #[inline(always)]
     pub fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, sent_at: Instant) {
         self.seen = cx.now;
@@ -204,11 +209,12 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// As [`Sender::on_ack`], for a NACK that carries holes.
+    /// Handles a NACK that carries holes; otherwise like [`Sender::on_ack`].
     pub fn on_hole_nack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, nack: &HoleNack, sent_at: Instant) {
         self.on_nack_and_holes(cx, chip, &nack.without_holes(), nack.holes, sent_at);
     }
-    /// The same, where the packet that triggered it is named beside the holes.
+    /// Handles a NACK that carries holes and also names the packet that triggered it; otherwise like
+    /// [`Sender::on_ack`].
     pub fn on_nack_and_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, holes: Holes, sent_at: Instant) {
         self.seen = cx.now;
         let Some(heard) = self.recovery.expand(cx, ack, self.first_psn, sent_at) else { return };
@@ -217,7 +223,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.on_outcome(cx, outcome, ack, sent_at);
     }
 
-    /// Passes on to congestion control what an acknowledgement has taught, if it listens.
+    /// Passes the outcome of an acknowledgement to congestion control, if it listens.
     #[inline(always)]
     fn on_outcome(&mut self, cx: &mut Cx<'_>, outcome: AckOutcome, ack: &Ack, sent_at: Instant) {
         if !self.congestion.listens() {
@@ -230,35 +236,37 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// A congestion notification packet has arrived.
+    /// Handles a congestion notification packet.
     pub fn on_cnp(&mut self, cx: &mut Cx<'_>) {
         self.seen = cx.now;
         self.tell(cx, Signal::Cnp);
     }
 
-    /// An acknowledgement, which was handled just now, has brought what switches wrote on its packet.
+    /// Handles the telemetry that switches wrote on a packet, returned by an acknowledgement that was handled just
+    /// before.
     pub fn on_telemetry(&mut self, now: Instant, path: &PathRecord) {
         self.congestion.on_telemetry(path);
         self.keep_to_limits(now);
     }
 
-    /// A report has arrived where the loss recovery acknowledges nothing: `bytes` on the wire have
-    /// reached the receiver, the last of them with a packet that left at `sent_at`.
+    /// Handles a report, where the loss recovery has no acknowledgements: `bytes` on the wire have reached the
+    /// receiver, the last of them with a packet that left at `sent_at`.
     pub fn on_report(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant) {
         self.seen = cx.now;
         self.on_feedback(cx, bytes, sent_at, false);
     }
 
-    /// When to call [`Sender::handle_timeout`] next, and [`Sender::poll_transmit`] after it: the
-    /// earliest of the retransmission timeout, congestion control's timers, pacing, and the
-    /// release of a packet that is being fetched. Until then, if nothing is fed in,
-    /// `poll_transmit` returns `None`. Assumes that it was polled until it did.
+    /// Returns when to call [`Sender::handle_timeout`] next, and [`Sender::poll_transmit`] after it: the earliest of
+    /// the retransmission timeout, congestion control's timers, pacing, and the release of a packet that is being
+    /// fetched. Until then, `poll_transmit` returns `None` if no input arrives. Assumes that `poll_transmit` was called
+    /// until it returned `None`.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline(self.next(self.seen))
     }
 
-    /// What [`Sender::poll_timeout`] would say, for a caller who has just asked what comes `next`.
+    /// Returns the result of [`Sender::poll_timeout`], for a caller that already has the result `next` of
+    /// [`Sender::next`].
     #[inline]
     pub fn deadline(&self, next: Next) -> Option<Instant> {
         let earliest = match next {
@@ -268,14 +276,14 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         (earliest < Instant::NEVER).then_some(earliest)
     }
 
-    /// The earlier of the retransmission timeout and congestion control's timers, which
+    /// Returns the earlier of the retransmission timeout and congestion control's timers, which
     /// [`Sender::handle_timeout`] handles; [`Instant::NEVER`] without any.
     #[inline]
     pub fn timers(&self) -> Instant {
         self.recovery.deadline().min(self.congestion.deadline())
     }
 
-    /// Handles what is due at `cx.now`. Early or twice is a no-op.
+    /// Handles the timers that are due at `cx.now`. Early or repeated calls have no effect.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
         self.seen = cx.now;
         if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx, chip) {
@@ -288,54 +296,54 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// The receiver was not ready for the first packet that is not acknowledged, and has dropped it: it is sent again.
-    /// Nothing of that is congestion.
+    /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
+    /// packet is retransmitted. Congestion control is not told.
     pub fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
         self.seen = cx.now;
         self.recovery.on_not_ready(cx, chip);
     }
 
-    /// It will be forgotten: gives back what it holds of the chip's memory.
+    /// Releases the flow's part of the chip's memory, before the sender is dropped.
     pub fn release(&mut self, chip: &mut OnChip) {
         self.recovery.release(chip);
     }
 
-    /// The first packet not yet acknowledged.
+    /// Returns the first packet not yet acknowledged.
     #[inline]
     pub fn acked(&self) -> Seq {
         self.recovery.acked()
     }
-    /// One past the last packet that was ever sent.
+    /// Returns one past the last packet that was ever sent.
     #[inline]
     pub fn sent(&self) -> Seq {
         self.recovery.sent()
     }
-    /// One past the last packet that the application has supplied.
+    /// Returns one past the last packet that the application has supplied.
     #[inline]
     pub fn supplied(&self) -> Seq {
         self.supplied
     }
-    /// Whether every supplied packet is acknowledged.
+    /// Returns whether every supplied packet is acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.recovery.acked() == self.supplied
     }
-    /// Whether every supplied packet was sent and none waits to be sent again: all there is to
-    /// know when the receiver does not acknowledge. A later NACK can undo it.
+    /// Returns whether every supplied packet was sent and none waits for retransmission: the only criterion when the
+    /// receiver does not acknowledge. A later NACK can make it false again.
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.recovery.sent() == self.supplied && !self.recovery.has_lost()
     }
-    /// What limits it at present, for whoever asks why.
+    /// Returns the sender's present limits, for diagnosis.
     pub fn limits(&self) -> Limits {
         Limits { window: self.window, rate: self.congestion.rate(), in_flight: self.recovery.in_flight() }
     }
-    /// How many packets congestion control lets be in the network at present: at least one.
+    /// Returns how many packets congestion control allows in flight at present: at least one.
     #[inline]
     pub fn window(&self) -> u64 {
         if self.window == Bytes::MAX { u64::MAX } else { (self.window.get() / u64::from(self.frame)).max(1) }
     }
-    /// What was done so far.
+    /// Returns the sender's counters.
     pub fn stats(&self) -> SenderStats {
         self.stats
     }
@@ -346,7 +354,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         let in_flight = Bytes::new(self.recovery.in_flight() * u64::from(self.frame));
         self.tell(cx, Signal::Acked { bytes, rtt: cx.now.since(sent_at), in_flight, marked, acked, sent });
     }
-    /// Tells congestion control, and does as it wants.
+    /// Passes a signal to congestion control, and applies its new window and rate.
     #[inline]
     fn tell(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         self.congestion.on_signal(cx, signal);
@@ -384,7 +392,7 @@ mod tests {
 
     const FRAME: Bytes = Bytes::new(1_000);
 
-    /// A congestion control that only listens.
+    /// A congestion control that records signals.
     #[derive(Default)]
     struct Recorder(Vec<Signal>);
 
@@ -404,7 +412,7 @@ mod tests {
         fn on_timeout(&mut self, _: &mut Cx<'_>) {}
     }
 
-    /// Keeps what it is told.
+    /// A probe that records events.
     struct Listener(Vec<(Instant, Trace)>);
 
     impl Probe for Listener {
@@ -438,9 +446,9 @@ mod tests {
         while sender.poll_transmit(&mut Cx::at(at(0)), &mut OnChip::default(), |_| FRAME).is_some() {}
         sender.on_ack(&mut Cx::at(at(24)), &mut OnChip::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
         sender.on_ack(&mut Cx::at(at(25)), &mut OnChip::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
-        // Nothing new, and no second loss of the same episode.
+        // No new delivery, and no second loss of one episode.
         sender.on_ack(&mut Cx::at(at(26)), &mut OnChip::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
-        // 3 is counted already.
+        // Packet 3 is counted already.
         sender.on_ack(&mut Cx::at(at(27)), &mut OnChip::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
         sender.handle_timeout(&mut Cx::at(at(127)), &mut OnChip::default());
         let heard = |frames, us, in_flight, marked, acked| Signal::Acked {

@@ -1,33 +1,33 @@
-//! From what names a flow to a slot: a hash table for packets that carry no slot.
+//! A hash table from the key of a flow to its slot, for packets that carry no slot.
 //!
-//! Linear probing over a power of two, at most half full, deletion by shifting back. Written here
-//! because the standard map's iteration order and hashing are not ours to fix, and because this
-//! look-up happens once per data packet.
+//! The table uses linear probing over a power of two, is at most half full, and deletes by shifting entries back. The
+//! standard map does not serve: its iteration order and hashing are not fixed, and this look-up happens once per data
+//! packet.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use selvedge_units::{HostId, QpNumber};
 
-/// What names a flow.
+/// A key that identifies a flow.
 pub trait Key: Copy + Eq {
-    /// What stands in free entries.
+    /// The key in free entries.
     const BLANK: Self;
-    /// A hash of it, of which the upper half counts.
+    /// Returns a hash of the key; only its upper half is used.
     fn mixed(self) -> u64;
 }
 
-/// A queue pair, by the host that sends on it.
+/// A queue pair, identified by the host that sends on it and its number.
 impl Key for (HostId, QpNumber) {
     const BLANK: Self = (HostId(0), QpNumber(0));
     #[inline]
     fn mixed(self) -> u64 {
-        // Fibonacci hashing; the high bits are the good ones.
+        // Fibonacci hashing, whose high bits are well mixed.
         (u64::from(self.0.0) << 32 | u64::from(self.1.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
-/// Maps keys to numbers below `u32::MAX`.
+/// A hash table that maps keys to numbers below `u32::MAX`.
 #[derive(Debug)]
 pub struct Table<K> {
     entries: Box<[Entry<K>]>,
@@ -37,7 +37,7 @@ pub struct Table<K> {
 #[derive(Clone, Copy, Debug)]
 struct Entry<K> {
     key: K,
-    /// `EMPTY` marks a free entry.
+    /// The value; `EMPTY` marks a free entry.
     slot: u32,
 }
 
@@ -52,7 +52,7 @@ impl<K: Key> Default for Table<K> {
 impl<K: Key> Table<K> {
     const FREE: Entry<K> = Entry { key: K::BLANK, slot: EMPTY };
 
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self { entries: vec![Self::FREE; 8].into_boxed_slice(), len: 0 }
     }
@@ -62,19 +62,19 @@ impl<K: Key> Table<K> {
         (key.mixed() >> 32) as usize & (self.entries.len() - 1)
     }
 
-    /// Where the search for a key begins.
+    /// Returns the address and size of the entry where the search for `key` begins.
     #[inline]
     pub fn whereabouts(&self, key: K) -> (*const u8, usize) {
         (core::ptr::from_ref(&self.entries[self.home(key)]).cast(), size_of::<Entry<K>>())
     }
 
-    /// Where all of it lies; nothing, if there is nothing in it.
+    /// Returns the address and size of all entries; size zero if the table is empty.
     #[inline]
     pub fn all_whereabouts(&self) -> (*const u8, usize) {
         (self.entries.as_ptr().cast(), if self.len == 0 { 0 } else { size_of_val(&*self.entries) })
     }
 
-    /// What a key is mapped to.
+    /// Returns the value of `key`, if the table contains it.
     #[inline]
     pub fn get(&self, key: K) -> Option<u32> {
         let mut at = self.home(key);
@@ -90,7 +90,7 @@ impl<K: Key> Table<K> {
         }
     }
 
-    /// Adds an entry; the key must be new.
+    /// Adds an entry; `key` must be new.
     pub fn insert(&mut self, key: K, slot: u32) {
         debug_assert!(self.get(key).is_none(), "it is in the table already");
         if (self.len + 1) * 2 > self.entries.len() {
@@ -112,7 +112,7 @@ impl<K: Key> Table<K> {
         self.entries[at] = entry;
     }
 
-    /// Removes an entry and returns what its key was mapped to.
+    /// Removes an entry and returns its value, if the table contains it.
     pub fn remove(&mut self, key: K) -> Option<u32> {
         let mask = self.entries.len() - 1;
         let mut hole = self.home(key);
@@ -124,7 +124,7 @@ impl<K: Key> Table<K> {
             }
         }
         let slot = self.entries[hole].slot;
-        // Shift back every entry that the hole would hide from its home.
+        // Shift back every entry that the free entry would hide from its home.
         let mut at = hole;
         loop {
             at = (at + 1) & mask;

@@ -1,4 +1,4 @@
-//! Settings as scenario files spell them.
+//! Spelling of settings in scenario files.
 #![cfg(feature = "config")]
 
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
@@ -60,13 +60,13 @@ fn what_is_misspelt_is_named() {
 fn names_and_settings_survive_writing() {
     assert_eq!(RecoveryConfig::all().map(|config| config.name()).collect::<Vec<_>>(), RecoveryConfig::NAMES);
     for config in RecoveryConfig::all() {
-        let written = to_value(config).expect("writable");
+        let written = to_value(config).expect("settings serialize");
         assert!(written.get(config.name()).is_some(), "{written}");
         assert_eq!(read(written), Ok(config));
     }
     for config in CongestionConfig::all() {
-        let written = to_value(config).expect("writable");
-        assert_eq!(from_value::<CongestionConfig>(written).expect("readable"), config);
+        let written = to_value(config).expect("settings serialize");
+        assert_eq!(from_value::<CongestionConfig>(written).expect("serialized settings deserialize"), config);
     }
 }
 

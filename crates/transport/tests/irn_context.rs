@@ -1,4 +1,4 @@
-//! The contexts' layout in `rtl/` is the one that the engines pack.
+//! The contexts' layout in `rtl/` matches the one that the engines pack.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn hex(bits: &Bits) -> String {
 fn the_hardware_has_the_layout_that_the_engines_pack() {
     for layout in [RECEIVER, SENDER, TIMER] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../rtl/src/irn_{}.svh", layout.name));
-        let committed = fs::read_to_string(&path).expect("readable");
+        let committed = fs::read_to_string(&path).expect("the committed layout is readable");
         assert!(
             committed == layout.system_verilog(),
             "{} differs from the layout in context.rs: run `cargo xtask rtl context`",
@@ -55,7 +55,7 @@ fn contexts_are_packed_in_the_order_of_the_layout() {
     hls.receive_ack_of(Psn::new(0xff_ffff), Psn::new(1), true);
     let mut bits = Bits::default();
     hls.context(16).pack(16, &mut bits);
-    // next, acked, retransmit, recover, sacks, flags: 115 bits, so the first digit stands for three.
+    // Fields: next, acked, retransmit, recover, sacks, flags. Of the 115 bits, the first digit holds three.
     let fields =
         (0x00_0003u128 << 91) | (0xff_ffff << 67) | (0xff_ffff << 43) | (0xff_fffe << 19) | (0b100 << 3) | 0b100;
     assert_eq!(hex(&bits), format!("{fields:029x}"));
@@ -74,7 +74,7 @@ fn acknowledgements_from_far_away_are_ignored_and_old_pointers_come_along() {
         hls.receive_ack_of(Psn::new(far), Psn::new(far), true);
         assert_eq!(hls.columns(), before, "{far}");
     }
-    // As far as may be, twice: the pointers never lie farther behind than 2^22.
+    // The longest possible steps, twice: the pointers never lie more than 2^22 behind.
     for _ in 0..2 {
         let head = hls.columns().acked.to_psn(Psn::new(0));
         hls.receive_ack_of(head.plus((1 << 22) - 1), head, false);
@@ -93,7 +93,7 @@ fn a_sack_outside_the_bitmap_sets_nothing_and_seeks_nothing() {
     for _ in 0..20 {
         hls.tx_free(Seq::new(u64::MAX));
     }
-    // Recovery: the head is sent again.
+    // In recovery, the head is retransmitted.
     hls.receive_ack_of(Psn::new(5), Psn::new(9), false);
     hls.receive_ack_of(Psn::new(5), Psn::new(9), true);
     hls.tx_free(Seq::new(u64::MAX));

@@ -1,4 +1,4 @@
-//! Engines against naive models and hostile peers, under arbitrary operations.
+//! Engines compared with simple models, and exposed to hostile peers, under arbitrary operations.
 
 #[allow(dead_code, reason = "TCP has its own tests")]
 mod support;
@@ -12,17 +12,17 @@ use selvedge_transport::{Cx, Next, OnChip, Segment, Verdict};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
-/// Something that happens to an IRN sender.
+/// An operation on an IRN sender.
 #[derive(Clone, Debug)]
 enum Operation {
-    /// It sends up to this many packets; those whose bit is set are lost.
+    /// The sender sends up to this many packets; those whose bit is set are lost.
     Send(u8, u64),
-    /// This one of the acknowledgements in flight arrives (modulo their number), and stays in
-    /// flight if true: duplication and reordering.
+    /// The acknowledgement in flight with this index (modulo their number) arrives, and stays in flight if true:
+    /// duplication and reordering.
     Hear(usize, bool),
-    /// One that the receiver never sent: `expected` and `sack` relative to the sender's.
+    /// An acknowledgement that the receiver never sent arrives; `expected` and `sack` are relative to the sender's.
     Forged(AckKind, u64, u64),
-    /// Its timer fires.
+    /// The sender's timer fires.
     Timeout,
 }
 
@@ -152,7 +152,7 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
     let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
     let mut replayed = 0;
     for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-        check(&std::fs::read(entry.expect("readable").path()).expect("readable"));
+        check(&std::fs::read(entry.expect("readable corpus").path()).expect("readable corpus"));
         replayed += 1;
     }
     assert!(replayed > 0);

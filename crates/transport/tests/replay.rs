@@ -1,4 +1,4 @@
-//! Traces in the form of the IRN authors: theirs for the receiver, our own for the sender.
+//! Traces in the format of the IRN authors: their traces for the receiver, this project's for the sender.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use selvedge_transport::replay::{Hardware, IrnReceiverReplay, IrnSenderReplay, SenderEvent};
 
-/// Where material that is not ours lies; `None`, with a word to the reader, where it does not.
+/// Returns the path of third-party material; prints a note and returns `None` if it does not exist.
 fn shared(path: &str) -> Option<PathBuf> {
     let root = std::env::var_os("SELVEDGE_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -25,8 +25,8 @@ fn numbers(line: &str) -> Vec<u32> {
 #[test]
 fn the_authors_receiver_trace_comes_out_identical() {
     let Some(folder) = shared("traces/irn-receiver") else { return };
-    let input = fs::read_to_string(folder.join("recvInput-40Gbps-incast.txt")).expect("readable");
-    let output = fs::read_to_string(folder.join("recvOutput-40Gbps-incast.txt")).expect("readable");
+    let input = fs::read_to_string(folder.join("recvInput-40Gbps-incast.txt")).expect("the trace is readable");
+    let output = fs::read_to_string(folder.join("recvOutput-40Gbps-incast.txt")).expect("the trace is readable");
     let mut replay = IrnReceiverReplay::new(Hardware::default());
     let mut compared = 0;
     for (event, expected) in input.lines().skip(1).zip(output.lines()) {
@@ -59,7 +59,7 @@ fn completions_wait_for_the_packets_before_them() {
     for (step, (opcode, psn, answer)) in dialogue.into_iter().enumerate() {
         assert_eq!(replay.on_arrival(7, opcode, psn).to_string(), answer, "step {step}");
     }
-    // Another queue pair begins afresh.
+    // Another queue pair begins with a fresh context.
     assert_eq!(replay.on_arrival(8, 4, 0).to_string(), "0 1 0 1 1");
 }
 
@@ -83,7 +83,7 @@ fn the_hand_derived_sender_trace_comes_out_identical() {
         let event = event.trim();
         let (event, times) = event
             .split_once('x')
-            .map_or((event, 1), |(event, times)| (event.trim(), times.trim().parse().expect("a number of times")));
+            .map_or((event, 1), |(event, times)| (event.trim(), times.trim().parse().expect("a repetition count")));
         let fields = numbers(event);
         let parsed = match fields[1..] {
             [0] => SenderEvent::TxFree,
@@ -103,7 +103,7 @@ fn the_hand_derived_sender_trace_comes_out_identical() {
     assert!(compared > 50, "the trace was read: {compared} lines");
 }
 
-/// The sender's modules once more, on the hardware's own terms: a word of 128 bits, shifted.
+/// A model of the sender's modules that keeps the bitmap like the hardware: a word of 128 bits that is shifted.
 #[derive(Default)]
 struct Shifted {
     next: i64,
@@ -116,7 +116,7 @@ struct Shifted {
     sacks: u128,
 }
 
-/// `word` shifted right; left if `by` is negative.
+/// Returns `word` shifted right, or shifted left if `by` is negative.
 fn right(word: u128, by: i64) -> u128 {
     let by_bits = u32::try_from(by.unsigned_abs()).unwrap_or(u32::MAX);
     let shifted = if by >= 0 { word.checked_shr(by_bits) } else { word.checked_shl(by_bits) };
@@ -201,7 +201,7 @@ impl Shifted {
     }
 }
 
-/// Events around a flow's 2807 packets; `expected` and `sack` mostly close to one another.
+/// Generates events around a flow's 2807 packets; `expected` and `sack` are mostly close to one another.
 fn sender_event() -> impl Strategy<Value = SenderEvent> {
     let ack = (0u32..300, 0u32..160, any::<bool>()).prop_map(|(expected, above, nack)| SenderEvent::ReceiveAck {
         expected,

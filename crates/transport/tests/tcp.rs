@@ -1,5 +1,5 @@
-//! Whole TCP transfers in virtual time, under any loss, duplication and reordering, against a model
-//! that remembers every octet; and connections at the mercy of a peer that says anything.
+//! Whole TCP transfers in virtual time, under any loss, duplication and reordering, compared with a model that records
+//! every octet; and connections with a peer that sends arbitrary segments.
 
 use proptest::prelude::*;
 use selvedge_testkit::{Fate, Impairment, Odds, TcpOutcome, TcpPair, TcpTransfer};
@@ -12,13 +12,13 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, TcpSeq};
 mod support;
 
 const FABRIC: Fabric = Fabric { frame: Bytes::new(1024 + 70), ..Fabric::IRN_PAPER };
-/// Small segments: the model counts octets.
+/// Size of a segment. Segments are small because the model counts octets.
 const MSS: u64 = 64;
 
 fn resolved(mut config: TcpConfig) -> TcpConfig {
     config.mss = Setting::Value(Bytes::new(MSS));
     config.resolve(&FABRIC, Bytes::new(MSS));
-    config.check().expect("settings that work");
+    config.check().expect("valid settings");
     config
 }
 
@@ -43,7 +43,7 @@ fn run(transfer: &TcpTransfer) -> TcpOutcome {
     outcome
 }
 
-/// Every combination of mechanisms worth telling apart.
+/// Returns configurations that cover the relevant combinations of mechanisms.
 fn variants() -> Vec<TcpConfig> {
     let base = TcpConfig::default();
     let mut all = vec![
@@ -62,7 +62,7 @@ fn variants() -> Vec<TcpConfig> {
 
 #[test]
 fn an_idle_path_takes_what_the_formula_says() {
-    // One window of ten segments: serialisation, and the way there.
+    // One window of ten segments: serialisation, and one propagation delay.
     let outcome = run(&transfer(TcpConfig::default(), 10 * MSS));
     assert_eq!(outcome.finish, Instant::ZERO + Duration::from_ns(10 * 200) + Duration::from_us(12));
     // With a handshake one round trip more.
@@ -128,7 +128,7 @@ prop_compose! {
     ) -> TcpConfig {
         let [sack, timestamps, limited_transmit, nagle, handshake, fin, ecn, window_scaling, exact] = flags;
         TcpConfig {
-            congestion: CongestionConfig::all().nth(congestion).expect("there are three"),
+            congestion: CongestionConfig::all().nth(congestion).expect("an index below 3"),
             initial_window: Setting::Value(window),
             slow_start_limit: if exact { Setting::Value(1) } else { Setting::Off },
             dup_thresh: threshold,
@@ -139,7 +139,7 @@ prop_compose! {
             ecn: if ecn || congestion == 2 { Ecn::On } else { Ecn::Off },
             initial_rto: Setting::Value(Duration::from_us(500)),
             max_rto: Duration::from_ms(50),
-            // Long enough for any number of lost acknowledgements of a FIN.
+            // The time covers any number of lost acknowledgements of a FIN.
             time_wait: Duration::from_ms(60_000),
             ..TcpConfig::default()
         }
@@ -151,7 +151,7 @@ prop_compose! {
         config in config(), octets in 1u64..60 * MSS, ours in any::<u32>(), wraps in any::<bool>(),
         odds in [odds(), odds()], marks in 0u64..60, reads_slowly in any::<bool>(), seed in any::<u64>(),
     ) -> TcpTransfer {
-        // Half of them wrap within the transfer.
+        // Half of the cases wrap within the transfer.
         let ours = if wraps { u32::MAX - ours % (octets as u32 + 2) } else { ours };
         TcpTransfer {
             initial: [TcpSeq::new(ours), TcpSeq::new(!ours)],
@@ -183,7 +183,7 @@ fn the_fuzz_corpus_passes() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/connection");
     let mut replayed = 0;
     for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-        support::torment_connection(&std::fs::read(entry.expect("readable").path()).expect("readable"));
+        support::torment_connection(&std::fs::read(entry.expect("readable corpus").path()).expect("readable corpus"));
         replayed += 1;
     }
     assert!(replayed > 0);
@@ -191,7 +191,7 @@ fn the_fuzz_corpus_passes() {
 
 #[test]
 fn more_than_four_gigabytes_wrap_without_notice() {
-    // In-order only, and fast: the sequence numbers wrap twice.
+    // In order and fast: the sequence numbers wrap twice.
     let mut config = TcpConfig { delayed_ack: Setting::Off, ..TcpConfig::default() };
     config.mss = Setting::Value(Bytes::new(9_000));
     config.receive_buffer = Setting::Value(Bytes::new(1 << 22));

@@ -1,5 +1,5 @@
-//! Whole transfers between two engines in virtual time: every pattern of loss while that is
-//! feasible, random impairments beyond.
+//! Whole transfers between two engines in virtual time: all patterns of loss for few packets, random impairments for
+//! many.
 
 use proptest::prelude::*;
 use selvedge_testkit::{Fate, Impairment, Link, Odds, Transfer, World};
@@ -10,7 +10,7 @@ use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, SenderConfig};
 use selvedge_units::{Chance, Duration, Psn, Setting};
 
-/// Every recovery worth telling apart, resolved for a lossy fabric.
+/// Returns every recovery scheme with its main variants, resolved for a lossy fabric.
 fn recoveries() -> Vec<RecoveryConfig> {
     let irn = IrnConfig::default();
     let go_back_n = GoBackNConfig::default();
@@ -36,7 +36,7 @@ fn recoveries() -> Vec<RecoveryConfig> {
     ];
     for recovery in &mut all {
         recovery.resolve(&Fabric::IRN_PAPER);
-        recovery.check().expect("sound settings");
+        recovery.check().expect("valid settings");
     }
     all
 }
@@ -53,7 +53,7 @@ fn auto_is_what_the_paper_has() {
     irn.resolve(&Fabric::IRN_PAPER);
     go_back_n.resolve(&Fabric::IRN_PAPER);
     let RecoveryConfig::Irn(config) = irn else { unreachable!("it was IRN") };
-    // 120 KB in frames of 1,086 bytes: 111, as in the authors' hardware.
+    // 120 KB in frames of 1,086 bytes: 111, like in the authors' hardware.
     assert_eq!((config.bdp_cap, config.rto_high), (Setting::Value(111), Setting::Value(Duration::from_us(320))));
     let mut lossless = baseline;
     lossless.resolve(&Fabric { pfc: true, ..Fabric::IRN_PAPER });
@@ -62,7 +62,7 @@ fn auto_is_what_the_paper_has() {
     assert_eq!((lossy.rto, lossy.acks), (Setting::Value(Duration::from_us(320)), Acks::PerPacket));
 }
 
-/// Each of up to ten packets is lost or not when it is first sent.
+/// Tests all patterns of loss of the first transmissions of up to ten packets.
 #[test]
 fn every_pattern_of_lost_data_is_repaired() {
     for recovery in recoveries() {
@@ -79,7 +79,7 @@ fn every_pattern_of_lost_data_is_repaired() {
                 if let RecoveryConfig::Irn(IrnConfig { mode: Mode::Refined | Mode::Paper, nack_threshold: 1, .. }) =
                     recovery
                 {
-                    // Where paths keep order and no retransmission is lost, nothing is repeated in vain.
+                    // Where paths keep order and no retransmission is lost, there are no spurious retransmissions.
                     assert_eq!(outcome.stats.retransmissions, u64::from(pattern.count_ones()), "{case:?}");
                     assert_eq!(outcome.duplicates, 0, "{case:?}");
                 }
@@ -88,7 +88,7 @@ fn every_pattern_of_lost_data_is_repaired() {
     }
 }
 
-/// Each of the first ten acknowledgements is lost or not.
+/// Tests all patterns of loss of the first ten acknowledgements.
 #[test]
 fn every_pattern_of_lost_acknowledgements_is_survived() {
     for recovery in recoveries() {
@@ -100,14 +100,14 @@ fn every_pattern_of_lost_acknowledgements_is_survived() {
             let payload = transfer.payload.clone();
             let outcome = Link::default().run(transfer);
             outcome.assert_intact(&payload, &(recovery, pattern));
-            // Acknowledgements are cumulative: only where a timeout strikes is anything repeated.
+            // Acknowledgements are cumulative: only a timeout causes retransmissions.
             let stats = outcome.stats;
             assert_eq!(stats.retransmissions == 0, stats.timeouts == 0, "{recovery:?} {pattern}");
         }
     }
 }
 
-/// Data and acknowledgements are lost together: each of the first five packets of each direction.
+/// Tests all patterns of loss of the first five packets of each direction.
 #[test]
 fn every_pattern_of_losses_both_ways_is_repaired() {
     for recovery in recoveries() {
@@ -136,7 +136,7 @@ fn a_perfect_path_needs_no_timer_and_no_retransmission() {
     }
 }
 
-/// Two packets of one window are lost, any distance apart: MELO repairs both without a timeout.
+/// Tests that MELO repairs two lost packets of one window, any distance apart, without a timeout.
 #[test]
 fn melo_repairs_two_losses_of_a_window() {
     let mut melo: RecoveryConfig = MeloConfig::default().into();
@@ -153,7 +153,7 @@ fn melo_repairs_two_losses_of_a_window() {
     }
 }
 
-/// Nothing arrives but the last transmission before somebody might give up: nobody does.
+/// Tests that senders do not give up after a thousand lost transmissions.
 #[test]
 fn silence_for_long_is_no_reason_to_give_up() {
     for recovery in recoveries() {
@@ -168,7 +168,7 @@ fn silence_for_long_is_no_reason_to_give_up() {
     }
 }
 
-/// Go-back-N as the paper runs it with PFC: nothing is acknowledged, and only a lost tail is fatal.
+/// Tests go-back-N with the paper's settings for PFC: without acknowledgements, only a lost tail is not repaired.
 #[test]
 fn without_acknowledgements_only_a_lost_tail_is_lost() {
     let mut recovery: RecoveryConfig = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();

@@ -1,24 +1,23 @@
-//! A window that grows by a step per round trip and is cut at times: what AIMD and DCTCP have in common.
+//! A window that grows by a step per round trip and is cut at congestion, shared by AIMD and DCTCP.
 
 use selvedge_units::{Bytes, Setting};
 
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
-/// The settings of such a window.
+/// Settings of a window that grows by a step per round trip.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct WindowConfig {
-    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills its
-    /// path when that is empty: the line rate, or a slower receiver's, times the round-trip time. Flows start at line
-    /// rate.
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", the amount that fills its empty
+    /// path: the line rate, or a slower receiver's, times the round-trip time. Flows start at line rate.
     pub initial: Setting<Bytes>,
     /// The smallest window. Default: "auto", one full frame.
     pub min: Setting<Bytes>,
-    /// By how much the window grows per round trip. Default: "auto", one full frame (RFC 5681, section 3.1).
+    /// The growth of the window per round trip. Default: "auto", one full frame (RFC 5681, section 3.1).
     pub step: Setting<Bytes>,
-    /// Whether the window doubles per round trip until it is cut for the first time. Default: false, for
-    /// flows start at line rate.
+    /// Whether the window doubles per round trip until it is cut for the first time. Default: false, because flows
+    /// start at line rate.
     pub slow_start: bool,
 }
 
@@ -62,11 +61,11 @@ impl Window {
     pub(super) fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes as u64)
     }
-    /// `bytes` have arrived, `in_flight` still are. A window that the flow does not fill does not grow:
-    /// nothing is known about whether more would go through (RFC 7661).
+    /// Handles the arrival of `bytes`, with `in_flight` bytes still in flight. A window that the flow does not fill
+    /// does not grow: it is unknown whether the path would carry more (RFC 7661).
     #[inline]
     pub(super) fn grow(&mut self, bytes: Bytes, in_flight: Bytes) {
-        // It was full before if one more packet like these had no room.
+        // The window was full before if it had no room for one more such packet.
         let is_full = (in_flight + bytes * 2).get() as f64 > self.bytes;
         if is_full {
             let bytes = bytes.get() as f64;

@@ -1,4 +1,4 @@
-//! Congestion control: how much, how fast?
+//! Congestion control: how many packets a flow may have in flight, and at which rate it sends.
 //!
 //! An algorithm is a folder with its settings (`Config`) and its state (`Control`, a
 //! [`Congestion`]), and one line in the registry at the end of this file.
@@ -22,110 +22,110 @@ pub mod timely;
 
 pub use growing::WindowConfig;
 
-/// A congestion control: hears signals, keeps a window and a rate.
+/// A congestion control: handles signals, and keeps a window and a rate.
 ///
-/// What an algorithm does not read costs nothing: signals are plain values that the compiler
-/// computes only where a match arm uses them.
+/// Fields of a signal that an algorithm does not read cost nothing: signals are plain values that the compiler computes
+/// only where a match arm uses them.
 pub trait Congestion {
-    /// The flow's path has so many links. Said once, before anything is sent, where it is known.
+    /// Sets the number of links on the flow's path, if it is known. Called once, before the first packet is sent.
     fn on_path(&mut self, links: u32) {
         _ = links;
     }
-    /// An acknowledgement, which was heard as a signal just now, has brought what switches wrote on its
-    /// packet.
+    /// Handles the telemetry that switches wrote on a packet, returned by an acknowledgement whose signal was handled
+    /// just before.
     #[inline]
     fn on_telemetry(&mut self, path: &PathRecord) {
         _ = path;
     }
-    /// Whether anything that it is told changes anything.
+    /// Returns whether any input has an effect.
     #[inline]
     fn listens(&self) -> bool {
         true
     }
-    /// Something happened.
+    /// Handles a signal.
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
-    /// Bytes on the wire that may be in flight; [`Bytes::MAX`] without a limit. One packet may
-    /// always be in flight, however small the window.
+    /// Returns the bytes on the wire that may be in flight; [`Bytes::MAX`] without a limit. One packet may always be in
+    /// flight, for any window.
     fn window(&self) -> Bytes;
-    /// Rate on the wire, headers and gaps included; [`Rate::MAX`] without a limit.
+    /// Returns the rate on the wire, headers and gaps included; [`Rate::MAX`] without a limit.
     #[inline]
     fn rate(&self) -> Rate {
         Rate::MAX
     }
-    /// When to call [`Congestion::on_timeout`]; [`Instant::NEVER`] without a timer.
+    /// Returns when to call [`Congestion::on_timeout`]; [`Instant::NEVER`] without a timer.
     #[inline]
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
-    /// The deadline has passed.
+    /// Handles the deadline, which has passed.
     fn on_timeout(&mut self, cx: &mut Cx<'_>) {
         _ = cx;
     }
 }
 
-/// What a congestion control may hear.
+/// An input of a congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// An acknowledgement, positive or negative, or a report in its place (see [`Needs::reports`]).
     Acked {
-        /// Bytes on the wire (full-sized packets assumed) that it newly reports as arrived.
+        /// Bytes on the wire (full-sized packets assumed) that are newly known to have arrived.
         bytes: Bytes,
-        /// From the data packet's departure to this acknowledgement's arrival.
+        /// The time from the data packet's departure to the acknowledgement's arrival.
         rtt: Duration,
         /// Bytes on the wire (full-sized packets assumed) that are still in flight.
         in_flight: Bytes,
-        /// Whether the data packet behind it was ECN-marked.
+        /// Whether the data packet that triggered the acknowledgement was ECN-marked.
         marked: bool,
         /// The first packet not yet acknowledged.
         acked: Seq,
         /// The first packet never sent.
         sent: Seq,
     },
-    /// A congestion notification packet: marked packets arrive.
+    /// A congestion notification packet: marked packets have arrived at the receiver.
     Cnp,
-    /// A packet was sent. Heard only while [`Congestion::rate`] is a limit.
+    /// A packet was sent. Signalled only while [`Congestion::rate`] is a limit.
     Sent {
-        /// Its size on the wire.
+        /// The packet's size on the wire.
         bytes: Bytes,
     },
-    /// Loss recovery begins, because of a NACK. Once per episode.
+    /// The beginning of loss recovery because of a NACK. Signalled once per episode.
     Lost,
-    /// Loss recovery begins, because of a retransmission timeout.
+    /// The beginning of loss recovery because of a retransmission timeout.
     TimedOut,
 }
 
-/// What a congestion control needs from receivers and switches.
+/// The signals that a congestion control needs from receivers and switches.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Needs {
-    /// ECN marks, by this curve unless the scenario has its own.
+    /// ECN marks, with this curve unless the scenario has its own.
     pub marking: Option<Marking>,
-    /// Congestion notification packets: at most one per queue pair in this time.
+    /// Congestion notification packets; the least time between two of one queue pair.
     pub cnp_interval: Option<Duration>,
-    /// Acknowledgements, on PFC too.
+    /// Whether acknowledgements are needed, with PFC as well.
     pub acks: bool,
-    /// RTT samples where the loss recovery acknowledges nothing.
+    /// RTT samples where the loss recovery has no acknowledgements.
     pub reports: Option<Reports>,
-    /// Losses: it hears of congestion by nothing else.
+    /// Whether losses are needed, because they are the only sign of congestion.
     pub losses: bool,
-    /// Switches that write on each packet what their outputs are like (INT).
+    /// Whether telemetry is needed: switches write the state of their outputs on each packet (INT).
     pub telemetry: bool,
 }
 
-/// A RED marking curve for links of one rate; others scale both thresholds in proportion.
+/// A RED marking curve for links of one rate; links of other rates scale both thresholds in proportion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Marking {
-    /// No mark up to this queue length.
+    /// Queue length up to which no packet is marked.
     pub k_min: Bytes,
-    /// Every packet marked above this queue length.
+    /// Queue length above which every packet is marked.
     pub k_max: Bytes,
     /// Probability of a mark just below `k_max`.
     pub p_max: Chance,
-    /// The links' rate.
+    /// The rate of the links.
     pub rate: Rate,
 }
 
 impl Marking {
-    /// The DCQCN paper's (section 5), for 40 Gb/s.
+    /// The DCQCN paper's curve (section 5), for 40 Gb/s.
     pub const DCQCN: Self = Self {
         k_min: Bytes::from_kb(5),
         k_max: Bytes::from_kb(200),
@@ -133,7 +133,7 @@ impl Marking {
         rate: Rate::from_gbps(40),
     };
 
-    /// The same for links of another rate.
+    /// Returns the curve for links of another rate, with proportional thresholds.
     pub fn on(self, rate: Rate) -> Self {
         let scale = |k: Bytes| {
             let scaled = u128::from(k.get()) * u128::from(rate.as_bps()) / u128::from(self.rate.as_bps().max(1));
@@ -143,49 +143,52 @@ impl Marking {
     }
 }
 
-/// How receivers report round-trip times where the loss recovery acknowledges nothing.
+/// Reports of round-trip times by receivers, where the loss recovery has no acknowledgements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reports {
-    /// One report each time this much has arrived, and for the last packet.
+    /// The bytes per report; the last packet triggers one, too.
     pub every: Bytes,
-    /// How it travels.
+    /// The transport of the reports.
     pub by: ReportBy,
 }
 
-/// How a report travels.
+/// The transport of reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum ReportBy {
-    /// Outside the fabric: it takes the way's propagation delay and nothing of any link.
+    /// Outside the fabric: a report takes the path's propagation delay and uses no link.
     #[default]
     Free,
-    /// As an acknowledgement packet per segment.
+    /// Acknowledgement packets, one per segment.
     SegmentAcks,
 }
 
-/// What an algorithm's settings can say about themselves.
+/// The properties of an algorithm that follow from its settings.
 pub trait Tuning {
-    /// Replaces every "auto".
+    /// Replaces every "auto" by a value for `fabric`.
     fn resolve(&mut self, fabric: &Fabric);
-    /// What is wrong with the resolved settings, if anything is.
+    /// Checks the resolved settings.
+    ///
+    /// # Errors
+    /// When a setting cannot work.
     fn check(&self) -> Result<(), SettingError>;
-    /// What the algorithm needs from receivers and switches, with resolved settings. Most need nothing.
+    /// Returns what the algorithm needs from receivers and switches, with resolved settings. The default is nothing.
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// Bytes of headers that it adds to each data packet and each acknowledgement.
+    /// Returns the bytes of headers that the algorithm adds to each data packet and each acknowledgement.
     fn extra_header(&self) -> Bytes {
         Bytes::ZERO
     }
-    /// Whether it slows down when it is sent congestion notifications (CNPs), whatever "auto" will be.
+    /// Returns whether the algorithm slows down at congestion notifications (CNPs), for any value of "auto".
     fn hears_cnps(&self) -> bool {
         false
     }
 }
 
 registry! {
-    /// Which congestion control, with its settings.
+    /// Congestion control, with its settings.
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
@@ -213,7 +216,7 @@ registry! {
         "dcqcn" => Dcqcn(dcqcn),
         /// TIMELY: the gradient of the round-trip time (SIGCOMM'15).
         "timely" => Timely(timely),
-        /// A window that grows by a frame per round trip and halves at a loss, as TCP's.
+        /// A window that grows by a frame per round trip and halves at a loss, like TCP's.
         "aimd" => Aimd(aimd),
         /// DCTCP: the window shrinks by the share of marked packets (SIGCOMM'10).
         "dctcp" => Dctcp(dctcp),

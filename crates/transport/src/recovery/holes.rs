@@ -1,30 +1,30 @@
-//! The three newest holes of a bitmap (MELO, section 3.2.4; IRN, if it is asked to): kept as packets come, so that no
-//! NACK has to look for them.
+//! The three newest holes of a bitmap (MELO, section 3.2.4; IRN, if configured). The list is updated when packets
+//! arrive, so that no NACK has to search the bitmap.
 
 use selvedge_units::Seq;
 use selvedge_wire::{Hole, Holes};
 
-/// Holes, newest first; those that are not in use have length zero and come last.
+/// The newest holes, newest first; unused entries have length zero and come last.
 ///
-/// A start is the low 16 bits of the packet's number, as on the wire: with RCV.NXT known they say which packet is
-/// meant while a connection's bitmap covers fewer than 2^16 of them.
+/// A hole's start is the low 16 bits of the packet's number, like on the wire. Together with RCV.NXT they identify the
+/// packet while a connection's bitmap covers fewer than 2^16 packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NewestHoles(Holes);
 
 impl NewestHoles {
-    /// What a NACK carries.
+    /// Returns the holes in the form that a NACK carries.
     #[inline]
     pub(crate) fn as_sent(&self) -> Holes {
         self.0
     }
 
-    /// The packets from `start` to before `end`, all newer than any known hole, are missing. The oldest hole
-    /// makes room.
+    /// Adds the hole of the missing packets from `start` to before `end`, all newer than any known hole. Drops the
+    /// oldest hole if the list is full.
     pub(crate) fn add(&mut self, start: Seq, end: Seq) {
         self.insert(0, Hole { start: start.index() as u16, length: (end - start) as u16 });
     }
 
-    /// Packet `seq`, which was missing, has arrived.
+    /// Removes packet `seq`, which has arrived, from its hole, if it lies in one.
     pub(crate) fn fill(&mut self, seq: Seq) {
         let seq = seq.index() as u16;
         let Some(at) = self.0.iter().position(|hole| seq.wrapping_sub(hole.start) < hole.length) else { return };
@@ -43,7 +43,7 @@ impl NewestHoles {
         }
     }
 
-    /// Forgets all of them.
+    /// Removes all holes.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

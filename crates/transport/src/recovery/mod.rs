@@ -1,11 +1,10 @@
-//! Loss recovery: which packet next, and what does this acknowledgement teach us?
+//! Loss recovery: which packet a sender sends next, and what acknowledgements tell about losses.
 //!
 //! An algorithm is a folder with its settings (`Config`), the sender's half (`Send`, a
 //! [`Recovery`]) and the receiver's half (`Recv`, an [`Acceptance`]), and one line in the registry
-//! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked
-//! before they get there. Methods that have a body say in which order the others are called, by all schemes alike: so
-//! [`AnyRecovery`] and [`AnyAcceptance`] ask once per packet which scheme it is. What the queue pairs of a NIC share
-//! ([`OnChip`]) is lent for each call.
+//! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked before. Trait methods
+//! with a body fix the order in which all schemes call the other methods, so that [`AnyRecovery`] and [`AnyAcceptance`]
+//! dispatch once per packet. State that the queue pairs of a NIC share ([`OnChip`]) is lent for each call.
 
 use core::ops::Range;
 
@@ -28,39 +27,40 @@ mod timer;
 
 /// The sender's half of a loss-recovery scheme.
 pub trait Recovery {
-    /// The first packet not yet acknowledged; everything before it has arrived.
+    /// Returns the first packet not yet acknowledged; every packet before it has arrived.
     fn acked(&self) -> Seq;
-    /// The first packet never sent; everything before it was sent at least once.
+    /// Returns the first packet never sent; every packet before it was sent at least once.
     fn sent(&self) -> Seq;
-    /// Packets believed to be in the network.
+    /// Returns the number of packets believed to be in flight.
     fn in_flight(&self) -> u64;
-    /// Whether a packet waits to be sent again.
+    /// Returns whether a packet waits for retransmission.
     fn has_lost(&self) -> bool;
-    /// What to send at `now`. The application has supplied the packets before `supplied`;
-    /// `window_open` says whether congestion control would let one more into the network.
+    /// Returns the decision at `now`. The application has supplied the packets before `supplied`; `window_open` says
+    /// whether congestion control allows one more packet in flight.
     fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
-    /// The packet that [`Recovery::next`] named was sent.
+    /// Handles the sending of packet `seq`, which [`Recovery::next`] named.
     fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
-    /// An acknowledgement arrived. Its `expected` is at most [`Recovery::sent`].
+    /// Handles an acknowledgement. Its `expected` is at most [`Recovery::sent`].
     fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome;
-    /// As [`Recovery::on_ack`], of a NACK that names holes, newest first. Unchecked: they may be any. A scheme
-    /// whose receivers name none ignores it.
+    /// Handles a NACK that names holes, newest first; otherwise like [`Recovery::on_ack`]. The holes are unchecked and
+    /// may be arbitrary. The default, for schemes whose receivers name no holes, ignores the NACK.
     fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
         let _ = (cx, chip, heard, holes);
         AckOutcome::default()
     }
-    /// When to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
+    /// Returns when to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;
-    /// The deadline has passed. Returns whether that was a timeout; else there is a later one.
+    /// Handles the deadline, which has passed. Returns whether it was a timeout; otherwise the deadline was extended.
     fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
-    /// The receiver was not ready for the first packet that is not acknowledged, and has dropped it: it is sent again.
+    /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
+    /// packet is retransmitted.
     fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip);
-    /// It will be forgotten: gives back what it holds of the chip's memory.
+    /// Releases the flow's part of the chip's memory, before the sender is dropped.
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
     }
 
-    /// The packet that [`Recovery::next`] names is sent, unless pacing forbids it until `ready`.
+    /// Sends the packet that [`Recovery::next`] names, unless pacing forbids it until `ready`; returns that packet.
     #[inline(always)]
     fn send(
         &mut self,
@@ -78,8 +78,8 @@ pub trait Recovery {
             _ => None,
         }
     }
-    /// When it will send if nothing happens ([`Recovery::next`]), and when to call [`Recovery::on_timeout`]; each may
-    /// be never.
+    /// Returns when the sender will send if no input arrives ([`Recovery::next`]), and when to call
+    /// [`Recovery::on_timeout`]; either may be [`Instant::NEVER`].
     #[inline(always)]
     fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant) {
         let sends_at = match self.next(now, supplied, window_open) {
@@ -89,35 +89,35 @@ pub trait Recovery {
         };
         (sends_at, self.deadline())
     }
-    /// How many packets it will send next, each for the first time, if nothing else happens and its window stays open;
-    /// none, where nothing is in flight. Zero is always true.
+    /// Returns how many packets the sender will send next, each for the first time, if no input arrives and its window
+    /// stays open; zero if nothing is in flight. A smaller number, down to zero, is always valid.
     #[inline(always)]
     fn train(&self, supplied: Seq) -> u64 {
         let _ = supplied;
         0
     }
-    /// So many of them are sent.
+    /// Handles the sending of `packets` packets of a train (see [`Recovery::train`]).
     #[inline(always)]
     fn on_train_sent(&mut self, packets: u64) {
         debug_assert_eq!(packets, 0, "nothing was promised");
     }
-    /// Expands the PSNs of an acknowledgement, whose packet left at `sent_at`, of a queue pair that began at `first`;
-    /// `None` if it names packets never sent.
+    /// Expands the PSNs of an acknowledgement of a queue pair that began at `first`; the packet that triggered the
+    /// acknowledgement left at `sent_at`. Returns `None` if the acknowledgement names packets never sent.
     #[inline(always)]
     fn expand(&self, cx: &mut Cx<'_>, ack: &Ack, first: Psn, sent_at: Instant) -> Option<Heard> {
-        // PSNs are expanded relative to the newest packet: what is in flight lies just before it,
-        // even for a scheme whose receiver is silent for long.
+        // PSNs are expanded relative to the newest packet: packets in flight lie just before it, even for a scheme
+        // whose receiver is silent for long.
         let sent = self.sent();
         let expected = ack.expected.near(sent, first).filter(|&expected| expected <= sent);
         let Some(expected) = expected else {
             cx.trace(|| Trace::AckIgnored { sent });
             return None;
         };
-        // A SACK from before the first packet is as meaningless as one for it.
+        // A SACK from before the first packet has no meaning, like a SACK of the first packet.
         let sack = if ack.kind == AckKind::Nack { ack.sack.near(sent, first) } else { None };
         Some(Heard { kind: ack.kind, expected, sack: sack.unwrap_or(Seq::ZERO), rtt: cx.now.since(sent_at) })
     }
-    /// Expands an acknowledgement, and takes it in.
+    /// Expands an acknowledgement and handles it.
     #[inline(always)]
     fn hear(
         &mut self,
@@ -132,56 +132,56 @@ pub trait Recovery {
     }
 }
 
-/// An acknowledgement, its PSNs expanded.
+/// An acknowledgement with expanded PSNs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heard {
-    /// Positive or negative.
+    /// The kind of acknowledgement: positive or negative.
     pub kind: AckKind,
-    /// The packet that the receiver expects next. May be older than what is known already.
+    /// The packet that the receiver expects next. May be older than a previous one.
     pub expected: Seq,
-    /// The packet that triggered it, if it is negative. Unchecked: may be any.
+    /// The packet that triggered the acknowledgement, if it is negative. Unchecked: may be arbitrary.
     pub sack: Seq,
-    /// From that packet's departure until now.
+    /// The time since the departure of the packet that triggered the acknowledgement.
     pub rtt: Duration,
 }
 
-/// What an acknowledgement has changed.
+/// The effect of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckOutcome {
-    /// Packets that are known to have arrived since the last one, in order or not.
+    /// Packets newly known to have arrived, in order or not.
     pub delivered: u64,
-    /// Whether it made the sender begin to repair a loss.
+    /// Whether the acknowledgement made the sender begin to repair a loss.
     pub loss: bool,
 }
 
-/// The receiver's half: takes each data packet and answers it at most once.
+/// The receiver's half of a loss-recovery scheme: takes each data packet and answers it at most once.
 pub trait Acceptance {
-    /// The packet expected next: everything before it has arrived.
+    /// Returns the packet expected next: every packet before it has arrived.
     fn expected(&self) -> Seq;
-    /// Takes packet `seq`; `last` says that it is the last of its message.
+    /// Handles packet `seq`; `last` says whether it is the last of its message.
     fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, last: bool) -> Answer;
-    /// The newest holes, newest first, where NACKs carry them: counted from packet 0.
+    /// Returns the newest holes, newest first, where NACKs carry them; counted from packet 0.
     fn holes(&self) -> Option<Holes> {
         None
     }
-    /// It will be forgotten: gives back what it holds of the chip's memory.
+    /// Releases the flow's part of the chip's memory, before the receiver is dropped.
     fn release(&mut self, chip: &mut OnChip) {
         let _ = chip;
     }
 
-    /// For how many of the next packets nothing comes back, if each is expected when it comes.
+    /// Returns for how many of the next packets no acknowledgement is due, if they arrive in order.
     #[inline(always)]
     fn unanswered(&self) -> Unanswered {
         Unanswered::NONE
     }
-    /// The next packets have come, so many, each when it was expected, where [nothing comes
-    /// back](Acceptance::unanswered) for them.
+    /// Accepts the next `packets` packets, which have arrived in order and are [unanswered](Acceptance::unanswered).
     #[inline(always)]
     fn take_unanswered(&mut self, packets: u64) {
         debug_assert_eq!(packets, 0, "something comes back");
     }
 
-    /// Expands the PSN of a data packet of a queue pair that began at `first`, takes it, and makes its acknowledgement.
+    /// Expands the PSN of a data packet of a queue pair that began at `first`, handles the packet, and returns the
+    /// reply.
     #[inline(always)]
     fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply {
         let Some(seq) = data.psn.near(self.expected(), first) else {
@@ -194,28 +194,28 @@ pub trait Acceptance {
     }
 }
 
-/// Packets that a receiver takes without an answer, if they come in order and none is the last of its message.
+/// The packets that a receiver accepts without an answer, if they arrive in order and none is the last of its message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unanswered {
-    /// At most so many, from the one that is expected on.
+    /// The largest number of such packets, from the expected one on.
     pub packets: u64,
-    /// Only those that come before this.
+    /// The instant before which the packets must arrive.
     pub before: Instant,
 }
 
 impl Unanswered {
-    /// Every packet is answered.
+    /// The value where every packet is answered.
     pub const NONE: Self = Self { packets: 0, before: Instant::ZERO };
-    /// No packet is answered.
+    /// The value where no packet is answered.
     pub const ALL: Self = Self { packets: u64::MAX, before: Instant::NEVER };
 }
 
-/// What the receiver makes of one packet.
+/// A receiver's answer to one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// What to do with the payload.
+    /// The treatment of the payload.
     pub verdict: Verdict,
-    /// What to send back.
+    /// The kind of acknowledgement to send back, if any.
     pub ack: Option<AckKind>,
 }
 
@@ -226,37 +226,40 @@ impl Answer {
     }
 }
 
-/// What a scheme's settings can say about themselves.
+/// The properties of a scheme that follow from its settings.
 pub trait Scheme {
-    /// Replaces every "auto".
+    /// Replaces every "auto" by a value for `fabric`.
     fn resolve(&mut self, fabric: &Fabric);
-    /// What is wrong with the resolved settings, if anything is.
+    /// Checks the resolved settings.
+    ///
+    /// # Errors
+    /// When a setting cannot work.
     fn check(&self) -> Result<(), SettingError>;
-    /// Whether data packets are acknowledged. Without it a sender never knows that it is done.
+    /// Returns whether data packets are acknowledged. Without acknowledgements, a sender never knows that it is done.
     fn acknowledges(&self) -> bool;
-    /// Whether each data packet is acknowledged, rather than some or none.
+    /// Returns whether each data packet is acknowledged, rather than some or none.
     fn acknowledges_each(&self) -> bool {
         self.acknowledges()
     }
-    /// Bytes of headers on each data packet that the scheme adds to RoCE's.
+    /// Returns the bytes of headers on each data packet that the scheme adds to RoCE's.
     fn extra_header(&self) -> Bytes;
-    /// What its state costs on a NIC, by its resolved settings.
+    /// Returns the cost of the scheme's state on a NIC, for its resolved settings.
     fn footprint(&self) -> Footprint;
-    /// What the queue pairs of a NIC share, unused.
+    /// Returns unused state to be shared by the queue pairs of a NIC.
     fn on_chip(&self) -> OnChip {
         OnChip::default()
     }
-    /// Packets that a reorder buffer holds beside the application's memory, for each queue pair; zero where out
-    /// of order packets are placed at once, or not kept.
+    /// Returns the packets per queue pair that a reorder buffer holds beside the application's memory; zero where
+    /// out-of-order packets are placed at once, or not kept.
     fn reorder_slots(&self) -> u32 {
         0
     }
-    /// BDP-FC: packets that a flow may have in flight.
+    /// Returns how many packets a flow may have in flight (BDP-FC).
     fn bdp_cap(&self) -> Setting<u32>;
 }
 
 registry! {
-    /// Which loss recovery, with its settings.
+    /// Loss recovery, with its settings.
     config RecoveryConfig: Scheme {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
@@ -303,7 +306,7 @@ registry! {
         fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply;
     }
     algorithms {
-        /// What RoCE NICs do: the receiver keeps nothing out of order.
+        /// The recovery of RoCE NICs: the receiver keeps nothing out of order.
         "go-back-n" => GoBackN(go_back_n),
         /// Selective retransmission (IRN, SIGCOMM'18).
         "irn" => Irn(irn),

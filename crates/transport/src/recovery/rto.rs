@@ -1,19 +1,18 @@
-//! A timeout computed from round-trip times, as TCP's (RFC 6298).
+//! A timeout computed from round-trip times like TCP's (RFC 6298).
 //!
-//! Acknowledgements echo the time stamp of the packet that triggered them, so that each is a sample,
-//! retransmissions included (RFC 7323 rather than Karn's rule). The clock is fine: its granularity
-//! G counts as zero.
+//! Acknowledgements echo the time stamp of the packet that triggered them, so each of them is a sample, retransmissions
+//! included (RFC 7323 rather than Karn's rule). The clock is exact: its granularity G counts as zero.
 //!
-//! TCP's own is in `tcp/rto.rs`. They are two, not one with parameters, because they compute otherwise: here every
-//! acknowledgement weighs as much as RFC 6298 gives it, however many there are per round trip, the initial timeout is
-//! as configured, and each term of an average is rounded by itself (`srtt - srtt / 8 + rtt / 8`).
+//! TCP's estimator is in `tcp/rto.rs`. The two are separate because they compute differently. Here, every
+//! acknowledgement has the weight that RFC 6298 gives one sample, however many there are per round trip, the initial
+//! timeout is a setting, and each term of an average is rounded separately (`srtt - srtt / 8 + rtt / 8`).
 
 use selvedge_units::Duration;
 
-/// Smoothed round-trip time, its variation, and the timeout that follows.
+/// An estimator of the round-trip time, its variation, and the timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct RtoEstimator {
-    /// Zero before the first sample.
+    /// The smoothed round-trip time; zero before the first sample.
     smoothed: Duration,
     variation: Duration,
     rto: Duration,
@@ -22,15 +21,15 @@ pub(crate) struct RtoEstimator {
 }
 
 impl RtoEstimator {
-    /// An estimator without samples, whose timeout is `initial`.
+    /// Creates an estimator without samples, whose timeout is `initial`.
     pub(crate) fn new(initial: Duration, min: Duration, max: Duration) -> Self {
         Self { smoothed: Duration::ZERO, variation: Duration::ZERO, rto: initial, min, max }
     }
-    /// The timeout.
+    /// Returns the timeout.
     pub(crate) fn rto(&self) -> Duration {
         self.rto
     }
-    /// A sample: section 2, with alpha = 1/8, beta = 1/4, K = 4. Ends any back-off.
+    /// Adds a sample (section 2, with alpha = 1/8, beta = 1/4, K = 4) and ends any back-off.
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         if self.smoothed.is_zero() {
             self.smoothed = rtt;
@@ -42,7 +41,7 @@ impl RtoEstimator {
         }
         self.rto = self.smoothed.saturating_add(self.variation * 4).max(self.min).min(self.max);
     }
-    /// The timeout has passed: the next one is twice as long (rule 5.5).
+    /// Doubles the timeout after it has passed (rule 5.5).
     pub(crate) fn back_off(&mut self) {
         self.rto = self.rto.saturating_add(self.rto).min(self.max);
     }

@@ -1,5 +1,5 @@
-//! Both ends of an EQDS tunnel, at the mercy of a network that loses, doubles, reorders and trims, and of a peer that
-//! says anything.
+//! Both ends of an EQDS tunnel, with a network that loses, duplicates, reorders and trims, and with a peer that sends
+//! arbitrary packets.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use selvedge_wire::eqds::{Control, Data, Flags};
 
 use super::Script;
 
-/// Bytes of a full packet; headers have none here.
+/// Bytes of a full packet; headers have no bytes in these tests.
 const MTU: u32 = 1_000;
-/// Cargo that nobody supplied.
+/// The payload identifier of forged packets, which the application never supplied.
 const FORGED: u32 = u32::MAX;
 
 impl Script<'_> {
@@ -38,7 +38,7 @@ impl Script<'_> {
             messages: Messages::Turns,
         }
     }
-    /// Near `base`, before or behind it, or anywhere.
+    /// Returns a number near `base`, before or behind it, or sometimes an arbitrary one.
     fn near(&mut self, params: &EqdsParams, base: u32) -> u32 {
         let distance = match self.byte() {
             0xff => u32::from_le_bytes([self.byte(), self.byte(), self.byte(), self.byte()]),
@@ -54,16 +54,16 @@ struct World {
     sender: Sender<u32>,
     receiver: Receiver<u32>,
     now: Instant,
-    /// Packets that wait to be sent, by name, and their sizes.
+    /// Packets that wait to be sent: identifier and size.
     queue: VecDeque<(u32, u32)>,
-    /// What became of each packet: whether the sender has let it go.
+    /// Whether the sender has released each packet.
     freed: Vec<bool>,
     data: Vec<(Data, u32)>,
     control: Vec<Control>,
     last: Data,
 }
 
-/// Lets `bytes` decide what happens to a tunnel.
+/// Runs a tunnel whose events `bytes` determine.
 pub(crate) fn torment_tunnel(bytes: &[u8]) {
     let mut script = Script(bytes);
     let params = script.tunnel();
@@ -120,7 +120,7 @@ impl World {
         let head = self.queue.front().map(|(_, bytes)| *bytes);
         let interest = self.sender.next(&self.params, head);
         let queue = &mut self.queue;
-        let sent = self.sender.poll_transmit(&self.params, self.now, head, || queue.pop_front().expect("it was asked"));
+        let sent = self.sender.poll_transmit(&self.params, self.now, head, || queue.pop_front().expect("non-empty"));
         assert_eq!(sent.is_some(), interest != Interest::Nothing, "one decision");
         let Some(sent) = sent else { return };
         assert_eq!(sent.cargo.is_none(), interest == Interest::Request);
@@ -130,7 +130,7 @@ impl World {
         self.data.push((data, sent.cargo.unwrap_or(FORGED)));
     }
 
-    /// A packet of the network's arrives, and may do so again; its payload may be missing.
+    /// Delivers a packet in flight, once or more; its payload may be trimmed.
     fn take_data(&mut self, script: &mut Script<'_>) {
         let how = script.byte();
         let Some(place) = usize::from(script.byte()).checked_rem(self.data.len()) else { return };
@@ -183,14 +183,14 @@ impl World {
         assert!(self.receiver.poll_timeout(&self.params) > self.now);
     }
 
-    /// One end drops its state, as it may.
+    /// Drops the state of one end, which is allowed at any time.
     fn forget(&mut self, script: &mut Script<'_>) {
         match script.byte() % 8 {
             0 => self.control.extend(self.receiver.close(&self.params, |_| {})),
             1 | 2 => {
                 let memory = if script.byte() & 1 == 0 { Memory::Number } else { Memory::Nothing };
                 self.sender.forget(&self.params, memory);
-                // What was under way is lost to it; what waits is supplied anew.
+                // Packets in flight are lost to the sender; waiting packets are supplied again.
                 let waiting: u64 = self.queue.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
                 if waiting > 0 {
                     self.sender.supply(&self.params, self.now, waiting, script.byte().into());

@@ -1,5 +1,5 @@
-//! What the fuzz targets call, so that `cargo test` can replay their corpora: engines at the mercy
-//! of a peer that says anything at any time.
+//! Functions that the fuzz targets call, so that `cargo test` can replay their corpora: engines with a peer that sends
+//! arbitrary packets at any time.
 
 pub(crate) mod eqds;
 
@@ -18,7 +18,7 @@ use selvedge_wire::{Ack, AckKind, Data, Hole};
 
 const FRAME: Bytes = Bytes::new(1_106);
 
-/// Reads numbers from fuzzed bytes; zero when they are used up.
+/// A reader of numbers from fuzzed bytes, which returns zero after the last byte.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -30,7 +30,7 @@ impl Script<'_> {
         self.0 = rest;
         first
     }
-    /// Mostly a number close to zero, sometimes any of 24 bits.
+    /// Returns mostly a number close to zero, sometimes an arbitrary one of 24 bits.
     fn distance(&mut self) -> u32 {
         match self.byte() {
             small @ 0..=0xef => u32::from(small),
@@ -74,7 +74,7 @@ impl Script<'_> {
     fn tcp(&mut self) -> TcpConfig {
         let flags = self.byte();
         let is = |bit: u8| flags >> bit & 1 != 0;
-        let congestion = CongestionConfig::all().nth(self.byte() as usize % 3).expect("there are three");
+        let congestion = CongestionConfig::all().nth(self.byte() as usize % 3).expect("an index below 3");
         let mut config = TcpConfig {
             congestion,
             mss: Setting::Value(Bytes::new(500)),
@@ -89,10 +89,10 @@ impl Script<'_> {
         };
         let fabric = Fabric { frame: FRAME, ..Fabric::IRN_PAPER };
         config.resolve(&fabric, Bytes::new(500));
-        config.check().expect("settings that work");
+        config.check().expect("valid settings");
         config
     }
-    /// Near what both ends think, or anywhere.
+    /// Returns a segment with numbers near those of both ends, or arbitrary ones.
     fn segment(&mut self, ours: TcpSeq, theirs: TcpSeq, acknowledged: u64, received: u64) -> Segment {
         let mut place = |base: u64, first: TcpSeq| {
             let distance = u64::from(self.distance()) * 50;
@@ -131,7 +131,7 @@ impl Script<'_> {
     }
 }
 
-/// Feeds arbitrary acknowledgements and times to a sender.
+/// Passes arbitrary acknowledgements and times to a sender.
 pub(crate) fn torment_sender(bytes: &[u8]) {
     let mut script = Script(bytes);
     let (recovery, congestion) = (script.recovery(), script.congestion().into());
@@ -185,8 +185,8 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
     assert_eq!(chip.sending.in_use(), 0, "blocks are left over");
 }
 
-/// "If nothing is fed in, `poll_transmit` returns `None` until the instant that `poll_timeout`
-/// named", and is then worth calling, or `handle_timeout` is.
+/// Checks the contract of `poll_timeout`: without input, `poll_transmit` returns `None` until the instant that
+/// `poll_timeout` named, and at that instant calling `poll_transmit` or `handle_timeout` has an effect.
 fn check_idle_until_timeout(sender: &Sender, chip: &OnChip, now: Instant) {
     let (mut sender, mut chip) = (sender.clone(), chip.clone());
     while sender.poll_transmit(&mut Cx::at(now), &mut chip, |_| FRAME).is_some() {}
@@ -207,7 +207,7 @@ fn check_idle_until_timeout(sender: &Sender, chip: &OnChip, now: Instant) {
     }
 }
 
-/// Feeds arbitrary data to a receiver.
+/// Passes arbitrary data packets to a receiver.
 pub(crate) fn torment_receiver(bytes: &[u8]) {
     let mut script = Script(bytes);
     let recovery = script.recovery();
@@ -254,7 +254,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
     assert_eq!(chip.receiving.in_use(), 0, "blocks are left over");
 }
 
-/// Feeds arbitrary segments and times to both halves of a TCP connection.
+/// Passes arbitrary segments and times to both ends of a TCP connection.
 pub(crate) fn torment_connection(bytes: &[u8]) {
     let mut script = Script(bytes);
     let config = script.tcp();
@@ -295,7 +295,7 @@ pub(crate) fn torment_connection(bytes: &[u8]) {
     }
 }
 
-/// As `check_idle_until_timeout`, for a connection.
+/// Checks the contract of `poll_timeout` for a connection, like `check_idle_until_timeout` for a sender.
 fn check_quiet_until_timeout(end: &Connection, now: Instant) {
     let mut end = end.clone();
     let mut sent = 0;

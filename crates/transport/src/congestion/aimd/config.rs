@@ -4,28 +4,28 @@ use crate::congestion::growing::WindowConfig;
 use crate::congestion::{Needs, Tuning};
 use crate::fabric::{Fabric, SettingError};
 
-/// Additive increase, multiplicative decrease, as TCP has it (RFC 5681).
+/// Additive increase, multiplicative decrease, like in TCP (RFC 5681).
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct AimdConfig {
-    /// The window.
+    /// Settings of the window.
     pub window: WindowConfig,
-    /// What a loss leaves of the window, from 0 to below 1. Default: 0.5.
+    /// The part of the window that remains after a loss, from 0 to below 1. Default: 0.5.
     pub decrease_factor: f64,
-    /// What a timeout does to the window. Default: decrease.
+    /// The reaction of the window to a timeout. Default: decrease.
     pub on_timeout: OnTimeout,
 }
 
-/// What a timeout does to the window.
+/// The reaction of the window to a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum OnTimeout {
-    /// The same as any loss.
+    /// Decrease, like after any loss.
     #[default]
     Decrease,
-    /// Down to the smallest window (RFC 5681, section 3.1).
+    /// Reset to the smallest window (RFC 5681, section 3.1).
     Restart,
 }
 

@@ -1,4 +1,4 @@
-//! AIMD: a frame more per round trip, half of it after a loss.
+//! AIMD: the window grows by a frame per round trip, and halves after a loss.
 
 use selvedge_units::Bytes;
 
@@ -19,7 +19,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A flow that has sent nothing.
+    /// Creates the control of a flow that has sent nothing.
     ///
     /// # Panics
     /// When a setting still says "auto".
@@ -30,7 +30,7 @@ impl Control {
 }
 
 impl Congestion for Control {
-    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    // Not inlined, to keep the other controls' arms of `AnyCongestion` inlined.
     #[inline(never)]
     fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
         match signal {

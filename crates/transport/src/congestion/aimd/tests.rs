@@ -14,7 +14,7 @@ const FRAME: u64 = 1_106;
 fn config() -> AimdConfig {
     resolved(AimdConfig::default())
 }
-/// A window of so many frames.
+/// Returns settings with a window of `frames` frames.
 fn of_frames(frames: u64) -> AimdConfig {
     let mut config = config();
     config.window.initial = Setting::Value(Bytes::new(FRAME * frames));
@@ -41,7 +41,7 @@ fn a_window_acknowledged_is_a_frame_gained() {
         let before = frames(&control);
         (0..10 + round).for_each(|_| hear(&mut control, acked(FRAME, 24)));
         let gained = frames(&control) - before;
-        // Less than a frame by what the window grew in the meantime.
+        // The gain is less than a frame, because the window grew in the meantime.
         assert!((0.9..=1.0).contains(&gained), "round {round}: {gained}");
     }
 }
@@ -89,7 +89,7 @@ fn slow_start_doubles_until_the_first_loss() {
     assert!(frames(&control) < 8.2);
 }
 
-/// Sawteeth: round trips without and with a loss.
+/// Compares round trips with and without a loss (a sawtooth) with the committed table.
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String { format!("{:>8}", control.window().get()) };

@@ -10,34 +10,34 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DcqcnConfig {
-    /// Whose values "auto" means. Default: paper.
+    /// The source of the values at "auto". Default: paper.
     pub defaults: Defaults,
-    /// The rate at which flows start and which they never exceed; where it is the link's own, the link paces.
-    /// Default: "auto", the hosts' line rate.
+    /// The rate at which flows start and which they never exceed; where it is the link's own, the link paces. Default:
+    /// "auto", the hosts' line rate.
     pub line_rate: Setting<Rate>,
-    /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
+    /// Whether the link is faster than the line rate, so that flows are paced at line rate, too; known once resolved.
     #[cfg_attr(feature = "config", serde(skip))]
     pub below_link: bool,
-    /// A receiver sends at most one CNP per queue pair in this time. "auto": 50us (paper), 4us
-    /// (ConnectX, MIN_TIME_BETWEEN_CNPS).
+    /// The least time between two CNPs that a receiver sends for one queue pair. "auto": 50us (paper), 4us (ConnectX,
+    /// MIN_TIME_BETWEEN_CNPS).
     pub cnp_interval: Setting<Duration>,
-    /// When alpha moves. "auto": with each CNP (paper), once per interval (ConnectX).
+    /// The events that update alpha. "auto": each CNP (paper), once per interval (ConnectX).
     pub alpha_update: AlphaUpdate,
-    /// Without a CNP for this long alpha decreases. "auto": 55us (paper), 1us (ConnectX, DCE_TCP_RTT).
+    /// The time without a CNP after which alpha decreases. "auto": 55us (paper), 1us (ConnectX, DCE_TCP_RTT).
     pub alpha_interval: Setting<Duration>,
-    /// g: how fast alpha moves, above 0, at most 1. "auto": 1/256 (paper), 5/1024 (ConnectX, DCE_TCP_G).
+    /// g: the weight of alpha's updates, above 0, at most 1. "auto": 1/256 (paper), 5/1024 (ConnectX, DCE_TCP_G).
     pub g: Setting<f64>,
     /// Alpha at the first CNP, 0 to 1. "auto": 1 (paper), 1023/1024 (ConnectX, INITIAL_ALPHA_VALUE).
     pub initial_alpha: Setting<f64>,
-    /// Least time between two decreases. "auto": off, every CNP decreases (paper), 4us (ConnectX,
+    /// The least time between two decreases. "auto": off, every CNP decreases (paper), 4us (ConnectX,
     /// RATE_REDUCE_MONITOR_PERIOD).
     pub decrease_interval: Setting<Duration>,
-    /// One decrease keeps at least this part of the rate, 0 to 1. "auto": 0.5 (paper: alpha is at most 1;
-    /// ConnectX, RPG_MIN_DEC_FAC).
+    /// The least part of the rate that one decrease keeps, 0 to 1. "auto": 0.5 (paper: alpha is at most 1; ConnectX,
+    /// RPG_MIN_DEC_FAC).
     pub min_decrease_factor: Setting<f64>,
-    /// When a decrease makes the current rate the target. "auto": always (paper), after-increase (ConnectX).
+    /// Decreases that make the current rate the target. "auto": always (paper), after-increase (ConnectX).
     pub clamp_target: ClampTarget,
-    /// The rate after the first CNP. Default: "auto", which is off: decrease as ever (paper; ConnectX,
+    /// The rate after the first CNP. Default: "auto", which is off: a usual decrease (paper; ConnectX,
     /// RATE_TO_SET_ON_FIRST_CNP).
     pub rate_on_first_cnp: Setting<Rate>,
     /// Time between two increases. "auto": 55us (paper), 300us (ConnectX, RPG_TIME_RESET).
@@ -45,23 +45,22 @@ pub struct DcqcnConfig {
     /// Bytes on the wire between two increases. "auto": 10MB (paper), 32767B (ConnectX,
     /// RPG_BYTE_RESET). "off": the timer alone.
     pub byte_counter: Setting<Bytes>,
-    /// F: fast recovery takes this many increases. "auto": 5 (paper), 1 (ConnectX, RPG_THRESHOLD).
+    /// F: the number of increases of fast recovery. "auto": 5 (paper), 1 (ConnectX, RPG_THRESHOLD).
     pub fast_recovery_steps: Setting<u32>,
     /// R_AI, the step of additive increase. "auto": 40Mbps (paper), 5Mbps (ConnectX, RPG_AI_RATE).
     pub additive_increase: Setting<Rate>,
     /// R_HAI, the step of hyper increase. "auto": 200Mbps (the paper does not say; its authors'
     /// simulator), 50Mbps (ConnectX, RPG_HAI_RATE).
     pub hyper_increase: Setting<Rate>,
-    /// What remains of the rate when a loss is found, above 0, at most 1: go-back-N "explicitly backing off
-    /// on losses" (IRN, section 4.3, which does not say how). Default: "auto", which is off: DCQCN has no
-    /// such rule.
+    /// The part of the rate that remains when a loss is found, above 0, at most 1: go-back-N "explicitly backing off on
+    /// losses" (IRN, section 4.3, which does not say how). Default: "auto", which is off: DCQCN has no such rule.
     pub loss_factor: Setting<f64>,
-    /// No rate is below this. "auto": 100Mbps (the paper does not say; its authors' simulator), 1Mbps
-    /// (ConnectX, RPG_MIN_RATE).
+    /// The lowest rate. "auto": 100Mbps (the paper does not say; its authors' simulator), 1Mbps (ConnectX,
+    /// RPG_MIN_RATE).
     pub min_rate: Setting<Rate>,
 }
 
-/// Whose values "auto" means.
+/// The source of the values at "auto".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
@@ -69,7 +68,7 @@ pub enum Defaults {
     /// The DCQCN paper's (SIGCOMM'15, sections 3 and 5).
     #[default]
     Paper,
-    /// The firmware's of Mellanox ConnectX-4 and later, as its manual and `mlxconfig` list them.
+    /// The firmware's values in Mellanox ConnectX-4 and later, from its manual and `mlxconfig`.
     ConnectX,
     /// The firmware's algorithm with the DCQCN paper's numbers and marking: alpha moves once per interval, the first
     /// decrease after an increase sets the target, and decreases are 4us apart at the least. IRN's simulator
@@ -78,35 +77,35 @@ pub enum Defaults {
     PaperOnConnectX,
 }
 
-/// When alpha moves.
+/// The events that update alpha.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum AlphaUpdate {
-    /// As `defaults` say.
+    /// The value that `defaults` selects.
     #[default]
     Auto,
     /// Up with each CNP, down after each interval without one (paper, equations 1 and 2).
     PerCnp,
-    /// Once per interval: up if a CNP came in it, else down.
+    /// Once per interval: up if a CNP arrived in it, otherwise down.
     PerInterval,
 }
 
-/// When a decrease makes the current rate the target of the recovery that follows.
+/// The decreases that make the current rate the target of the recovery that follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum ClampTarget {
-    /// As `defaults` say.
+    /// The value that `defaults` selects.
     #[default]
     Auto,
-    /// Each does (paper, equation 1; ConnectX with CLAMP_TGT_RATE).
+    /// Each decrease (paper, equation 1; ConnectX with CLAMP_TGT_RATE).
     Always,
-    /// The first one after an increase (ConnectX with CLAMP_TGT_RATE_AFTER_TIME_INC).
+    /// The first decrease after an increase (ConnectX with CLAMP_TGT_RATE_AFTER_TIME_INC).
     AfterIncrease,
 }
 
-/// What "auto" means.
+/// A set of values for "auto".
 struct Values {
     cnp_interval: Duration,
     alpha_update: AlphaUpdate,
@@ -165,7 +164,7 @@ const CONNECT_X: Values = Values {
     min_rate: Rate::from_bps(1_000_000),
 };
 
-/// What HPCC (SIGCOMM'19, section 5.1) uses with DCQCN by vendors' advice: 100 and 400 KB for 25 Gb/s.
+/// The marking that HPCC (SIGCOMM'19, section 5.1) uses with DCQCN by vendors' advice: 100 and 400 KB for 25 Gb/s.
 const VENDOR_MARKING: Marking = Marking {
     k_min: Bytes::from_kb(100),
     k_max: Bytes::from_kb(400),
@@ -257,7 +256,10 @@ impl Tuning for DcqcnConfig {
     }
 }
 
-/// The value of a setting that cannot be off.
+/// Returns the value of a setting that cannot be off.
+///
+/// # Errors
+/// When the setting is off.
 fn needed<T: Copy>(setting: Setting<T>, key: &'static str) -> Result<T, SettingError> {
     resolved(setting, key)
         .ok_or_else(|| SettingError::new(key, "there is no DCQCN without it; give a value or \"auto\""))

@@ -1,11 +1,10 @@
 //! DCQCN's reaction point.
 //!
 //! Design notes.
-//! 1. *Released at line rate.* A flow at line rate has no limiter: it is not paced, counts no bytes
-//!    and has no timer. The first CNP attaches one; when the rate is back, it is released. Where the link is faster
-//!    than the line rate that the settings say, it stays paced, at that rate.
-//! 2. *Alpha is moved when it is needed*, by as many intervals as have passed: the same numbers as
-//!    with a timer, without one.
+//! 1. *Released at line rate.* A flow at line rate has no limiter: it is not paced, counts no bytes and has no timer.
+//!    The first CNP attaches a limiter; when the rate is back, the limiter is removed. Where the link is faster than
+//!    the configured line rate, the flow stays paced, at the line rate.
+//! 2. *Alpha is updated on demand*, for as many intervals as have passed: the values are those of a timer, without one.
 
 use selvedge_units::{Bytes, Duration, Instant, Rate};
 
@@ -21,27 +20,28 @@ pub use config::{AlphaUpdate, ClampTarget, DcqcnConfig, Defaults};
 /// The reaction point of one flow. Rates are in bits per second.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// R_C.
+    /// R_C: the current rate.
     rate: f64,
-    /// R_T.
+    /// R_T: the target rate.
     target: f64,
     alpha: f64,
-    /// When the alpha interval began that has not been accounted for.
+    /// The beginning of the first alpha interval that is not accounted for.
     alpha_since: Instant,
-    /// A CNP came in that interval.
+    /// Whether a CNP arrived in that first interval.
     alpha_grows: bool,
-    /// A CNP has come.
+    /// Whether any CNP has arrived.
     notified: bool,
-    /// The last decrease.
+    /// The time of the last decrease.
     decreased_at: Instant,
-    /// When a decrease is due that came too soon; [`Instant::NEVER`] without.
+    /// The time of a pending decrease, which was requested too soon; [`Instant::NEVER`] without one.
     decrease_at: Instant,
-    /// When the timer increases next; [`Instant::NEVER`] at line rate.
+    /// The time of the timer's next increase; [`Instant::NEVER`] at line rate.
     increase_at: Instant,
     /// Bytes since the last increase by the byte counter.
     bytes: u64,
-    /// T and BC: increases by timer and byte counter since the last decrease.
+    /// T: increases by the timer since the last decrease.
     timer_stage: u32,
+    /// BC: increases by the byte counter since the last decrease.
     byte_stage: u32,
     settings: Settings,
 }
@@ -57,10 +57,10 @@ struct Settings {
     alpha_interval: Duration,
     decrease_interval: Duration,
     increase_timer: Duration,
-    /// [`u64::MAX`] when off.
+    /// Bytes between two increases; [`u64::MAX`] when off.
     byte_counter: u64,
     rate_on_first_cnp: Rate,
-    /// 1 where losses change nothing.
+    /// The part of the rate that remains after a loss; 1 where losses have no effect.
     loss_factor: f64,
     fast_recovery_steps: u32,
     per_interval: bool,
@@ -69,10 +69,10 @@ struct Settings {
 }
 
 impl Control {
-    /// A flow at line rate.
+    /// Creates the control of a flow at line rate.
     ///
     /// # Panics
-    /// When a setting still says "auto", or is off that cannot be.
+    /// When a setting still says "auto", or is off although it cannot be.
     pub fn new(config: &DcqcnConfig) -> Self {
         assert!(config.alpha_update != AlphaUpdate::Auto && config.clamp_target != ClampTarget::Auto);
         let bps = |rate, key| resolved(rate, key).map_or(0.0, |rate: Rate| rate.as_bps() as f64);
@@ -118,7 +118,7 @@ impl Control {
             self.alpha_since = now;
         }
         self.move_alpha(now);
-        // Most decreases are in time; one that comes too soon waits (ConnectX).
+        // A decrease that comes too soon is delayed (ConnectX).
         let due = self.decreased_at.saturating_add(self.settings.decrease_interval);
         if first || now >= due {
             self.decrease(now);
@@ -132,13 +132,13 @@ impl Control {
         if self.settings.per_interval {
             self.alpha_grows = true;
         } else {
-            // Equation 1, behind the decrease that uses the alpha from before.
+            // Equation 1: alpha is updated after the decrease, which uses the previous alpha.
             self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
             self.alpha_since = now;
         }
     }
 
-    /// Equation 1: cut the rate; recovery starts over.
+    /// Cuts the rate by alpha and restarts recovery (equation 1).
     fn decrease(&mut self, now: Instant) {
         let increased = self.timer_stage > 0 || self.byte_stage > 0;
         if self.settings.clamp_always || increased {
@@ -148,7 +148,7 @@ impl Control {
         self.cut(factor, now);
     }
 
-    /// Recovery starts over from a part of the rate.
+    /// Cuts the rate to a part of it and restarts recovery.
     fn cut(&mut self, factor: f64, now: Instant) {
         self.rate = (self.rate * factor).max(self.settings.min_rate);
         (self.timer_stage, self.byte_stage, self.bytes) = (0, 0, 0);
@@ -157,7 +157,7 @@ impl Control {
         self.increase_at = now.saturating_add(self.settings.increase_timer);
     }
 
-    /// Equation 2 for each interval that has passed; the first of them may have had a CNP.
+    /// Updates alpha for each interval that has passed (equation 2); the first interval may have had a CNP.
     fn move_alpha(&mut self, now: Instant) {
         let interval = self.settings.alpha_interval.as_ps();
         let passed = now.since(self.alpha_since).as_ps() / interval;
@@ -173,8 +173,8 @@ impl Control {
         self.alpha *= power(1.0 - self.settings.g, decays);
     }
 
-    /// Section 3.1, "rate increase": fast recovery halves the distance to the target, F times; then the
-    /// target moves, too, and faster once both counters have passed F.
+    /// Increases the rate (section 3.1, "rate increase"): fast recovery halves the distance to the target, F times.
+    /// Then the target increases, too, and faster once both counters have passed F.
     fn increase(&mut self) {
         let steps = self.settings.fast_recovery_steps;
         if self.timer_stage.max(self.byte_stage) >= steps {
@@ -207,13 +207,13 @@ impl Control {
 }
 
 impl Congestion for Control {
-    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    // Not inlined, to keep the other controls' arms of `AnyCongestion` inlined.
     #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {
             Signal::Cnp => self.on_cnp(cx.now),
             Signal::Sent { bytes } => self.on_sent(bytes),
-            // Losses are the recovery's business alone, unless the settings say otherwise.
+            // Losses do not change the rate unless the settings say otherwise.
             Signal::Lost | Signal::TimedOut if self.settings.loss_factor < 1.0 => {
                 self.target = self.rate;
                 self.cut(self.settings.loss_factor, cx.now);
@@ -246,7 +246,7 @@ impl Congestion for Control {
     }
 }
 
-/// `base` to the power of `exponent`, by squaring: multiplications alone give the same bits everywhere.
+/// Returns `base` to the power of `exponent`, by squaring: multiplications alone give equal bits on every platform.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut product = 1.0;
     while exponent > 0 {

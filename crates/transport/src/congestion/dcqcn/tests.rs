@@ -57,7 +57,7 @@ fn a_line_rate_below_the_link_s_limits() {
     let mut control =
         Control::new(&resolved(DcqcnConfig { line_rate: Setting::Value(line_rate), ..DcqcnConfig::default() }));
     assert_eq!((control.rate(), control.deadline()), (line_rate, Instant::NEVER));
-    // Without a CNP there is nothing to recover from: no counter moves.
+    // Without a CNP there is no recovery: no counter increases.
     control.on_signal(&mut Cx::at(at(1)), Signal::Sent { bytes: Bytes::from_kb(25_000) });
     assert_eq!((control.byte_stage, control.bytes), (0, 0));
     cnp(&mut control, 2);
@@ -66,7 +66,7 @@ fn a_line_rate_below_the_link_s_limits() {
         fire(&mut control, 1);
     }
     assert_eq!(control.rate(), line_rate, "recovered");
-    // At the link's own, or above it, the link paces.
+    // At the link's own rate, or above it, the link paces.
     for gbps in [40, 100] {
         let line_rate = Setting::Value(Rate::from_gbps(gbps));
         let control = Control::new(&resolved(DcqcnConfig { line_rate, ..DcqcnConfig::default() }));
@@ -79,7 +79,7 @@ fn equation_1_each_cnp_cuts_by_half_of_alpha() {
     let mut control = Control::new(&paper());
     let (mut rate, mut alpha) = (LINE, 1.0);
     for round in 0..8 {
-        // Before alpha decays and before the timer increases anything.
+        // CNPs precede the decay of alpha and the timer's increases.
         cnp(&mut control, round * 50);
         rate *= 1.0 - alpha / 2.0;
         alpha = (1.0 - G) * alpha + G;
@@ -96,12 +96,12 @@ fn the_firmware_s_algorithm_takes_the_paper_s_numbers() {
     let mut control = Control::new(&config);
     cnp(&mut control, 0);
     close(control.rate, LINE / 2.0);
-    // One decrease in 4 us, and the next one's target is the first one's: nothing was increased between them.
+    // One decrease in 4 us. The second decrease keeps the target of the first: no increase came between them.
     cnp(&mut control, 1);
     close(control.rate, LINE / 2.0);
     cnp(&mut control, 5);
     close(control.target, LINE);
-    // Alpha moves once in 55 us, however many CNPs come.
+    // Alpha is updated once in 55 us, for any number of CNPs.
     control.move_alpha(at(54));
     close(control.alpha, 1.0);
 }
@@ -110,11 +110,11 @@ fn the_firmware_s_algorithm_takes_the_paper_s_numbers() {
 fn equation_2_alpha_decays_by_g_per_interval_of_silence() {
     let mut control = Control::new(&paper());
     cnp(&mut control, 0);
-    // 10 intervals of 55 us have passed, the eleventh not yet.
+    // Ten intervals of 55 us have passed; the eleventh has not.
     let expected = (0..10).fold(1.0, |alpha, _| alpha * (1.0 - G));
     control.move_alpha(at(604));
     close(control.alpha, expected);
-    // A CNP uses it, raises it, and begins the interval anew.
+    // A CNP uses alpha, raises it, and begins a new interval.
     let rate = control.rate;
     cnp(&mut control, 604);
     close(control.rate, rate * (1.0 - expected / 2.0));
@@ -205,14 +205,14 @@ fn connect_x_decreases_once_per_period() {
     cnp(&mut control, 10);
     let first = LINE * (1.0 - 1023.0 / 2048.0);
     close(control.rate, first);
-    // Two more within the period are one decrease, at its end.
+    // Two more CNPs within the period cause one decrease, at its end.
     cnp(&mut control, 11);
     cnp(&mut control, 13);
     close(control.rate, first);
     assert_eq!(control.deadline(), at(14));
     fire(&mut control, 1);
     assert!(control.rate < first);
-    // Nothing was increased since: the target is still where it was before the first.
+    // No increase since the first decrease: the target is unchanged.
     close(control.target, LINE);
     assert_eq!(control.deadline(), at(314));
 }
@@ -225,7 +225,7 @@ fn connect_x_moves_alpha_once_per_interval() {
     cnp(&mut control, 10);
     cnp(&mut control, 10);
     close(control.alpha, before);
-    // The interval of the CNPs, then two without.
+    // The interval of the CNPs, and two without.
     control.move_alpha(at(13));
     close(control.alpha, ((1.0 - g) * before + g) * (1.0 - g) * (1.0 - g));
 }
@@ -242,7 +242,7 @@ fn a_first_cnp_may_set_the_rate() {
 
 #[test]
 fn losses_cut_the_rate_if_asked_to() {
-    // IRN, section 4.3: "explicitly backing off on losses". Recovery starts over, alpha stays as it is.
+    // IRN, section 4.3: "explicitly backing off on losses". Recovery restarts, alpha is unchanged.
     let mut control = Control::new(&DcqcnConfig { loss_factor: Setting::Value(0.5), ..paper() });
     control.on_signal(&mut Cx::at(at(10)), Signal::Lost);
     close(control.rate, LINE / 2.0);
@@ -253,7 +253,7 @@ fn losses_cut_the_rate_if_asked_to() {
     close(control.rate, (LINE / 2.0 + LINE / 4.0) / 2.0);
 }
 
-/// A burst of CNPs, recovery, a late CNP, and on to additive increase.
+/// Compares a burst of CNPs, recovery, a late CNP, and additive increase with the committed tables.
 #[test]
 fn round_by_round() {
     for (config, name, until) in [(paper(), "paper", 1_600), (connect_x(), "connect-x", 3_600)] {
@@ -275,14 +275,14 @@ fn auto_is_what_the_sources_have() {
     assert_eq!(paper.cnp_interval, Setting::Value(Duration::from_us(50)));
     assert_eq!(paper.line_rate, Setting::Value(Fabric::IRN_PAPER.line_rate));
     let needs = paper.needs();
-    let marking = needs.marking.expect("it hears marks");
+    let marking = needs.marking.expect("marks required");
     assert_eq!((marking.k_min, marking.k_max), (Bytes::from_kb(5), Bytes::from_kb(200)));
     assert_eq!((marking.p_max, marking.rate), (Chance::ratio(1, 100), Rate::from_gbps(40)));
     assert_eq!(marking.on(Rate::from_gbps(100)).k_max, Bytes::from_kb(500));
     assert_eq!(needs.cnp_interval, Some(Duration::from_us(50)));
     let connect_x = connect_x();
     assert_eq!(connect_x.needs().cnp_interval, Some(Duration::from_us(4)));
-    assert_eq!(connect_x.needs().marking.expect("it hears marks").on(Rate::from_gbps(100)).k_min, Bytes::from_kb(400));
+    assert_eq!(connect_x.needs().marking.expect("marks required").on(Rate::from_gbps(100)).k_min, Bytes::from_kb(400));
 }
 
 #[test]

@@ -11,19 +11,19 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DctcpConfig {
-    /// The window.
+    /// Settings of the window.
     pub window: WindowConfig,
-    /// g: the weight of the newest window's share of marks, above 0, at most 1. Default: 1/16 (section 4).
+    /// g: the weight of the newest window's fraction of marks, above 0, at most 1. Default: 1/16 (section 4).
     pub g: f64,
-    /// Alpha before anything is known, 0 to 1. Default: 1 (RFC 8257, section 3.3).
+    /// Alpha before the first observation, 0 to 1. Default: 1 (RFC 8257, section 3.3).
     pub initial_alpha: f64,
-    /// What a loss leaves of the window, from 0 to below 1. Default: 0.5.
+    /// The part of the window that remains after a loss, from 0 to below 1. Default: 0.5.
     pub decrease_factor: f64,
-    /// K: packets that find more than this before them are marked, on links of `line-rate`; what
-    /// `switch.ecn` says "auto" to. Default: "auto", four fifths of that rate times the round-trip time of
-    /// the empty longest path, and at least 20 full frames, as in the paper's experiments (65 packets at 10 Gb/s with
-    /// 100 us, 20 at 1 Gb/s); where buffers are small, half of what an input may hold, but never less than a seventh of
-    /// the former (equation 13), with which the link stays busy, and flows that are not equal need not become so.
+    /// K: packets that find more than this before them are marked, on links of `line-rate`; the value of "auto" for
+    /// `switch.ecn`. Default: "auto", four fifths of that rate times the round-trip time of the empty longest path, and
+    /// at least 20 full frames, like in the paper's experiments (65 packets at 10 Gb/s with 100 us, 20 at 1 Gb/s).
+    /// Where buffers are small, half of the buffer of an input, but never less than a seventh of rate times round-trip
+    /// time (equation 13): that keeps the link busy, but unequal flows need not converge.
     pub k: Setting<Bytes>,
     /// The rate that `k` is for. Default: "auto", the hosts' line rate.
     pub line_rate: Setting<Rate>,

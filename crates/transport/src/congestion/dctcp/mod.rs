@@ -1,4 +1,4 @@
-//! DCTCP: the window shrinks by the share of marked packets.
+//! DCTCP: the window shrinks by a part that depends on the fraction of marked packets.
 
 use selvedge_units::{Bytes, Seq};
 
@@ -15,19 +15,20 @@ pub use config::{DctcpConfig, DctcpConfig as Config};
 pub struct Control {
     window: Window,
     alpha: f64,
-    /// Bytes acknowledged, and of these marked, in the present observation window.
+    /// Bytes acknowledged in the present observation window.
     acked: u64,
+    /// Marked bytes acknowledged in the present observation window.
     marked: u64,
-    /// The observation window ends when more than everything before this is acknowledged.
+    /// The end of the observation window: the window ends when more than the packets before this one is acknowledged.
     end: Seq,
-    /// It was cut: not again before everything up to here is acknowledged.
+    /// The packet up to which acknowledgements cannot cut the window again.
     cut_until: Seq,
     g: f64,
     decrease_factor: f64,
 }
 
 impl Control {
-    /// A flow that has sent nothing.
+    /// Creates the control of a flow that has sent nothing.
     ///
     /// # Panics
     /// When a setting still says "auto".
@@ -45,14 +46,14 @@ impl Control {
         }
     }
 
-    /// An observation window is over: equation 1 (RFC 8257, section 3.3, steps 4 to 8).
+    /// Ends an observation window: equation 1 (RFC 8257, section 3.3, steps 4 to 8).
     fn observe(&mut self, sent: Seq) {
         let share = self.marked as f64 / self.acked.max(1) as f64;
         self.alpha = (1.0 - self.g) * self.alpha + self.g * share;
         (self.acked, self.marked, self.end) = (0, 0, sent);
     }
 
-    /// A mark has come back: equation 2 (RFC 8257, section 3.3, step 9), once per window.
+    /// Reacts to a mark, at most once per window: equation 2 (RFC 8257, section 3.3, step 9).
     fn reduce(&mut self, acked: Seq, sent: Seq) {
         if acked >= self.cut_until {
             self.cut_until = sent;
@@ -62,7 +63,7 @@ impl Control {
 }
 
 impl Congestion for Control {
-    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    // Not inlined, to keep the other controls' arms of `AnyCongestion` inlined.
     #[inline(never)]
     fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
         match signal {
@@ -78,7 +79,7 @@ impl Congestion for Control {
                     self.window.grow(bytes, in_flight);
                 }
             }
-            // Section 3.1: a loss is answered as by TCP.
+            // Section 3.1: the reaction to a loss is TCP's.
             Signal::Lost | Signal::TimedOut => self.window.cut(self.decrease_factor),
             Signal::Cnp | Signal::Sent { .. } => {}
         }

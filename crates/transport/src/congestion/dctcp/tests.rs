@@ -21,7 +21,7 @@ fn of_frames(frames: u64) -> DctcpConfig {
     config
 }
 
-/// Acknowledges packet after packet, always with a window's packets in flight.
+/// A path that acknowledges packet by packet, always with a window's packets in flight.
 struct Path {
     control: Control,
     acked: u64,
@@ -44,7 +44,7 @@ impl Path {
         let signal = self.signal(marked);
         self.control.on_signal(&mut Cx::at(at(1)), signal);
     }
-    /// Until the present observation window is over: `marked` of its packets are marked.
+    /// Runs to the end of the present observation window, with `marked` packets marked.
     fn window(&mut self, marked: u64) {
         let end = self.control.end;
         for packet in 0.. {
@@ -121,7 +121,7 @@ fn losses_halve_the_window() {
     assert_eq!(path.frames(), 10.0);
 }
 
-/// Observation windows with no, some and all packets marked.
+/// Compares observation windows with no, some and all packets marked with the committed table.
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String { format!("{:>8}  {:.9}", control.window().get(), control.alpha) };
@@ -141,10 +141,10 @@ fn auto_is_what_the_sources_have() {
     // Four fifths of C x RTT.
     assert_eq!(config.k, Setting::Value(Bytes::from_kb(96)));
     let needs = config.needs();
-    let marking = needs.marking.expect("it hears marks");
+    let marking = needs.marking.expect("DCTCP needs marks");
     assert_eq!((marking.k_min, marking.k_max, needs.acks), (Bytes::from_kb(96), Bytes::from_kb(96), true));
     assert_eq!(marking.on(Rate::from_gbps(80)).k_min, Bytes::from_kb(192));
-    // A line rate of one's own changes the rate that K is for, not what K is on a link of any rate.
+    // Another line rate changes the rate that K is given for, not K on a link of any rate.
     let half = resolved(DctcpConfig { line_rate: Setting::Value(Rate::from_gbps(20)), ..DctcpConfig::default() });
     assert_eq!(half.k, Setting::Value(Bytes::from_kb(48)));
     assert_eq!(half.needs().marking.map(|marking| marking.on(Rate::from_gbps(40)).k_min), Some(Bytes::from_kb(96)));
@@ -161,7 +161,7 @@ fn auto_is_what_the_sources_have() {
     let k = |fabric: Fabric| fabric.dctcp_threshold(fabric.line_rate);
     assert_eq!(k(testbed(10, 1_000)).get() / 1_500, 66);
     assert_eq!(k(testbed(1, 1_000)), Bytes::new(20 * 1_500));
-    // Half of what there is; but not less than equation 13 asks for, C x RTT / 7.
+    // Half of the buffer, but at least the value of equation 13, C x RTT / 7.
     assert_eq!(k(testbed(10, 120)), Bytes::from_kb(60));
     assert_eq!(k(testbed(10, 20)), Bytes::new(125_000 / 7));
 }

@@ -36,7 +36,7 @@ impl Tuning for FixedConfig {
         Ok(())
     }
     fn needs(&self) -> Needs {
-        // A window that nobody opens again stays closed.
+        // A window needs acknowledgements to open again.
         Needs { acks: self.window != Setting::Off, ..Needs::default() }
     }
 }

@@ -1,4 +1,4 @@
-//! A window and a rate that never change: for calibration, and to see what a limit alone does.
+//! A window and a rate that never change: for calibration, and to show the effect of a limit alone.
 
 use selvedge_units::{Bytes, Rate};
 
@@ -11,7 +11,7 @@ mod config;
 pub use config::FixedConfig;
 pub use config::FixedConfig as Config;
 
-/// The two limits.
+/// The fixed window and rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     window: Bytes,
@@ -19,7 +19,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// With the limits of resolved settings.
+    /// Creates a control with the limits of resolved settings.
     pub fn new(config: &FixedConfig) -> Self {
         Self {
             window: resolved(config.window, "window").unwrap_or(Bytes::MAX),

@@ -21,7 +21,7 @@ fn a_window_counts_packets_that_have_not_arrived() {
             (0, Sends("0 1 2")),
             (24, Ack(1)),
             (24, Sends("3")),
-            // 2 has arrived, out of order, and makes room; 1 is replaced, not added.
+            // Packet 2 has arrived, out of order, and makes room; packet 1 is replaced, not added.
             (25, Nack(1, 2)),
             (25, Sends("1r 4")),
             (25, Rests),
@@ -52,7 +52,7 @@ fn a_rate_spaces_packets_and_retransmissions() {
             (3, Nack(0, 1)),
             (3, Sends("0r")),
             (3, Waits(4)),
-            // A late start is not made up for.
+            // The pause is not made up for.
             (9, Sends("3")),
             (9, Rests),
         ],

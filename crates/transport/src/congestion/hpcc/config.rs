@@ -14,27 +14,27 @@ pub struct HpccConfig {
     /// The rate at which flows start and which they never exceed (B_NIC). Default: "auto", the hosts' line
     /// rate.
     pub line_rate: Setting<Rate>,
-    /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
+    /// Whether the link is faster than the line rate, so that flows are paced at line rate, too; known once resolved.
     #[cfg_attr(feature = "config", serde(skip))]
     pub below_link: bool,
     /// T: the round-trip time of the empty fabric. Default: "auto", that of the flow's path, serialisation included, or
-    /// with `auto = "longest-path"` of the longest; where that holds fewer than 8 frames, longer by the time that one
-    /// takes on the slowest link.
+    /// with `auto = "longest-path"` of the longest; where the path holds fewer than 8 frames, longer by the time of one
+    /// frame on the slowest link.
     pub base_rtt: Setting<Duration>,
     /// Eta: the utilisation that links are kept at, above 0, at most 1. Default: 0.95.
     pub target_utilisation: f64,
-    /// maxStage: round trips of additive increase before the window follows the utilisation even below its
-    /// target. Default: 5.
+    /// maxStage: round trips of additive increase before the window follows the utilisation even below its target.
+    /// Default: 5.
     pub max_stage: u32,
-    /// W_AI: bytes that the window grows by. Default: "auto", what is left below the target, shared among `flows`:
+    /// W_AI: bytes that the window grows by. Default: "auto", the capacity above the target, shared among `flows`:
     /// B_NIC x T x (1 - eta) / N (section 3.3).
     pub additive_increase: Setting<Bytes>,
-    /// N: flows that a link is expected to carry at most, at least 1. Default: 100, which makes the paper's
-    /// 80 bytes of its 100 Gb/s and 13 us.
+    /// N: flows that a link is expected to carry at most, at least 1. Default: 100, which gives the paper's 80 bytes at
+    /// its 100 Gb/s and 13 us.
     pub flows: u32,
-    /// No rate is below this. The paper does not say; default: 100Mbps, its authors' simulator's.
+    /// The lowest rate. The paper does not say; default: 100Mbps, like in its authors' simulator.
     pub min_rate: Rate,
-    /// What INT adds to each data packet and each acknowledgement on the wire: 2 bytes, and 8 per switch.
+    /// The bytes that INT adds to each data packet and each acknowledgement on the wire: 2 bytes, and 8 per switch.
     /// Default: 42B, the paper's, for up to 5 switches.
     pub header: Bytes,
 }
@@ -56,23 +56,23 @@ impl Default for HpccConfig {
 }
 
 impl HpccConfig {
-    /// The rate of the largest window: B_NIC; at the link's own rate that paces.
+    /// Returns the rate of the largest window: B_NIC, or no limit where the link's own rate paces.
     pub(super) fn full_rate(&self) -> Rate {
         resolved(self.line_rate, "line-rate").filter(|_| self.below_link).unwrap_or(Rate::MAX)
     }
-    /// W_init: what fills the empty path.
+    /// Returns W_init: the bytes that fill the empty path.
     pub(super) fn initial_window(&self) -> Bytes {
         let rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::ZERO);
         rate.amount_in(resolved(self.base_rtt, "base-rtt").unwrap_or(Duration::ZERO))
     }
 }
 
-/// Where a path holds so many frames, or more, one of them does not matter.
+/// The number of frames on a path from which on one more frame is negligible.
 const MANY: u64 = 8;
 
-/// The round-trip time of the path, and where that is of few frames, the time of one more on its slowest link. A window
-/// is whole frames, and one that waits there is a large part of T: without it a lone flow would leave more than eta
-/// asks for.
+/// Returns T: the round-trip time of the path, plus the time of one frame on its slowest link where the path holds few
+/// frames. A window is whole frames, and a frame that waits is a large part of T: otherwise a lone flow would leave
+/// more capacity unused than eta says.
 fn time_constant(fabric: &Fabric) -> Duration {
     let (pipe, frame) = (fabric.pipe().get().max(1), (fabric.frame + fabric.gap).get());
     if pipe >= frame * MANY {

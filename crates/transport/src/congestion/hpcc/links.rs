@@ -1,18 +1,19 @@
-//! The links of a flow's path: each is compared with itself, one acknowledgement ago (L in algorithm 1).
+//! The links of a flow's path: each is compared with its own state one acknowledgement ago (L in algorithm 1).
 //!
-//! Design note. Processors divide four numbers in the time of one, and are bad at guessing which link is the fullest.
-//! So U is computed for all links at once, with what it makes of the smoothed one; both lie in one number of 64 bits,
-//! and such numbers have the order of their upper halves: the greatest is of the fullest link, without a branch.
+//! Design note. Processors divide four numbers in the time of one, and mispredict which link is the fullest. So U is
+//! computed for all links at once, together with the resulting smoothed value. Both lie in one number of 64 bits; such
+//! numbers compare by their upper halves, so the maximum belongs to the fullest link, without a branch.
 
 use selvedge_units::{Instant, Seq};
 use selvedge_wire::{Hops, PathRecord};
 use wide::{f32x4, f64x2};
 
-/// What the acknowledgement before told of the links.
+/// The state of the links as of the previous acknowledgement.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Links {
-    /// lastUpdateSeq, which lies here because it is read first, and the links are on their way then.
+    /// lastUpdateSeq, which is stored here because it is read first, so that the state of the links is being loaded
+    /// then.
     pub updated_at: Seq,
     pub sent: Seq,
     way: u64,
@@ -23,7 +24,7 @@ pub(super) struct Links {
 const _: () = assert!(size_of::<Links>() == 128, "two cache lines");
 
 impl Links {
-    /// Of no path.
+    /// The state before the first acknowledgement.
     pub(super) const UNKNOWN: Self = Self {
         updated_at: Seq::ZERO,
         sent: Seq::ZERO,
@@ -32,9 +33,9 @@ impl Links {
         hops: [Hops::ZERO; PathRecord::MOST / 4],
     };
 
-    /// Algorithm 1, `MeasureInflight`: U after it has heard of the fullest link (equation 2); remembers all. Nothing if
-    /// there is nothing to compare with: for the first acknowledgement, for one from another path, and after a long
-    /// time.
+    /// Returns U, which was `utilisation`, after an update from the fullest link (algorithm 1, `MeasureInflight`;
+    /// equation 2); records the state of all links. Returns `None` if there is no comparable state: for the first
+    /// acknowledgement, for one from another path, and after a long time.
     #[inline]
     pub(super) fn measure(&mut self, path: &PathRecord, utilisation: f32, per_base_rtt: f32) -> Option<f32> {
         let is_comparable = self.way == path.way() && path.written_at() < self.written_at + PathRecord::MEMORY;
@@ -45,7 +46,7 @@ impl Links {
         }
         let mut fullest = f64x2::ZERO;
         for (link, hop) in self.hops.iter_mut().zip(path.hops()) {
-            // A tick: what is told late, which then says that less than nothing was sent.
+            // At least one tick: for late telemetry, the difference is negative.
             let passed = f32x4::from_i32x4(hop.at - link.at).fast_max(f32x4::ONE);
             let busy = f32x4::from_i32x4(hop.busy - link.busy);
             let queue = hop.queue.fast_min(link.queue);
@@ -67,7 +68,7 @@ impl Links {
     }
 }
 
-// One instruction each, as `f64::min` and `f64::max`, which look for NaN, are not.
+// One instruction each, unlike `f64::min` and `f64::max`, which check for NaN.
 #[inline]
 pub(super) fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -77,8 +78,8 @@ pub(super) fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// The nearest whole number, of one from 0 to 2^51. In two instructions, as `as`, which looks for what does not fit, is
-/// not.
+/// Returns the nearest whole number to `of`, which is from 0 to 2^51. Takes two instructions, unlike `as`, which checks
+/// the range.
 #[inline]
 pub(super) fn whole(of: f64) -> u64 {
     const ONES: f64 = (1_u64 << 52) as f64;

@@ -1,10 +1,10 @@
 //! HPCC: the window follows the utilisation of the fullest link, as the switches report it.
 //!
 //! Design notes.
-//! 1. *Two windows.* W moves with each acknowledgement, from the reference W_c, which moves once per round
-//!    trip: the same news, told by a window's worth of acknowledgements, is acted upon once.
-//! 2. *Each link is compared with itself*, one acknowledgement ago. What is kept of links lies apart, so that the
-//!    senders of other controls stay small.
+//! 1. *Two windows.* W is computed at each acknowledgement from the reference W_c, which changes once per round trip: a
+//!    state of the links that a window's worth of acknowledgements reports causes one reaction.
+//! 2. *Each link is compared with itself*, one acknowledgement ago. The state of the links is stored separately, so
+//!    that the senders of other controls stay small.
 
 use alloc::boxed::Box;
 
@@ -21,39 +21,41 @@ mod links;
 pub use config::{HpccConfig, HpccConfig as Config};
 use links::{Links, larger, smaller, whole};
 
-/// Switches whose telemetry a packet has room for.
+/// The number of switches whose telemetry fits into a packet.
 pub const MOST_SWITCHES: usize = PathRecord::MOST;
 
 /// The window of one flow. Windows are in bytes, times in picoseconds.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// W and W_c.
+    /// W: the window.
     window: f64,
+    /// W_c: the reference window, which changes once per round trip.
     reference: f64,
     /// U: the smoothed utilisation of the fullest link; queues count as bytes of one T.
     utilisation: f32,
-    /// incStage.
+    /// incStage: round trips of additive increase since the window last followed U.
     stage: u32,
-    /// From where on the window follows U: eta, or nothing once incStage is maxStage.
+    /// The utilisation from which on the window follows U: eta, or zero once incStage is maxStage.
     threshold: f64,
     rate: Rate,
-    /// What the newest acknowledgement acknowledged.
+    /// The first unacknowledged packet as of the newest acknowledgement.
     acked: Seq,
-    /// L: the links as of the acknowledgement before.
+    /// L: the state of the links as of the previous acknowledgement.
     links: Box<Links>,
     settings: Settings,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    /// 1 / T, for ticks of the links, and for bytes and bits per second.
+    /// 1 / T, where T is in ticks of the links.
     per_tick: f32,
+    /// Bits per second per byte of window: 8 bits / T.
     bps_per_byte: f64,
     eta: f64,
     max_stage: u32,
     additive_increase: f64,
     most: f64,
-    /// At `most`.
+    /// The rate at the largest window.
     full_rate: Rate,
     least: f64,
 }
@@ -61,7 +63,7 @@ struct Settings {
 const BYTE_PS: f64 = 8e12;
 
 impl Control {
-    /// A flow that has sent nothing.
+    /// Creates the control of a flow that has sent nothing.
     ///
     /// # Panics
     /// When a setting still says "auto".
@@ -91,7 +93,7 @@ impl Control {
         }
     }
 
-    /// Algorithm 1, `ComputeWind` and `NewAck`.
+    /// Computes window and rate: algorithm 1, `ComputeWind` and `NewAck`.
     #[inline]
     fn adjust(&mut self) {
         let Settings { eta, max_stage, additive_increase, most, full_rate, least, bps_per_byte, .. } = self.settings;
@@ -113,7 +115,7 @@ impl Control {
 impl Congestion for Control {
     #[inline]
     fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
-        // Losses are the recovery's business alone.
+        // Losses have no effect on the window.
         if let Signal::Acked { acked, sent, .. } = signal {
             self.acked = acked;
             self.links.sent = sent;

@@ -12,7 +12,7 @@ use crate::fabric::Fabric;
 use crate::role::Cx;
 use crate::rounds::{Rounds, acked, at, gbps, resolved};
 
-/// 40 Gb/s times 24 us, and the default share of it.
+/// The largest window in bytes: 40 Gb/s times 24 us.
 const MOST: f64 = 120_000.0;
 const W_AI: f64 = 60.0;
 const LINE: Rate = Rate::from_gbps(40);
@@ -26,10 +26,10 @@ fn close(found: impl Into<f64>, expected: f64) {
     assert!((found - expected).abs() <= 5e-5 * expected.abs(), "{found}, not {expected}");
 }
 
-/// Acknowledgements of a path of 40 Gb/s links, a window's worth in each round trip.
+/// A path of 40 Gb/s links that acknowledges a window's worth in each round trip.
 struct Path {
     control: Control,
-    /// Its first switch; the others follow.
+    /// Number of the path's first switch; the others follow in order.
     first: u32,
     now: Duration,
     sent: Vec<f64>,
@@ -48,8 +48,8 @@ impl Path {
         path.hear(Duration::ZERO, 0, &vec![(0.0, 0); links]);
         path
     }
-    /// `after` the last one, on links of which each was busy for a part of that time and has so much waiting.
-    /// Acknowledges `packets` of a window of a hundred.
+    /// Passes an acknowledgement of `packets` packets to the control, `after` the last one, with a window of a hundred.
+    /// Each of `links` has the part of that time that the link was busy, and the bytes in its queue.
     fn hear(&mut self, after: Duration, packets: u64, links: &[(f64, u32)]) {
         self.now += after;
         self.acked += packets;
@@ -68,7 +68,7 @@ impl Path {
         self.control.on_signal(&mut Cx::at(at(1)), signal);
         self.control.on_telemetry(&record);
     }
-    /// A whole T has passed, and all of the last window has arrived.
+    /// Acknowledges all of the last window after T.
     fn round(&mut self, links: &[(f64, u32)]) {
         self.hear(Duration::from_us(24), 101, links);
     }
@@ -97,7 +97,7 @@ fn a_line_rate_below_the_link_s_limits() {
 fn utilisation_is_that_of_the_fullest_link_queue_and_rate() {
     let mut path = Path::new(&config(), 3);
     path.round(&[(0.3, 0), (0.8, 0), (0.5, 12_000)]);
-    // The queue of the third counts only when it stood there at both times.
+    // The third link's queue counts only where it is present at both times.
     close(path.control.utilisation, 0.8);
     path.round(&[(0.3, 0), (0.8, 0), (0.75, 18_000)]);
     close(path.control.utilisation, 0.75 + 12_000.0 / MOST);
@@ -117,7 +117,7 @@ fn above_eta_the_window_follows_the_utilisation() {
     let expected = MOST / (1.0 / 0.95) + W_AI;
     close(path.control.window, expected);
     close(path.control.reference, expected);
-    // Once more within the round trip: the reference stands still, so it is not cut twice.
+    // A second acknowledgement within the round trip: the reference is unchanged, so it is not cut twice.
     path.hear(Duration::from_us(24), 1, &[(1.0, 0)]);
     close(path.control.window, expected / (1.0 / 0.95) + W_AI);
     close(path.control.reference, expected);
@@ -156,7 +156,7 @@ fn another_path_is_met_anew() {
     let mut path = Path::new(&config(), 2);
     path.round(&[(0.9, 0), (0.9, 0)]);
     let window = path.control.window;
-    // One with more switches, and one with others.
+    // Paths with another number of switches, and with other switches.
     path.sent.push(77.0);
     path.round(&[(1.0, 50_000); 3]);
     path.first = 8;
@@ -166,7 +166,7 @@ fn another_path_is_met_anew() {
     assert!(path.control.window < window);
 }
 
-/// Its times may have wrapped around.
+/// Tests that times which may have wrapped around are not compared.
 #[test]
 fn after_a_long_silence_there_is_nothing_to_compare_with() {
     let mut path = Path::new(&config(), 2);
@@ -178,7 +178,7 @@ fn after_a_long_silence_there_is_nothing_to_compare_with() {
     close(path.control.utilisation, 0.5);
 }
 
-/// An acknowledgement that others have overtaken tells of an earlier time.
+/// Tests an acknowledgement that others have overtaken, which reports an earlier time.
 #[test]
 fn what_is_told_late_changes_nothing() {
     let mut path = Path::new(&config(), 2);
@@ -201,7 +201,7 @@ fn losses_are_not_its_business() {
     close(control.window, MOST);
 }
 
-/// An incast that fills the last of three links, and its end.
+/// Compares an incast that fills the last of three links, and its end, with the committed table.
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String {
@@ -215,7 +215,7 @@ fn round_by_round() {
     let queues = [0, 40_000, 120_000, 150_000, 120_000, 60_000, 20_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     for (queue, round) in queues.into_iter().zip(1..) {
         let busy = if round < 9 { 1.0 } else { 0.6 };
-        // Half a round trip, and the other half.
+        // Two halves of a round trip.
         for (half, packets) in [(0, 50), (1, 51)] {
             path.hear(Duration::from_us(12), packets, &[(0.4, 0), (0.6, 0), (busy, queue)]);
             rounds.control = path.control.clone();

@@ -6,7 +6,7 @@ use super::{Congestion, Signal, Tuning};
 use crate::fabric::{Fabric, SettingError};
 use crate::role::Cx;
 
-/// There is nothing to set.
+/// Settings of no congestion control; there are none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(deny_unknown_fields))]
@@ -20,12 +20,12 @@ impl Tuning for NoneConfig {
     }
 }
 
-/// Has no state.
+/// The state of no congestion control, which is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Control;
 
 impl Control {
-    /// Without limits.
+    /// Returns a control without limits.
     pub const fn new(_: &NoneConfig) -> Self {
         Self
     }

@@ -5,43 +5,41 @@ use selvedge_units::{Bytes, Duration, Setting};
 use crate::congestion::{Needs, Tuning};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
-/// Swift. The defaults are the paper's (SIGCOMM'20) where it gives any, else htsim's; flows start at line
-/// rate.
+/// Swift. The defaults are the paper's (SIGCOMM'20) where it gives any, otherwise htsim's; flows start at line rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct SwiftConfig {
-    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", what fills its path when that is
-    /// empty: the line rate, or a slower receiver's, times the round-trip time. Flows start at line rate.
+    /// Bytes on the wire that a flow may have in flight at first. Default: "auto", the amount that fills its empty
+    /// path: the line rate, or a slower receiver's, times the round-trip time. Flows start at line rate.
     pub initial_window: Setting<Bytes>,
-    /// The largest window. Default: "auto", what keeps the path's delay at its target, alone and at
-    /// line rate.
+    /// The largest window. Default: "auto", the window of a flow that keeps the path's delay at its target, alone and
+    /// at line rate.
     pub max_window: Setting<Bytes>,
     /// The smallest window, in packets; a packet per many round trips. Above 0. Default: 0.001.
     pub min_cwnd: f64,
-    /// What windows count in. Default: "auto", a full frame.
+    /// The unit of windows. Default: "auto", a full frame.
     pub packet: Setting<Bytes>,
-    /// ai: packets that the window grows by per round trip below the target delay. Default: 1.
+    /// ai: growth of the window per round trip below the target delay, in packets. Default: 1.
     pub additive_increase: f64,
-    /// Beta: how strongly the window follows the delay's excess, above 0, at most 1. Default: 0.8.
+    /// Beta: the weight of the delay's excess in decreases, above 0, at most 1. Default: 0.8.
     pub beta: f64,
-    /// max_mdf: no decrease takes more than this part of the window, above 0, below 1. Default: 0.5.
+    /// max_mdf: the largest part of the window that one decrease takes, above 0, below 1. Default: 0.5.
     pub max_decrease: f64,
-    /// base_target: the target delay of a path without links, and of a large window: how much of a queue is
-    /// wanted. Default: "auto", the round-trip time of the empty path: a queue of one bandwidth-delay
-    /// product.
+    /// base_target: the target delay of a path without links, and of a large window; sets the length of the queue.
+    /// Default: "auto", the round-trip time of the empty path: a queue of one bandwidth-delay product.
     pub base_target: Setting<Duration>,
-    /// h-bar: what each link of a path adds to its target (section 3.5, topology-based scaling). Default:
+    /// h-bar: the part of the target that each link of a path adds (section 3.5, topology-based scaling). Default:
     /// "auto", its share of the round-trip time of the empty path; "off": nothing.
     pub per_link: Setting<Duration>,
-    /// fs_range: the most that small windows add to the target (section 3.5, flow-based scaling). Default:
+    /// fs_range: the largest part of the target that small windows add (section 3.5, flow-based scaling). Default:
     /// "auto", five times the base target; "off": nothing.
     pub flow_scaling: Setting<Duration>,
-    /// fs_min_cwnd: windows up to this, in packets, add all of it. Above 0. Default: 0.1.
+    /// fs_min_cwnd: the window, in packets, up to which all of fs_range is added. Above 0. Default: 0.1.
     pub flow_scaling_from: f64,
-    /// fs_max_cwnd: windows from this on, in packets, add nothing. Default: 100.
+    /// fs_max_cwnd: the window, in packets, from which on nothing is added. Default: 100.
     pub flow_scaling_to: f64,
-    /// RETX_RESET_THRESHOLD: so many timeouts in a row make the window the smallest. At least 1. Default: 5.
+    /// RETX_RESET_THRESHOLD: timeouts in a row that reset the window to the smallest. At least 1. Default: 5.
     pub reset_after: u32,
 }
 

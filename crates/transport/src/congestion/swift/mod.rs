@@ -1,9 +1,9 @@
 //! Swift: the window keeps the round-trip time near a target.
 //!
 //! Design notes.
-//! 1. *The target moves with the window*: small windows mean many flows, whose queues are longer (section
-//!    3.5). So it is computed with each acknowledgement.
-//! 2. *Less than a packet* in flight is a packet at a time, paced (section 3.6): then there is a rate.
+//! 1. *The target depends on the window*: small windows mean many flows, whose queues are longer (section 3.5). The
+//!    target is therefore computed at each acknowledgement.
+//! 2. *Less than a packet* in flight is one packet at a time, paced (section 3.6): only then is there a rate.
 
 use selvedge_units::{Bytes, Duration, Instant, Rate};
 
@@ -18,17 +18,17 @@ pub use config::{SwiftConfig, SwiftConfig as Config};
 /// The window of one flow. Windows are in packets, times in picoseconds.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// fcwnd.
+    /// fcwnd: the window, in packets.
     cwnd: f64,
-    /// The same, as the sender asks for it.
+    /// The window in bytes, for the sender.
     window: Bytes,
     rate: Rate,
     /// The newest round-trip time.
     rtt: Duration,
-    /// What the path's length makes of the base target.
+    /// The target delay of the path: the base target plus that of the path's links.
     path_target: f64,
     decreased_at: Option<Instant>,
-    /// Timeouts in a row.
+    /// Number of timeouts in a row.
     timeouts: u32,
     settings: Settings,
 }
@@ -36,7 +36,7 @@ pub struct Control {
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     packet: f64,
-    /// Packets per byte.
+    /// Packets per byte, to convert bytes into packets.
     per_byte: f64,
     min: f64,
     max: f64,
@@ -45,15 +45,17 @@ struct Settings {
     max_decrease: f64,
     base_target: f64,
     per_link: f64,
-    /// Flow-based scaling: alpha, beta and fs_range.
+    /// Alpha of flow-based scaling.
     scale: f64,
+    /// Beta of flow-based scaling.
     offset: f64,
+    /// fs_range: the largest part of the target that flow-based scaling adds.
     most: f64,
     reset_after: u32,
 }
 
 impl Control {
-    /// A flow that has sent nothing.
+    /// Creates the control of a flow that has sent nothing.
     ///
     /// # Panics
     /// When a setting still says "auto".
@@ -93,21 +95,21 @@ impl Control {
         control
     }
 
-    /// Section 3.5: longer paths and smaller windows have more time.
+    /// Returns the target delay: longer paths and smaller windows have larger ones (section 3.5).
     #[inline]
     fn target(&self) -> f64 {
         let Settings { scale, offset, most, .. } = self.settings;
         self.path_target + (scale / libm::sqrt(self.cwnd) + offset).clamp(0.0, most)
     }
 
-    /// Algorithm 1, "on receiving ACK"; `in_flight` bytes still are.
+    /// Handles an acknowledgement of `bytes`, with `in_flight` bytes still in flight: algorithm 1, "on receiving ACK".
     #[inline]
     fn on_ack(&mut self, now: Instant, bytes: Bytes, in_flight: Bytes) {
         self.timeouts = 0;
         let (delay, target) = (self.rtt.as_ps() as f64, self.target());
         if delay < target {
             let acked = bytes.get() as f64 * self.settings.per_byte;
-            // What a flow does not fill says nothing about more (RFC 7661).
+            // A window that the flow does not fill does not grow (RFC 7661).
             let is_full = (in_flight + bytes * 2).get() as f64 * self.settings.per_byte > self.cwnd;
             if is_full {
                 let gain = self.settings.additive_increase * acked;
@@ -119,7 +121,7 @@ impl Control {
         }
     }
 
-    /// Once per round trip.
+    /// Returns whether a decrease is allowed: one per round trip.
     #[inline]
     fn can_decrease(&self, now: Instant) -> bool {
         self.decreased_at.is_none_or(|at| now.since(at) >= self.rtt)
@@ -130,7 +132,7 @@ impl Control {
         self.set(self.cwnd * factor);
     }
 
-    /// Algorithm 1, "on retransmit timeout".
+    /// Handles a retransmission timeout: algorithm 1, "on retransmit timeout".
     fn on_retransmit_timeout(&mut self, now: Instant) {
         self.timeouts += 1;
         if self.timeouts >= self.settings.reset_after {
@@ -147,7 +149,7 @@ impl Control {
         self.rate = if self.cwnd < 1.0 { self.paced() } else { Rate::MAX };
     }
 
-    /// A packet per rtt / cwnd.
+    /// Returns the pacing rate: a packet per rtt / cwnd.
     #[cold]
     fn paced(&self) -> Rate {
         const BIT_PS: f64 = 8e12;
@@ -160,7 +162,7 @@ impl Congestion for Control {
     fn on_path(&mut self, links: u32) {
         self.path_target = self.settings.base_target + self.settings.per_link * f64::from(links);
     }
-    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    // Not inlined, to keep the other controls' arms of `AnyCongestion` inlined.
     #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {

@@ -15,7 +15,7 @@ const LINKS: u32 = 6;
 fn config() -> SwiftConfig {
     resolved(SwiftConfig::default())
 }
-/// A window of so many packets, and a target that does not depend on it.
+/// Returns settings with a window of `packets` packets, and a target that does not depend on the window.
 fn of_packets(packets: u64) -> SwiftConfig {
     SwiftConfig {
         initial_window: Setting::Value(Bytes::new(FRAME * packets)),
@@ -24,7 +24,7 @@ fn of_packets(packets: u64) -> SwiftConfig {
         ..config()
     }
 }
-/// On the longest path, whose target is 49 us: 25 and 24.
+/// Returns a control on the longest path, whose target is 49 us: 25 us plus 24 us.
 fn running(config: &SwiftConfig) -> Control {
     let mut control = Control::new(config);
     control.on_path(LINKS);
@@ -49,7 +49,7 @@ fn below_the_target_a_window_acknowledged_is_a_packet_gained() {
     let mut control = running(&of_packets(10));
     (0..10).for_each(|us| hear(&mut control, us, acked(FRAME, 48)));
     assert!((10.9..=11.0).contains(&control.cwnd), "{}", control.cwnd);
-    // Algorithm 1: of less than a packet, each packet acknowledged adds ai.
+    // Algorithm 1: while the window is less than a packet, each acknowledged packet adds ai.
     control.set(0.5);
     hear(&mut control, 20, acked(FRAME, 30));
     close(control.cwnd, 1.5);
@@ -63,7 +63,7 @@ fn above_the_target_the_window_follows_the_excess_once_per_round_trip() {
     close(control.cwnd, expected);
     hear(&mut control, 169, acked(FRAME, 70));
     close(control.cwnd, expected);
-    // Far too late: no decrease takes more than max_mdf.
+    // The delay is far above the target: no decrease takes more than max_mdf.
     hear(&mut control, 800, acked(FRAME, 700));
     close(control.cwnd, expected * 0.5);
 }
@@ -111,7 +111,7 @@ fn losses_and_timeouts_cut_once_per_round_trip_and_at_last_to_the_least() {
     close(control.cwnd, begin / 16.0);
     hear(&mut control, 321, Signal::TimedOut);
     close(control.cwnd, 0.001);
-    // News ends the row of timeouts.
+    // An acknowledgement ends the row of timeouts.
     hear(&mut control, 400, acked(FRAME, 40));
     hear(&mut control, 500, Signal::TimedOut);
     close(control.cwnd, 1.001 / 2.0);
@@ -125,7 +125,7 @@ fn a_window_that_is_not_filled_does_not_grow() {
     close(control.cwnd, 64.0);
 }
 
-/// A queue that builds up, stands at the target, and drains.
+/// Compares a queue that builds up, stays at the target, and drains with the committed table.
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String {

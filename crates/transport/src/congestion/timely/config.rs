@@ -5,48 +5,47 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 use crate::congestion::{Needs, ReportBy, Reports, Tuning};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
-/// TIMELY. The defaults are the paper's (SIGCOMM'15), but for the start at line rate, which is the IRN
-/// paper's (section 4.1).
+/// TIMELY. The defaults are the paper's (SIGCOMM'15), except for the start at line rate, which is the IRN paper's
+/// (section 4.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TimelyConfig {
     /// The rate that no flow exceeds. Default: "auto", the hosts' line rate.
     pub line_rate: Setting<Rate>,
-    /// Whether the link is faster than that, so that flows are paced at line rate, too; known once resolved.
+    /// Whether the link is faster than the line rate, so that flows are paced at line rate, too; known once resolved.
     #[cfg_attr(feature = "config", serde(skip))]
     pub below_link: bool,
-    /// The rate at which a flow starts. Default: "auto", the line rate. The paper has a part of it that
+    /// The rate at which a flow starts. Default: "auto", the line rate. In the paper, flows start at a part of it that
     /// depends on the host's other flows.
     pub initial_rate: Setting<Rate>,
-    /// No rate is below this. Default: "auto", a hundredth of the line rate.
+    /// The lowest rate. Default: "auto", a hundredth of the line rate.
     pub min_rate: Setting<Rate>,
-    /// T_low: below this RTT the rate only increases. Default: 50us.
+    /// T_low: the RTT below which the rate only increases. Default: 50us.
     pub t_low: Duration,
-    /// T_high: above this RTT the rate only decreases. Default: 500us.
+    /// T_high: the RTT above which the rate only decreases. Default: 500us.
     pub t_high: Duration,
-    /// D_minRTT: what the RTT's gradient is measured in. Default: 20us.
+    /// D_minRTT: the unit of the RTT's gradient. Default: 20us.
     pub min_rtt: Duration,
     /// Delta: the step of additive increase. Default: 10Mbps.
     pub additive_increase: Rate,
-    /// Beta: how strongly the rate decreases, above 0, at most 1. Default: 0.8.
+    /// Beta: the weight of the gradient in decreases, above 0, at most 1. Default: 0.8.
     pub beta: f64,
     /// Alpha: the weight of the newest RTT difference, above 0, at most 1. Default: 0.875.
     pub alpha: f64,
-    /// N: hyperactive increase begins after this many steps without a positive gradient. Default: 5.
+    /// N: steps without a positive gradient before hyperactive increase begins. Default: 5.
     pub hyper_after: u32,
-    /// Hyperactive increase takes steps of this many deltas. Default: 5.
+    /// The steps of hyperactive increase, in deltas. Default: 5.
     pub hyper_factor: u32,
-    /// The RTT is sampled each time this much has arrived. Default: 16KB.
+    /// The bytes that arrive per RTT sample. Default: 16KB.
     pub segment: Bytes,
-    /// Least time between two steps. Default: "auto", which is D_minRTT; "off" takes a step with each
-    /// segment.
+    /// The least time between two steps. Default: "auto", which is D_minRTT; "off" takes a step with each segment.
     pub update_interval: Setting<Duration>,
-    /// What remains of the rate when a loss is found, above 0, at most 1: go-back-N "explicitly backing off
-    /// on losses" (IRN, section 4.3, which does not say how). Default: 1, TIMELY has no such rule.
+    /// The part of the rate that remains when a loss is found, above 0, at most 1: go-back-N "explicitly backing off on
+    /// losses" (IRN, section 4.3, which does not say how). Default: 1, TIMELY has no such rule.
     pub loss_factor: f64,
-    /// How RTT samples reach a sender whose loss recovery acknowledges nothing (RoCE with PFC).
-    /// Default: free.
+    /// The transport of RTT samples to a sender whose loss recovery has no acknowledgements (RoCE with PFC). Default:
+    /// free.
     pub feedback: ReportBy,
 }
 

@@ -16,9 +16,9 @@ pub struct Control {
     rate: f64,
     /// Bytes reported since the last sample.
     unsampled: u64,
-    /// When the next step may be taken.
+    /// The earliest time of the next step.
     next_update: Instant,
-    /// The RTT of the step before; zero at first.
+    /// The RTT of the previous step; zero before the first.
     previous_rtt: f64,
     /// Smoothed difference of consecutive RTTs.
     rtt_difference: f64,
@@ -33,7 +33,7 @@ struct Settings {
     min_rate: f64,
     t_low: f64,
     t_high: f64,
-    /// 1 / D_minRTT.
+    /// 1 / D_minRTT, where D_minRTT is in picoseconds.
     per_min_rtt: f64,
     additive_increase: f64,
     hyper_increase: f64,
@@ -47,7 +47,7 @@ struct Settings {
 }
 
 impl Control {
-    /// A flow that has sent nothing.
+    /// Creates the control of a flow that has sent nothing.
     ///
     /// # Panics
     /// When a setting still says "auto".
@@ -81,10 +81,10 @@ impl Control {
         }
     }
 
-    /// A segment has arrived, its last packet `rtt` ago: algorithm 1.
+    /// Updates the rate after a segment, whose last packet was sent `rtt` ago: algorithm 1.
     fn update(&mut self, rtt: f64) {
         let Settings { t_low, t_high, beta, alpha, .. } = self.settings;
-        // The first sample has nothing to be compared with.
+        // The first sample has no previous RTT.
         let difference = if self.previous_rtt > 0.0 { rtt - self.previous_rtt } else { 0.0 };
         self.previous_rtt = rtt;
         self.rtt_difference = (1.0 - alpha) * self.rtt_difference + alpha * difference;
@@ -105,16 +105,16 @@ impl Control {
 }
 
 impl Congestion for Control {
-    // Not inlined, so that the others' share of `AnyCongestion` still is.
+    // Not inlined, to keep the other controls' arms of `AnyCongestion` inlined.
     #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         if matches!(signal, Signal::Lost | Signal::TimedOut) {
-            // Losses are the recovery's business alone, unless the settings say otherwise.
+            // Losses do not change the rate unless the settings say otherwise.
             self.rate = (self.rate * self.settings.loss_factor).max(self.settings.min_rate);
         }
         let Signal::Acked { bytes, rtt, .. } = signal else { return };
         self.unsampled += bytes.get();
-        // Who hears of nothing new (go-back-N after a loss) completes no segment, but has an RTT.
+        // An acknowledgement of no new bytes (go-back-N after a loss) completes no segment, but has an RTT.
         let complete = self.unsampled >= self.settings.segment || bytes.is_zero();
         if complete && cx.now >= self.next_update {
             self.unsampled = 0;
@@ -128,7 +128,7 @@ impl Congestion for Control {
     }
     #[inline]
     fn rate(&self) -> Rate {
-        // At line rate the link itself paces, unless it is faster than that.
+        // At line rate the link itself paces, unless it is faster than the line rate.
         if self.rate >= self.settings.line_rate && !self.settings.below_link {
             Rate::MAX
         } else {

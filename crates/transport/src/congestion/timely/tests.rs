@@ -14,11 +14,11 @@ const SEGMENT: u64 = 16_000;
 fn config() -> TimelyConfig {
     resolved(TimelyConfig::default())
 }
-/// A control whose updates come every D_minRTT and whose rate is `gbps`.
+/// Returns a control with an update every D_minRTT and a rate of `gbps`.
 fn running_at(gbps: u64) -> Control {
     Control::new(&TimelyConfig { initial_rate: Setting::Value(Rate::from_gbps(gbps)), ..config() })
 }
-/// Segments with these RTTs, 20 us apart.
+/// Passes segments with these RTTs to the control, 20 us apart.
 fn hear(control: &mut Control, rtts: &[u64]) {
     let begin = control.next_update;
     for (&rtt, n) in rtts.iter().zip(0..) {
@@ -80,7 +80,7 @@ fn a_rising_rtt_cuts_by_its_gradient() {
     let gradient = 0.875 * 4.0 / 20.0;
     close(control.rate, (10e9 + 10e6) * (1.0 - 0.8 * gradient));
     hear(&mut control, &[104]);
-    // An eighth of it is still felt when the RTT stands still.
+    // An eighth of the difference remains when the RTT is constant.
     close(control.rate, (10e9 + 10e6) * (1.0 - 0.8 * gradient) * (1.0 - 0.8 * gradient / 8.0));
 }
 
@@ -91,7 +91,7 @@ fn five_steps_without_a_rise_make_the_increase_hyperactive() {
     close(control.rate, 10e9 + 4.0 * 10e6);
     hear(&mut control, &[92, 90]);
     close(control.rate, 10e9 + 4.0 * 10e6 + 2.0 * 50e6);
-    // A rise ends it.
+    // A rise ends hyperactive increase.
     hear(&mut control, &[300]);
     assert_eq!(control.falling, 0);
 }
@@ -101,7 +101,7 @@ fn rates_stay_between_a_hundredth_and_all_of_the_line() {
     let mut control = running_at(40);
     hear(&mut control, &[24; 10]);
     assert_eq!(control.rate(), Rate::MAX);
-    // A gradient above one would cut by more than all.
+    // A gradient above one would reduce the rate below zero.
     hear(&mut control, &[400]);
     close(control.rate, LINE / 100.0);
 }
@@ -114,7 +114,7 @@ fn a_sample_per_segment_and_at_most_one_per_min_rtt() {
     close(control.rate, 10e9);
     (10..20).for_each(|us| control.on_signal(&mut Cx::at(at(us)), acked(1_106, 24)));
     close(control.rate, 10e9 + 10e6);
-    // The next segment is complete before D_minRTT has passed since: it waits.
+    // The next segment is complete before D_minRTT has passed since the last step: no step yet.
     control.on_signal(&mut Cx::at(at(30)), acked(SEGMENT, 24));
     close(control.rate, 10e9 + 10e6);
     control.on_signal(&mut Cx::at(at(35)), acked(0, 24));
@@ -138,7 +138,7 @@ fn losses_are_not_its_business() {
     close(control.rate, 10e9);
 }
 
-/// A queue that builds up, stands, and drains.
+/// Compares a queue that builds up, stays constant, and drains with the committed table.
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String {
@@ -165,7 +165,7 @@ fn auto_is_what_the_sources_have() {
     assert_eq!(config.update_interval, Setting::Value(Duration::from_us(20)));
     let needs = config.needs();
     assert_eq!((needs.marking, needs.cnp_interval, needs.acks), (None, None, false));
-    let reports = needs.reports.expect("it lives by RTTs");
+    let reports = needs.reports.expect("TIMELY needs RTT samples");
     assert_eq!((reports.every, reports.by), (Bytes::from_kb(16), ReportBy::Free));
 }
 

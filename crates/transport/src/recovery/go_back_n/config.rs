@@ -10,7 +10,7 @@ use crate::footprint::{Footprint, Scope};
 use crate::recovery::Scheme;
 use crate::recovery::timer::{RtoRestart, rto_low};
 
-/// Go-back-N, as in RoCE NICs.
+/// Go-back-N, the loss recovery of RoCE NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
@@ -20,30 +20,31 @@ pub struct GoBackNConfig {
     /// RTO_high if that is longer (InfiniBand's timeout code 14, which perftest and many applications ask for). Off
     /// where nothing is acknowledged, and with PFC where there is a rto-low.
     pub rto: Setting<Duration>,
-    /// A shorter timeout when few packets are in flight, as IRN's RTO_low: "IRN with go-back-N"
-    /// keeps it (IRN, section 4.3). Default: "off": RoCE has one timeout. "auto": as IRN's, 100us, or rto where that
-    /// is less; off where rto is.
+    /// A shorter timeout when few packets are in flight, like IRN's RTO_low: "IRN with go-back-N" keeps it (IRN,
+    /// section 4.3). Default: "off": RoCE has one timeout. "auto": like IRN's, 100us, or rto where that is less; off
+    /// where rto is.
     pub rto_low: Setting<Duration>,
     /// N: rto-low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
-    /// What restarts the retransmission timer while packets are in flight; going back always does. Default: progress.
+    /// The events that restart the retransmission timer while packets are in flight; going back always does. Default:
+    /// progress.
     pub rto_restart: RtoRestart,
-    /// How long a sender that hears a NACK takes to go back: it sends nothing meanwhile. Default: 0us. NICs do not say.
+    /// The time that a sender needs to process a NACK; it sends nothing meanwhile. Default: 0us. NICs do not say.
     pub nack_processing: Duration,
-    /// Which data packets are acknowledged. Default: "auto", which is coalesced, or per-packet where congestion control
-    /// or bdp-cap needs that.
+    /// The data packets that are acknowledged. Default: "auto", which is coalesced, or per-packet where congestion
+    /// control or bdp-cap needs that.
     pub acks: Acks,
-    /// With coalesced acknowledgements: the last packet of a message is acknowledged, and any other once so many have
+    /// With coalesced acknowledgements: the last packet of a message is acknowledged, and any other once this many have
     /// come since the last acknowledgement. Default: 256; 1 to 65,535. NICs do not say; Linux and UCX let ConnectX ask
     /// for an acknowledgement every 2^8 packets (`log_ack_req_freq`).
     pub ack_every: u16,
-    /// With coalesced acknowledgements: also once so much time has passed since the last one, so that timeouts see
+    /// With coalesced acknowledgements: the time after the last one that also makes one due, so that timeouts see
     /// progress of slow flows. Default: "auto", the round-trip time of the longest empty path. "off": only ack-every.
     pub ack_interval: Setting<Duration>,
-    /// How often a gap is reported. Default: once-per-gap.
+    /// The frequency of reports of a gap. Default: once-per-gap.
     pub nack: Nacks,
-    /// Packets a flow may have in flight. Default: "off": RoCE has no BDP-FC. "auto": the
-    /// path's bandwidth-delay product over the largest data frame, as in IRN.
+    /// Packets a flow may have in flight. Default: "off": RoCE has no BDP-FC. "auto": the path's bandwidth-delay
+    /// product over the largest data frame, like in IRN.
     pub bdp_cap: Setting<u32>,
 }
 
@@ -64,12 +65,12 @@ impl Default for GoBackNConfig {
     }
 }
 
-/// Which data packets are acknowledged. Whatever is chosen, a duplicate is acknowledged unless nothing is.
+/// The data packets that are acknowledged. In each mode, a duplicate is acknowledged unless nothing is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Acks {
-    /// Coalesced, as RoCE NICs do; per packet for congestion control that lives by acknowledgements, or with a cap on
+    /// Coalesced, like in RoCE NICs; per packet for congestion control that needs acknowledgements, or with a cap on
     /// packets in flight.
     #[default]
     Auto,
@@ -78,23 +79,23 @@ pub enum Acks {
     /// The last packet of each message, and others from time to time: see `ack-every` and `ack-interval`.
     Coalesced,
     /// None with PFC, each packet without (the baseline of the IRN paper, sections 4.1 and 5.2); each packet, too, for
-    /// congestion control that lives by acknowledgements.
+    /// congestion control that needs acknowledgements.
     WithoutPfc,
-    /// None: only gaps are reported. A lost tail, or a lost NACK behind which nothing follows, is
-    /// then lost for good, so this wants a fabric that drops nothing.
+    /// None: only gaps are reported. A lost tail, or a lost NACK without packets behind it, is then never repaired, so
+    /// the fabric must not drop packets.
     None,
 }
 
 /// The least timeout with PFC: 4.096 us times 2 to the 14th (InfiniBand, volume 1, 9.7.6.1.3).
 const RTO_WITH_PFC: Duration = Duration::from_ns(4_096 << 14);
 
-/// How often a gap is reported.
+/// The frequency of reports of a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Nacks {
-    /// One NAK until the expected packet arrives (InfiniBand). If that NAK or the packet's
-    /// retransmission is lost, only the timeout helps.
+    /// One NAK until the expected packet arrives (InfiniBand). If that NAK or the packet's retransmission is lost, only
+    /// the timeout repairs the loss.
     #[default]
     OncePerGap,
     /// Every out-of-order packet.
@@ -102,8 +103,8 @@ pub enum Nacks {
     /// At the first packet behind a gap, and while packets keep coming, again each time this much
     /// time has passed (ns-3's RDMA models).
     Interval(Duration),
-    /// At most one per this much time, whichever gap it reports: what is lost soon after a NACK waits. Another
-    /// reading of a "NACK interval", for what MELO compares itself with (section 4.1.1).
+    /// At most one per this much time, for any gap: the report of a packet lost soon after a NACK waits. Another
+    /// reading of a "NACK interval", for the schemes that MELO is compared with (section 4.1.1).
     Paced(Duration),
 }
 
@@ -116,10 +117,10 @@ impl Scheme for GoBackNConfig {
             chosen => chosen,
         };
         resolve(&mut self.ack_interval, || Some(fabric.base_rtt));
-        // No shorter than what shortens it.
+        // The timeout is at least the shorter timeout.
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
         let least = if fabric.pfc { RTO_WITH_PFC.max(low) } else { low };
-        // IRN with go-back-N keeps IRN's timeouts, which it has without PFC only.
+        // IRN with go-back-N keeps IRN's timeouts, which IRN has only without PFC.
         let has_timeouts = self.acks != Acks::None && !(fabric.pfc && self.rto_low != Setting::Off);
         resolve(&mut self.rto, || has_timeouts.then_some(fabric.congested_rtt.max(least)));
         let high = self.rto.resolve(|| None);
@@ -186,7 +187,7 @@ impl Scheme for GoBackNConfig {
     fn extra_header(&self) -> Bytes {
         Bytes::ZERO
     }
-    /// RoCE NICs keep all of it already; what "IRN with go-back-N" takes over from IRN comes on top.
+    /// Returns the state beyond that of RoCE NICs: only the parts that "IRN with go-back-N" takes over from IRN.
     fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::default();
         if let Setting::Value(_) = self.bdp_cap {

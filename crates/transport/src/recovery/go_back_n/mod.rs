@@ -1,7 +1,7 @@
 //! Go-back-N, the loss recovery of RoCE NICs (InfiniBand's reliable connection).
 //!
-//! The responder takes packets in order only. At a gap it sends one NAK that names the packet it
-//! expects and discards everything until that packet arrives; the requester starts over from there.
+//! The responder accepts packets in order only. At a gap it sends one NAK that names the packet it expects, and
+//! discards every packet until that one arrives; the requester resumes from there.
 
 mod config;
 mod recv;

@@ -1,4 +1,4 @@
-//! The responder.
+//! The responder of go-back-N.
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
@@ -10,28 +10,28 @@ use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, Answer, Unanswered};
 use crate::role::{Cx, Verdict};
 
-/// The responder: takes packets in order and reports gaps.
+/// The responder: accepts packets in order and reports gaps.
 #[derive(Clone, Debug)]
 pub struct Recv {
     expected: Seq,
-    /// Packets out of order are silently discarded before this instant. [`Instant::ZERO`]: a NACK would be due.
+    /// The instant before which out-of-order packets trigger no NACK; [`Instant::ZERO`] if the next one does.
     silent_until: Instant,
-    /// For how long one NACK silences its gap.
+    /// The time after a NACK in which its gap triggers no other.
     nack_interval: Duration,
-    /// One NACK silences other gaps, too.
+    /// Whether a NACK also suppresses NACKs of other gaps.
     paced: bool,
-    /// A packet in order is acknowledged when so many have come since the last acknowledgement: 1 for each, 0 for none.
+    /// Packets in order per acknowledgement: 1 to acknowledge each, 0 for none.
     every: u16,
     /// Packets in order since the last acknowledgement.
     unacknowledged: u16,
-    /// A packet in order is also acknowledged so long after the last acknowledgement, or the first packet.
+    /// The time after the last acknowledgement, or the first packet, after which a packet in order is acknowledged.
     interval: Duration,
-    /// When that is; [`Instant::ZERO`] before the first packet.
+    /// The instant from which a packet in order is acknowledged; [`Instant::ZERO`] before the first packet.
     ack_due: Instant,
 }
 
 impl Recv {
-    /// A responder that expects the first packet.
+    /// Creates a responder that expects the first packet.
     ///
     /// # Panics
     /// When the settings still say "auto".
@@ -63,12 +63,12 @@ impl Recv {
             ack_due: Instant::ZERO,
         }
     }
-    /// The next `packets` will not come: an answer takes their places (InfiniBand's Reads, of which the request stands
-    /// for as many packets as its answer has).
+    /// Skips the next `packets`, which will not arrive because an answer takes their places (InfiniBand's Reads, whose
+    /// request counts as many packets as its answer has).
     pub fn skip(&mut self, packets: u64) {
         self.expected += packets;
     }
-    /// The packets that were expected have come.
+    /// Handles the arrival of `packets` expected packets.
     #[inline(always)]
     fn advance(&mut self, packets: u64) {
         self.expected += packets;
@@ -76,7 +76,7 @@ impl Recv {
             self.silent_until = Instant::ZERO;
         }
     }
-    /// Whether the packet that has just been taken in order is acknowledged.
+    /// Returns whether the packet that has just been accepted in order is acknowledged.
     #[inline(always)]
     fn acknowledges(&mut self, now: Instant, last: bool) -> bool {
         if self.every <= 1 {
@@ -88,7 +88,7 @@ impl Recv {
         }
         last || self.unacknowledged >= self.every || now >= self.ack_due
     }
-    /// An acknowledgement is sent, or a NACK, which acknowledges all that came before.
+    /// Handles the sending of an acknowledgement, or of a NACK, which acknowledges all packets before it.
     #[inline(always)]
     fn on_answer(&mut self, now: Instant) {
         if self.every > 1 {
@@ -108,7 +108,7 @@ impl Acceptance for Recv {
     fn unanswered(&self) -> Unanswered {
         match self.every {
             0 => Unanswered::ALL,
-            // The first packet of all begins the time until the first acknowledgement.
+            // The first packet of the flow starts the time until the first acknowledgement.
             _ if self.ack_due == Instant::ZERO => Unanswered::NONE,
             every => Unanswered { packets: u64::from(every - 1 - self.unacknowledged), before: self.ack_due },
         }
@@ -130,7 +130,7 @@ impl Acceptance for Recv {
             self.advance(1);
             (Verdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))
         } else if seq < self.expected {
-            // The requester did not hear that it had arrived: say so again.
+            // The requester missed the acknowledgement of this packet: repeat it.
             (Verdict::Duplicate, (self.every > 0).then_some(AckKind::Ack))
         } else {
             cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });

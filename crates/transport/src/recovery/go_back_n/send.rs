@@ -1,4 +1,4 @@
-//! The requester.
+//! The requester of go-back-N.
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
@@ -12,7 +12,7 @@ use crate::recovery::timer::Timer;
 use crate::recovery::{AckOutcome, Heard, Recovery, Scheme};
 use crate::role::{Cx, Next};
 
-/// The requester: sends in order, and starts over where the responder says so.
+/// The requester: sends in order, and resumes from the packet that the responder names.
 #[derive(Clone, Debug)]
 pub struct Send {
     acked: Seq,
@@ -22,19 +22,19 @@ pub struct Send {
     sent: Seq,
     timer: Timer,
     cap: u64,
-    /// Nothing is sent before.
+    /// The instant before which nothing is sent.
     ready: Instant,
     nack_processing: Duration,
 }
 
 impl Send {
-    /// A requester that has sent nothing.
+    /// Creates a requester that has sent nothing.
     ///
     /// # Panics
     /// When the settings still say "auto".
     pub fn new(config: &GoBackNConfig) -> Self {
         let high = resolved(config.rto, "rto").unwrap_or(Duration::MAX);
-        // PSN arithmetic limits a flow that waits for acknowledgements, and no other.
+        // PSN arithmetic limits only flows that wait for acknowledgements.
         let widest = if config.acknowledges() { WIDEST_WINDOW } else { u64::MAX };
         let timer = match resolved(config.rto_low, "rto-low") {
             Some(low) => Timer::new(low, high, config.rto_low_packets),
@@ -50,7 +50,7 @@ impl Send {
             cap: resolved(config.bdp_cap, "bdp-cap").map_or(widest, u64::from),
         }
     }
-    /// Starts over. The timer begins anew: what was outstanding does not count any more.
+    /// Goes back to the first unacknowledged packet and restarts the timer: the outstanding packets no longer count.
     fn go_back(&mut self, cx: &mut Cx<'_>, by_timeout: bool) {
         self.next = self.acked;
         self.timer.restart(cx.now);
@@ -130,7 +130,7 @@ impl Recovery for Send {
         } else {
             self.timer.on_answer(cx.now);
         }
-        // A NACK for the packet that is about to be sent anyway changes nothing.
+        // A NACK for the packet that will be sent next has no effect.
         let loss = heard.kind == AckKind::Nack && self.next > self.acked;
         if loss {
             self.go_back(cx, false);
@@ -147,7 +147,7 @@ impl Recovery for Send {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) -> bool {
         if self.timer.is_quick() && !self.timer.is_few(self.sent - self.acked) {
             let until = self.timer.extend();
-            // Unless the call comes so late that RTO_high has passed as well.
+            // RTO_high may have passed as well, if this call comes late.
             if until > cx.now {
                 cx.trace(|| Trace::TimeoutExtended { until });
                 return false;

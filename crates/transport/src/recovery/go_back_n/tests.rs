@@ -10,7 +10,7 @@ use crate::recovery::timer::RtoRestart;
 use crate::recovery::{Acceptance, Scheme};
 use crate::role::Cx;
 
-/// RoCE without PFC.
+/// Settings for RoCE without PFC.
 const LOSSY: GoBackNConfig = GoBackNConfig {
     rto: Setting::Value(Duration::from_us(320)),
     rto_low: Setting::Off,
@@ -23,7 +23,7 @@ const LOSSY: GoBackNConfig = GoBackNConfig {
     nack: Nacks::OncePerGap,
     bdp_cap: Setting::Off,
 };
-/// No timeouts, no acknowledgements, as IRN's paper has RoCE with PFC.
+/// Settings without timeouts and acknowledgements: RoCE with PFC in IRN's paper.
 const LOSSLESS: GoBackNConfig = GoBackNConfig { rto: Setting::Off, acks: Acks::None, ..LOSSY };
 
 #[test]
@@ -35,7 +35,7 @@ fn a_nack_sends_everything_again_from_the_gap() {
             (0, Sends("0 1 2 3 4")),
             (24, Ack(1)),
             (24, Ack(2)),
-            // 2 was lost; 3 triggered this.
+            // Packet 2 was lost; packet 3 triggered this NACK.
             (25, Nack(2, 3)),
             (25, Sends("2r 3r 4r")),
             (49, Ack(3)),
@@ -51,7 +51,7 @@ fn a_nack_sends_everything_again_from_the_gap() {
 
 #[test]
 fn acknowledgements_from_before_going_back_save_retransmissions() {
-    // Packets had been reordered: the NACK is a false alarm.
+    // The packets had been reordered: the NACK is a false alarm.
     sender(
         with(LOSSY),
         4,
@@ -83,7 +83,7 @@ fn silence_sends_everything_again_after_the_timeout() {
             (320, Wake),
             (320, Sends("0r 1r")),
             (320, Waits(640)),
-            // The timer begins anew with each packet that is acknowledged.
+            // Each newly acknowledged packet restarts the timer.
             (344, Ack(1)),
             (344, Waits(664)),
             (664, Wake),
@@ -119,7 +119,7 @@ fn answers_without_progress_restart_the_timer_if_asked_to() {
     let waits = |rto_restart| {
         let patient = GoBackNConfig { rto_restart, ..LOSSY };
         let until = if rto_restart == RtoRestart::AnyAck { 420 } else { 344 };
-        // The second acknowledgement is a duplicate's.
+        // The second acknowledgement is that of a duplicate.
         sender(with(patient), 3, &[(0, Sends("0 1 2")), (24, Ack(1)), (100, Ack(1)), (100, Waits(until))]);
     };
     waits(RtoRestart::Progress);
@@ -155,8 +155,8 @@ fn one_nack_per_gap_until_it_is_filled() {
             (0, 0, Answer::Ack("accepted", 1)),
             (1, 2, Answer::Nack("refused", 1)),
             (2, 3, Answer::Silence("refused")),
-            // The retransmission was lost: what follows it is refused in silence. Only the
-            // sender's timeout helps.
+            // The retransmission was lost: packets behind it are refused without a NACK. Only the sender's timeout
+            // repairs this.
             (40, 2, Answer::Silence("refused")),
             (400, 1, Answer::Ack("accepted", 2)),
             // A new gap is a new NACK.
@@ -231,7 +231,7 @@ fn coalesced_acknowledgements_come_by_count_and_by_time() {
         &[
             (0, 0, Answer::Silence("accepted")),
             (1, 1, Answer::Silence("accepted")),
-            // The third since the beginning.
+            // The third packet since the beginning.
             (2, 2, Answer::Ack("accepted", 3)),
             (3, 3, Answer::Silence("accepted")),
             // 10 us after the last acknowledgement.
@@ -287,7 +287,7 @@ fn what_is_acknowledged_and_when_to_give_up_depend_on_pfc_and_congestion_control
     let resolved = |acks, pfc, needs_acks| {
         let mut config = GoBackNConfig { acks, ..GoBackNConfig::default() };
         config.resolve(&Fabric { pfc, acks: needs_acks, ..Fabric::IRN_PAPER });
-        config.check().expect("settings that work");
+        config.check().expect("valid settings");
         (config.acks, config.rto.resolve(|| None).map(|rto| rto.as_us_f64()))
     };
     let (high, code_14) = (Some(320.0), Some(67_108.864));

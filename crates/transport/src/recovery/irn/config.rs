@@ -11,7 +11,7 @@ use crate::recovery::timer::{RtoRestart, rto_low};
 
 use super::footprint;
 
-/// Starts of holes have 16 bits: twice this many packets.
+/// The widest window with holes: half of what the 16 bits of a hole's start can number.
 pub(super) const WIDEST_WITH_HOLES: u64 = 1 << 15;
 
 /// IRN, the improved RoCE NIC.
@@ -19,14 +19,14 @@ pub(super) const WIDEST_WITH_HOLES: u64 = 1 << 15;
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct IrnConfig {
-    /// When a packet counts as lost: by the paper's text, by its authors' hardware code, or by the text and one rule
-    /// more. Default: refined.
+    /// The rule by which a packet counts as lost: the paper's text, its authors' hardware code, or the text and one
+    /// more rule. Default: refined.
     pub mode: Mode,
-    /// Whether silence leads to retransmission. Default: "auto", which is off with PFC and on
-    /// without (section 4.1).
+    /// Whether a timeout leads to retransmission. Default: "auto", which is off with PFC and on without (section 4.1).
     pub timeouts: Timeouts,
-    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or half more than
-    /// the round trip of the empty network where that is longer, or RTO_high where that is less; "off": RTO_high alone.
+    /// RTO_low, the timeout when few packets are in flight. Default: "auto", 100 us (section 4.1), or one and a half
+    /// times the round trip of the empty network where that is longer, or RTO_high where that is less; "off": RTO_high
+    /// alone.
     pub rto_low: Setting<Duration>,
     /// N: RTO_low applies when at most this many packets are in flight. Default: 3.
     pub rto_low_packets: u32,
@@ -34,85 +34,82 @@ pub struct IrnConfig {
     /// congested link (section 4.1).
     pub rto_high: Setting<Duration>,
     /// BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of its path (with
-    /// `auto = "longest-path"`, as in the paper, the largest of any) over the largest data frame, rounded up; where
-    /// serialisation makes an idle path hold over a twentieth more than that (short links), or that path has a link
-    /// slower than its sender's, what it holds. "off" is no limit (section 4.3).
+    /// `auto = "longest-path"`, like in the paper, the largest of any) over the largest data frame, rounded up. Where
+    /// serialisation makes an idle path hold over a twentieth more than that (short links), or the path has a link
+    /// slower than its sender's, "auto" is what the path holds. "off" is no limit (section 4.3).
     pub bdp_cap: Setting<u32>,
-    /// What restarts the retransmission timer while packets are in flight. The paper does not say; of the three, this
-    /// one comes closest to its authors' trace of a receiver. Default: any-ack.
+    /// The events that restart the retransmission timer while packets are in flight. The paper does not say; any-ack
+    /// comes closest to its authors' trace of a receiver. Default: any-ack.
     pub rto_restart: RtoRestart,
-    /// Fetch delay: a packet is sent again no sooner than this after it was found lost
-    /// (section 6.3). Default: 0us.
+    /// Fetch delay: the least time between the detection of a loss and the retransmission (section 6.3). Default: 0us.
     pub retransmit_delay: Duration,
-    /// How the timeout is found. Default: "static", RTO_low and RTO_high (section 3.1).
+    /// The source of the timeout. Default: "static", RTO_low and RTO_high (section 3.1).
     pub rto: Rto,
-    /// Whether the sender keeps a bitmap of what was selectively acknowledged. Without, it knows of
-    /// one loss per round trip (section 4.3). Not in mode "hls". Default: true.
+    /// Whether the sender keeps a bitmap of selective acknowledgements. Without it, the sender knows of one loss per
+    /// round trip (section 4.3). Not in mode "hls". Default: true.
     pub sack: bool,
-    /// Header that each data packet carries on top of RoCE's (section 6.3: 16 bytes of RETH at
-    /// worst). Default: 0B.
+    /// Header bytes that each data packet carries on top of RoCE's (section 6.3: 16 bytes of RETH at worst). Default:
+    /// 0B.
     pub extra_header: Bytes,
-    /// How many NACKs without cumulative progress it takes to begin recovery; more than 1 tolerates
-    /// reordering (section 7). Not in mode "hls". Default: 1.
+    /// NACKs without cumulative progress that it takes to begin recovery; more than 1 tolerates reordering (section 7).
+    /// Not in mode "hls". Default: 1.
     pub nack_threshold: u32,
-    /// Up to which packet a cumulative acknowledgement during recovery tells that the packet is lost
-    /// where it stops. "auto": what `mode` says; without SACKs, and with time stamps, latest. Others than that need
-    /// SACKs and no time stamps, and not mode "hls". Default: auto.
+    /// Up to which packet a cumulative acknowledgement during recovery shows that the packet is lost where it stops.
+    /// "auto": the rule of `mode`; without SACKs, and with time stamps, latest. Other values need SACKs and no time
+    /// stamps, and not mode "hls". Default: auto.
     pub partial_acks: PartialAcks,
-    /// Whether the time stamps that acknowledgements echo tell about losses: what was sent before a
-    /// packet that has arrived, and has not arrived itself, is lost, even if it was sent again. For
-    /// paths that keep order; not in the paper, which leaves such losses to the timeout. Not in mode
-    /// "hls", and with SACKs only. Default: false.
+    /// Whether echoed time stamps show losses: a packet that was sent before one that has arrived, and has not arrived
+    /// itself, is lost, even if it was retransmitted. For paths that keep order; not in the paper, which leaves such
+    /// losses to the timeout. Not in mode "hls", and with SACKs only. Default: false.
     pub time_stamps: bool,
-    /// Whether NACKs carry the three newest holes, as MELO's do: one can then stand for several, and
-    /// if one is lost, what it spoke of is not taken for lost. The paper's name one packet
-    /// (section 3.1). They take 12 bytes. Not in mode "hls", and with SACKs only. Default: false.
+    /// Whether NACKs carry the three newest holes, like MELO's: one NACK can then replace several, and the packets of a
+    /// lost NACK are not taken for lost. The paper's NACKs name one packet (section 3.1). Holes take 12 bytes. Not in
+    /// mode "hls", and with SACKs only. Default: false.
     pub holes: bool,
-    /// Packets that a timeout sends again at the most: the first sends one, each that follows it with
-    /// nothing heard between twice as many as the one before, up to this. What ends a burst of losses
-    /// may be packets, not time: then one packet for each timeout outlasts it slowly. The paper's
-    /// always send one (section 3.1); QUIC's up to two (RFC 9002, section 6.2.4). Not in mode "hls".
-    /// Default: 1.
+    /// Packets that a timeout retransmits at most: the first sends one, each following timeout without an answer in
+    /// between twice as many as the one before, up to this. A burst of losses may be limited by packets, not time; one
+    /// packet per timeout outlasts it slowly. The paper's timeouts always send one (section 3.1), QUIC's up to two (RFC
+    /// 9002, section 6.2.4). Not in mode "hls". Default: 1.
     pub probes: u16,
 }
 
-/// When the sender counts a packet as lost.
+/// The rule by which the sender counts a packet as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Mode {
-    /// By the text, or if it was sent before the first retransmission of the recovery and is missing when a
-    /// retransmission has arrived. Of the three, this one sends least in vain, and does not leave a retransmission
-    /// that is lost in an incast to the timeout.
+    /// The rule of the text, or the packet was sent before the first retransmission of the recovery and is missing when
+    /// a retransmission has arrived. Of the three, this mode has the fewest spurious retransmissions, and does not
+    /// leave a retransmission that is lost in an incast to the timeout.
     #[default]
     Refined,
-    /// By the text of section 3.1: "only if another packet with a higher sequence number has been selectively acked",
-    /// or by a timeout.
+    /// The rule of the text of section 3.1: lost "only if another packet with a higher sequence number has been
+    /// selectively acked", or by a timeout.
     Paper,
-    /// As the hardware modules of section 6.2 have it, as published.
+    /// The rule of the published hardware modules of section 6.2.
     Hls,
 }
 
-/// Which packets a partial acknowledgement may show to be lost: those sent before which retransmission.
+/// The packets that a partial acknowledgement may show to be lost: those sent before a certain retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum PartialAcks {
-    /// As the mode says: first where it is refined, none with the paper's text, latest with the hardware code.
+    /// The mode's: first where it is refined, none with the paper's text, latest with the hardware code.
     #[default]
     Auto,
-    /// The latest, as in the authors' hardware code: an acknowledgement that an earlier one has
-    /// triggered is misread, and so are all that come after it.
+    /// The latest, like in the authors' hardware code: an acknowledgement triggered by an earlier retransmission is
+    /// misread, and so are all that come after it.
     Latest,
-    /// The first of the recovery: what was sent before that, and is missing when any retransmission
-    /// has arrived, is lost wherever paths keep order.
+    /// The first of the recovery: a packet sent before it that is missing when any retransmission has arrived is lost
+    /// wherever paths keep order.
     First,
     /// None: a packet is lost "only if another packet with a higher sequence number has been selectively acked"
     /// (section 3.1), or by a timeout.
     None,
 }
 
-/// Whether silence leads to retransmission.
+/// Whether a timeout leads to retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
@@ -120,13 +117,13 @@ pub enum Timeouts {
     /// Off with PFC, on without.
     #[default]
     Auto,
-    /// Yes.
+    /// On.
     On,
-    /// No: what is lost behind the last acknowledgement stays lost.
+    /// Off: a packet lost behind the last acknowledgement stays lost.
     Off,
 }
 
-/// How the timeout is found.
+/// The source of the timeout.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
@@ -134,8 +131,7 @@ pub enum Rto {
     /// RTO_low and RTO_high.
     #[default]
     Static,
-    /// From round-trip times, "as with TCP" (section 4.3): RFC 6298. RTO_low and N have no part in
-    /// it.
+    /// From round-trip times, "as with TCP" (section 4.3): RFC 6298. RTO_low and N are not used.
     Dynamic(DynamicRto),
 }
 
@@ -147,9 +143,9 @@ pub struct DynamicRto {
     /// The timeout of a flow that has no sample yet. Default: "auto", which is RTO_high, but no more than
     /// `max`.
     pub initial: Setting<Duration>,
-    /// The least. Default: 100us, RTO_low's.
+    /// The least timeout. Default: 100us, RTO_low's.
     pub min: Duration,
-    /// The most, after back-off. Default: 10ms.
+    /// The largest timeout, after back-off. Default: 10ms.
     pub max: Duration,
 }
 
@@ -183,12 +179,12 @@ impl Default for IrnConfig {
 }
 
 impl IrnConfig {
-    /// RTO_low where RTO_high is `high`.
+    /// Returns RTO_low where RTO_high is `high`.
     pub(super) fn rto_low_beside(&self, high: Duration) -> Duration {
         self.rto_low.resolve(|| None).unwrap_or(high)
     }
 
-    /// Returns what partial acknowledgements tell: never "auto".
+    /// Returns the packets that partial acknowledgements may show to be lost: never "auto".
     pub(super) fn told_by_partial_acks(&self) -> PartialAcks {
         match (self.partial_acks, self.mode) {
             (PartialAcks::Auto, _) if !self.sack || self.time_stamps => PartialAcks::Latest,
@@ -199,7 +195,7 @@ impl IrnConfig {
         }
     }
 
-    /// Packets a flow may have in flight, at both ends.
+    /// Returns how many packets a flow may have in flight; a limit at both ends.
     ///
     /// # Panics
     /// When the settings still say "auto".
@@ -207,7 +203,7 @@ impl IrnConfig {
         resolved(self.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from)
     }
 
-    /// RTO_low and RTO_high.
+    /// Checks RTO_low and RTO_high.
     fn check_static(&self) -> Result<(), SettingError> {
         for (key, setting) in [("rto-high", self.rto_high), ("rto-low", self.rto_low)] {
             if let Setting::Value(timeout) = setting {

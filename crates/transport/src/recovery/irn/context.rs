@@ -1,8 +1,8 @@
-//! The contexts of queue pairs as the hardware modules in `rtl/` read and write them (section 6.2): one description,
-//! from which both the SystemVerilog structs and the bits that tests compare are made.
+//! The contexts of queue pairs that the hardware modules in `rtl/` read and write (section 6.2). One description yields
+//! both the SystemVerilog structs and the bits that tests compare.
 //!
-//! A context is one packed vector, its first field in the most significant bits. Only bitmaps depend on their width W,
-//! 128 packets at 40 Gb/s.
+//! A context is one packed vector with its first field in the most significant bits. Only bitmaps depend on their width
+//! W, 128 packets at 40 Gb/s.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -13,14 +13,14 @@ use selvedge_units::Psn;
 
 use super::hls::Columns;
 
-/// A context's fields, most significant first.
+/// The layout of a context: its fields, most significant first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// Name of the SystemVerilog type, without `_ctx_t`.
     pub name: &'static str,
-    /// The modules that read and write it.
+    /// The modules that read and write the context.
     pub used_by: &'static str,
-    /// Its fields.
+    /// The fields, most significant first.
     pub fields: &'static [Field],
 }
 
@@ -29,18 +29,18 @@ pub struct Layout {
 pub struct Field {
     /// Name in SystemVerilog and in [`Bits`].
     pub name: &'static str,
-    /// Its width.
+    /// Width of the field.
     pub width: Width,
-    /// Its meaning, for the reader of the SystemVerilog.
+    /// Meaning of the field, for the reader of the SystemVerilog.
     pub meaning: &'static str,
 }
 
 /// Width of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
-    /// So many bits.
+    /// A fixed number of bits.
     Bits(u32),
-    /// A bit per packet of the bitmap.
+    /// One bit per packet of the bitmap.
     Bitmap,
 }
 
@@ -50,7 +50,7 @@ const fn field(name: &'static str, width: Width, meaning: &'static str) -> Field
 const PSN: Width = Width::Bits(24);
 const FLAG: Width = Width::Bits(1);
 
-/// The receiver's context: 48 + 2W bits.
+/// The layout of the receiver's context: 48 + 2W bits.
 pub const RECEIVER: Layout = Layout {
     name: "receiver",
     used_by: "receive_data",
@@ -62,7 +62,7 @@ pub const RECEIVER: Layout = Layout {
     ],
 };
 
-/// The sender's context: 99 + W bits.
+/// The layout of the sender's context: 99 + W bits.
 pub const SENDER: Layout = Layout {
     name: "sender",
     used_by: "tx_free and receive_ack",
@@ -78,7 +78,7 @@ pub const SENDER: Layout = Layout {
     ],
 };
 
-/// The timer's context: 99 bits, of which those that the sender's has, too, are the sender's.
+/// The layout of the timer's context: 99 bits. Fields that the sender's context has, too, are read from that one.
 pub const TIMER: Layout = Layout {
     name: "timer",
     used_by: "timeout",
@@ -94,12 +94,12 @@ pub const TIMER: Layout = Layout {
 };
 
 impl Layout {
-    /// Size in bits where bitmaps have `bitmap` bits.
+    /// Returns the size in bits where bitmaps have `bitmap` bits.
     pub fn bits(&self, bitmap: u32) -> u32 {
         self.fields.iter().map(|field| field.width.bits(bitmap)).sum()
     }
 
-    /// The SystemVerilog text of `rtl/src/irn_<name>.svh`: the struct, for modules with a parameter W.
+    /// Returns the SystemVerilog text of `rtl/src/irn_<name>.svh`: the struct, for modules with a parameter W.
     pub fn system_verilog(&self) -> String {
         let mut text = format!(
             "// Generated from crates/transport/src/recovery/irn/context.rs by `cargo xtask rtl context`: do not edit.\n\n\
@@ -119,7 +119,7 @@ impl Layout {
 }
 
 impl Width {
-    /// Size in bits where bitmaps have `bitmap` bits.
+    /// Returns the size in bits where bitmaps have `bitmap` bits.
     pub const fn bits(self, bitmap: u32) -> u32 {
         match self {
             Self::Bits(bits) => bits,
@@ -128,7 +128,7 @@ impl Width {
     }
 }
 
-/// A receiver's context by value.
+/// The values of a receiver's context.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReceiverContext {
     /// The packet expected next.
@@ -141,17 +141,17 @@ pub struct ReceiverContext {
     pub map2: Box<[u64]>,
 }
 
-/// A sender's context by value.
+/// The values of a sender's context.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SenderContext {
-    /// All but the bitmap.
+    /// All fields but the bitmap.
     pub columns: Columns,
     /// Selective acknowledgements, bit 0 of word 0 for the cumulative acknowledgement.
     pub sacks: Box<[u64]>,
 }
 
 impl ReceiverContext {
-    /// Appends the context, laid out as [`RECEIVER`] says.
+    /// Appends the context in the layout of [`RECEIVER`].
     pub fn pack(&self, bitmap: u32, bits: &mut Bits) {
         for field in RECEIVER.fields {
             match field.name {
@@ -166,7 +166,7 @@ impl ReceiverContext {
 }
 
 impl SenderContext {
-    /// Appends the context, laid out as [`SENDER`] says.
+    /// Appends the context in the layout of [`SENDER`].
     pub fn pack(&self, bitmap: u32, bits: &mut Bits) {
         for field in SENDER.fields {
             match field.name {
@@ -176,8 +176,8 @@ impl SenderContext {
         }
     }
 
-    /// Appends the timer's context, laid out as [`TIMER`] says: what it shares with the sender's, whether the timer was
-    /// set to RTO_low, and how far the rate is throttled.
+    /// Appends the timer's context in the layout of [`TIMER`]: the fields shared with the sender's context, whether the
+    /// timer was set to RTO_low, and how far the rate is throttled.
     pub fn pack_timer(&self, quick: bool, rate_factor: u32, bits: &mut Bits) {
         for field in TIMER.fields {
             let value = match field.name {
@@ -191,7 +191,7 @@ impl SenderContext {
 }
 
 impl Columns {
-    /// A field of the sender's context but for the bitmap; of packets, the low 24 bits count.
+    /// Returns a field of the sender's context other than the bitmap; for packets, the low 24 bits count.
     fn number(&self, name: &str) -> u64 {
         match name {
             "next" => self.next.index(),
@@ -206,23 +206,23 @@ impl Columns {
     }
 }
 
-/// Bits of a vector, most significant first; `Display` prints them as a hexadecimal number.
+/// The bits of a vector, most significant first; `Display` prints them as a hexadecimal number.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bits {
-    /// A byte per bit.
+    /// The bits, one byte each.
     bits: Vec<u8>,
 }
 
 impl Bits {
-    /// Forgets all bits.
+    /// Removes all bits.
     pub fn clear(&mut self) {
         self.bits.clear();
     }
-    /// Number of bits.
+    /// Returns the number of bits.
     pub fn len(&self) -> usize {
         self.bits.len()
     }
-    /// Whether there is none.
+    /// Returns whether there are no bits.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty()
     }
@@ -230,7 +230,7 @@ impl Bits {
     pub fn push(&mut self, value: u64, count: u32) {
         self.bits.extend((0..count).rev().map(|bit| (value >> bit & 1) as u8));
     }
-    /// Appends the low `count` bits of a bitmap, whose highest bit comes first.
+    /// Appends the low `count` bits of a bitmap, the highest bit first.
     pub fn push_map(&mut self, map: &[u64], count: u32) {
         for word in (0..count.div_ceil(64)).rev() {
             self.push(map.get(word as usize).copied().unwrap_or_default(), (count - 64 * word).min(64));

@@ -1,4 +1,4 @@
-//! What IRN's state costs on a NIC: section 6.1, from the settings.
+//! Cost of IRN's state on a NIC: section 6.1, for given settings.
 
 use alloc::format;
 
@@ -6,15 +6,14 @@ use super::config::{IrnConfig, PartialAcks, Rto};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::footprint::{Footprint, PSN_BITS, Published, Scope, bitmap_bits, bits_of};
 
-/// Requester and responder: the one that is asked for Reads sends data too.
+/// Number of ends with sender state: requester and responder, since the responder of a Read sends data, too.
 const BOTH: u64 = 2;
 
-/// Flags of one end: a packet waits to be sent again, recovery, the short timeout runs, look for the
-/// next hole (the names of the authors' hardware code: doRetransmit, inRecovery, quickTimeout,
-/// findNewHole).
+/// Flags of one end: retransmission pending, recovery, short timeout running, search for the next hole (the names of
+/// the authors' hardware code: doRetransmit, inRecovery, quickTimeout, findNewHole).
 const FLAGS: u64 = 4;
 
-/// Timer and progress of Reads, at the responder; the paper gives the sum.
+/// Bits for the timer and the progress of Reads at the responder; the paper gives the sum.
 const READS: u64 = 56;
 
 const PUBLISHED: Published = Published {
@@ -26,7 +25,7 @@ const PUBLISHED: Published = Published {
            of QPs and tens of thousands of WQEs, even at 100 Gb/s",
 };
 
-/// The state that `config`, which is resolved, asks for.
+/// Returns the state that `config`, which is resolved, needs.
 pub(super) fn of(config: &IrnConfig) -> Footprint {
     let cap = config.window();
     let bitmap = bitmap_bits(cap);
@@ -87,7 +86,7 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
     with_shared(footprint, config)
 }
 
-/// What all queue pairs share: 10 bytes by the paper, which does not say how they are divided.
+/// Adds the state that all queue pairs share: 10 bytes in the paper, which does not say how they are divided.
 fn with_shared(mut footprint: Footprint, config: &IrnConfig) -> Footprint {
     if config.window() < WIDEST_WINDOW {
         footprint = footprint.with("bdp-cap", Scope::Shared, 32, "BDP cap");

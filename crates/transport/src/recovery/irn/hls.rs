@@ -1,22 +1,22 @@
-//! The sender as the authors' hardware code has it: the modules `txFree`, `receiveAck` and
-//! `timeout` of section 6.2, action by action.
+//! IRN's sender according to the authors' hardware code: the modules `txFree`, `receiveAck` and `timeout` of section
+//! 6.2, statement by statement.
 //!
-//! Differences to the text, all kept:
-//! 1. Recovery begins when the packet at the cumulative acknowledgement is sent again, not when the
-//!    NACK arrives.
-//! 2. A NACK that moves the cumulative acknowledgement outside recovery marks nothing; recovery
-//!    waits for the next NACK or a timeout.
-//! 3. If a hole is found by a call that had no retransmission pending, a new packet goes first.
-//! 4. On leaving recovery a pending retransmission is dropped, even one for a known hole.
+//! All differences from the text are kept:
+//! 1. Recovery begins when the packet at the cumulative acknowledgement is retransmitted, not when the NACK arrives.
+//! 2. A NACK that moves the cumulative acknowledgement outside recovery marks no packet; recovery waits for the next
+//!    NACK or a timeout.
+//! 3. If a hole is found by a call that had no retransmission pending, a new packet is sent first.
+//! 4. At the end of recovery a pending retransmission is dropped, even one for a known hole.
 //!
-//! The authors' hardware counts in plain integers: no wrap, no check of what an acknowledgement names. [`Hls::new`]
-//! does as they do: numbers do not wrap, and a bit outside the bitmap is lost, as it is in the hardware's shifts.
+//! The authors' hardware counts in plain integers, without wrap and without checks of acknowledgements. [`Hls::new`]
+//! behaves in the same way: numbers do not wrap, and a bit outside the bitmap is lost, like in the hardware's shifts.
 //!
-//! Our hardware (`rtl/`) decides what theirs leaves open, and [`Hls::guarded`] does as ours does:
-//! 1. PSNs have 24 bits and are compared by serial numbers relative to the head, the cumulative acknowledgement. One
-//!    from 2^22 packets ahead of it or more, or from farther than 2^22 behind it, is ignored as a whole. When the head
-//!    advances, `retransmit` and `recover` are moved to just behind it where they lie farther behind than 2^22.
-//! 2. A SACK below the head, or beyond the bitmap, sets no bit and touches no search; what else its NACK says counts.
+//! This project's hardware (`rtl/`) defines the cases that the authors' hardware leaves open, and [`Hls::guarded`]
+//! behaves like it:
+//! 1. PSNs have 24 bits and are compared as serial numbers relative to the head, the cumulative acknowledgement. An
+//!    acknowledgement 2^22 packets or more ahead of the head, or more than 2^22 behind it, is ignored as a whole. When
+//!    the head advances, `retransmit` and `recover` are moved to just behind it where they lie more than 2^22 behind.
+//! 2. A SACK below the head, or beyond the bitmap, sets no bit and affects no search; the rest of its NACK counts.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -38,10 +38,11 @@ pub struct Hls {
     do_retransmit: bool,
     in_recovery: bool,
     find_new_hole: bool,
-    /// The SACK bitmap, and one past its highest bit.
+    /// The bitmap of selective acknowledgements.
     sacks: Bitmap,
+    /// One past the highest bit of the bitmap that is set.
     sacks_end: Seq,
-    /// Packets the bitmap holds from `acked` on.
+    /// Packets that the bitmap holds from `acked` on.
     window: u64,
     cap: u64,
     low_packets: u32,
@@ -49,27 +50,27 @@ pub struct Hls {
     is_guarded: bool,
 }
 
-/// Farthest that an acknowledgement may lie from the head, and a pointer behind it, in packets.
+/// The largest distance of an acknowledgement from the head, and of a pointer behind the head, in packets.
 const REACH: u64 = 1 << 22;
-/// Throttled more than so many times, a sender does not use RTO_low.
+/// The throttling factor above which a sender does not use RTO_low.
 const RATE_FACTOR_LIMIT: u32 = 4;
 
-/// The seven columns that every line of a sender trace ends with.
+/// The seven columns at the end of every line of a sender trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Columns {
     /// nextSNtoSend: the next new packet.
     pub next: Seq,
     /// lastAckedPsn: the cumulative acknowledgement.
     pub acked: Seq,
-    /// retransmitSN: the packet sent again last, or next.
+    /// retransmitSN: the last or next packet to retransmit.
     pub retransmit: Seq,
     /// recoverSN: the recovery sequence.
     pub recover: Seq,
-    /// doRetransmit: `retransmit` waits to be sent.
+    /// doRetransmit: whether `retransmit` waits to be sent.
     pub do_retransmit: bool,
-    /// inRecovery.
+    /// inRecovery: whether the sender is in recovery.
     pub in_recovery: bool,
-    /// findNewHole: the next `txFree` searches the bitmap.
+    /// findNewHole: whether the next `txFree` searches the bitmap.
     pub find_new_hole: bool,
 }
 
@@ -82,20 +83,20 @@ impl fmt::Display for Columns {
 }
 
 impl Hls {
-    /// A context of zeros. At most `cap` packets in flight (111 in the published code); RTO_low for
-    /// at most `low_packets` (3).
+    /// Creates a context of zeros, with at most `cap` packets in flight (111 in the published code), and RTO_low for at
+    /// most `low_packets` (3).
     pub fn new(cap: u64, low_packets: u32) -> Self {
         Self { window: cap.next_power_of_two().max(BITMAP), cap, low_packets, ..Self::default() }
     }
 
-    /// As [`Hls::new`], with a bitmap of `bitmap` packets.
+    /// Creates a context with a bitmap of `bitmap` packets; otherwise like [`Hls::new`].
     pub(crate) fn with_bitmap(bitmap: u64, cap: u64, low_packets: u32) -> Self {
         Self { window: bitmap, cap, low_packets, ..Self::default() }
     }
 
-    /// A context whose first packet has PSN `first`, with a bitmap for `bitmap` packets, of which at most `cap` are in
-    /// flight; RTO_low for at most `low_packets`. It does as the hardware in `rtl/` does. Sequence numbers equal PSNs
-    /// modulo 2^24; they begin high enough for old acknowledgements to lie behind the first packet.
+    /// Creates a context that behaves like the hardware in `rtl/`, whose first packet has PSN `first`. The bitmap holds
+    /// `bitmap` packets, of which at most `cap` are in flight; RTO_low is for at most `low_packets`. Sequence numbers
+    /// equal PSNs modulo 2^24; they begin high enough for old acknowledgements to lie behind the first packet.
     pub fn guarded(first: Psn, bitmap: u64, cap: u64, low_packets: u32) -> Self {
         let head = Seq::new((1 << 32) + u64::from(first.get()));
         Self {
@@ -111,8 +112,8 @@ impl Hls {
         }
     }
 
-    /// An acknowledgement has arrived, as [`Hls::receive_ack`], by the 24-bit numbers that it carries: for guarded
-    /// contexts.
+    /// Handles an acknowledgement with the 24-bit numbers that it carries, for guarded contexts; otherwise like
+    /// [`Hls::receive_ack`].
     pub fn receive_ack_of(&mut self, expected: Psn, sack: Psn, nack: bool) {
         let near = |psn: Psn| psn.near(self.acked, Psn::new(0));
         let (Some(expected), Some(sack)) = (near(expected), near(sack)) else { return };
@@ -121,14 +122,14 @@ impl Hls {
         }
     }
 
-    /// The link is free for this queue pair. Returns what to send: a lost packet, or a new one
-    /// before `limit`. (The hardware knows no limit, and no flow end.)
+    /// Handles a free link for this queue pair. Returns the packet to send: a lost packet, or a new one before `limit`.
+    /// (The hardware has no limit, and does not know the flow's end.)
     pub fn tx_free(&mut self, limit: Seq) -> Option<Seq> {
         let sent = if self.has_pending() {
             if self.retransmit == self.acked {
                 self.in_recovery = true;
             }
-            // In 24 bits, should a timeout strike before anything was sent.
+            // Without any packet sent before a timeout, the difference wraps in 24 bits.
             self.recover = Seq::new(self.next.index().checked_sub(1).unwrap_or(u64::from(Psn::MODULUS) - 1));
             self.do_retransmit = false;
             self.find_new_hole = true;
@@ -149,7 +150,7 @@ impl Hls {
         sent
     }
 
-    /// An acknowledgement has arrived; `nack` says of which kind, `sack` which packet triggered it.
+    /// Handles an acknowledgement; `nack` says whether it is negative, `sack` is the packet that triggered it.
     pub fn receive_ack(&mut self, expected: Seq, sack: Seq, nack: bool) {
         self.next = self.next.max(expected);
         let new_ack = expected > self.acked;
@@ -189,11 +190,11 @@ impl Hls {
         }
     }
 
-    /// The timer has fired, with RTO_low if `quick`. Returns whether to extend it to RTO_high
-    /// instead of sending again.
+    /// Handles the timer, set to RTO_low if `quick`. Returns whether to extend it to RTO_high instead of
+    /// retransmitting.
     ///
-    /// `rate_factor` is how many times congestion control throttles the sender below the link's rate; it extends the
-    /// timer, too, if it exceeds 4. The authors' testbench passes 1, and so do simulations.
+    /// `rate_factor` is how many times congestion control throttles the sender below the link's rate; a factor above 4
+    /// extends the timer, too. The authors' testbench passes 1, and so do simulations.
     pub fn timeout(&mut self, quick: bool, rate_factor: u32) -> bool {
         if quick && (rate_factor > RATE_FACTOR_LIMIT || self.in_flight() > u64::from(self.low_packets)) {
             return true;
@@ -205,13 +206,13 @@ impl Hls {
         false
     }
 
-    /// Takes back the increment of `nextSNtoSend`, as the authors' testbench does after a call of
-    /// [`Hls::tx_free`] that offered a packet beyond the flow's end.
+    /// Reverts the increment of `nextSNtoSend`, like the authors' testbench after a call of [`Hls::tx_free`] that
+    /// offered a packet beyond the flow's end.
     pub fn retract(&mut self) {
         self.next = Seq::new(self.next.index().saturating_sub(1));
     }
 
-    /// The context.
+    /// Returns the context's columns.
     pub fn columns(&self) -> Columns {
         Columns {
             next: self.next,
@@ -224,7 +225,7 @@ impl Hls {
         }
     }
 
-    /// The bitmap of `bitmap` packets from the cumulative acknowledgement on, lowest first.
+    /// Returns the bitmap of `bitmap` packets from the cumulative acknowledgement on, lowest first.
     pub fn sacks(&self, bitmap: u64) -> Box<[u64]> {
         let mut words = alloc::vec![0u64; bitmap.div_ceil(64) as usize];
         for offset in 0..bitmap.min(self.sacks_end.checked_since(self.acked).unwrap_or(0)) {
@@ -234,8 +235,8 @@ impl Hls {
         words.into()
     }
 
-    /// What [`Hls::tx_free`] would send again, if not in this call then in the next: a pending
-    /// retransmission, else what its search would find.
+    /// Returns the packet that this or the next call of [`Hls::tx_free`] would retransmit: a pending retransmission, or
+    /// else the result of its search.
     pub(super) fn lost(&self) -> Option<Seq> {
         if self.has_pending() {
             Some(self.retransmit)
@@ -245,16 +246,16 @@ impl Hls {
             None
         }
     }
-    /// Whether [`Hls::tx_free`] would send again in this call.
+    /// Returns whether [`Hls::tx_free`] would retransmit in this call.
     pub(super) fn has_pending(&self) -> bool {
         self.do_retransmit && self.retransmit >= self.acked
     }
-    /// Whether [`Hls::tx_free`] would send a new packet if nothing were pending.
+    /// Returns whether [`Hls::tx_free`] would send a new packet if no retransmission were pending.
     pub(super) fn offers_new(&self, limit: Seq) -> bool {
         self.next < limit && self.in_flight() < self.cap
     }
     pub(super) fn in_flight(&self) -> u64 {
-        // After `retract`, less than nothing may be; the hardware's difference is signed.
+        // The difference may be negative after `retract`; the hardware's is signed.
         self.next.checked_since(self.acked).unwrap_or(0)
     }
     pub(super) fn acked(&self) -> Seq {
@@ -264,16 +265,16 @@ impl Hls {
         self.next
     }
 
-    /// The first hole behind the last retransmission that has a SACK above it.
+    /// Returns the first hole behind the last retransmission that has a SACK above it.
     fn search(&self) -> Option<Seq> {
         self.sacks.first_clear((self.retransmit + 1).max(self.acked), self.sacks_end)
     }
 
-    /// Whether no bit above that of `sack` is set.
+    /// Returns whether no bit above that of `sack` is set.
     fn is_highest(&self, sack: Seq) -> bool {
         match self.acked.checked_since(sack + 1) {
             None | Some(0) => self.sacks_end <= sack + 1,
-            // The hardware shifts the bitmap by a negative amount, which moves its upper end out.
+            // The hardware shifts the bitmap by a negative amount, which drops its upper end.
             Some(behind) => {
                 let kept = self.window.saturating_sub(behind);
                 !self.sacks.any(self.acked, self.sacks_end.min(self.acked + kept))
@@ -281,7 +282,7 @@ impl Hls {
         }
     }
 
-    /// Pointers that no longer matter stay near enough to be compared in 24 bits.
+    /// Moves pointers that lie too far behind the head to just behind it, to keep them comparable in 24 bits.
     fn bring_along(&mut self) {
         for pointer in [&mut self.retransmit, &mut self.recover] {
             if *pointer + REACH < self.acked {

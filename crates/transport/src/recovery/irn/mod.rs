@@ -1,11 +1,11 @@
 //! IRN, the improved RoCE NIC (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM'18).
 //!
-//! The receiver keeps packets that arrive out of order and answers each with a NACK that carries
-//! the cumulative acknowledgement and that packet's own number. The sender sends again only what
-//! was lost, and never has more than a bandwidth-delay product in flight (BDP-FC).
+//! The receiver keeps packets that arrive out of order and answers each with a NACK that carries the cumulative
+//! acknowledgement and that packet's own number. The sender retransmits only lost packets, and never has more than a
+//! bandwidth-delay product in flight (BDP-FC).
 //!
-//! Two readings of the sender exist: `paper.rs`, the text of section 3, and [`hls`], the authors'
-//! hardware code. Both sit behind the same timer and the same settings.
+//! The sender has two variants: `paper.rs` follows the text of section 3, and [`hls`] follows the authors' hardware
+//! code. Both share the timer and the settings.
 
 mod completions;
 mod config;

@@ -1,30 +1,28 @@
-//! The sender as the text of section 3 has it.
+//! IRN's sender according to the text of section 3.
 //!
-//! 1. A NACK or a timeout begins recovery with the packet at the cumulative acknowledgement. Any
-//!    later packet counts as lost only once a higher one is selectively acknowledged.
-//! 2. The recovery sequence is latched anew at every retransmission, as in the authors' hardware
-//!    code: the text can be read either way. So a cumulative acknowledgement at or below it was
-//!    triggered by a packet that was sent after the one it stops at. Where paths keep order, that
-//!    one is lost: it is sent again even if nothing above it was selectively acknowledged. With
-//!    several retransmissions under way the acknowledgement may be an earlier one's, and the guess is wrong; what
-//!    is sent again then latches the sequence anew, and every acknowledgement that follows is
-//!    misread, too. [`PartialAcks::First`] guesses up to what the first retransmission latched, [`PartialAcks::None`]
-//!    not at all.
-//! 3. Each packet is sent again at most once per recovery; if it is lost again, the timeout begins
-//!    a new one. The SACK bitmap survives, so only holes are repeated.
-//! 4. Retransmissions go before new packets and ignore the cap. New packets go out during recovery
-//!    if the cap allows.
-//! 5. Without SACKs (section 4.3) nothing is remembered but the cumulative acknowledgement: a
-//!    recovery repeats its first packet, and one more at each partial acknowledgement.
-//! 6. If the cumulative acknowledgement moves before anything was sent again, packets had only been
-//!    reordered, and recovery is called off; except when a SACK shows a hole at its new place.
+//! 1. A NACK or a timeout begins recovery with the packet at the cumulative acknowledgement. Any later packet counts as
+//!    lost only once a higher one is selectively acknowledged.
+//! 2. The recovery sequence is set at every retransmission, like in the authors' hardware code: the text allows two
+//!    readings. A cumulative acknowledgement at or below the recovery sequence was then triggered by a packet that was
+//!    sent after the one it stops at. Where paths keep order, that packet is lost: it is retransmitted even if no
+//!    packet above it was selectively acknowledged. With several retransmissions in flight, the acknowledgement may be
+//!    that of an earlier one, and the guess is wrong. The spurious retransmission then sets the recovery sequence
+//!    again, and every following acknowledgement is misread, too. [`PartialAcks::First`] guesses up to the recovery
+//!    sequence of the first retransmission, [`PartialAcks::None`] not at all.
+//! 3. Each packet is retransmitted at most once per recovery; if it is lost again, the timeout begins a new recovery.
+//!    The SACK bitmap survives, so only holes are repeated.
+//! 4. Retransmissions precede new packets and ignore the cap. New packets are sent during recovery if the cap allows.
+//! 5. Without SACKs (section 4.3), only the cumulative acknowledgement is recorded: a recovery repeats its first
+//!    packet, and one more at each partial acknowledgement.
+//! 6. If the cumulative acknowledgement moves before any retransmission, packets had only been reordered, and recovery
+//!    ends; except when a SACK shows a hole at the new cumulative acknowledgement.
 //! 7. With time stamps ([`Stamps`]), notes 2 and 3 need no guess: an acknowledgement below the recovery sequence means
-//!    a loss if its packet was sent after the latest retransmission, and what was sent again and overtaken is sent
-//!    again at once. A timeout in recovery then repeats one packet alone.
-//! 8. Where a timeout may send several packets ([`Probes`]), the packet at the cumulative acknowledgement goes out so
-//!    many times: as soon as one of them has an answer, notes 1 to 7 do the rest.
-//! 9. A receiver that was not ready for a packet says so when that is the one at the cumulative acknowledgement
-//!    (section 5): it is sent again, even if it was in this recovery.
+//!    a loss if its packet was sent after the latest retransmission, and a retransmitted packet that was overtaken is
+//!    retransmitted again at once. A timeout in recovery then repeats one packet alone.
+//! 8. Where a timeout may send several packets ([`Probes`]), the packet at the cumulative acknowledgement is sent that
+//!    many times: as soon as one of them has an answer, notes 1 to 7 apply.
+//! 9. A receiver that is not ready for the packet at the cumulative acknowledgement says so (section 5): that packet is
+//!    retransmitted, even if it was in this recovery.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -38,56 +36,57 @@ use super::{IrnConfig, PartialAcks};
 use crate::bitmap::Bitmap;
 use crate::role::Cx;
 
-/// State of the sender: what the paper's NIC holds per queue pair (section 6.1), with sequence
-/// numbers that do not wrap.
+/// State of the sender: the state per queue pair of the paper's NIC (section 6.1), with sequence numbers that do not
+/// wrap.
 #[derive(Clone, Debug)]
 pub(super) struct Paper {
     acked: Seq,
     /// The next new packet.
     next: Seq,
     phase: Phase,
-    /// The packet to send again now.
+    /// The packet to retransmit now.
     lost: Option<Seq>,
-    /// Packets before this one have been sent again in this recovery, or need not be.
+    /// The packet before which every packet was retransmitted in this recovery, or need not be.
     scan: Seq,
     /// The recovery sequence: the last new packet before the latest retransmission.
     recover: Seq,
-    /// Up to here a partial acknowledgement tells of a loss: the recovery sequence, or what it was at first, or zero.
+    /// The last packet at which a partial acknowledgement shows a loss: the present or the first recovery sequence, or
+    /// zero.
     guess: Seq,
     partial_acks: PartialAcks,
     /// Selectively acknowledged packets beyond `acked`.
     sacks: Bitmap,
-    /// One past the highest of them.
+    /// One past the highest selectively acknowledged packet.
     sacks_end: Seq,
     sacks_count: u32,
     /// NACKs since the last cumulative progress.
     nacks: u32,
     nack_threshold: u32,
-    /// Whether SACKs are remembered.
+    /// Whether SACKs are recorded.
     sack: bool,
-    /// Where time stamps count. Boxed: few flows have them.
+    /// The send times of retransmissions, where time stamps count. Boxed: few flows have them.
     stamps: Option<Box<Stamps>>,
     probes: Probes,
 }
 
-/// Where recovery stands.
+/// The phase of recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing is known to be lost.
+    /// No packet is known to be lost.
     Open,
-    /// A loss is assumed; nothing has been sent again yet.
+    /// A loss is assumed; nothing has been retransmitted yet.
     Suspecting,
-    /// Something has been sent again.
+    /// At least one packet has been retransmitted.
     Recovering,
 }
 
-/// What an acknowledgement did.
+/// The effect of an acknowledgement.
 pub(super) struct Effect {
     /// Packets newly known to have arrived.
     pub(super) delivered: u64,
-    /// The cumulative acknowledgement moved.
+    /// Whether the cumulative acknowledgement moved.
     pub(super) advanced: bool,
-    /// Recovery began.
+    /// Whether recovery began.
     pub(super) entered: bool,
 }
 
@@ -152,22 +151,22 @@ impl Paper {
         if let Some(stamps) = &mut self.stamps {
             stamps.on_resent(cx.now, seq == self.acked);
         }
-        // A packet that was overtaken is sent again out of turn.
+        // A packet that was overtaken is retransmitted out of order.
         self.scan = self.scan.max(seq + 1);
         self.look_ahead();
         if self.lost.is_none() && self.probes.take() {
             self.lost = Some(self.acked);
         }
     }
-    /// Somebody answers: what is lost will be known.
+    /// Handles an answer of the receiver: stops the probes, since further answers will show the losses.
     fn on_sign_of_life(&mut self) {
         if self.probes.stop() && self.lost.is_some_and(|lost| lost < self.scan) {
             self.look_ahead();
         }
     }
 
-    /// `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not checked. The packet that
-    /// triggered the acknowledgement was sent `rtt` ago.
+    /// Handles an acknowledgement. `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not
+    /// checked. The packet that triggered the acknowledgement was sent `rtt` ago.
     #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
@@ -177,7 +176,7 @@ impl Paper {
         holes: Option<&[Range<Seq>; 3]>,
         rtt: Duration,
     ) -> Effect {
-        // In order, nothing lost: the common case touches no more than this.
+        // Fast path: an acknowledgement in order without losses touches no more than this state.
         let advanced = expected > self.acked;
         let mut delivered = 0;
         let mut entered = false;
@@ -205,7 +204,7 @@ impl Paper {
         Effect { delivered, advanced, entered }
     }
 
-    /// The cumulative acknowledgement moved during recovery. Returns whether another began.
+    /// Handles a move of the cumulative acknowledgement during recovery. Returns whether another recovery began.
     #[inline(never)]
     fn on_progress(&mut self, cx: &mut Cx<'_>, rtt: Duration) -> bool {
         self.on_sign_of_life();
@@ -218,7 +217,7 @@ impl Paper {
             cx.trace(|| Trace::RecoveryLeft { acked: self.acked });
             self.phase = Phase::Open;
             self.lost = None;
-            // NACKs that came during this recovery may have told of the next loss already.
+            // NACKs during this recovery may have shown the next loss already.
             let known_lost = self.sacks_count >= self.nack_threshold;
             if known_lost {
                 self.enter(cx, false);
@@ -234,19 +233,19 @@ impl Paper {
             }
             // Partial acknowledgement: note 2.
             None if self.scan > self.acked => {
-                // It was to be sent once more, and has arrived.
+                // The packet was to be retransmitted once more, and has arrived.
                 if self.lost.is_some_and(|lost| lost < self.acked) {
                     self.look_ahead();
                 }
             }
             None if self.acked <= self.guess => self.lost = Some(self.acked),
-            // What SACKs show, and no more.
+            // Only the holes below SACKs count as lost.
             None => self.look_ahead(),
         }
         false
     }
 
-    /// During recovery, a packet that was sent at `sent_at` has arrived.
+    /// Handles the arrival, during recovery, of a packet that was sent at `sent_at`.
     fn on_stamp(&mut self, sent_at: Instant, is_out_of_order: bool) {
         let Some(stamps) = &mut self.stamps else { return };
         stamps.on_arrival(sent_at, self.recover + 1);
@@ -257,7 +256,7 @@ impl Paper {
         }
     }
 
-    /// Returns whether recovery began.
+    /// Handles a NACK triggered by `sack`. Returns whether recovery began.
     #[inline(never)]
     fn on_nack(&mut self, cx: &mut Cx<'_>, sack: Seq, rtt: Duration) -> bool {
         self.nacks = self.nacks.saturating_add(1);
@@ -269,7 +268,7 @@ impl Paper {
             }
             Phase::Open | Phase::Suspecting => {}
             Phase::Recovering if self.stamps.is_some() => self.on_stamp(cx.now - rtt, true),
-            // It arrived after all, or shows new holes below it.
+            // The packet to retransmit has arrived after all, or the SACK shows new holes below it.
             Phase::Recovering if self.lost.is_none_or(|lost| lost == sack) => self.look_ahead(),
             Phase::Recovering => {}
         }
@@ -285,7 +284,7 @@ impl Paper {
         self.probes.on_timeout();
     }
 
-    /// The packet at the cumulative acknowledgement has to be sent again, whether or not it was.
+    /// Marks the packet at the cumulative acknowledgement for retransmission, even if it was retransmitted before.
     pub(super) fn on_not_ready(&mut self, cx: &mut Cx<'_>) {
         if self.phase == Phase::Recovering {
             self.lost = Some(self.acked);
@@ -302,7 +301,7 @@ impl Paper {
         self.lost = Some(self.acked);
     }
 
-    /// Finds the next hole below a SACK, or below what was overtaken, that was not sent again yet.
+    /// Finds the next hole below a SACK, or below an overtaken packet, that was not retransmitted yet.
     fn look_ahead(&mut self) {
         let from = self.scan.max(self.acked);
         self.lost = self.sacks.first_clear(from, self.sacks_end);
@@ -312,7 +311,7 @@ impl Paper {
         }
     }
 
-    /// Sets the bit of `sack`; returns 1 if it was clear.
+    /// Records `sack`; returns 1 if it was not recorded before, otherwise 0.
     fn remember_sack(&mut self, sack: Seq) -> u64 {
         self.sacks_end = self.sacks_end.max(sack + 1);
         let fresh = self.sacks.insert(self.acked, sack);
@@ -320,8 +319,8 @@ impl Paper {
         u64::from(fresh)
     }
 
-    /// What lies between `holes`, newest first, and below `sack`, has arrived; returns how many packets were not known
-    /// to have.
+    /// Records the packets between `holes` (newest first) and below `sack`, which have arrived; returns how many of
+    /// them were not recorded before.
     fn remember_between(&mut self, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
         let older = holes.iter().rev().filter(|hole| !hole.is_empty() && hole.start < sack);
         let newer = older.clone().skip(1).map(|hole| hole.start).chain([sack]);
@@ -333,7 +332,7 @@ impl Paper {
         fresh
     }
 
-    /// Clears the bits before `expected`; returns how many were set.
+    /// Removes the SACKs before `expected`; returns how many there were.
     fn forget_sacks(&mut self, expected: Seq) -> u64 {
         let cleared = self.sacks.clear(self.acked, expected.min(self.sacks_end));
         self.sacks_count -= cleared as u32;

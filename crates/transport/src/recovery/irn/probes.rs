@@ -1,17 +1,16 @@
-//! How many packets a timeout sends again: twice as many as the one before, if nothing was heard between.
+//! Number of packets that a timeout retransmits: twice as many as the one before, if there was no answer in between.
 //!
-//! It is not the paper's. Bursts of losses can be longer than the patience of whoever waits (the retries of an
-//! InfiniBand connection), counted in packets: an idle connection that asks with one packet for each timeout stays in
-//! the burst.
+//! The paper has no such rule. A burst of losses, counted in packets, can outlast the retries of an InfiniBand
+//! connection: an idle connection that sends one packet per timeout stays in the burst.
 
-/// See above.
+/// Counter of the packets that timeouts retransmit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probes {
-    /// The most that a timeout sends.
+    /// The most packets that a timeout sends.
     most: u16,
-    /// What the next timeout sends.
+    /// Packets that the next timeout sends.
     next: u16,
-    /// What this timeout has still to send.
+    /// Packets that the present timeout has still to send.
     left: u16,
 }
 
@@ -19,18 +18,18 @@ impl Probes {
     pub(super) fn new(most: u16) -> Self {
         Self { most, next: 1, left: 0 }
     }
-    /// One packet is sent again anyway.
+    /// Handles a timeout; the first packet is retransmitted without [`Probes::take`].
     pub(super) fn on_timeout(&mut self) {
         self.left = self.next - 1;
         self.next = self.next.saturating_mul(2).min(self.most);
     }
-    /// Whether one more is to be sent.
+    /// Returns whether one more packet is to be sent, and counts it.
     pub(super) fn take(&mut self) -> bool {
         let more = self.left > 0;
         self.left -= u16::from(more);
         more
     }
-    /// Something was heard. Returns whether more was to be sent.
+    /// Handles an answer. Returns whether more packets were to be sent.
     pub(super) fn stop(&mut self) -> bool {
         let was_sending = self.left > 0;
         (self.next, self.left) = (1, 0);
@@ -46,7 +45,7 @@ mod tests {
     use crate::dialogue::{sender, with};
     use crate::recovery::irn::{IrnConfig, Timeouts};
 
-    /// A timeout of 100 us, whatever is in flight.
+    /// Returns settings with a timeout of 100 us for any number of packets in flight.
     fn probing(stamps: bool) -> IrnConfig {
         IrnConfig {
             timeouts: Timeouts::On,
@@ -94,7 +93,7 @@ mod tests {
                     (100, Sends("0r")),
                     (200, Wake),
                     (200, Sends("0r 0r")),
-                    // 2 had arrived, and its NACK comes late; no more than what it says is lost follows.
+                    // Packet 2 had arrived, and its NACK comes late; only the packets that it shows to be lost follow.
                     (210, Echo(0)),
                     (210, Nack(0, 2)),
                     (210, Sends("1r")),
@@ -121,7 +120,7 @@ mod tests {
                 (224, Sends("1r")),
                 (224, Waits(324)),
                 (324, Wake),
-                // Something was heard since.
+                // An answer has arrived since.
                 (324, Sends("1r")),
             ],
         );

@@ -1,4 +1,4 @@
-//! The receiver: keeps what arrives out of order, answers every packet.
+//! IRN's receiver: keeps packets that arrive out of order, and answers every packet.
 
 use alloc::boxed::Box;
 
@@ -14,24 +14,23 @@ use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
 
-/// The receiver (section 3.1; the `receiveData` module of section 6.2).
+/// IRN's receiver (section 3.1; the `receiveData` module of section 6.2).
 #[derive(Clone, Debug)]
 pub struct Recv {
     expected: Seq,
-    /// One past the highest packet that arrived out of order. Nothing is held unless it lies
-    /// beyond `expected`.
+    /// One past the highest packet that arrived out of order. No packet is held unless `end` lies beyond `expected`.
     end: Seq,
-    /// Which packets between `expected` and `end` have arrived.
+    /// The packets between `expected` and `end` that have arrived.
     arrived: Bitmap,
-    /// BDP-FC bounds what an honest sender has in flight, and with it how far ahead a packet may be
-    /// (section 3.2).
+    /// The farthest that a packet may lie ahead, because BDP-FC limits what an honest sender has in flight (section
+    /// 3.2).
     window: u64,
-    /// Where NACKs carry them. Boxed: few flows have them.
+    /// The newest holes, where NACKs carry them. Boxed: few flows have them.
     holes: Option<Box<NewestHoles>>,
 }
 
 impl Recv {
-    /// A receiver that expects the first packet.
+    /// Creates a receiver that expects the first packet.
     ///
     /// # Panics
     /// When the settings still say "auto".
@@ -42,12 +41,12 @@ impl Recv {
         Self { expected: Seq::ZERO, end: Seq::ZERO, arrived: Bitmap::default(), window, holes }
     }
 
-    /// Whether packet `seq`, which lies at or beyond the expected one, has arrived.
+    /// Returns whether packet `seq`, which lies at or beyond the expected one, has arrived.
     pub(crate) fn has(&self, seq: Seq) -> bool {
         seq < self.end && self.arrived.get(self.expected, seq)
     }
 
-    /// Packet `seq` has arrived, which was missing.
+    /// Updates the holes after the first arrival of packet `seq`.
     fn note(&mut self, seq: Seq) {
         let Some(holes) = &mut self.holes else { return };
         let high = self.end.max(self.expected);
@@ -67,12 +66,12 @@ impl Acceptance for Recv {
 
     #[inline(always)]
     fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq, _: bool) -> Answer {
-        // In order, and nothing waits: most packets touch no more than this.
+        // Fast path of most packets: in order, and no packet is held.
         if seq == self.expected && self.end <= seq {
             self.expected += 1;
             return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
         }
-        // Taken apart, so that only this one comes from memory.
+        // Rebuilt from its parts, so that only this answer is read from memory.
         let Answer { verdict, ack } = self.on_disorder(cx, seq);
         Answer { verdict, ack }
     }
@@ -84,7 +83,7 @@ impl Acceptance for Recv {
 }
 
 impl Recv {
-    /// A packet out of order, or one that others wait for.
+    /// Handles an out-of-order packet, or one that fills the first gap.
     #[inline(never)]
     fn on_disorder(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer {
         let Some(ahead) = seq.checked_since(self.expected) else {
@@ -99,7 +98,7 @@ impl Recv {
             return Answer::new(Verdict::Invalid, None);
         }
         cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
-        // Every out-of-order packet is answered with a NACK, a repeated one too (section 3.1).
+        // Every out-of-order packet is answered with a NACK, including a repeated one (section 3.1).
         let fresh = self.arrived.insert(self.expected, seq);
         if fresh {
             self.note(seq);

@@ -1,4 +1,4 @@
-//! The sender: one of the two machines behind a timer and the fetch delay.
+//! IRN's sender: one of two state machines, with the timer and the fetch delay.
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -17,16 +17,16 @@ use crate::recovery::timer::Timer;
 use crate::recovery::{AckOutcome, Heard, Recovery};
 use crate::role::{Cx, Next};
 
-/// The sender.
+/// The sender: one of two state machines, with the timer and the fetch delay.
 #[derive(Clone, Debug)]
 pub struct Send {
     machine: Machine,
     timer: Timer,
-    /// Where timeouts follow round-trip times. Boxed: few flows have one.
+    /// The estimator, where timeouts follow round-trip times. Boxed: few flows have one.
     estimator: Option<Box<RtoEstimator>>,
-    /// BDP-FC, in packets.
+    /// Limit on packets in flight (BDP-FC).
     cap: u64,
-    /// When the lost packet that is sent next has been fetched from the host (section 6.3).
+    /// The time at which the next lost packet has been fetched from the host (section 6.3).
     fetched: Instant,
     fetch_delay: Duration,
 }
@@ -38,7 +38,7 @@ enum Machine {
 }
 
 impl Send {
-    /// A sender that has sent nothing.
+    /// Creates a sender that has sent nothing.
     ///
     /// # Panics
     /// When the settings still say "auto".
@@ -64,7 +64,7 @@ impl Send {
             Machine::Hls(hls) => hls.lost(),
         }
     }
-    /// The fetch of a lost packet begins when it is found: when recovery begins, or at the look-ahead
+    /// Starts the fetch of a lost packet if that packet was just detected: when recovery begins, or at the look-ahead
     /// that follows the retransmission before it.
     #[inline]
     fn note_lost(&mut self, now: Instant, before: Option<Seq>) {
@@ -72,12 +72,12 @@ impl Send {
             self.fetched = now.saturating_add(self.fetch_delay);
         }
     }
-    /// A lost packet, once it has been fetched.
+    /// Returns the decision to retransmit `seq`, once the packet has been fetched.
     #[inline]
     fn resend(&self, now: Instant, seq: Seq) -> Next {
         if now >= self.fetched { Next::packet(seq, true) } else { Next::Wait(self.fetched) }
     }
-    /// An acknowledgement, with holes if there are any.
+    /// Handles an acknowledgement, with holes if there are any.
     #[inline(always)]
     fn hear(&mut self, cx: &mut Cx<'_>, heard: Heard, holes: Option<&[Range<Seq>; 3]>) -> AckOutcome {
         let before = self.lost();
@@ -107,12 +107,12 @@ impl Send {
         }
         outcome
     }
-    /// A round-trip time for the estimator, of a packet that moved the cumulative acknowledgement or not.
+    /// Passes a round-trip time to the estimator; `advanced` says whether the cumulative acknowledgement moved.
     #[inline(never)]
     fn estimate(&mut self, rtt: Duration, advanced: bool) {
         let Some(estimator) = &mut self.estimator else { return };
         estimator.on_sample(rtt);
-        // A timer that runs on keeps its time (RFC 6298, rule 5.3): it may be longer ago than the new one.
+        // A running timer keeps its timeout (RFC 6298, rule 5.3): the new one may have passed already.
         if advanced {
             self.timer.set(estimator.rto());
         }
@@ -123,11 +123,11 @@ impl Send {
     }
 }
 
-/// What the hardware makes of an acknowledgement.
+/// Passes an acknowledgement to the hardware's state machine, and returns the effect.
 #[inline(never)]
 fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> AckOutcome {
     let (acked, was_pending) = (hls.acked(), hls.has_pending());
-    // The hardware trusts its peer; a SACK that makes no sense is taken for an ACK.
+    // The hardware does not check acknowledgements; a SACK without meaning is treated like an ACK.
     let nack = heard.kind == AckKind::Nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
     let was_in_recovery = hls.columns().in_recovery;
     hls.receive_ack(heard.expected, heard.sack, nack);
@@ -136,13 +136,12 @@ fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> AckOutcome {
     AckOutcome { delivered, loss }
 }
 
-/// Has the hardware send `seq`, which it has announced.
+/// Makes the hardware's state machine send `seq`, which it has announced.
 #[inline(never)]
 fn send_in_hardware(hls: &mut Hls, cx: &mut Cx<'_>, seq: Seq) {
     let is_new = seq == hls.next();
     let limit = if is_new { seq + 1 } else { seq };
-    // A hole that was not searched for yet takes two calls, of which the first has
-    // nothing to send.
+    // A hole that was not searched for yet takes two calls; the first call has nothing to send.
     let sent = hls.tx_free(limit).or_else(|| {
         cx.trace(|| Trace::Searched);
         hls.tx_free(limit)
@@ -153,7 +152,7 @@ fn send_in_hardware(hls: &mut Hls, cx: &mut Cx<'_>, seq: Seq) {
     }
 }
 
-/// The timer, and what computes its time where that is not static.
+/// Returns the timer, and the estimator where the timeout is not static.
 fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
     match (config.timeouts, config.rto) {
         (Timeouts::Auto, _) => panic!("timeouts still says \"auto\": resolve the configuration first"),
@@ -190,7 +189,7 @@ impl Recovery for Send {
     fn in_flight(&self) -> u64 {
         match &self.machine {
             Machine::Paper(paper) => self.outstanding() - paper.sacked(),
-            // The hardware does not count its SACKs.
+            // The hardware does not subtract selectively acknowledged packets.
             Machine::Hls(hls) => hls.in_flight(),
         }
     }
@@ -204,14 +203,14 @@ impl Recovery for Send {
         match &self.machine {
             Machine::Paper(paper) => match paper.lost() {
                 Some(seq) if now >= self.fetched => Next::packet(seq, true),
-                // The link need not idle while a lost packet is fetched.
+                // New packets use the link while a lost packet is fetched.
                 _ if window_open && paper.next() < supplied && self.outstanding() < self.cap => {
                     Next::packet(paper.next(), false)
                 }
                 Some(_) => Next::Wait(self.fetched),
                 None => Next::Idle,
             },
-            // The hardware knows no fetch delay: a pending retransmission holds new packets back.
+            // The hardware has no fetch delay: a pending retransmission delays new packets, too.
             Machine::Hls(hls) => match hls.lost() {
                 Some(seq) if hls.has_pending() => self.resend(now, seq),
                 _ if window_open && hls.offers_new(supplied) => Next::packet(hls.next(), false),
@@ -258,7 +257,7 @@ impl Recovery for Send {
             };
         if is_too_soon {
             let until = self.timer.extend();
-            // Unless the call comes so late that RTO_high has passed as well.
+            // RTO_high may have passed as well, if this call comes late.
             if until > cx.now {
                 cx.trace(|| Trace::TimeoutExtended { until });
                 return false;
@@ -267,7 +266,7 @@ impl Recovery for Send {
         cx.trace(|| Trace::TimedOut { acked: self.acked(), quick: self.timer.is_quick() });
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_timeout(cx),
-            // Marks the same packet again if RTO_low did already.
+            // The same packet is marked again if RTO_low marked it before.
             Machine::Hls(hls) => {
                 hls.timeout(false, 1);
             }
@@ -287,7 +286,7 @@ impl Recovery for Send {
         let before = self.lost();
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_not_ready(cx),
-            // What it does after a timeout is just this.
+            // The reaction to a timeout is the same.
             Machine::Hls(hls) => {
                 hls.timeout(false, 1);
             }

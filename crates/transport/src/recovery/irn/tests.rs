@@ -7,7 +7,7 @@ use crate::dialogue::{Answer, FRAME, receiver, sender, with};
 use crate::recovery::Scheme;
 use crate::{CongestionConfig, SenderConfig};
 
-/// IRN without PFC, as in section 4.1, with room for ten packets.
+/// Settings of IRN without PFC (section 4.1), with a cap of ten packets.
 const IRN: IrnConfig = IrnConfig {
     mode: Mode::Paper,
     timeouts: Timeouts::On,
@@ -39,7 +39,7 @@ mod receiving {
                 (0, 0, Answer::Ack("accepted", 1)),
                 (1, 2, Answer::Nack("accepted", 1)),
                 (2, 4, Answer::Nack("accepted", 1)),
-                // Once more: another NACK.
+                // A repeated out-of-order packet is NACKed again.
                 (3, 4, Answer::Nack("duplicate", 1)),
                 (4, 1, Answer::Ack("accepted", 3)),
                 (5, 1, Answer::Ack("duplicate", 3)),
@@ -77,7 +77,7 @@ mod paper {
                 (24, Ack(1)),
                 // 1 and 3 are lost.
                 (25, Nack(1, 2)),
-                // First the packet at the cumulative acknowledgement; 3 is not known to be lost yet.
+                // The packet at the cumulative acknowledgement comes first; packet 3 is not known to be lost yet.
                 (25, Sends("1r")),
                 (26, Nack(1, 4)),
                 (26, Sends("3r")),
@@ -104,10 +104,10 @@ mod paper {
                 (24, Ack(3)),
                 (24, Sends("10 11 12")),
                 (25, Nack(4, 5)),
-                // 4 again; the cap leaves room for one new packet.
+                // Packet 4 is retransmitted; the cap leaves room for one new packet.
                 (25, Sends("4r 13")),
                 (26, Nack(4, 7)),
-                // 6 is known to be lost now. Retransmissions ignore the cap.
+                // Packet 6 is known to be lost now. Retransmissions ignore the cap.
                 (26, Sends("6r")),
             ],
         );
@@ -120,15 +120,15 @@ mod paper {
             6,
             &[
                 (0, Sends("0 1 2 3 4 5")),
-                // 0, 2, 4 and 5 are lost, so nobody reports 4 and 5.
+                // Packets 0, 2, 4 and 5 are lost; no SACK shows the loss of 4 and 5.
                 (24, Nack(0, 1)),
                 (24, Sends("0r")),
                 (25, Nack(0, 3)),
                 (25, Sends("2r")),
-                // 2 was sent again already.
+                // Packet 2 was retransmitted already.
                 (48, Ack(2)),
                 (48, Sends("")),
-                // 4 was sent before 2 was sent again, and is still missing.
+                // Packet 4 was sent before the retransmission of 2, and is still missing.
                 (49, Ack(4)),
                 (49, Sends("4r")),
                 (73, Ack(5)),
@@ -141,7 +141,7 @@ mod paper {
 
     #[test]
     fn a_partial_acknowledgement_of_an_earlier_retransmission_proves_nothing() {
-        // A window of four packets, of which selectively acknowledged ones make room.
+        // Selectively acknowledged packets make room in this window of four packets.
         let fixed = FixedConfig { window: Setting::Value(FRAME * 4), ..FixedConfig::default() };
         for partial_acks in [PartialAcks::Latest, PartialAcks::First, PartialAcks::None] {
             let guesses = partial_acks == PartialAcks::Latest;
@@ -150,17 +150,17 @@ mod paper {
                 9,
                 &[
                     (0, Sends("0 1 2 3")),
-                    // 0 is lost, and the NACK that 2 has triggered.
+                    // Packet 0 is lost, and so is the NACK that packet 2 has triggered.
                     (24, Nack(0, 1)),
                     (24, Sends("0r 4")),
                     (26, Nack(0, 3)),
                     (26, Sends("2r 5")),
-                    // By 0, sent again before 4 and 5 were sent.
+                    // Triggered by the retransmission of packet 0, which left before 4 and 5.
                     (48, Ack(4)),
                     (48, Sends(if guesses { "4r 6 7" } else { "6 7" })),
                     (48, Ack(5)),
                     (48, Sends(if guesses { "5r 8" } else { "8" })),
-                    // By 2, which had arrived.
+                    // Triggered by the spurious retransmission of packet 2.
                     (50, Ack(5)),
                     (50, Ack(6)),
                     (50, Sends(if guesses { "6r" } else { "" })),
@@ -178,7 +178,7 @@ mod paper {
             6,
             &[
                 (0, Sends("0 1 2 3 4 5")),
-                // As above: 0, 2, 4 and 5 are lost, and nobody reports 4 and 5.
+                // Packets 0, 2, 4 and 5 are lost; no SACK shows the loss of 4 and 5.
                 (24, Nack(0, 1)),
                 (24, Sends("0r")),
                 (25, Nack(0, 3)),
@@ -202,7 +202,7 @@ mod paper {
             6,
             &[
                 (0, Sends("0 1 2 3 4 5")),
-                // 0, 2, 4 and 5 are lost, and nobody reports 4 and 5.
+                // Packets 0, 2, 4 and 5 are lost; no SACK shows the loss of 4 and 5.
                 (24, Nack(0, 1)),
                 (24, Sends("0r")),
                 (25, Nack(0, 3)),
@@ -214,7 +214,7 @@ mod paper {
                 (49, Waits(149)),
                 (149, Wake),
                 (149, Sends("4r")),
-                // What was sent before the timeout counts as lost only with a packet above it.
+                // A packet sent before the timeout counts as lost only with a SACK above it.
                 (173, Ack(5)),
                 (173, Sends("")),
                 (273, Wake),
@@ -272,7 +272,7 @@ mod paper {
     #[test]
     fn reordering_noticed_before_anything_is_sent_again_ends_recovery() {
         sender(with(IRN), 4, &[(0, Sends("0 1 2 3")), (24, Nack(0, 1)), (24, Ack(2)), (24, Sends(""))]);
-        // But not if a SACK still shows a hole.
+        // Recovery continues if a SACK still shows a hole.
         sender(
             with(IRN),
             4,
@@ -290,7 +290,8 @@ mod paper {
                 (24, Nack(0, 1)),
                 (24, Sends("0r")),
                 (25, Nack(0, 7)),
-                // The look-ahead found 2; before it is sent, everything up to 6 turns out to be there.
+                // The look-ahead found packet 2; before it is sent, an acknowledgement shows that all up to 6 have
+                // arrived.
                 (25, Ack(6)),
                 (25, Sends("6r")),
                 (49, Ack(8)),
@@ -311,14 +312,14 @@ mod paper {
                 (25, Nack(0, 3)),
                 (25, Sends("2r")),
                 (26, Nack(0, 4)),
-                // Both are lost again. Nothing acknowledged them, so the timer runs since 0 us, and
-                // five packets in flight are too many for RTO_low.
+                // Both are lost again. Without acknowledgements, the timer runs since 0 us, and five packets in flight
+                // are too many for RTO_low.
                 (26, Waits(100)),
                 (100, Wake),
                 (100, Sends("")),
                 (100, Waits(320)),
                 (320, Wake),
-                // Only holes are sent again: the SACKs were kept.
+                // Only holes are retransmitted: the SACKs were kept.
                 (320, Sends("0r 2r")),
                 (320, Waits(420)),
                 (344, Ack(2)),
@@ -341,7 +342,7 @@ mod paper {
                     (24, Nack(0, 1)),
                     (24, Sends("0r")),
                     (24, Waits(after_sending)),
-                    // 2 is not the oldest.
+                    // Packet 2 is not the oldest.
                     (40, Nack(0, 3)),
                     (40, Sends("2r")),
                     (40, Waits(after_answers)),
@@ -349,7 +350,7 @@ mod paper {
                     (48, Waits(148)),
                     (64, Ack(5)),
                     (64, Rests),
-                    // Nothing is in flight: an answer that comes late starts no timer.
+                    // Nothing is in flight: a late answer starts no timer.
                     (70, Ack(5)),
                     (70, Rests),
                 ],
@@ -358,7 +359,7 @@ mod paper {
         waits(RtoRestart::Progress, 100, 100);
         waits(RtoRestart::Retransmission, 124, 124);
         waits(RtoRestart::AnyAck, 124, 140);
-        // An answer ends the extension to RTO_high as progress does.
+        // An answer ends the extension to RTO_high, like progress.
         sender(
             with(IrnConfig { rto_restart: RtoRestart::AnyAck, ..IRN }),
             6,
@@ -377,7 +378,7 @@ mod paper {
                 (99, Sends("")),
                 (100, Wake),
                 (100, Wake),
-                // Only the first: nothing says that the others are lost.
+                // Only the first packet: no SACK shows the loss of the others.
                 (100, Sends("0r")),
                 (100, Waits(200)),
                 (124, Ack(1)),
@@ -431,11 +432,11 @@ mod paper {
                 (24, Ack(1)),
                 (24, Nack(1, 2)),
                 (24, Nack(1, 4)),
-                // The link need not idle meanwhile.
+                // New packets use the link meanwhile.
                 (24, Sends("10")),
                 (24, Waits(26)),
                 (26, Sends("1r")),
-                // The look-ahead after that retransmission found the next, which takes as long.
+                // The look-ahead after that retransmission found the next hole, whose fetch takes as long.
                 (26, Waits(28)),
                 (28, Sends("3r")),
                 (28, Waits(124)),
@@ -454,7 +455,7 @@ mod paper {
                 (24, Nack(0, 1)),
                 (24, Nack(0, 2)),
                 (24, Sends("")),
-                // It was only late: the count begins anew.
+                // The packet was only late: the count of NACKs begins again.
                 (25, Ack(3)),
                 (26, Nack(3, 4)),
                 (26, Nack(3, 5)),
@@ -472,10 +473,10 @@ mod paper {
             4,
             &[
                 (0, Sends("0 1 2 3")),
-                // Of packets never sent.
+                // An acknowledgement of packets never sent.
                 (10, Ack(5)),
                 (10, Ack(1 << 23)),
-                // NACKs whose SACK was never sent, is expected itself, or lies far away.
+                // NACKs whose SACK was never sent, is the expected packet, or lies far away.
                 (10, Nack(1, 4)),
                 (10, Nack(1, 1)),
                 (10, Nack(1, (1 << 23) - 1)),
@@ -513,7 +514,7 @@ mod hls {
                 (25, Nack(2, 3)),
                 (25, Sends("2r 11")),
                 (26, Nack(2, 5)),
-                // There is no new packet left; 4 is found all the same.
+                // No new packet is left; the search finds packet 4 nevertheless.
                 (26, Sends("4r")),
             ],
         );
@@ -577,7 +578,7 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(IRN.check(), Ok(()));
 }
 
-/// What echoed time stamps tell.
+/// Tests of the detection of losses by echoed time stamps.
 mod stamps {
     use super::*;
 
@@ -595,7 +596,7 @@ mod stamps {
                 (24, Nack(1, 2)),
                 (24, Nack(1, 4)),
                 (24, Sends("1r 3r 10")),
-                // Of packets that were sent before.
+                // NACKs of packets that were sent before.
                 (25, Nack(1, 5)),
                 (25, Nack(1, 6)),
                 (25, Nack(1, 7)),
@@ -626,7 +627,7 @@ mod stamps {
                 (24, Sends("0r")),
                 (25, Nack(0, 3)),
                 (25, Sends("2r")),
-                // 2 is lost again. It was sent by 25.
+                // Packet 2 is lost again. Its retransmission was sent no later than at 25 us.
                 (48, Echo(24)),
                 (48, Ack(2)),
                 (48, Sends("10 11")),
@@ -640,7 +641,7 @@ mod stamps {
     #[test]
     fn a_timeout_that_was_too_soon_costs_one_packet() {
         let until_timeout = [(0, Sends("0 1 2 3 4 5 6 7 8 9")), (100, Wake), (320, Wake), (320, Sends("0r"))];
-        // Acknowledgements that were late say nothing about what is behind them.
+        // Late acknowledgements show no losses behind them.
         let late = [(330, Echo(0)), (330, Ack(1)), (330, Sends("10")), (331, Ack(5)), (331, Sends("11 12 13 14"))];
         sender(with(STAMPS), 15, &[&until_timeout[..], &late[..]].concat());
         let guessed = [(330, Ack(1)), (330, Sends("1r 10"))];
@@ -657,7 +658,7 @@ mod stamps {
                 (24, Echo(0)),
                 (24, Ack(2)),
                 (24, Sends("10 11")),
-                // All from 2 on are lost.
+                // All packets from 2 on are lost.
                 (344, Wake),
                 (344, Sends("2r")),
                 (368, Echo(344)),
@@ -672,7 +673,7 @@ mod stamps {
     }
 }
 
-/// The alternatives that section 4.3 tried.
+/// Tests of the alternatives of section 4.3.
 mod variants {
     use super::*;
 
@@ -685,14 +686,14 @@ mod variants {
             &[
                 (0, Sends("0 1 2 3 4 5")),
                 (24, Ack(1)),
-                // 1 and 3 are lost; with SACKs, 3 would go out as soon as 4 is known to have arrived.
+                // Packets 1 and 3 are lost; with SACKs, 3 would be sent as soon as 4 is known to have arrived.
                 (25, Nack(1, 2)),
                 (25, Sends("1r")),
                 (26, Nack(1, 4)),
                 (26, Sends("")),
                 (27, Nack(1, 5)),
                 (27, Sends("")),
-                // A partial acknowledgement tells of the second loss.
+                // A partial acknowledgement shows the second loss.
                 (49, Ack(3)),
                 (49, Sends("3r")),
                 (73, Ack(6)),
@@ -718,7 +719,7 @@ mod variants {
                 (320, Wake),
                 (320, Sends("0r")),
                 (320, Waits(960)),
-                // A sample ends the back-off; round trips of no time leave the minimum.
+                // A sample ends the back-off; a round-trip time of zero leaves the minimum timeout.
                 (400, Ack(1)),
                 (400, Waits(450)),
             ],

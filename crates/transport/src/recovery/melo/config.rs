@@ -20,22 +20,21 @@ pub struct MeloConfig {
     /// Bits in each of a NIC's two pools, the receivers' and the senders': whole blocks of 8, and at most
     /// 2048 (256 blocks), because a block's id has 8 bits (section 3.2.3). Default: 1024 (section 4).
     pub pool_bits: u32,
-    /// Packets that each connection's reorder buffer in the host's memory holds: how far beyond the packet that is
-    /// expected next one may arrive and be kept. 1 to 32768, since a hole's start has 16 bits. Default: "auto",
-    /// as many as the pool has bits: one bandwidth-delay product of the network that the pool is made for
-    /// (section 3.2.2).
+    /// Packets that each connection's reorder buffer in the host's memory holds: the limit on how far beyond the
+    /// expected packet one may arrive and be kept. 1 to 32768, since a hole's start has 16 bits. Default: "auto", as
+    /// many as the pool has bits: one bandwidth-delay product of the network that the pool is made for (section 3.2.2).
     pub reorder_buffer: Setting<u32>,
-    /// The retransmission timeout, after which everything is sent again from the front. The paper gives
-    /// none. Default: "auto", which is the maximum round-trip time with one congested link without PFC, as for
-    /// go-back-N; with PFC, whose pauses make round trips long, 4ms, as in the simulator that the
-    /// authors began with. "off": what is lost for the second time, or last of all, stays lost.
+    /// The retransmission timeout, after which every unacknowledged packet is sent again. The paper gives none.
+    /// Default: "auto", which is the maximum round-trip time with one congested link without PFC, like for go-back-N;
+    /// with PFC, whose pauses make round trips long, 4ms, like in the simulator that the authors began with. "off": a
+    /// packet lost for the second time, or last of all, stays lost.
     pub rto: Setting<Duration>,
-    /// Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control. "auto": the
-    /// path's bandwidth-delay product over the largest data frame, as in IRN.
+    /// Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control. "auto": the path's
+    /// bandwidth-delay product over the largest data frame, like in IRN.
     pub bdp_cap: Setting<u32>,
-    /// Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least
-    /// recently used one gives way: its blocks return to the pool until it is used again (section 3.2.5). What that
-    /// costs in time is not modelled. Default: "off", all of them, and so is "auto".
+    /// Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least recently used
+    /// one is swapped out: its blocks return to the pool until it is used again (section 3.2.5). The time for swapping
+    /// is not modelled. Default: "off", all of them, and so is "auto".
     pub on_chip: Setting<u32>,
 }
 
@@ -51,20 +50,20 @@ impl Default for MeloConfig {
     }
 }
 
-/// Starts of holes have 16 bits: twice this many packets.
+/// The largest reorder buffer, in packets: half of what the 16 bits of a hole's start can number.
 const MOST_SLOTS: u32 = 1 << 15;
 /// The timeout of the ns-3 simulator of DCQCN's authors, which MELO's extended (section 4, footnote 5).
 const RTO_WITH_PFC: Duration = Duration::from_ms(4);
 
 impl MeloConfig {
-    /// Packets that a reorder buffer holds.
+    /// Returns the packets that a reorder buffer holds.
     ///
     /// # Panics
     /// When the settings still say "auto".
     pub fn slots(&self) -> u32 {
         resolved(self.reorder_buffer, "reorder-buffer").unwrap_or(MOST_SLOTS)
     }
-    /// Blocks of a pool.
+    /// Returns the number of blocks of a pool.
     pub(super) fn blocks(&self) -> u32 {
         self.pool_bits / BLOCK as u32
     }

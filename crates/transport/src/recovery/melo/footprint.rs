@@ -1,4 +1,4 @@
-//! What MELO's state costs on a NIC: section 3.2.4, from the settings.
+//! Cost of MELO's state on a NIC: section 3.2.4, for given settings.
 
 use alloc::format;
 
@@ -6,11 +6,11 @@ use super::config::MeloConfig;
 use super::pool::BLOCK;
 use crate::footprint::{Footprint, PSN_BITS, Published, Scope, bits_of};
 
-/// Start and length of a hole, as on the wire.
+/// Bits of a hole's start and length, like on the wire.
 const HOLE: u64 = 16 + 16;
-/// Holes that are tracked.
+/// Number of holes that are tracked.
 const HOLES: u64 = 3;
-/// Sender and receiver.
+/// Number of ends: sender and receiver.
 const BOTH: u64 = 2;
 
 const PUBLISHED: Published = Published {
@@ -24,10 +24,10 @@ const PUBLISHED: Published = Published {
            its bitmap",
 };
 
-/// The state that `config`, which is resolved, asks for.
+/// Returns the state that `config`, which is resolved, needs.
 pub(super) fn of(config: &MeloConfig) -> Footprint {
     let blocks = u64::from(config.blocks());
-    // Ids have eight bits whatever the pool: "MELO sets entry size of the available array to 8-bit".
+    // Ids have eight bits for any size of the pool: "MELO sets entry size of the available array to 8-bit".
     let pool = blocks * BLOCK * 3;
     Footprint { published: Some(PUBLISHED), ..Footprint::default() }
         .with("holes", Scope::QueuePair, HOLES * HOLE, "three newest holes, start and length of 2 B each")

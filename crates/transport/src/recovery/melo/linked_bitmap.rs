@@ -1,9 +1,9 @@
-//! One connection's bitmap: blocks of a [`BitsPool`], linked, and reached from both ends only (section 3.2.3).
+//! The bitmap of one connection: a linked list of blocks of a [`BitsPool`], accessed at both ends only (section 3.2.3).
 //!
-//! 1. It covers the packets from `first` (RCV.NXT) to before `high` (one past RCV.HIGH). `start` (start_ptr) is
-//!    the block that holds `first`, `end` (end_ptr) the one that holds the last; a packet's bit is bit
-//!    `seq mod 8` of its block. When it covers nothing, it has no block.
-//! 2. It grows at the end and shrinks at the front. Bits are set at the end, and in the start block. Every other
+//! 1. The bitmap covers the packets from `first` (RCV.NXT) to before `high` (one past RCV.HIGH). `start` (start_ptr) is
+//!    the block that holds `first`, `end` (end_ptr) the one that holds the last packet; a packet's bit is bit
+//!    `seq mod 8` of its block. A bitmap that covers no packet has no block.
+//! 2. The bitmap grows at the end and shrinks at the front. Bits are set in the last and the first block. Every other
 //!    block is the middle, which cannot be reached without walking the list.
 //! 3. A block returns to the pool when `first` leaves it.
 
@@ -13,7 +13,7 @@ use selvedge_units::Seq;
 
 use super::pool::{BLOCK, BitsPool, Block, block_of, mask};
 
-/// One connection's bitmap. Its blocks are the pool's: it must be emptied before it is forgotten.
+/// The bitmap of one connection. Its blocks belong to the pool, so the bitmap must be emptied before it is dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkedBitmap {
     first: Seq,
@@ -22,20 +22,20 @@ pub(crate) struct LinkedBitmap {
     end: Block,
 }
 
-/// What became of a bit to be set.
+/// The result of setting a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Set {
-    /// It was clear.
+    /// The bit was clear.
     Fresh,
-    /// It was set already.
+    /// The bit was set already.
     Already,
-    /// It lies in the middle: nothing was done.
+    /// The bit lies in the middle and was not set.
     Middle,
 }
 
-/// A place from which the search for clear bits goes on: the one pointer into the middle that a sender keeps.
+/// The position where the search for clear bits continues: the only pointer into the middle that a sender keeps.
 ///
-/// `block` holds the packet before `at`, or the first one when `at` is that.
+/// `block` holds the packet before `at`, or the first packet when `at` is that one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     at: Seq,
@@ -43,12 +43,12 @@ pub(crate) struct Cursor {
 }
 
 impl LinkedBitmap {
-    /// The first packet covered.
+    /// Returns the first packet covered.
     #[inline]
     pub(crate) fn first(&self) -> Seq {
         self.first
     }
-    /// The first packet not covered any more.
+    /// Returns one past the last packet covered.
     #[inline]
     pub(crate) fn high(&self) -> Seq {
         self.high
@@ -57,7 +57,7 @@ impl LinkedBitmap {
     pub(crate) fn is_empty(&self) -> bool {
         self.first == self.high
     }
-    /// Blocks that it holds.
+    /// Returns the number of blocks of the bitmap.
     #[inline]
     pub(crate) fn blocks(&self) -> u64 {
         if self.is_empty() { 0 } else { block_of(self.last()) - block_of(self.first) + 1 }
@@ -66,7 +66,7 @@ impl LinkedBitmap {
         Seq::new(self.high.index() - 1)
     }
 
-    /// Whether the pool has the blocks that covering everything before `until` takes.
+    /// Returns whether the pool has enough blocks to cover every packet before `until`.
     #[inline]
     pub(crate) fn has_room(&self, pool: &BitsPool, until: Seq) -> bool {
         let last = Seq::new(until.index() - 1);
@@ -74,10 +74,11 @@ impl LinkedBitmap {
         needed - self.blocks() <= u64::from(pool.free())
     }
 
-    /// Covers the packets up to before `until` too, their bits as `bit` says; returns how many these are.
+    /// Extends the bitmap to the packets before `until`, with their bits set to `bit`; returns the number of added
+    /// packets.
     ///
     /// # Panics
-    /// When the pool is exhausted: ask [`LinkedBitmap::has_room`] before.
+    /// When the pool is exhausted; see [`LinkedBitmap::has_room`].
     pub(crate) fn push(&mut self, pool: &mut BitsPool, until: Seq, bit: bool) -> u64 {
         let before = self.high;
         while self.high < until {
@@ -93,8 +94,8 @@ impl LinkedBitmap {
         self.high - before
     }
 
-    /// Covers the packet behind the last one too, its bit set; `false` if that takes a block and there is none. It must
-    /// cover something already.
+    /// Extends the bitmap, which must not be empty, by one packet with its bit set. Returns `false` if that takes a
+    /// block and the pool has none.
     #[inline]
     pub(crate) fn extend(&mut self, pool: &mut BitsPool) -> bool {
         debug_assert!(!self.is_empty(), "the first block is not this one's to take");
@@ -122,7 +123,7 @@ impl LinkedBitmap {
         self.end = block;
     }
 
-    /// Sets the bit of a packet that is covered, if it lies in the first or the last block.
+    /// Sets the bit of a covered packet, if it lies in the first or the last block.
     #[inline]
     pub(crate) fn set(&mut self, pool: &mut BitsPool, seq: Seq) -> Set {
         let block = match block_of(seq) {
@@ -133,13 +134,13 @@ impl LinkedBitmap {
         if pool.set(block, mask(seq, seq + 1)) > 0 { Set::Fresh } else { Set::Already }
     }
 
-    /// Moves the front past the unbroken run of set bits that begins there; returns how long it was.
+    /// Moves the front past the unbroken run of set bits that begins there; returns the length of the run.
     pub(crate) fn take_run(&mut self, pool: &mut BitsPool) -> u64 {
         let from = self.first;
         while !self.is_empty() {
             let offset = self.first.index() % BLOCK;
             let ones = u64::from((pool.bits(self.start) >> offset).trailing_ones());
-            // Behind the last packet all bits are clear, so a run never leads beyond.
+            // All bits behind the last packet are clear, so a run never leads beyond it.
             self.step(pool, self.first + ones);
             if offset + ones < BLOCK {
                 break;
@@ -148,8 +149,8 @@ impl LinkedBitmap {
         self.first - from
     }
 
-    /// Moves the front to `to`; returns how many bits it left behind that were set. What is beyond the end
-    /// was never covered.
+    /// Moves the front to `to`; returns how many of the bits that it passes were set. Packets beyond the end were never
+    /// covered.
     pub(crate) fn advance(&mut self, pool: &mut BitsPool, to: Seq) -> u64 {
         let mut set = 0;
         while !self.is_empty() && self.first < to {
@@ -162,8 +163,8 @@ impl LinkedBitmap {
         set
     }
 
-    /// Moves the front to `to`, in this block or at the beginning of the next one, and returns the block
-    /// that it leaves.
+    /// Moves the front to `to`, in this block or at the beginning of the next one, and gives the block that it leaves
+    /// back to the pool.
     #[inline]
     fn step(&mut self, pool: &mut BitsPool, to: Seq) {
         let left = self.start;
@@ -176,15 +177,15 @@ impl LinkedBitmap {
         self.first = to;
     }
 
-    /// Forgets everything from the front on, and returns all blocks.
+    /// Removes all packets from the front on, and gives all blocks back to the pool.
     pub(crate) fn clear(&mut self, pool: &mut BitsPool) {
         let first = self.first;
         self.advance(pool, self.high);
         (self.first, self.high) = (first, first);
     }
 
-    /// Returns all blocks, and what was in them, in order: the connection leaves the chip (section 3.2.5). Until
-    /// [`LinkedBitmap::load`] nothing else may be done with it.
+    /// Gives all blocks back to the pool and returns their bits, in order, when the connection leaves the chip (section
+    /// 3.2.5). Until [`LinkedBitmap::load`], no other method may be called.
     pub(crate) fn unload(&self, pool: &mut BitsPool) -> Box<[u8]> {
         let mut block = self.start;
         let blocks = 0..self.blocks();
@@ -197,7 +198,7 @@ impl LinkedBitmap {
         blocks.map(unload).collect()
     }
 
-    /// Takes blocks for what was in those that it returned, and returns whether the pool had them.
+    /// Takes blocks for `bits`, which [`LinkedBitmap::unload`] returned; returns whether the pool had enough blocks.
     pub(crate) fn load(&mut self, pool: &mut BitsPool, bits: &[u8]) -> bool {
         if bits.len() > pool.free() as usize {
             return false;
@@ -215,12 +216,12 @@ impl LinkedBitmap {
         true
     }
 
-    /// Forgets everything from the front on, its blocks being gone already.
+    /// Removes all packets from the front on, without giving blocks back, because the bitmap is unloaded.
     pub(crate) fn forget(&mut self) {
         self.high = self.first;
     }
 
-    /// Its blocks are others now: finds `cursor`'s again.
+    /// Corrects the block of `cursor` after the bitmap was loaded into other blocks.
     pub(crate) fn find(&self, pool: &BitsPool, cursor: &mut Cursor) {
         if cursor.at > self.first {
             let before = Seq::new(cursor.at.index() - 1);
@@ -229,7 +230,7 @@ impl LinkedBitmap {
         }
     }
 
-    /// The first packet at or behind `cursor` whose bit is clear; `cursor` moves past it.
+    /// Returns the first packet at or behind `cursor` whose bit is clear; moves `cursor` past it.
     pub(crate) fn next_clear(&self, pool: &BitsPool, cursor: &mut Cursor) -> Option<Seq> {
         if cursor.at <= self.first {
             *cursor = Cursor { at: self.first, block: self.start };
@@ -242,7 +243,7 @@ impl LinkedBitmap {
             let ones = u64::from((pool.bits(cursor.block) >> offset).trailing_ones());
             let clear = cursor.at + ones;
             if offset + ones < BLOCK {
-                // Behind the last packet all bits are clear.
+                // All bits behind the last packet are clear.
                 let found = clear < self.high;
                 cursor.at = if found { clear + 1 } else { self.high };
                 return found.then_some(clear);
@@ -252,7 +253,7 @@ impl LinkedBitmap {
         None
     }
 
-    /// Whether the bit of a packet is set: a walk along the list, for tests.
+    /// Returns whether the bit of a packet is set, by walking along the list; for tests.
     #[cfg(test)]
     pub(crate) fn contains(&self, pool: &BitsPool, seq: Seq) -> bool {
         if seq < self.first || seq >= self.high {
@@ -261,7 +262,7 @@ impl LinkedBitmap {
         let block = (block_of(self.first)..block_of(seq)).fold(self.start, |block, _| pool.next(block));
         pool.bits(block) & mask(seq, seq + 1) != 0
     }
-    /// The blocks that it holds, in order.
+    /// Returns the ids of the bitmap's blocks, in order.
     #[cfg(test)]
     pub(crate) fn chain(&self, pool: &BitsPool) -> alloc::vec::Vec<u8> {
         let blocks = core::iter::successors(Some(self.start), |&block| Some(pool.next(block)));

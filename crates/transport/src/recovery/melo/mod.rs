@@ -1,9 +1,9 @@
 //! MELO, memory-efficient loss recovery (Lu et al., "Memory Efficient Loss Recovery for Hardware-based
 //! Transport in Datacenter", APNet'17).
 //!
-//! The receiver keeps what arrives out of order in a reorder buffer in the host's memory, and only remembers on the
-//! chip what that is: in bits from a pool that all queue pairs of the NIC share. When a hole forms it tells the
-//! sender of the three newest; the sender rebuilds the bitmap in a pool of its own and sends the holes again.
+//! The receiver keeps out-of-order packets in a reorder buffer in the host's memory. The chip records only which
+//! packets these are, in bits from a pool that all queue pairs of the NIC share. When a hole forms, the receiver
+//! reports the three newest holes; the sender rebuilds the bitmap in a pool of its own and retransmits the holes.
 
 mod config;
 mod footprint;

@@ -8,9 +8,10 @@
 //!                              ^ avail_ptr                from here on: free
 //! ```
 //!
-//! Each of the three takes eight bits per block: 3 Kb for a pool of 1 Kb, however many connections there are. Which
-//! blocks are a connection's, and in which order, only the connection knows: it holds the first and the last
-//! ([`super::linked_bitmap::LinkedBitmap`]). What follows the last block is not defined, so no id is lost to a "none".
+//! Each of the three takes eight bits per block: 3 Kb for a pool of 1 Kb, for any number of connections. Only a
+//! connection itself knows its blocks and their order: it holds the first and the last
+//! ([`super::linked_bitmap::LinkedBitmap`]). The entry behind the last block is undefined, so no id is reserved for
+//! "none".
 
 use alloc::boxed::Box;
 
@@ -18,7 +19,7 @@ use selvedge_units::Seq;
 
 /// Packets per block: "MELO chooses 1B as the block size".
 pub(crate) const BLOCK: u64 = 8;
-/// Ids of blocks have eight bits.
+/// The largest number of blocks: ids have eight bits.
 pub(crate) const MOST_BLOCKS: u32 = 1 << 8;
 
 /// The id of a block.
@@ -31,14 +32,14 @@ pub struct BitsPool {
     bits: Box<[u8]>,
     next_ptr: Box<[Block]>,
     available: Box<[Block]>,
-    /// Entries of `available` from here on are free.
+    /// The index in `available` from which on blocks are free.
     avail_ptr: u32,
-    /// The most that `avail_ptr` has been: not part of the paper's memory.
+    /// The largest value of `avail_ptr` so far; not part of the paper's memory.
     peak: u32,
 }
 
 impl BitsPool {
-    /// A pool of so many blocks, all free.
+    /// Creates a pool of `blocks` blocks, all free.
     ///
     /// # Panics
     /// When there are more than 256: ids have eight bits.
@@ -53,20 +54,20 @@ impl BitsPool {
         }
     }
 
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> u32 {
         self.available.len() as u32
     }
-    /// How many of them connections hold.
+    /// Returns the number of blocks that connections hold.
     #[inline]
     pub fn in_use(&self) -> u32 {
         self.avail_ptr
     }
-    /// The most that they held at any time.
+    /// Returns the largest number of blocks that connections held at any time.
     pub fn peak(&self) -> u32 {
         self.peak
     }
-    /// How many blocks are free.
+    /// Returns the number of free blocks.
     #[inline]
     pub(crate) fn free(&self) -> u32 {
         self.blocks() - self.avail_ptr
@@ -84,14 +85,14 @@ impl BitsPool {
         self.bits[usize::from(block.0)] = 0;
         block
     }
-    /// Returns a block to the stack.
+    /// Puts a block back on the stack.
     #[inline]
     pub fn give_back(&mut self, block: Block) {
         self.avail_ptr -= 1;
         self.available[self.avail_ptr as usize] = block;
     }
 
-    /// The block behind this one, which is not its connection's last.
+    /// Returns the block behind `block`, which is not its connection's last.
     #[inline]
     pub fn next(&self, block: Block) -> Block {
         self.next_ptr[usize::from(block.0)]
@@ -101,12 +102,12 @@ impl BitsPool {
     pub fn link(&mut self, block: Block, next: Block) {
         self.next_ptr[usize::from(block.0)] = next;
     }
-    /// A block's bits.
+    /// Returns a block's bits.
     #[inline]
     pub fn bits(&self, block: Block) -> u8 {
         self.bits[usize::from(block.0)]
     }
-    /// Sets bits; returns how many of them were clear.
+    /// Sets bits of a block; returns how many of them were clear.
     #[inline]
     pub fn set(&mut self, block: Block, mask: u8) -> u32 {
         let bits = &mut self.bits[usize::from(block.0)];
@@ -116,13 +117,13 @@ impl BitsPool {
     }
 }
 
-/// Which block of its connection a packet's bit lies in, counted from packet 0.
+/// Returns the index of the block that holds a packet's bit, among the blocks of its connection from packet 0 on.
 #[inline]
 pub(crate) const fn block_of(seq: Seq) -> u64 {
     seq.index() / BLOCK
 }
 
-/// The bits of the packets from `from` to before `to` in the block that holds `from`.
+/// Returns the bits of the packets from `from` to before `to` in the block that holds `from`.
 #[inline]
 pub(crate) const fn mask(from: Seq, to: Seq) -> u8 {
     let low = from.index() % BLOCK;
@@ -132,7 +133,7 @@ pub(crate) const fn mask(from: Seq, to: Seq) -> u8 {
 }
 
 impl Block {
-    /// Its number in the pool.
+    /// Returns the block's number in the pool.
     pub fn id(self) -> u8 {
         self.0
     }
@@ -140,11 +141,11 @@ impl Block {
 
 #[cfg(test)]
 impl BitsPool {
-    /// Free blocks, in the order in which they will be taken.
+    /// Returns the free blocks, in the order in which they will be taken.
     pub(crate) fn stack(&self) -> impl Iterator<Item = u8> {
         self.available[self.avail_ptr as usize..].iter().map(|block| block.0)
     }
-    /// What its three arrays take.
+    /// Returns the size of the pool's three arrays, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.bits) + size_of_val(&*self.next_ptr) + size_of_val(&*self.available)
     }

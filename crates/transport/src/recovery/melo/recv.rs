@@ -1,4 +1,4 @@
-//! The receiver: a bitmap of blocks from the NIC's pool, and payload that waits off the chip.
+//! MELO's receiver: a bitmap of blocks from the NIC's pool; the payload of out-of-order packets waits off the chip.
 
 use selvedge_telemetry::Trace;
 use selvedge_units::Seq;
@@ -12,20 +12,20 @@ use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
 
-/// The receiver (section 3.2).
+/// MELO's receiver (section 3.2).
 #[derive(Clone, Debug)]
 pub struct Recv {
-    /// Which packets from RCV.NXT to RCV.HIGH have arrived; covers none while all come in order.
+    /// The packets from RCV.NXT to RCV.HIGH that have arrived; empty while all packets arrive in order.
     arrived: LinkedBitmap,
     holes: NewestHoles,
     /// Slots of the connection's reorder buffer: packet `seq` waits in slot `seq mod slots`.
     slots: u32,
-    /// What it is called where not all connections are on the chip.
+    /// The connection's name, where the chip holds some connections only.
     name: Name,
 }
 
 impl Recv {
-    /// A receiver that expects the first packet.
+    /// Creates a receiver that expects the first packet.
     ///
     /// # Panics
     /// When the settings still say "auto".
@@ -38,8 +38,8 @@ impl Recv {
         }
     }
 
-    /// As [`Acceptance::on_data`], where its bitmap may have to be fetched first. A packet for which that is not
-    /// possible is dropped, as one for which there are no bits (section 3.2.5).
+    /// Handles a packet like [`Acceptance::on_data`], where the bitmap may have to be loaded first. A packet is dropped
+    /// if that is not possible, like one without bits in the pool (section 3.2.5).
     fn on_data_swapping(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
         if chip.receivers.enter(&mut chip.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
             chip.exhausted += 1;
@@ -50,7 +50,7 @@ impl Recv {
         answer
     }
 
-    /// Takes packet `seq`, its bitmap being on the chip.
+    /// Handles packet `seq` while the bitmap is on the chip.
     #[inline]
     fn take(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
         let expected = self.expected();
@@ -75,7 +75,7 @@ impl Recv {
         }
     }
 
-    /// The packet that RCV.NXT stands at has arrived behind others: the run that it completes goes to the
+    /// Handles the packet at RCV.NXT, behind which others have arrived: the run that it completes goes to the
     /// application (section 3.1).
     fn on_front(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
         self.arrived.set(&mut chip.receiving, seq);
@@ -84,7 +84,7 @@ impl Recv {
         Answer::new(Verdict::Released { seq, run: (run - 1) as u32 }, Some(AckKind::Ack))
     }
 
-    /// A packet below RCV.HIGH: sent again, or overtaken. The middle of the list cannot be reached
+    /// Handles a packet below RCV.HIGH, which was retransmitted or overtaken. The middle of the list cannot be reached
     /// (section 3.2.3, "Bits block concatenation").
     fn on_late(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
         match self.arrived.set(&mut chip.receiving, seq) {
@@ -100,11 +100,11 @@ impl Recv {
         }
     }
 
-    /// A packet beyond RCV.HIGH. Blocks for a gap are allocated with it, or none at all: a packet for which
-    /// there are no bits is dropped (section 3.2.5).
+    /// Handles a packet beyond RCV.HIGH. All blocks for a gap and the packet are allocated, or none: a packet without
+    /// bits in the pool is dropped (section 3.2.5).
     fn on_beyond(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
         let high = self.arrived.high();
-        // Most packets behind a hole follow one another.
+        // Most packets behind a hole arrive one after the other.
         if seq == high && !self.arrived.is_empty() && self.arrived.extend(&mut chip.receiving) {
             return Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack));
         }
@@ -129,7 +129,7 @@ impl Acceptance for Recv {
         self.arrived.first()
     }
 
-    // Not inlined, so that the other schemes' share of `AnyAcceptance` still is.
+    // Not inlined, to keep the other schemes' arms of `AnyAcceptance` inlined.
     #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, _: bool) -> Answer {
         if chip.receivers.is_limited() { self.on_data_swapping(cx, chip, seq) } else { self.take(cx, chip, seq) }

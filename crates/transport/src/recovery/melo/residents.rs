@@ -1,9 +1,8 @@
-//! Which connections are on the chip, where that holds a limited number (section 3.2.5, "Swapping to/from off-chip
-//! memory").
+//! The connections on a chip that holds a limited number of them (section 3.2.5, "Swapping to/from off-chip memory").
 //!
-//! The least recently used one gives way: its blocks return to the pool and its bits go to the host's memory. When it
-//! is used again it takes blocks for them. What that costs in time is not modelled (section 2.3: "latency and PCIe
-//! bandwidth"); it is counted.
+//! The least recently used connection is swapped out: its blocks return to the pool and its bits go to the host's
+//! memory. When it is used again it takes blocks for them. The cost in time is not modelled (section 2.3: "latency and
+//! PCIe bandwidth"); swaps are counted.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,34 +10,35 @@ use alloc::collections::BTreeMap;
 use super::linked_bitmap::LinkedBitmap;
 use super::pool::BitsPool;
 
-/// A connection's name here; zero until it has one.
+/// A connection's name among the residents; zero before it is assigned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Name(u32);
 
-/// The connections on a chip: receivers, or senders.
+/// The connections on a chip: its receivers, or its senders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Residents {
-    /// How many there may be; zero is any number, and then nothing is written down.
+    /// The largest number of connections on the chip; zero is any number, and then nothing is recorded.
     limit: usize,
     names: u32,
-    /// Least recently used first, by which use that was, each with its bitmap as it left it.
+    /// Connections on the chip by the number of their latest use, least recently used first, each with its bitmap after
+    /// that use.
     here: BTreeMap<u64, (Name, LinkedBitmap)>,
-    /// Where they stand there.
+    /// The number of the latest use of each connection on the chip.
     used: BTreeMap<Name, u64>,
     uses: u64,
-    /// The bits of those that have any and are not here.
+    /// The bits of connections off the chip, where they have any.
     away: BTreeMap<Name, Box<[u8]>>,
     swaps: u64,
 }
 
-/// What it took to have a connection on the chip.
+/// The result of moving a connection onto the chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entered {
-    /// Nothing: it is there.
+    /// The connection is on the chip; its blocks are unchanged.
     Here,
-    /// Its bits were loaded into other blocks.
+    /// The connection is on the chip; its bits were loaded into other blocks.
     Loaded,
-    /// The pool has no blocks for its bits: it stays away.
+    /// The connection stays off the chip: the pool has no blocks for its bits.
     NoRoom,
 }
 
@@ -46,17 +46,17 @@ impl Residents {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
-    /// Whether anybody ever has to give way.
+    /// Returns whether the number of connections on the chip is limited.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.limit > 0
     }
-    /// How many connections have given way.
+    /// Returns how many connections were swapped out.
     pub(crate) fn swaps(&self) -> u64 {
         self.swaps
     }
 
-    /// The connection `name` is used next; its bitmap was as it is when it was used last.
+    /// Moves the connection `name` onto the chip for its next use; `bitmap` is unchanged since the last use.
     pub(crate) fn enter(&mut self, pool: &mut BitsPool, name: &mut Name, bitmap: &mut LinkedBitmap) -> Entered {
         if *name == Name::default() {
             self.names += 1;
@@ -90,15 +90,15 @@ impl Residents {
         entered
     }
 
-    /// The connection that entered last leaves its bitmap like this.
+    /// Records the bitmap of the connection that entered last, after its use.
     pub(crate) fn leave(&mut self, bitmap: &LinkedBitmap) {
         if let Some(mut last) = self.here.last_entry() {
             last.get_mut().1.clone_from(bitmap);
         }
     }
 
-    /// The connection `name` is no more, or its bits are not wanted. Returns whether they were away: then its bitmap
-    /// holds no blocks.
+    /// Removes the connection `name` and its bits. Returns whether the bits were off the chip: then its bitmap holds no
+    /// blocks.
     pub(crate) fn forget(&mut self, name: Name) -> bool {
         if let Some(used) = self.used.remove(&name) {
             self.here.remove(&used);

@@ -1,4 +1,4 @@
-//! The sender: the receiver's bitmap as its NACKs tell it, in the sender's own pool.
+//! MELO's sender: the receiver's bitmap, rebuilt from NACKs in the sender's own pool.
 
 use core::ops::Range;
 
@@ -15,40 +15,41 @@ use crate::recovery::timer::Timer;
 use crate::recovery::{AckOutcome, Heard, Recovery};
 use crate::role::{Cx, Next};
 
-/// The sender (section 3.2.4).
+/// MELO's sender (section 3.2.4).
 ///
-/// 1. Each hole that a NACK reports is sent again once, oldest first. If that is lost too, only the timeout helps:
-///    then everything is sent again from the front.
-/// 2. A NACK brings up to three holes. What lies between them, and below the packet that triggered it, has
-///    arrived. So up to two lost NACKs are made good by the next; of more, the timeout takes care.
-/// 3. Where the pool has no blocks left to remember a NACK by, it goes back as after a timeout (section 3.2.5).
+/// 1. Each hole that a NACK reports is retransmitted once, oldest first. If a retransmission is lost, too, only the
+///    timeout repairs it: then every unacknowledged packet is sent again.
+/// 2. A NACK carries up to three holes. Packets between them, and below the packet that triggered the NACK, have
+///    arrived. So the next NACK makes up for up to two lost NACKs; the timeout makes up for more.
+/// 3. Where the pool has no blocks to record a NACK, the sender goes back like after a timeout (section 3.2.5).
 #[derive(Clone, Debug)]
 pub struct Send {
-    /// What is known of the packets from the first unacknowledged one to the newest that a NACK spoke of: set
-    /// bits have arrived.
+    /// Bitmap of the packets from the first unacknowledged one to the newest one that a NACK reported: set bits have
+    /// arrived.
     known: LinkedBitmap,
-    /// Set bits.
+    /// Number of set bits.
     arrived: u64,
-    /// Up to where holes have been sent again.
+    /// The position up to which holes have been retransmitted.
     searched: Cursor,
-    /// The packet to send again now.
+    /// The packet to retransmit now.
     lost: Option<Seq>,
-    /// The first unacknowledged packet is to be sent again before that: its receiver was not ready.
+    /// Whether the first unacknowledged packet is to be retransmitted before `lost`, because its receiver was not
+    /// ready.
     not_ready: bool,
     /// The next packet in order; goes back to the first unacknowledged one at a timeout.
     next: Seq,
     /// One past the highest packet that was ever sent.
     sent: Seq,
-    /// A loss is being repaired until this packet is the first unacknowledged one.
+    /// The packet up to which a loss is being repaired: repair ends when it is the first unacknowledged one.
     recover: Seq,
     timer: Timer,
     cap: u64,
-    /// What it is called where not all connections are on the chip.
+    /// The connection's name, where the chip holds some connections only.
     name: Name,
 }
 
 impl Send {
-    /// A sender that has sent nothing.
+    /// Creates a sender that has sent nothing.
     ///
     /// # Panics
     /// When the settings still say "auto".
@@ -68,7 +69,8 @@ impl Send {
         }
     }
 
-    /// The cumulative acknowledgement has moved to `expected`; returns how many packets that tells of anew.
+    /// Handles a move of the cumulative acknowledgement to `expected`; returns how many packets are newly known to have
+    /// arrived.
     fn on_progress(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, expected: Seq) -> u64 {
         let acked = self.known.first();
         let told_before = self.known.advance(&mut chip.sending, expected);
@@ -89,7 +91,8 @@ impl Send {
         expected - acked - told_before
     }
 
-    /// A NACK triggered by `sack` has told of `holes`; it told of `delivered` packets otherwise.
+    /// Handles the `holes` of a NACK triggered by `sack`; `delivered` packets are known from its cumulative
+    /// acknowledgement.
     fn on_news(
         &mut self,
         cx: &mut Cx<'_>,
@@ -98,7 +101,7 @@ impl Send {
         holes: &[Range<Seq>; 3],
         mut delivered: u64,
     ) -> AckOutcome {
-        // Of packets that are about to be sent again anyway, and of what is known already, it tells nothing.
+        // Packets that will be sent again anyway, and reports that are known already, are ignored.
         let is_news = sack < self.next && sack >= self.known.high() && sack > self.known.first();
         if !is_news {
             return AckOutcome { delivered, loss: false };
@@ -120,11 +123,11 @@ impl Send {
         AckOutcome { delivered, loss }
     }
 
-    /// Writes down what a NACK tells that was triggered by `sack`; returns how many packets have arrived that were
-    /// not known to.
+    /// Records the holes of a NACK that was triggered by `sack`; returns how many packets are newly known to have
+    /// arrived.
     fn remember(&mut self, chip: &mut OnChip, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
         let pool = &mut chip.sending;
-        // RCV.NXT is missing, whether or not its hole is among the newest.
+        // The packet at RCV.NXT is missing, whether or not its hole is among the newest.
         if self.known.is_empty() {
             self.known.push(pool, self.known.first() + 1, false);
         }
@@ -138,13 +141,13 @@ impl Send {
         arrived
     }
 
-    /// Finds the next hole that was not sent again yet.
+    /// Finds the next hole that was not retransmitted yet.
     #[inline]
     fn search(&mut self, chip: &OnChip) {
         self.lost = self.known.next_clear(&chip.sending, &mut self.searched);
     }
 
-    /// Everything from the front on is sent again (section 3.2.3). What was known is forgotten.
+    /// Goes back to the first unacknowledged packet (section 3.2.3) and clears the bitmap.
     fn go_back(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, by_timeout: bool) {
         self.known.clear(&mut chip.sending);
         self.arrived = 0;
@@ -157,7 +160,8 @@ impl Send {
         cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout });
     }
 
-    /// Does `act` with its bitmap on the chip. If there is no room for it, it goes back, which takes none.
+    /// Calls `act` with the bitmap on the chip. If there is no room for the bitmap, the sender first goes back, which
+    /// needs no bits.
     fn on_chip<T>(
         &mut self,
         cx: &mut Cx<'_>,
@@ -189,7 +193,7 @@ impl Send {
     }
 }
 
-// What is called for each packet is not inlined, so that the other schemes' share of `AnyRecovery` still is.
+// Methods called for each packet are not inlined, to keep the other schemes' arms of `AnyRecovery` inlined.
 impl Recovery for Send {
     #[inline]
     fn acked(&self) -> Seq {
@@ -265,7 +269,7 @@ impl Recovery for Send {
 
     fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
         let first = self.known.first();
-        // What is about to be sent anyway need not be sent twice.
+        // A packet that will be sent anyway need not be sent twice.
         if first >= self.next || self.lost == Some(first) {
             return;
         }

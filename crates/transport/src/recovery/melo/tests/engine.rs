@@ -1,4 +1,4 @@
-//! Dialogues with both halves.
+//! Scripted exchanges with MELO's sender and receiver.
 
 use selvedge_units::{Duration, Setting};
 
@@ -19,7 +19,7 @@ fn melo() -> MeloConfig {
     }
 }
 
-/// All at once.
+/// Returns lines of a script with all packets at time 0.
 fn packets(lines: &[(u64, crate::dialogue::Answer)]) -> alloc::vec::Vec<(u64, u64, crate::dialogue::Answer)> {
     lines.iter().map(|&(seq, answer)| (0, seq, answer)).collect()
 }
@@ -72,7 +72,7 @@ fn what_finds_no_bits_is_dropped() {
         (1, Ack("released", 2)),
     ];
     receiver(melo(), &packets(&lines));
-    // Four of them would hold the gap, but not what is behind it: none is taken.
+    // One of two blocks is free when packet 17 needs two more: none is taken, and packet 15 still fits.
     let two = MeloConfig { pool_bits: 16, ..melo() };
     let lines = [(1, Nack("buffered", 0)), (17, Silence("refused")), (15, Nack("buffered", 0))];
     receiver(two, &packets(&lines));
@@ -138,7 +138,7 @@ fn after_a_timeout_everything_is_sent_again() {
             (24, Sends("1r")),
             (524, Wake),
             (524, Sends("1r 2r 3r 4r 5r")),
-            // Whether that was said before the timeout or after, a sender cannot know.
+            // The sender cannot know whether this NACK left before the timeout or after.
             (525, Holes(1, &[(3, 1), (1, 1)])),
             (525, Sends("1r 3r")),
             (548, Say::Ack(6)),

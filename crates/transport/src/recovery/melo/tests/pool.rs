@@ -1,5 +1,5 @@
-//! The pool and the bitmaps in it, beside plain bitmaps: under any operations no block is lost, none is in two
-//! places, and every bit is what it was set to.
+//! The pool and its bitmaps, compared with plain bitmaps: under any operations no block is lost or used twice, and
+//! every bit has the value that was set.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -11,22 +11,22 @@ use selvedge_units::Seq;
 use crate::recovery::melo::linked_bitmap::{Cursor, LinkedBitmap, Set};
 use crate::recovery::melo::pool::{BLOCK, BitsPool};
 
-/// What one connection does.
+/// An operation on one connection.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    /// A packet arrives so far beyond the last one.
+    /// A packet arrives this far beyond the last one.
     Beyond(u64),
-    /// A packet arrives so far behind the front.
+    /// A packet arrives this far behind the front.
     Late(u64),
     /// The packet at the front arrives.
     Front,
-    /// The front moves on by so much, whatever has arrived: an acknowledgement.
+    /// The front advances by this many packets, arrived or not, after an acknowledgement.
     Advance(u64),
-    /// The next clear bit is looked for.
+    /// The next clear bit is searched for.
     Search,
-    /// Everything is forgotten: a timeout.
+    /// All packets are removed after a timeout.
     Clear,
-    /// It leaves the chip, or comes back.
+    /// The connection leaves the chip, or comes back.
     Swap,
 }
 
@@ -42,12 +42,12 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A bitmap in the pool, and what it should hold.
+/// A bitmap in the pool, and its model.
 #[derive(Default)]
 struct Connection {
     bitmap: LinkedBitmap,
     cursor: Cursor,
-    /// What it holds while it is off the chip.
+    /// The bits of the connection while it is off the chip.
     away: Option<Box<[u8]>>,
     first: u64,
     high: u64,
@@ -63,7 +63,7 @@ impl Connection {
                 self.away = Some(bits);
                 return;
             }
-            // The list is another one now.
+            // The blocks have changed, so the search starts again.
             (self.cursor, self.searched) = (Cursor::default(), self.first);
         }
         match operation {
@@ -119,7 +119,7 @@ impl Connection {
 
     fn front(&mut self, pool: &mut BitsPool) {
         self.late(pool, self.first);
-        let end = (self.first..).find(|seq| !self.set.contains(seq)).expect("finite");
+        let end = (self.first..).find(|seq| !self.set.contains(seq)).expect("the set is finite");
         assert_eq!(self.bitmap.take_run(pool), end - self.first);
         self.leave(end);
     }

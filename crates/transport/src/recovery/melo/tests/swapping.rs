@@ -1,4 +1,4 @@
-//! Connections that come and go from the chip: the same transfers as on a chip that holds all of them.
+//! Transfers of connections that are swapped between chip and memory, compared with a chip that holds all of them.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ enum Answer {
     Holes(HoleNack),
 }
 
-/// One connection, and its network: packets lost at random, a delay of some turns both ways.
+/// One connection and its network, which drops random packets and delays both directions by some turns.
 struct Flow {
     sender: Sender,
     receiver: Receiver,
@@ -75,7 +75,7 @@ impl Flow {
     }
 }
 
-/// Runs all flows to their ends; returns how many turns that took and how often connections were swapped.
+/// Runs all flows to their ends; returns the number of turns and of swaps.
 fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
     let config = MeloConfig {
         pool_bits,
@@ -84,7 +84,7 @@ fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
         bdp_cap: Setting::Value(64),
         on_chip,
     };
-    config.check().expect("sound settings");
+    config.check().expect("valid settings");
     let (mut sending, mut receiving) = (config.on_chip(), config.on_chip());
     let mut flows: Vec<Flow> = (0..FLOWS).map(|_| Flow::new(config)).collect();
     let mut rngs: Vec<Rng> = (0..FLOWS as u64).map(|flow| Rng::stream(9, Domain::Impairment, flow)).collect();
