@@ -1,4 +1,4 @@
-//! Dialogues with both ends of a flow.
+//! Scripted dialogues with both ends of a flow.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -51,7 +51,7 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     assert_eq!(sends(&mut sender, at(8)), [], "and those come late for nothing");
 }
 
-/// A flow that is shorter than its first window, to a receiver that is slower.
+/// A flow shorter than its first window, to a receiver with a slower link.
 #[test]
 fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
     let mut sender = NdpSender::new(&config(10), FIRST, 3, 1);
@@ -176,7 +176,7 @@ fn flows_of_a_host_are_pulled_in_turn_at_one_pace() {
     assert_eq!(pacer.poll(at(50)), Some(7), "the same number may be another flow's");
 }
 
-/// One flow over a link that trims, loses, duplicates and reorders, until it is done.
+/// Transfers one flow over a link that trims, loses, duplicates and reorders, until it is done.
 fn transfer(seed: u64, total: u64) {
     let mut rng = Rng::stream(seed, selvedge_units::Domain::Impairment, 0);
     let (mut sender, mut receiver) = (NdpSender::new(&config(8), FIRST, total, 3), NdpReceiver::new(FIRST));
