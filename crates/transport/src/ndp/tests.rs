@@ -143,7 +143,7 @@ fn receivers_refuse_headers_and_keep_what_comes_early() {
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed };
         let reply = receiver.on_data(&data, false);
         let ack = reply.ack.expect("an answer to each");
-        (reply.verdict, ack.kind, ack.expected.near(Seq::new(0), FIRST).expect("near").index())
+        (reply.verdict, ack.kind, ack.expected.near(Seq::new(0), FIRST).expect("a PSN near the first").index())
     };
     let accepted = |seq| Verdict::Accepted(Seq::new(seq));
     assert_eq!(take(0, false), (accepted(0), AckKind::Ack, 1));
@@ -164,7 +164,7 @@ fn flows_of_a_host_are_pulled_in_turn_at_one_pace() {
     let mut pulls = Vec::new();
     while let Some(due) = pacer.poll_timeout() {
         assert_eq!(due, at(pulls.len() as u64));
-        pulls.push(pacer.poll(due).expect("it is due"));
+        pulls.push(pacer.poll(due).expect("a pull is due"));
         assert_eq!(pacer.poll(due), None, "one at a time");
         if pulls.len() == 4 {
             pacer.forget(7);

@@ -38,7 +38,7 @@ impl Both {
         }
     }
     fn wake(&mut self) {
-        let at = self.ends.iter().filter_map(Connection::poll_timeout).min().expect("somebody waits");
+        let at = self.ends.iter().filter_map(Connection::poll_timeout).min().expect("an end has a timer");
         self.now = self.now.max(at);
         for end in &mut self.ends {
             end.handle_timeout(&mut Cx::at(self.now));

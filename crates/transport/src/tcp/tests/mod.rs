@@ -37,7 +37,7 @@ fn plain() -> TcpConfig {
 fn resolved(mut config: TcpConfig) -> TcpConfig {
     let fabric = Fabric { frame: Bytes::new(1_058), ..Fabric::IRN_PAPER };
     config.resolve(&fabric, Bytes::new(MSS));
-    config.check().expect("settings that work");
+    config.check().expect("a valid configuration");
     config
 }
 
