@@ -11,8 +11,11 @@ fn messages() -> [Message; 12] {
         ack_timeout: 19,
     };
     let ip = IpAddresses { port: 47_944, source: path.local, destination: path.remote };
-    let v6 =
-        IpAddresses { source: "fe80::1".parse().expect("a valid address"), destination: "fe80::2".parse().expect("a valid address"), ..ip };
+    let v6 = IpAddresses {
+        source: "fe80::1".parse().expect("a valid address"),
+        destination: "fe80::2".parse().expect("a valid address"),
+        ..ip
+    };
     let request = Request {
         local: ids.local,
         service: IpAddresses::TCP_SERVICES | 7_174,
