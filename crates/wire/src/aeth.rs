@@ -71,6 +71,9 @@ impl Aeth {
     pub const LENGTH: usize = 4;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[syndrome, m0, m1, m2], rest) = take::<{ Self::LENGTH }>(bytes)?;

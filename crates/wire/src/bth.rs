@@ -79,6 +79,9 @@ impl Bth {
     pub const LENGTH: usize = 12;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[opcode, flags, p0, p1, congestion, q0, q1, q2, request, s0, s1, s2], rest) =

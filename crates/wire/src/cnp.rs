@@ -12,6 +12,9 @@ use crate::error::{ParseError, take};
 pub const LENGTH: usize = 16;
 
 /// Reads the reserved bytes; returns the rest.
+///
+/// # Errors
+/// If the bytes are truncated or malformed.
 pub fn parse(bytes: &[u8]) -> Result<&[u8], ParseError> {
     let (reserved, rest) = take::<LENGTH>(bytes)?;
     if reserved.iter().any(|&byte| byte != 0) {

@@ -54,6 +54,9 @@ impl Datagram {
     const PARTITION: u16 = 0xffff;
 
     /// Reads a datagram; also returns its payload (empty for an acknowledgement).
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;
         let (body, sent_at, payload) = match bth.opcode {

@@ -52,6 +52,9 @@ impl Ethernet {
     pub const MINIMUM: usize = 60;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&destination, rest) = take::<6>(bytes)?;
         let (&source, rest) = take::<6>(rest)?;

@@ -68,6 +68,9 @@ impl Extension {
     pub const LENGTH: usize = 12;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&stamp, rest) = take::<8>(bytes)?;

@@ -37,6 +37,9 @@ pub enum Content {
 
 impl Frame {
     /// Reads a frame; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ethernet, rest) = Ethernet::parse(bytes)?;
         let (content, payload) = match ethernet.kind {

@@ -44,6 +44,9 @@ impl Hole {
     }
 
     /// Reads three holes; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse_three(bytes: &[u8]) -> Result<(Holes, &[u8]), ParseError> {
         let (bytes, rest) = take::<{ Self::THREE }>(bytes)?;
         let short = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);

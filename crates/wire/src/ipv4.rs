@@ -92,6 +92,9 @@ impl Ipv4 {
 
     /// Reads the header and checks its checksum; also returns the payload. Bytes beyond the total length (padding of a
     /// short frame) are dropped; missing bytes are an error.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (header, rest) = take::<{ Self::LENGTH }>(bytes)?;
         let &[version, tos, l0, l1, i0, i1, f0, f1, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = header;

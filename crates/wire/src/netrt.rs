@@ -53,6 +53,9 @@ impl Message {
     const UNFULFILLED: u8 = 2;
 
     /// Reads a message; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[kind, psn @ ..], rest) = take::<4>(bytes)?;
         let psn = Psn::new(u32::from_be_bytes([0, psn[0], psn[1], psn[2]]));

@@ -31,6 +31,9 @@ impl Pfc {
     }
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&opcode, rest) = take::<2>(bytes)?;
         if u16::from_be_bytes(opcode) != Self::OPCODE {

@@ -25,6 +25,9 @@ impl Reth {
     pub const LENGTH: usize = 16;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&address, rest) = take::<8>(bytes)?;

@@ -55,6 +55,9 @@ impl Roce {
     pub const LONGEST_HEADERS: usize = Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH + Extended::LONGEST;
 
     /// Reads a datagram from its IP header on and checks its ICRC; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (envelope, port, packet) = open(bytes)?;
         let (bth, covered) = Bth::parse(packet)?;

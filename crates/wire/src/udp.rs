@@ -34,6 +34,9 @@ impl Udp {
     }
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[s0, s1, d0, d1, l0, l1, c0, c1], _) = take::<{ Self::LENGTH }>(bytes)?;
         let length = u16::from_be_bytes([l0, l1]);

@@ -79,7 +79,7 @@ proptest! {
         let count = if is_stamped { count.min(Sacks::BESIDE_TIMESTAMPS) } else { count };
         let mut blocks: Vec<_> = cuts.chunks(2).take(count).map(|cut| (place(cut[0]), place(cut[1]))).collect();
         if reaches_end {
-            blocks.last_mut().expect("at least one").1 = end;
+            blocks.last_mut().expect("at least one block").1 = end;
         }
         blocks.reverse();
         let segment = Segment {

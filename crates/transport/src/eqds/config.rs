@@ -36,8 +36,8 @@ pub struct EqdsConfig {
     /// trim, with all data queues on the path full, and one header queue; else with one congested link. The paper gives
     /// none.
     pub rto: Setting<Duration>,
-    /// Consecutive timeouts after which the tunnel is set up anew (appendix A: "a large number"); at least 1. Default:
-    /// 16.
+    /// Consecutive timeouts after which the tunnel is re-established (appendix A: "a large number"); at least 1.
+    /// Default: 16.
     pub max_timeouts: u32,
     /// Bytes that may arrive before they are acknowledged; senders request an acknowledgement if nothing follows, or
     /// may follow (`window`, `reorder`); at most 1GiB. Default: 0B, each packet (section 5).
@@ -49,7 +49,7 @@ pub struct EqdsConfig {
     /// Packets of native messages carry their position and are not reordered (section 5, reorder queue).
     pub ordered: Toggle,
     /// Time that the reorder queue waits for a missing packet before it delivers the rest. Default: "auto", four times
-    /// `rto`. The paper has a limit only when a connection is set up anew.
+    /// `rto`. The paper has a limit only when a connection is re-established.
     pub reorder_timeout: Setting<Duration>,
     /// Order in which a tunnel sends the native messages to one host. Default: turns.
     pub messages: Messages,

@@ -186,7 +186,7 @@ mod tests {
             pacer.push(sender, priority);
         }
         for turn in 0..turns {
-            let sender = pacer.poll(Instant::ZERO + interval * turn).expect("somebody wants credit");
+            let sender = pacer.poll(Instant::ZERO + interval * turn).expect("a sender wants credit");
             served[sender as usize] += 1;
             pacer.push(sender, priorities[sender as usize]);
         }

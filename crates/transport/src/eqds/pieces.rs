@@ -1,5 +1,5 @@
 //! Tracking of the arrived packets of a native message: tunnels may deliver them in any order, and twice after a tunnel
-//! was set up anew.
+//! was re-established.
 
 use selvedge_units::Seq;
 

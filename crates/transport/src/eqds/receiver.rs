@@ -23,7 +23,7 @@ struct Tunnel<H> {
     expected: u32,
     /// The reorder queue; its first slot is number `expected`.
     queue: VecDeque<Slot<H>>,
-    /// Pull number granted so far; `target` is the pull number requested.
+    /// Pull number granted so far; `target` is the one requested.
     pull: u32,
     target: u32,
     promise: Promise,

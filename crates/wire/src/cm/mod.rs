@@ -168,6 +168,9 @@ const BODY: usize = 24;
 
 impl Mad {
     /// Reads a MAD.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let mad: &[u8; LENGTH] =
             bytes.try_into().map_err(|_| ParseError::Truncated { found: bytes.len(), needed: LENGTH })?;

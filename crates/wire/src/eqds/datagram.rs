@@ -30,6 +30,9 @@ pub enum Body {
 impl Datagram {
     /// Reads a datagram from its IP header on; also returns its payload. The receiver's port determines the direction
     /// and the header's width.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ip, datagram) = Ipv4::parse(bytes)?;
         if ip.protocol != Ipv4::UDP {

@@ -103,6 +103,9 @@ pub struct ControlHeader {
 
 impl DataHeader {
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(layout: Layout, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         match layout {
             Layout::Wide => {
@@ -158,6 +161,9 @@ impl DataHeader {
 
 impl ControlHeader {
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(layout: Layout, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         match layout {
             Layout::Wide => {

@@ -18,6 +18,9 @@ const CHECKSUM: core::ops::Range<usize> = 16..18;
 
 impl TcpDatagram {
     /// Reads a datagram from its IP header on and checks the segment's checksum; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ip, segment) = Ipv4::parse(bytes)?;
         if ip.protocol != Ipv4::TCP {

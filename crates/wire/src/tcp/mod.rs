@@ -46,6 +46,9 @@ impl Header {
 
     /// Reads the header; also returns the payload. Options that are unknown, or not allowed (MSS, window scale and
     /// SACK-permitted without SYN, SACK with SYN), are ignored.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (fixed, _) = take::<{ Self::SHORTEST }>(bytes)?;
         let short = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);

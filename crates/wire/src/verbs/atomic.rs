@@ -27,6 +27,9 @@ impl AtomicEth {
     pub const LENGTH: usize = 28;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         if bytes.len() < Self::LENGTH {
             return Err(ParseError::Truncated { found: bytes.len(), needed: Self::LENGTH });

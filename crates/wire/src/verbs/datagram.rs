@@ -22,6 +22,9 @@ impl Datagram {
     pub const LONGEST_HEADERS: usize = Ipv4::LENGTH + Udp::LENGTH + Headers::LONGEST;
 
     /// Reads a datagram from its IP header on and checks its ICRC; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (envelope, port, packet) = roce::open(bytes)?;
         let (headers, payload) = Headers::parse(packet)?;

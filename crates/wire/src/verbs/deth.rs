@@ -24,6 +24,9 @@ impl Deth {
     pub const LENGTH: usize = 8;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[k0, k1, k2, k3, _, s0, s1, s2], rest) = take::<{ Self::LENGTH }>(bytes)?;
         let source = QpNumber(u32::from_be_bytes([0, s0, s1, s2]));

@@ -30,6 +30,9 @@ impl Feth {
     pub const REGION: u8 = 1;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[_, _, _, low], rest) = take::<{ Self::LENGTH }>(bytes)?;
         Ok((Self { placement: low & 0xf, selectivity: low >> 4 & 3 }, rest))

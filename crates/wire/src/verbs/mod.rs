@@ -182,6 +182,9 @@ impl Headers {
     }
 
     /// Reads the headers of a packet without its ICRC; also returns the payload without padding.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let mut headers = Self::default();
@@ -190,6 +193,9 @@ impl Headers {
     }
     /// Reads the headers of a packet without its ICRC into `self`, replacing all fields; returns the payload without
     /// padding.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;
         self.bth = bth;

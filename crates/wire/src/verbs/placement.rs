@@ -22,6 +22,9 @@ impl Placement {
     pub const LENGTH: usize = 8;
 
     /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[w0, w1, w2, w3, p0, p1, p2, p3], rest) = take::<{ Self::LENGTH }>(bytes)?;

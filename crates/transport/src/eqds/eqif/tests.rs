@@ -157,7 +157,7 @@ fn served(shares: [Share; 3], sizes: [&[u32]; 3], packets: u32) -> Vec<u64> {
         (0..sizes.len() as u32).for_each(|tunnel| schedule.join(eqif, tunnel));
     }
     for _ in 0..packets {
-        let (eqif, tunnel) = schedule.pop(1_500).expect("all want to send");
+        let (eqif, tunnel) = schedule.pop(1_500).expect("every EQIF has a tunnel with packets");
         let size = sizes[usize::from(eqif)][tunnel as usize];
         bytes[usize::from(eqif)] += u64::from(size);
         schedule.charge(eqif, size);
