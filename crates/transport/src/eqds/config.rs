@@ -30,17 +30,17 @@ pub struct EqdsConfig {
     /// that answer its own; never more than its own link's. Default: "auto", the link's rate (section 5: "the aggregate
     /// arrival rate matches the incoming link speed").
     pub pull_rate: Setting<Rate>,
-    /// Policy by which a receiver shares its link among senders. Default: fair (section 5).
+    /// Sharing of a receiver's link among its senders. Default: fair (section 5).
     pub policy: Policy,
     /// Retransmission timeout of packets and requests. Default: "auto", the maximum round-trip time: where switches
     /// trim, with all data queues on the path full, and one header queue; else with one congested link. The paper gives
     /// none.
     pub rto: Setting<Duration>,
-    /// Consecutive timeouts after which the tunnel is re-established (appendix A: "a large number"); at least 1.
-    /// Default: 16.
+    /// Timeouts in a row after which the tunnel is re-established (appendix A: "a large number"); at least 1. Default:
+    /// 16.
     pub max_timeouts: u32,
-    /// Bytes that may arrive before they are acknowledged; senders request an acknowledgement if nothing follows, or
-    /// may follow (`window`, `reorder`); at most 1GiB. Default: 0B, each packet (section 5).
+    /// Bytes that may arrive before they are acknowledged; senders ask if nothing follows or can follow (`window`,
+    /// `reorder`); at most 1GiB. Default: 0B, each packet (section 5).
     pub ack_after: Bytes,
     /// Path ids that a tunnel's packets use in turn, 1 to 65536 (256 in compact headers); 1 is a single path. Default:
     /// 256.

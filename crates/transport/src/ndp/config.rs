@@ -12,8 +12,8 @@ use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NdpConfig {
-    /// Packets sent before the first pull, 1 to 4,194,304. "auto": the packets that the path carries in a base
-    /// round-trip time, rounded up, plus those that a switch queue holds (section 3.2).
+    /// Packets sent before the first pull, 1 to 4,194,304. "auto": those that the path carries in a base round-trip
+    /// time, rounded up, plus those that a switch queue holds (section 3.2).
     pub initial_window: Setting<u32>,
     /// Paths over which a sender spreads its packets, in a new random order in each round: different hashes for ECMP,
     /// which may share links. 1 to 4,096; default: 128.
@@ -23,7 +23,7 @@ pub struct NdpConfig {
     pub path_penalty: bool,
     /// Rate of pulls, as a share of that of full packets on the hosts' links; above 0. Default: 1; htsim has 0.99.
     pub pull_rate: Chance,
-    /// Time between two pulls of a host. "auto": derived from `pull-rate`.
+    /// Time between two pulls of a host. "auto": from `pull-rate`.
     pub pull_interval: Setting<Duration>,
     /// Timeout after which an unanswered packet is retransmitted: its header was lost, too. "auto": five times the
     /// maximum round-trip time with all queues on the path full: headers of an incast may wait for each other, and

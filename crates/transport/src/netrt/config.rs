@@ -35,7 +35,7 @@ pub struct NetRtConfig {
     pub patience: Duration,
     /// Requested bytes of a host up to which duplicates are sent at its line rate (section IV: 20 KB).
     pub k_low: Bytes,
-    /// Requested bytes from which duplicates are sent at the lowest rate (section IV: 100 KB). More than `k-low`.
+    /// Requested bytes from which the lowest rate applies (section IV: 100 KB). More than `k-low`.
     pub k_high: Bytes,
     /// Share of the line rate just above `k-low`, above 0 and at most 1 (section IV: 0.5).
     pub max_rate: f64,

@@ -35,10 +35,10 @@ pub struct TcpConfig {
     /// Retransmission timeout before the first sample. Default: "auto", 1 s with a handshake (RFC 6298, rule 2.1), else
     /// `min-rto`: the connection counts as an old one.
     pub initial_rto: Setting<Duration>,
-    /// Number of duplicate acknowledgements that triggers fast retransmit. Default: 3 (RFC 5681, section 3.2).
+    /// Duplicate acknowledgements that trigger fast retransmit. Default: 3 (RFC 5681, section 3.2).
     pub dup_thresh: u32,
-    /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno recovery (RFC 6582).
-    /// Default: true.
+    /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno's (RFC 6582). Default:
+    /// true.
     pub sack: bool,
     /// New segments on the first duplicate acknowledgements (RFC 3042). Default: true.
     pub limited_transmit: bool,
@@ -64,9 +64,9 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// Whether a flow ends with FINs. Default: false.
     pub fin: bool,
-    /// Connections that carry a flow together, each on its own path: 1 to 8. More than 1 means MPTCP (RFC 8684), of
-    /// which only the parts relevant to congestion are modelled: data goes to any subflow that has room, and is not
-    /// retransmitted on another one. Default: 1.
+    /// Connections that carry a flow together, each on its own path: 1 to 8. More than 1 means MPTCP (RFC 8684),
+    /// modelled as far as congestion is concerned: data goes to any subflow with room, and is not retransmitted on
+    /// another. Default: 1.
     pub subflows: u8,
     /// Time for which the end that closed first remembers the connection: twice the segment lifetime. Default: 1ms; RFC
     /// 9293 says 4 minutes.

@@ -31,9 +31,9 @@ pub struct EqifConfig {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Share {
-    /// Strict priority over all EQIFs of lower priority, 0 to 7. Default: 0.
+    /// Strict priority over EQIFs of lower priority, 0 to 7. Default: 0.
     pub priority: u8,
-    /// Weight among the EQIFs of equal priority, in packets' worth of bytes per turn, at least 1. Default: 1.
+    /// Packets' worth of bytes per turn among EQIFs of equal priority, at least 1. Default: 1.
     pub weight: u16,
 }
 
@@ -69,16 +69,16 @@ impl Default for TcpEqif {
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Red {
     /// Average queue below which nothing is marked. Default: "auto", 16 packets (appendix B: DCTCP with K = 16), or one
-    /// and a half windows (`window`) where that is more, but not above `max`. Credit can be requested only for waiting
-    /// packets, a round trip ahead: with less than a window, several senders to one receiver alternate between bursts
-    /// and requests.
+    /// and a half windows (`window`) where that is more, but not above `max`. Only waiting packets can be asked for, a
+    /// round trip ahead: with less than a window, several senders to one receiver alternate between bursts and
+    /// requests.
     pub min: Setting<u32>,
-    /// Average queue from which every packet is marked, not below `min`. Default: "auto", equal to `min`.
+    /// Average queue from which every packet is marked, not below `min`. Default: "auto", as `min`.
     pub max: Setting<u32>,
     /// Probability of a mark just below `max`; rises linearly from zero at `min`. Default: 1.
     pub probability: Chance,
-    /// Exponent of the average's weight: each packet moves the average by 2^-weight of the difference, 0 to 16; an idle
-    /// queue ages as if packets came at `pull-rate`. Default: 0, the queue length itself, as for DCTCP.
+    /// Exponent of the average's weight, 0 to 16: each packet moves it by 2^-weight of the difference; an idle queue
+    /// ages as if packets came at `pull-rate`. Default: 0, the length itself, as for DCTCP.
     pub weight: u8,
     /// Whether packets that are not ECN-capable are dropped instead of marked. Default: false, they are dropped when
     /// the queue is full (section 6).
@@ -146,8 +146,8 @@ pub struct PauseConfig {
     /// Bytes waiting for some destination above which the engine is paused. Default: 584KB, the 375 packets of section
     /// 8.5.
     pub above: Bytes,
-    /// Bytes waiting for every destination at or below which the engine resumes, not above `above`. Default: "auto",
-    /// half of `above`; the paper does not say.
+    /// Most bytes waiting for any destination when the engine resumes, not above `above`. Default: "auto", half of
+    /// `above`; the paper does not say.
     pub resume: Setting<Bytes>,
 }
 
@@ -162,7 +162,7 @@ impl Default for PauseConfig {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct CnpConfig {
-    /// Bytes waiting for one destination up to which there are no CNPs. Default: 72KB (appendix B).
+    /// Bytes for one destination up to which there is no CNP. Default: 72KB (appendix B).
     pub k_low: Bytes,
     /// Bytes above which each packet triggers a CNP, not below `k-low`. Default: 584KB (appendix B).
     pub k_high: Bytes,

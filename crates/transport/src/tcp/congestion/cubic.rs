@@ -13,9 +13,9 @@ use crate::fabric::{Fabric, SettingError};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
-    /// C, in segments per cubic second: growth speed of the window. Default: 0.4 (section 5.1).
+    /// Growth speed C of the window, in segments per cubic second. Default: 0.4 (section 5.1).
     pub c: f64,
-    /// beta: factor of the window after a loss. Default: 0.7 (section 4.6).
+    /// Factor beta of the window after a loss. Default: 0.7 (section 4.6).
     pub beta: f64,
     /// Whether a flow whose window shrinks reduces it further in favour of new flows (section 4.7). Default: true.
     pub fast_convergence: bool,

@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, SettingError};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
-    /// g: the weight of the newest window's fraction of marks, above 0 up to 1. Default: 1/16 (section 4.2).
+    /// Weight g of the newest window's fraction of marks, above 0 up to 1. Default: 1/16 (section 4.2).
     pub gain: f64,
     /// Initial alpha, 0 to 1. Default: 1 (section 3.3).
     pub initial_alpha: f64,
