@@ -250,7 +250,7 @@ fn a_timeout_sends_again_what_is_not_sacked() {
 
 #[test]
 fn a_second_timeout_trusts_no_sack() {
-    // RFC 2018, section 8: the receiver may have thrown away what it SACKed.
+    // RFC 2018, section 8: the receiver may have discarded SACKed octets.
     sender(
         plain(),
         4,
