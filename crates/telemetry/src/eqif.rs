@@ -1,30 +1,30 @@
-//! What EQIFs did: see the paper's section 6 (EQDS).
+//! Counters of EQIFs, see section 6 of the EQDS paper.
 
 use selvedge_units::{Bytes, Duration};
 
-/// What the sending EQIFs of all hosts did with packets of their stacks; nothing where stacks have none.
+/// Counters of the sending EQIFs of all hosts; zero where no stack has an EQIF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EqifTotals {
-    /// Packets that found their queue full, or that RED dropped.
+    /// Packets dropped because the queue was full, or by RED.
     pub dropped: u64,
-    /// Packets that were marked.
+    /// Packets marked with ECN.
     pub marked: u64,
     /// CNPs to queue pairs of the same host.
     pub cnps: u64,
-    /// How often an RDMA engine was paused.
+    /// Number of times that an RDMA engine was paused.
     pub pauses: u64,
-    /// Packets that came out of a tunnel for a flow that is no more.
+    /// Packets that came out of a tunnel for a flow that no longer exists.
     pub strays: u64,
     /// Packets that left a queue for its tunnel.
     pub left: u64,
-    /// The time for which these had waited, together.
+    /// Total waiting time of the packets that left.
     pub waited: Duration,
-    /// The most bytes that one queue has held, of all hosts.
+    /// Largest length of a single queue, over all hosts.
     pub peak: Bytes,
 }
 
 impl EqifTotals {
-    /// Adds what happened at another host.
+    /// Adds the counters of another host.
     pub fn add(&mut self, other: &Self) {
         self.dropped += other.dropped;
         self.marked += other.marked;

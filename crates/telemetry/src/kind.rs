@@ -1,15 +1,15 @@
-//! Packets, counted apart by kind.
+//! Packet kinds, by which packets are counted.
 
 use core::ops::{Index, IndexMut};
 
-/// What a packet is for, as far as packets are counted apart.
-// As wide as an index: to widen it would take an instruction per packet.
+/// Kind of a packet in counters.
+// Has the width of an index: widening would cost an instruction per packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(usize)]
 pub enum PacketKind {
-    /// Has a payload, or had one before a switch cut it off.
+    /// Packets with a payload, or with one that a switch has trimmed.
     Data,
-    /// What receivers answer: acknowledgements, negative ones, pulls, credit.
+    /// Answers of receivers: acknowledgements, negative ones, pulls, credit.
     Ack,
     /// PFC frames: pause and resume.
     Pause,
@@ -24,7 +24,7 @@ impl PacketKind {
     pub const ALL: [Self; 5] = [Self::Data, Self::Ack, Self::Pause, Self::Cnp, Self::NetRt];
 }
 
-/// Something of each kind of packets.
+/// One value for each kind of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ByKind<T>([T; PacketKind::ALL.len()]);
 

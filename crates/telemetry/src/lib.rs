@@ -1,8 +1,7 @@
-//! The vocabulary of observation.
+//! Data types of observation.
 //!
-//! What both worlds report about a run: one [`FlowRow`] per flow, [`PortRow`]s over time, and a
-//! [`RunRecord`] at the end; and, where a [`Probe`] listens, every [`Trace`] event on the way. Plain
-//! values; no formatting, no files.
+//! Both worlds report a run by these types: one [`FlowRow`] per flow, [`PortRow`]s over time, and a [`RunRecord`] at
+//! the end; and, where a [`Probe`] listens, every [`Trace`] event. Plain values without formatting or files.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What is counted, for tables.
+//! Counters and results, for tables.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -10,121 +10,120 @@ use crate::eqif::EqifTotals;
 use crate::kind::ByKind;
 use crate::time::TimeProfile;
 
-/// One flow, reported when the receiver has its last byte (or at the end of the run, unfinished).
+/// One flow, reported when its last byte reaches the receiver (or at the end of the run, unfinished).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRow {
     /// The flow's number in its workload: input order for lists, arrival order for generators.
     pub id: u64,
-    /// Which workload of the scenario it belongs to, from 0.
+    /// Index of the flow's workload in the scenario, from 0.
     pub workload: u16,
-    /// Repetition of an incast or collective it belongs to, from 0.
+    /// Index of the repetition of an incast or collective to which the flow belongs, from 0.
     pub group: u32,
-    /// Who sends.
+    /// Sending host.
     pub src: HostId,
-    /// Who receives.
+    /// Receiving host.
     pub dst: HostId,
-    /// Payload.
+    /// Payload of the flow.
     pub size: Bytes,
-    /// Data packets that carry it.
+    /// Data packets that carry the payload.
     pub packets: u64,
-    /// When the application handed it to the NIC.
+    /// Time at which the application handed the flow to the NIC.
     pub start: Instant,
-    /// When the receiver had the last byte; `None` if it never did.
+    /// Time at which the receiver had the last byte; `None` if never.
     pub finish: Option<Instant>,
-    /// What `finish - start` would be in an empty network: the flow at line rate, store and forward, on the one path
-    /// that is best for its size. Where packets of a flow spread over several paths that are slower than its host's
-    /// link, it can take less.
+    /// Ideal value of `finish - start`, in an empty network: the flow at line rate, store and forward, on the single
+    /// path that is best for its size. A flow whose packets use several paths that are slower than its host's link can
+    /// be faster.
     pub ideal: Duration,
-    /// Arrivals at the receiver of data it had already accepted, before the flow finished or the run ended:
-    /// retransmissions nobody needed, and duplicates made by the network. Zero for messages of queue pairs that verbs
-    /// share.
+    /// Spurious arrivals at the receiver: data already accepted, before the flow finished or the run ended, by spurious
+    /// retransmissions or duplication in the network. Zero for messages of queue pairs that verbs share.
     pub spurious: u32,
-    /// Whether it arrived inside the measured interval.
+    /// Whether the flow began inside the measured interval.
     pub measured: bool,
 }
 
 impl FlowRow {
-    /// Flow completion time.
+    /// Returns the flow completion time.
     pub fn fct(&self) -> Option<Duration> {
         self.finish.map(|finish| finish.since(self.start))
     }
-    /// Completion time over the ideal one; at least 1 up to rounding where a flow keeps to one path.
+    /// Returns the completion time divided by the ideal one; at least 1 up to rounding where a flow uses a single path.
     pub fn slowdown(&self) -> Option<f64> {
         self.fct().map(|fct| fct.as_ps() as f64 / self.ideal.as_ps().max(1) as f64)
     }
 }
 
-/// What a repetition of an incast or a schedule consists of; it is complete when all of that is.
+/// The parts of a repetition of an incast or a schedule; it is complete when all parts are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupParts {
-    /// So many flows.
+    /// Number of flows.
     Flows(u64),
-    /// The parts of so many ranks, which compute beside their flows.
+    /// Number of ranks, which compute besides their flows.
     Ranks(u64),
 }
 
-/// One rank's part in a repetition of a schedule, reported when it is done (or at the end of the run, unfinished).
+/// One rank's part in a repetition of a schedule, reported at its end (or at the end of the run, unfinished).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankRow {
-    /// Which workload of the scenario it belongs to, from 0.
+    /// Index of the workload in the scenario, from 0.
     pub workload: u16,
-    /// The repetition, as [`FlowRow::group`].
+    /// Index of the repetition, like [`FlowRow::group`].
     pub group: u32,
-    /// When the rank began it.
+    /// Time at which the rank began its part.
     pub begin: Instant,
-    /// When its last step ended; `None` if it never did.
+    /// Time at which the rank's last step ended; `None` if never.
     pub end: Option<Instant>,
-    /// Whether it began inside the measured interval.
+    /// Whether the part began inside the measured interval.
     pub measured: bool,
 }
 
-/// What one port did during one sampling interval. The last interval of a run may be shorter.
+/// State and counters of one port over one sampling interval. The last interval of a run may be shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortRow {
     /// End of the interval.
     pub time: Instant,
     /// The port.
     pub port: PortId,
-    /// Bytes waiting to leave through it, at `time`.
+    /// Bytes in the egress queue at `time`.
     pub egress_queue: Bytes,
-    /// Bytes that entered through it and are still in the switch's buffer, at `time`.
+    /// Bytes that entered through the port and are still in the switch's buffer, at `time`.
     pub ingress_buffer: Bytes,
-    /// How long it was paused by its peer during the interval.
+    /// Time for which the port was paused by its peer during the interval.
     pub paused: Duration,
-    /// How long it was transmitting during the interval.
+    /// Time for which the port was transmitting during the interval.
     pub busy: Duration,
-    /// Packets of any kind dropped on entry through it during the interval: data, acknowledgements, and others.
+    /// Packets dropped on entry through the port during the interval: data, acknowledgements, and others.
     pub drops: u32,
-    /// Packets cut to their headers while they waited to leave through it, during the interval.
+    /// Packets trimmed to their headers in the egress queue during the interval.
     pub trims: u32,
 }
 
-/// What kind of node a port belongs to.
+/// Kind of the node to which a port belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PortKind {
     /// A host's NIC.
     Host,
-    /// A switch's port; tier 0 is the switches that hosts are attached to.
+    /// A switch's port; tier 0 contains the switches to which hosts are attached.
     Switch {
         /// Distance from the hosts, 0 for a top-of-rack switch.
         tier: u8,
     },
 }
 
-/// What a port is, once per run.
+/// Static properties of a port, reported once per run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortInfo {
     /// The port.
     pub id: PortId,
-    /// The node it belongs to, by its name in the topology. All its ports can share one.
+    /// Name of the node in the topology. All ports of a node can share one string.
     pub node: Arc<str>,
     /// The node at the other end.
     pub peer: Arc<str>,
     /// The port at the other end.
     pub peer_id: PortId,
-    /// What it belongs to.
+    /// Kind of the port's node.
     pub kind: PortKind,
-    /// What its peer belongs to.
+    /// Kind of the peer's node.
     pub peer_kind: PortKind,
     /// Link rate.
     pub rate: Rate,
@@ -139,40 +138,40 @@ pub struct PortTotals {
     pub frames: u64,
     /// Bytes sent, headers included, gaps not.
     pub bytes: Bytes,
-    /// How long it was paused by its peer (any class).
+    /// Time for which the port was paused by its peer (any class).
     pub paused: Duration,
-    /// Pause frames (X-OFF) it sent to its peer.
+    /// Pause frames (X-OFF) sent to the peer.
     pub pauses_sent: u64,
-    /// The deepest its egress queue was.
+    /// Largest length of the egress queue.
     pub egress_peak: Bytes,
-    /// Packets that were dropped on entry through it, of any kind: data, acknowledgements, and others.
+    /// Packets dropped on entry through the port: data, acknowledgements, and others.
     pub drops: u64,
-    /// Packets that were cut to their headers while they waited to leave through it.
+    /// Packets trimmed to their headers in the egress queue.
     pub trims: u64,
 }
 
-/// Why a packet did not arrive.
+/// Reason for which a packet did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum DropReason {
     /// No room in the switch's buffer.
     BufferFull,
-    /// PFC was on and its headroom too small: the drop that a lossless network promises not to make.
+    /// PFC was on and its headroom too small: a drop that a lossless network must not make.
     HeadroomFull,
     /// Lost on a link, by the scenario's loss process.
     LinkLoss,
-    /// On a link that was down, or queued for it.
+    /// The link was down while the packet was in flight or queued.
     LinkDown,
     /// No path to the destination.
     NoRoute,
-    /// The host knew no such queue pair (any more): mostly a copy, sent in vain, that came when its flow was over. The
-    /// network has not lost it.
+    /// The host has no such queue pair (any more): usually a spurious retransmission that arrived after its flow had
+    /// ended. Not a loss of the network.
     UnknownQp,
-    /// Damaged on a link: its FCS or ICRC was wrong where it arrived.
+    /// Damaged on a link: the FCS or ICRC was wrong on arrival.
     Corrupt,
-    /// A switch had cut its payload off, and its transport has no use for headers alone.
+    /// Trimmed by a switch, and of a transport that does not use trimmed packets.
     Trimmed,
-    /// NetRT's switches had no use for it: a copy of what has arrived, or held behind a gap that stays.
+    /// Not needed by NetRT's switches: a copy of a packet that has arrived, or is held after a gap that stays.
     Surplus,
 }
 
@@ -190,7 +189,7 @@ impl DropReason {
         Self::Surplus,
     ];
 
-    /// Its name in tables.
+    /// Returns the reason's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BufferFull => "buffer-full",
@@ -214,15 +213,15 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// All of them.
+    /// Returns the total of all reasons.
     pub fn total(&self) -> u64 {
         self.by_reason.iter().sum()
     }
-    /// One more.
+    /// Counts one drop.
     pub fn count(&mut self, reason: DropReason) {
         self.by_reason[reason as usize] += 1;
     }
-    /// Adds those of another part of the fabric.
+    /// Adds the drops of another part of the fabric.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.by_reason.iter_mut().zip(other.by_reason) {
             *mine += theirs;
@@ -235,59 +234,59 @@ impl Drops {
 pub struct PausedHop {
     /// The paused port.
     pub port: PortId,
-    /// Its node.
+    /// Name of the paused port's node.
     pub node: String,
-    /// The node that pauses it.
+    /// Name of the node that pauses the port.
     pub paused_by: String,
-    /// Bytes that wait behind it.
+    /// Bytes waiting behind the paused port.
     pub waiting: Bytes,
 }
 
-/// A PFC deadlock: a cycle in which every port is paused until the next one moves.
+/// A PFC deadlock: a cycle of paused ports, each of which waits for the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Deadlock {
-    /// When it was found.
+    /// Time at which the deadlock was detected.
     pub at: Instant,
-    /// Since when no port of the cycle has sent a packet.
+    /// Time since which no port of the cycle has sent a packet.
     pub since: Instant,
-    /// The cycle; each hop is paused by the node of the next.
+    /// Ports of the cycle; each is paused by the node of the next.
     pub cycle: Vec<PausedHop>,
 }
 
-/// A rank of a schedule that waits for a message although all have come: another receive, from any rank or with any
+/// A rank of a schedule that waits for a message although all have arrived: another receive, from any rank or with any
 /// tag, has taken it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StuckRank {
-    /// Which workload of the scenario it belongs to, from 0.
+    /// Index of the workload in the scenario, from 0.
     pub workload: u16,
-    /// Which rank waits for what, in which of its steps.
+    /// Description of the waiting rank, its step and the awaited message.
     pub waits: String,
 }
 
-/// What receivers did with data out of order, where they keep it beside the application's memory and remember it in
-/// bits that a NIC's queue pairs share (MELO); nothing elsewhere.
+/// Counters of receivers that keep data out of order apart from the application's memory and record it in bitmaps
+/// shared by a NIC's queue pairs (MELO); otherwise zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Reordering {
-    /// Payload that went through reorder buffers, and was copied from there.
+    /// Payload that went through reorder buffers, and was copied from them.
     pub buffered: Bytes,
     /// Blocks in each NIC's pool.
     pub pool_blocks: u32,
-    /// The most of them that receivers held at any NIC at any time.
+    /// Largest number of blocks held by receivers at any NIC.
     pub pool_peak: u32,
-    /// The same of senders.
+    /// Largest number of blocks held by senders at any NIC.
     pub sender_pool_peak: u32,
-    /// Data refused because there was no room for its bits or its payload.
+    /// Data refused for lack of room for its bits or its payload.
     pub refused_full: u64,
     /// Data refused because its bits could not be reached.
     pub refused_middle: u64,
-    /// NACKs that a sender had no room to remember.
+    /// NACKs dropped because a sender had no room for them.
     pub forgotten: u64,
-    /// Connections that left a NIC's chip for others.
+    /// Connections evicted from a NIC's chip by others.
     pub swaps: u64,
 }
 
 impl Reordering {
-    /// Adds what happened at another NIC.
+    /// Adds the counters of another NIC.
     pub fn add(&mut self, other: &Self) {
         self.buffered += other.buffered;
         self.pool_blocks = self.pool_blocks.max(other.pool_blocks);
@@ -300,33 +299,34 @@ impl Reordering {
     }
 }
 
-/// What a whole run amounts to, apart from its rows.
+/// Results of a whole run, except for its rows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunRecord {
-    /// Hash of what arrived at hosts, when, and in which order, and of what was lost on the way; equal for equal
-    /// scenario and seed, whatever the threads, partitions and build.
+    /// Hash of the arrivals at hosts, with their times and order, and of the losses; equal for equal scenario and seed,
+    /// regardless of threads, partitions and build.
     pub fingerprint: u64,
     /// Simulated time when the run ended.
     pub end: Instant,
-    /// Whether it ended because nothing more would have arrived: nothing was left to happen, or only attempts in vain.
+    /// Whether the run ended because no further data would have arrived: no events were left, or only retries without
+    /// effect.
     pub hopeless: bool,
-    /// Packets times links crossed, acknowledgements and pause frames included.
+    /// Sum over packets of the links crossed, acknowledgements and pause frames included.
     pub packet_hops: u64,
-    /// Events handled.
+    /// Number of events handled.
     pub events: u64,
-    /// Flows that began, and that finished.
+    /// Flows that began.
     pub flows_started: u64,
-    /// See `flows_started`.
+    /// Flows that finished.
     pub flows_finished: u64,
-    /// Data packets that hosts put on the wire, retransmissions included.
+    /// Data packets sent by hosts, retransmissions included.
     pub data_sent: u64,
-    /// Of these, how many had been sent before. Where stacks send through EQDS's tunnels, what they hand over again
-    /// counts, and what tunnels send again, too; what a tunnel's queue drops or still holds was never on the wire, so
-    /// that there it can be more than `data_sent`.
+    /// Data packets sent by hosts that had been sent before. Where stacks send through EQDS tunnels, both the stacks'
+    /// and the tunnels' retransmissions count; as packets dropped or held in a tunnel's queue are never sent, the
+    /// number may exceed `data_sent` there.
     pub retransmissions: u64,
     /// Data packets that arrived at their host.
     pub data_delivered: u64,
-    /// Of these, how many carried data that the receiver already had.
+    /// Data packets that arrived at their host with data that the receiver already had.
     pub spurious_retransmissions: u64,
     /// Payload bytes that receivers accepted for the first time.
     pub goodput: Bytes,
@@ -334,27 +334,28 @@ pub struct RunRecord {
     pub timeouts: u64,
     /// Negative acknowledgements sent.
     pub nacks_sent: u64,
-    /// Packets that were ECN-marked.
+    /// Packets marked with ECN.
     pub ecn_marks: u64,
-    /// Data packets that a switch sent another way than the packet of their flow before; none with ECMP. `None` where
-    /// it is not counted: where senders choose the ways, packets do not say what flow they are of.
+    /// Data packets that a switch sent to a different port than the flow's previous packet; zero with ECMP. `None`
+    /// where not counted: if senders choose the paths, packets do not identify their flow.
     pub path_switches: Option<u64>,
-    /// Packets that switches cut to their headers.
+    /// Packets trimmed to their headers by switches.
     pub trims: u64,
-    /// Of these, how many were dropped afterwards: where headers had no room, on links, or by hosts that want none.
-    /// They are among `data_drops`. Those that came when their flow was over ([`DropReason::UnknownQp`]) do not count.
+    /// Trimmed packets that were dropped afterwards: for lack of room for headers, on links, or by hosts that do not
+    /// use trimmed packets. Included in `data_drops`. Those that arrived after their flow had ended
+    /// ([`DropReason::UnknownQp`]) do not count.
     pub trimmed_drops: u64,
-    /// Acknowledgements put on the wire, and delivered.
+    /// Acknowledgements sent.
     pub acks_sent: u64,
-    /// See `acks_sent`.
+    /// Acknowledgements delivered.
     pub acks_delivered: u64,
-    /// Congestion notification packets put on the wire, and delivered.
+    /// Congestion notification packets sent.
     pub cnps_sent: u64,
-    /// See `cnps_sent`.
+    /// Congestion notification packets delivered.
     pub cnps_delivered: u64,
-    /// Pause and resume frames put on the wire, and delivered.
+    /// Pause and resume frames sent.
     pub pause_frames: u64,
-    /// See `pause_frames`.
+    /// Pause and resume frames delivered.
     pub pauses_delivered: u64,
     /// Data packets that were dropped.
     pub data_drops: Drops,
@@ -364,65 +365,65 @@ pub struct RunRecord {
     pub pause_drops: Drops,
     /// Congestion notification packets that were dropped.
     pub cnp_drops: Drops,
-    /// What receivers did with data out of order, where they keep it apart.
+    /// Handling of data out of order by receivers that keep it apart.
     pub reordering: Reordering,
-    /// Packets still in the fabric when the run ended. What NetRT's switches hold counts as in the fabric.
+    /// Packets still in the fabric when the run ended, those held by NetRT's switches included.
     pub in_flight: ByKind<u64>,
-    /// What NetRT's switches did.
+    /// Counters of NetRT's switches.
     pub netrt: NetRtTotals,
-    /// What EQIFs did.
+    /// Counters of EQIFs.
     pub eqif: EqifTotals,
     /// Paused time, summed over ports.
     pub paused: Duration,
-    /// Where the completion time of its measured flows went.
+    /// Composition of the completion time of the measured flows.
     pub time: TimeProfile,
-    /// Totals by port.
+    /// Totals of each port.
     pub ports: Vec<PortTotals>,
-    /// Why the run ended early, if it did.
+    /// The deadlock that ended the run early, if any.
     pub deadlock: Option<Deadlock>,
-    /// Who waits in a schedule that cannot go on although all messages have come.
+    /// The rank that blocks a schedule although all messages have arrived, if any.
     pub stuck: Option<StuckRank>,
-    /// Seconds of processor time that the run took, and of wall time. Not part of the fingerprint.
+    /// Processor time of the run in seconds. Not part of the fingerprint.
     pub cpu_s: f64,
-    /// See `cpu_s`.
+    /// Wall time of the run in seconds. Not part of the fingerprint.
     pub wall_s: f64,
 }
 
-/// What NetRT's top-of-rack switches did, summed over them.
+/// Counters of NetRT's top-of-rack switches, summed over them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NetRtTotals {
-    /// Requests that destination ToRs sent, repetitions included.
+    /// Requests sent by destination ToRs, repetitions included.
     pub requests: u64,
-    /// Requests that source ToRs answered with "unfulfilled".
+    /// Requests answered "unfulfilled" by source ToRs.
     pub unfulfilled: u64,
-    /// Duplicates that source ToRs sent.
+    /// Duplicates sent by source ToRs.
     pub retransmissions: u64,
-    /// Packets that destination ToRs held.
+    /// Packets held by destination ToRs.
     pub held: u64,
-    /// Times that a destination ToR left recovery to the NICs.
+    /// Number of times that a destination ToR left recovery to the NICs.
     pub given_up: u64,
-    /// Times that a source ToR paused a sender.
+    /// Number of times that a source ToR paused a sender.
     pub pauses: u64,
-    /// Messages put on the wire, and delivered.
+    /// Messages between ToRs sent.
     pub messages: u64,
-    /// See `messages`.
+    /// Messages between ToRs delivered.
     pub messages_delivered: u64,
-    /// Messages that were dropped.
+    /// Messages between ToRs dropped.
     pub message_drops: Drops,
-    /// Duplicate pools, of all ports.
+    /// Occupancy of the duplicate pools of all ports.
     pub pool: Fill,
-    /// Reordering buffers, of all ports.
+    /// Occupancy of the reordering buffers of all ports.
     pub buffer: Fill,
 }
 
-/// How full some buffers were.
+/// Occupancy of a set of buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fill {
-    /// The most in any of them.
+    /// Largest occupancy of a single buffer.
     pub peak: Bytes,
-    /// Bytes times picoseconds, summed.
+    /// Integral of the occupancy in bytes times picoseconds, summed.
     pub area: u128,
-    /// How long there was something in them, summed.
+    /// Time for which a buffer was not empty, summed.
     pub used: Duration,
 }
 
@@ -433,27 +434,29 @@ impl Fill {
         self.area += area;
         self.used += used;
     }
-    /// Bytes in one of them on average, while there was something in it.
+    /// Returns the mean occupancy in bytes of a buffer while it was not empty.
     pub fn mean(&self) -> Option<f64> {
         (!self.used.is_zero()).then(|| self.area as f64 / self.used.as_ps() as f64)
     }
 }
 
-/// Who is told while a run goes on. Rows arrive in a fixed order, whatever the threads.
+/// Receiver of a run's results. Rows arrive in a fixed order, regardless of threads.
 pub trait Observer {
-    /// Flows that ended since the last call, by finish time, then number.
+    /// Handles the flows that ended since the last call, ordered by finish time, then number.
     fn on_flows(&mut self, rows: &[FlowRow]);
-    /// Ranks that have finished their part in a repetition since the last call; at the end, those that have not.
+    /// Handles the ranks that finished a part since the last call; at the end, those that have not.
     fn on_ranks(&mut self, rows: &[RankRow]) {
         let _ = rows;
     }
-    /// Samples of all ports at one time, by their numbers.
+    /// Handles the samples of all ports at one time, in the order of their numbers.
     fn on_ports(&mut self, rows: &[PortRow]);
-    /// Receivers have accepted `payload` bytes so far, each counted once. Told every few hundred thousand events.
+    /// Handles the total `payload` accepted by receivers so far, each byte counted once. Called every few hundred
+    /// thousand events.
     fn on_delivered(&mut self, payload: Bytes) {
         let _ = payload;
     }
-    /// Simulated time has reached `now`, and `finished` flows are done. Returns whether to go on.
+    /// Handles the progress: simulated time has reached `now`, and `finished` flows are done. Returns whether to
+    /// continue.
     fn on_progress(&mut self, now: Instant, finished: u64) -> bool {
         let _ = (now, finished);
         true

@@ -1,4 +1,4 @@
-//! Where completion time goes, over all flows of a run.
+//! Composition of the completion time over all flows of a run.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -17,11 +17,11 @@ macro_rules! parts {
             /// All parts, in the order of tables.
             pub const ALL: [Self; [$($letter),+].len()] = [$(Self::$Part),+];
 
-            /// Its name in tables.
+            /// Returns the part's name in tables.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Part => $name),+ }
             }
-            /// Its letter in bars.
+            /// Returns the part's letter in bars.
             pub const fn letter(self) -> char {
                 match self { $(Self::$Part => $letter),+ }
             }
@@ -30,44 +30,44 @@ macro_rules! parts {
 }
 
 parts! {
-    /// Sending its own bits for the first time, on its slowest link; the last packet's on all.
+    /// Transmission of the flow's bits for the first time on its slowest link, and of the last packet on all.
     Serialisation = "serialisation", 's';
-    /// The last packet in flight on links.
+    /// Propagation of the last packet on links.
     Propagation = "propagation", 'p';
-    /// Behind data packets in switches, on the way there or of acknowledgements back.
+    /// Waiting behind data packets in switches, by data or by acknowledgements.
     Queueing = "queueing", 'Q';
-    /// Behind acknowledgements and congestion notifications, in switches or at the sender's NIC.
+    /// Waiting behind acknowledgements and congestion notifications, in switches or at the sender's NIC.
     Acks = "acks", 'A';
-    /// While priority flow control stopped a port, the sender's own or one on the way.
+    /// Waiting while priority flow control stopped a port, the sender's own or one on the path.
     Pause = "pause", 'P';
-    /// Behind other queue pairs at the sender's NIC.
+    /// Waiting behind other queue pairs at the sender's NIC.
     Nic = "nic", 'N';
-    /// Because congestion control spaced packets.
+    /// Spacing of packets by congestion control.
     Pacing = "pacing", 'R';
-    /// Because congestion control's window was smaller than an undisturbed round trip asks for.
+    /// Limitation by congestion control's window, smaller than an undisturbed round trip requires.
     Window = "window", 'W';
-    /// Because the loss recovery's limit on packets in flight (BDP-FC) was.
+    /// Limitation by the loss recovery's limit on packets in flight (BDP-FC).
     Cap = "cap", 'B';
-    /// Until the sender knew of a loss, sending packets again, and waiting for what that set right.
+    /// Time until the sender detected a loss, retransmissions, and waiting for their effect.
     Recovery = "recovery", 'L';
-    /// Until a retransmission timeout ran out.
+    /// Waiting for a retransmission timeout.
     Timeout = "timeout", 'T';
-    /// While a link on the way was down.
+    /// Waiting while a link on the path was down.
     Outage = "outage", 'D';
-    /// What cannot be told: messages that share a queue pair, packets inside tunnels of others.
+    /// Unknown causes: messages that share a queue pair, packets inside tunnels of others.
     Other = "other", '?';
 }
 
-/// Time of many flows together, part by part, in picoseconds.
+/// Total time of many flows by part, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PartTimes([u128; TimePart::ALL.len()]);
 
 impl PartTimes {
-    /// All of it.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u128 {
         self.0.iter().sum()
     }
-    /// Each part with its time, in the order of tables.
+    /// Returns each part with its time, in the order of tables.
     pub fn iter(&self) -> impl Iterator<Item = (TimePart, u128)> + '_ {
         TimePart::ALL.into_iter().zip(self.0)
     }
@@ -90,29 +90,29 @@ impl IndexMut<TimePart> for PartTimes {
     }
 }
 
-/// What the measured flows of one workload spent, in estimate.
+/// Estimated time of the measured flows of one workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WorkloadTime {
-    /// By part; of flows that never finished, their time until the end of the run.
+    /// Time by part; for flows that never finished, until the end of the run.
     pub parts: PartTimes,
-    /// How many flows were looked at, each as often as it was.
+    /// Number of samples; a flow counts once per sample.
     pub samples: u64,
 }
 
 impl WorkloadTime {
-    /// Adds that of other flows.
+    /// Adds the estimate for other flows.
     pub fn add(&mut self, other: &Self) {
         self.parts.add(&other.parts);
         self.samples += other.samples;
     }
 }
 
-/// Where the completion time of a run's measured flows went, from looks at some of those under way at chosen instants:
-/// a sample, whose shares have an error.
+/// Composition of the completion time of a run's measured flows, from samples of flows in progress at random times; the
+/// shares have a sampling error.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TimeProfile {
-    /// By workload; shorter where the last ones have no flows that were looked at.
+    /// Estimates by workload; shorter if the last workloads have no sampled flows.
     pub workloads: Vec<WorkloadTime>,
-    /// How often somebody has looked.
+    /// Number of sampling times.
     pub looks: u64,
 }

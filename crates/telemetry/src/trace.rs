@@ -1,62 +1,62 @@
-//! What happened inside an engine, for people and event files.
+//! Events inside an engine, for display and event files.
 
 use selvedge_units::{Instant, QpNumber, Seq};
 
-/// One thing that happened. Built only while somebody listens.
+/// An event inside an engine. Constructed only while a probe listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trace {
-    /// The sender began to repair a loss.
+    /// The sender entered loss recovery.
     RecoveryEntered {
-        /// First packet that the receiver lacks; the first to be sent again.
+        /// First packet missing at the receiver; the first to be retransmitted.
         acked: Seq,
-        /// Whether a timeout was the reason, rather than a NACK.
+        /// Whether the cause was a timeout, not a NACK.
         by_timeout: bool,
     },
-    /// The sender has everything acknowledged that it repaired.
+    /// The sender left loss recovery: all retransmissions are acknowledged.
     RecoveryLeft {
-        /// First packet that the receiver lacks.
+        /// First packet missing at the receiver.
         acked: Seq,
     },
-    /// A packet was sent again.
+    /// A packet was retransmitted.
     Retransmitted {
-        /// The packet.
+        /// The retransmitted packet.
         seq: Seq,
     },
-    /// Nothing was heard for a retransmission timeout.
+    /// A retransmission timeout expired.
     TimedOut {
-        /// First packet that the receiver lacks.
+        /// First packet missing at the receiver.
         acked: Seq,
-        /// Whether the short timeout passed, of two.
+        /// Whether the short one of two timeouts expired.
         quick: bool,
     },
-    /// The short timeout passed with too much in flight; the long one applies.
+    /// The short timeout expired with too much in flight; the long one applies.
     TimeoutExtended {
-        /// When that ends.
+        /// Expiry of the long timeout.
         until: Instant,
     },
-    /// The sender looked for a packet to send again, in a call that sent nothing (IRN's hardware).
+    /// The sender searched for a packet to retransmit in a call that sent nothing (IRN's hardware).
     Searched,
-    /// A packet arrived that is not the next one.
+    /// A packet arrived out of order.
     OutOfOrder {
-        /// The next one.
+        /// The expected packet.
         expected: Seq,
-        /// The one that arrived.
+        /// The packet that arrived.
         seq: Seq,
     },
-    /// An acknowledgement made no sense: it names packets that were never sent.
+    /// An acknowledgement was ignored: it names packets that were never sent.
     AckIgnored {
         /// First packet that was never sent.
         sent: Seq,
     },
 }
 
-/// Somebody who listens to one or many engines.
+/// A listener to the events of one or many engines.
 pub trait Probe {
-    /// What follows is about this queue pair. Said where whoever drives the engines cannot know: when
-    /// timers run out.
+    /// Announces the queue pair of the following events. Called where the driver of the engines cannot know the queue
+    /// pair: when timers expire.
     fn on_queue_pair(&mut self, qp: QpNumber) {
         let _ = qp;
     }
-    /// `event` happened at `at`.
+    /// Handles `event`, which happened at `at`.
     fn on_trace(&mut self, at: Instant, event: &Trace);
 }

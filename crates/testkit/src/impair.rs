@@ -1,24 +1,24 @@
-//! What may happen to packets on their way.
+//! Impairments of packets in flight.
 
 use std::collections::BTreeMap;
 
 use selvedge_units::{Chance, Domain, Duration, Psn, Rng};
 use selvedge_wire::Body;
 
-/// What happens to one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It arrives.
+    /// The packet arrives.
     Deliver,
-    /// It does not.
+    /// The packet is lost.
     Drop,
-    /// It arrives twice.
+    /// The packet arrives twice.
     Duplicate,
-    /// It arrives this much later than it should, perhaps behind its successors.
+    /// The packet arrives later by this delay, possibly after its successors.
     Late(Duration),
 }
 
-/// A script of fates for one direction; without rules, everything arrives.
+/// A script of fates for one direction; without rules, every packet arrives.
 #[derive(Clone, Debug, Default)]
 pub struct Impairment {
     by_index: BTreeMap<u64, Fate>,
@@ -27,42 +27,42 @@ pub struct Impairment {
     passed: u64,
 }
 
-/// How likely each fate is, for each packet by itself.
+/// Probabilities of the fates, independent for each packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Odds {
-    /// Not to arrive.
+    /// Probability of a loss.
     pub drop: Chance,
-    /// Else, to arrive twice.
+    /// Probability of a duplicate, if not lost.
     pub duplicate: Chance,
-    /// Else, to arrive late.
+    /// Probability of a delay, if neither lost nor duplicated.
     pub late: Chance,
-    /// By how much at most.
+    /// Longest delay.
     pub late_by: Duration,
 }
 
 impl Impairment {
-    /// Everything arrives.
+    /// Creates an impairment that delivers everything.
     pub fn none() -> Self {
         Self::default()
     }
-    /// Each packet has `odds`, from the random stream `(seed, entity)`.
+    /// Creates an impairment with `odds` for each packet, from the random stream `(seed, entity)`.
     pub fn random(seed: u64, entity: u64, odds: Odds) -> Self {
         Self { random: Some((Rng::stream(seed, Domain::Impairment, entity), odds)), ..Self::default() }
     }
-    /// And the packet that is sent as number `index` (from 0) in this direction has this fate.
+    /// Adds a fate for the packet sent as number `index` (from 0) in this direction.
     #[must_use]
     pub fn with(mut self, index: u64, fate: Fate) -> Self {
         self.by_index.insert(index, fate);
         self
     }
-    /// And the first transmission of each of these data packets is lost.
+    /// Adds the loss of the first transmission of each of these data packets.
     #[must_use]
     pub fn losing_first(mut self, psns: impl IntoIterator<Item = Psn>) -> Self {
         self.lost_at_first.extend(psns);
         self
     }
 
-    /// Decides about the next packet of this direction, whatever it is.
+    /// Decides the fate of the next packet of this direction, regardless of its content.
     pub fn next_fate(&mut self) -> Fate {
         let index = self.passed;
         self.passed += 1;
@@ -70,7 +70,7 @@ impl Impairment {
         self.by_index.get(&index).copied().or(random).unwrap_or(Fate::Deliver)
     }
 
-    /// Decides about the next packet of this direction.
+    /// Decides the fate of the next packet of this direction.
     pub fn fate(&mut self, body: &Body) -> Fate {
         let is_scripted = self.by_index.contains_key(&self.passed);
         let fate = self.next_fate();

@@ -1,4 +1,4 @@
-//! Virtual-time pairs, impairments, naive models, folders and small input files, for tests.
+//! Virtual-time pairs, impairments, reference models, folders and small input files, for tests.
 //!
 //! A test states a [`Transfer`] and what must come out of it ([`Outcome`]); a [`World`] carries it
 //! out. [`Pair`] is the world in which time costs nothing; the data plane's tests bring another.

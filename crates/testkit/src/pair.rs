@@ -1,4 +1,4 @@
-//! A sender and a receiver with nothing but virtual time between them.
+//! A sender and a receiver connected by a link in virtual time.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use selvedge_wire::{AckKind, Body, Data};
 use crate::impair::{Fate, Impairment};
 use crate::world::{Outcome, Placed, Transfer, World};
 
-/// The path between the two: the same both ways. As a [`World`], it makes a [`Pair`] per transfer.
+/// The link between two ends, symmetric. As a [`World`], it makes a [`Pair`] per transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
     /// Propagation delay.
     pub delay: Duration,
-    /// How long a data packet takes to serialise. Acknowledgements take no time.
+    /// Serialisation time of a data packet. Acknowledgements take no time.
     pub frame_time: Duration,
 }
 
 impl Default for Link {
-    /// 40 Gb/s with full frames, and the round trip of the paper's longest path: 24 us.
+    /// Returns a link of 40 Gb/s with full frames, and the round trip of the paper's longest path: 24 us.
     fn default() -> Self {
         Self { delay: Duration::from_us(12), frame_time: Duration::from_ps(221_200) }
     }
@@ -35,33 +35,33 @@ impl World for Link {
     }
 }
 
-/// A sender and a receiver in virtual time, one transfer between them.
+/// A sender and a receiver in virtual time, with one transfer between them.
 pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyAcceptance> {
     sender: Sender<R, C>,
     receiver: Receiver<A>,
     link: Link,
     transfer: Transfer,
     now: Instant,
-    /// When the sender's end of the link is free again.
+    /// Time at which the sender's end of the link is free.
     free_at: Instant,
     data: Lane<(Data, Seq)>,
     acks: Lane<Body>,
     placed: Placed,
     reorder: ReorderBuffer,
-    /// What the sender's NIC lends, and what the receiver's does.
+    /// On-chip resources of the sender's and of the receiver's NIC.
     chips: (OnChip, OnChip),
     duplicates: u64,
 }
 
-/// Packets on their way, by arrival, then by departure. Each carries when it was sent, or for an
-/// acknowledgement when its data packet was.
+/// Packets in flight, by arrival, then by departure. Each carries its own sending time, or, if an acknowledgement, that
+/// of its data packet.
 struct Lane<T> {
     flying: BTreeMap<(Instant, u64), (T, Instant)>,
     departed: u64,
     impairment: Impairment,
 }
 
-/// Which packet waits in each slot.
+/// A reorder buffer that records which packet is in each slot.
 struct ReorderBuffer(Vec<Option<Seq>>);
 
 impl ReorderBuffer {
@@ -75,7 +75,7 @@ impl ReorderBuffer {
     fn keep(&mut self, seq: Seq) {
         assert_eq!(self.slot(seq).replace(seq), None, "two packets in one slot");
     }
-    /// The `run` packets behind `seq`.
+    /// Removes and returns the `run` packets after `seq`.
     fn take(&mut self, seq: Seq, run: u32) -> impl Iterator<Item = Seq> {
         (1..=u64::from(run)).map(move |ahead| {
             let waiting = self.slot(seq + ahead).take();
@@ -110,11 +110,10 @@ impl<T: Copy> Lane<T> {
 }
 
 impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
-    /// After this many turns per packet a transfer counts as stuck; an impaired one takes fewer
-    /// than a hundred.
+    /// Turns per packet after which a transfer counts as stuck; an impaired one takes fewer than a hundred.
     const PATIENCE: u64 = 10_000;
 
-    /// Two engines that have seen nothing, and all of the transfer's payload supplied.
+    /// Creates a pair of new engines, with all of the transfer's payload supplied.
     pub fn new(mut sender: Sender<R, C>, receiver: Receiver<A>, link: Link, mut transfer: Transfer) -> Self {
         let recovery = transfer.config.recovery;
         sender.supply(transfer.packets());
@@ -134,7 +133,7 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
         }
     }
 
-    /// Runs until both ends are done, nothing can happen any more, or patience ends.
+    /// Runs until both ends are done, no events are left, or the limit of turns is reached.
     pub fn run(mut self) -> Outcome {
         let is_acknowledged = self.transfer.config.recovery.acknowledges();
         for _ in 0..Self::PATIENCE * (self.transfer.packets() + 1) {
@@ -151,7 +150,7 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
         self.outcome(false)
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     fn next_event(&self) -> Option<Instant> {
         let wants_link = matches!(self.sender.next(self.now), Next::Send(_));
         [
@@ -166,7 +165,7 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
         .map(|at| at.max(self.now))
     }
 
-    /// Everything that is due now.
+    /// Handles all events due now.
     fn turn(&mut self) {
         let mut cx = Cx::at(self.now);
         while let Some(((data, seq), sent_at)) = self.data.arrive(self.now) {

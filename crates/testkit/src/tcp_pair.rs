@@ -1,4 +1,4 @@
-//! Two TCP connections with nothing but virtual time between them.
+//! Two TCP connections connected in virtual time.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,43 @@ use selvedge_wire::tcp::{Flags, Header, Segment};
 use crate::impair::{Fate, Impairment};
 use crate::model::TcpReceiver;
 
-/// A transfer from one end to the other.
+/// A transfer from one end to the other, with the conditions.
 #[derive(Clone, Debug)]
 pub struct TcpTransfer {
-    /// Both ends; "auto" resolved.
+    /// Configuration of both ends; "auto" must be resolved.
     pub config: TcpConfig,
     /// Octets to transfer.
     pub octets: u64,
     /// The sequence numbers of the SYNs.
     pub initial: [TcpSeq; 2],
-    /// Propagation delay, each way.
+    /// One-way propagation delay.
     pub delay: Duration,
-    /// How long a full segment takes to serialise.
+    /// Serialisation time of a full segment.
     pub segment_time: Duration,
-    /// What happens to what the sender and the receiver send.
+    /// Impairments of the segments sent by the sender and by the receiver.
     pub impairments: [Impairment; 2],
-    /// How likely a segment is marked, in percent.
+    /// Probability of a mark, in percent.
     pub marks: u64,
-    /// The receiver's application reads now and then, and not all that is there.
+    /// Whether the receiver's application reads at intervals, and not all available octets.
     pub reads_slowly: bool,
-    /// Decides about marks and reads.
+    /// Random seed of marks and reads.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The outcome of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpOutcome {
-    /// The receiver has everything, and the sender knows.
+    /// Whether the receiver has everything, and the sender has everything acknowledged.
     pub finished: bool,
     /// Octets that arrived for the first time.
     pub fresh: u64,
-    /// Octets that the application got, in order.
+    /// Octets that the application received, in order.
     pub in_order: u64,
-    /// When the receiver had the last octet.
+    /// Time at which the last octet reached the receiver.
     pub finish: Instant,
-    /// When nothing was left to do.
+    /// Time at which nothing was left to do.
     pub end: Instant,
-    /// What the sender did.
+    /// Counters of the sender.
     pub stats: TcpStats,
 }
 
@@ -58,7 +58,7 @@ pub struct TcpPair {
     free_at: [Instant; 2],
     flying: BTreeMap<(Instant, u64), (usize, Segment, bool)>,
     departed: u64,
-    /// What has arrived at the receiver, by definition.
+    /// Reference model of the receiver.
     model: TcpReceiver,
     unread: u64,
     read_at: Instant,
@@ -67,10 +67,10 @@ pub struct TcpPair {
 }
 
 impl TcpPair {
-    /// More turns than an impaired transfer ever takes.
+    /// Turns after which a transfer counts as stuck; more than an impaired one takes.
     const PATIENCE: u64 = 200_000;
 
-    /// Two ends that have seen nothing.
+    /// Creates a pair of new connections.
     pub fn new(transfer: TcpTransfer) -> Self {
         let config = &transfer.config;
         let [ours, theirs] = transfer.initial;
@@ -106,10 +106,10 @@ impl TcpPair {
         }
     }
 
-    /// Runs until everything is done, nothing can happen any more, or patience ends.
+    /// Runs until everything is done, no events are left, or the limit of turns is reached.
     ///
     /// # Panics
-    /// When the receiver does not do what its definition says, or an end breaks its contract.
+    /// If the receiver deviates from its reference model, or an end breaks its contract.
     pub fn run(mut self) -> TcpOutcome {
         for _ in 0..Self::PATIENCE {
             self.turn();
@@ -140,7 +140,7 @@ impl TcpPair {
         timers.chain(arrival).chain(links).chain(read).min().map(|at| at.max(self.now))
     }
 
-    /// Everything that is due now.
+    /// Handles all events due now.
     fn turn(&mut self) {
         while let Some(first) = self.flying.first_entry().filter(|first| first.key().0 <= self.now) {
             let (to, segment, marked) = first.remove();
@@ -170,7 +170,7 @@ impl TcpPair {
         if let Some(start) = segment.seq.near(expected, self.transfer.initial[0])
             && octets > 0
         {
-            // What it takes in is what is new; it may refuse a segment altogether.
+            // Accepted octets must be exactly the new ones; the receiver may also refuse a segment entirely.
             let fresh = self.model.fresh(start, octets);
             assert!(arrival.fresh == fresh || arrival.fresh == 0, "{start:?} + {octets}: {arrival:?}, not {fresh}");
             if arrival.fresh > 0 {
@@ -206,7 +206,7 @@ impl TcpPair {
         self.read_at = if self.unread > 0 { again } else { Instant::NEVER };
     }
 
-    /// Sends what one end has, one full segment per `segment_time`.
+    /// Sends the segments of one end, one full segment per `segment_time`.
     fn drain(&mut self, from: usize) {
         while self.free_at[from] <= self.now {
             let ready = self.ends[from].is_ready();
@@ -235,7 +235,7 @@ impl TcpPair {
         }
     }
 
-    /// What holds of every segment.
+    /// Checks the invariants of every segment.
     fn check(&self, from: usize, segment: &Segment) {
         let mut buffer = [0; Header::LONGEST];
         let header = Header { source: 1, destination: 2, segment: Segment { payload: 0, ..*segment } };

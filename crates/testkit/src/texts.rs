@@ -1,6 +1,6 @@
-//! Small input files, for tests of what reads them.
+//! Small input files, for tests of their readers.
 
-/// A scenario of two series and two seeds that takes a moment.
+/// A scenario of two series and two seeds with a short run time.
 pub const SCENARIO: &str = r#"
 title = "small"
 seeds = 2
@@ -17,8 +17,8 @@ preset = "irn"
 preset = "roce+pfc"
 "#;
 
-/// A topology of five switches in a ring with two hosts each, h0 and h1 at s0. If every host sends two switches on, all
-/// go the same way round, and wait for each other where PFC may stop them.
+/// Returns a topology of five switches in a ring with two hosts each, h0 and h1 at s0. If every host sends to a host
+/// two switches further, all traffic takes the same direction, and PFC may deadlock.
 pub fn ring() -> String {
     let list = |name: &str, count: u32| (0..count).map(|n| format!("'{name}{n}'")).collect::<Vec<_>>().join(", ");
     let link = |a: String, b: String| {
@@ -33,5 +33,5 @@ pub fn ring() -> String {
 /// A `topology.txt` of ns-3: three hosts at one switch.
 pub const NS3_TOPOLOGY: &str = "4 1 3\n0\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n0 3 10Gbps 1us 0\n";
 
-/// A `flow.txt` of ns-3 for them.
+/// A `flow.txt` of ns-3 for [`NS3_TOPOLOGY`].
 pub const NS3_FLOWS: &str = "2\n1 2 3 100 10000 0.001\n3 2 3 100 20000 0.001\n";

@@ -1,61 +1,61 @@
-//! One transfer, and what comes of it, in any world.
+//! One transfer and its outcome, in any world.
 
 use selvedge_transport::{SenderConfig, SenderStats};
 use selvedge_units::{Bytes, Psn, Seq};
 
 use crate::impair::Impairment;
 
-/// A payload that shall get from one end to the other.
+/// A payload to be transferred from one end to the other, with the conditions.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// The engines; "auto" resolved.
+    /// Configuration of the engines; "auto" must be resolved.
     pub config: SenderConfig,
-    /// The first packet's PSN.
+    /// PSN of the first packet.
     pub first_psn: Psn,
-    /// What to transfer.
+    /// Payload to transfer.
     pub payload: Vec<u8>,
     /// Payload per packet; the last may carry less.
     pub piece: usize,
-    /// What happens to data.
+    /// Impairment of data packets.
     pub forward: Impairment,
-    /// What happens to acknowledgements.
+    /// Impairment of acknowledgements.
     pub backward: Impairment,
 }
 
-/// What came of it.
+/// The outcome of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// The sender has everything acknowledged, and the receiver has everything.
+    /// Whether the receiver has everything, and the sender has everything acknowledged.
     pub finished: bool,
-    /// What the receiver placed.
+    /// Payload placed by the receiver.
     pub placed: Placed,
-    /// Arrivals of packets that it had before.
+    /// Number of duplicates received.
     pub duplicates: u64,
-    /// What the sender did.
+    /// Counters of the sender.
     pub stats: SenderStats,
 }
 
 /// Memory into which a receiver places payload, with a count per packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placed {
-    /// The memory.
+    /// Contents of the memory.
     pub bytes: Vec<u8>,
     /// How many times each packet was placed.
     pub times: Vec<u32>,
     piece: usize,
 }
 
-/// Carries out transfers.
+/// An environment that carries out transfers.
 pub trait World {
-    /// Carries out `transfer`, to the end or until it is stuck.
+    /// Carries out `transfer`, until it is complete or stuck.
     fn run(&self, transfer: Transfer) -> Outcome;
 }
 
 impl Transfer {
-    /// Bytes on the wire of a full-sized packet with an MTU of 1 KB: headers 62, gap 20.
+    /// Bytes on the wire of a full packet with an MTU of 1 KB: headers 62, gap 20.
     pub const FRAME: Bytes = Bytes::new(1024 + 62 + 20);
 
-    /// `packets` packets with one byte each, in a world without impairments.
+    /// Creates a transfer of `packets` packets of one byte each, without impairments.
     pub fn of_packets(packets: u64, config: SenderConfig) -> Self {
         Self {
             config,
@@ -66,11 +66,11 @@ impl Transfer {
             backward: Impairment::none(),
         }
     }
-    /// How many packets it takes.
+    /// Returns the number of packets of the transfer.
     pub fn packets(&self) -> u64 {
         self.payload.len().div_ceil(self.piece) as u64
     }
-    /// The payload of packet `seq`.
+    /// Returns the payload of packet `seq`.
     pub fn piece_of(&self, seq: Seq) -> &[u8] {
         let from = seq.index() as usize * self.piece;
         &self.payload[from..self.payload.len().min(from + self.piece)]
@@ -78,10 +78,10 @@ impl Transfer {
 }
 
 impl Outcome {
-    /// Fails unless everything arrived, once, and intact.
+    /// Checks that everything arrived, once, and intact.
     ///
     /// # Panics
-    /// With `case` in the message, if not.
+    /// If not, with `case` in the message.
     pub fn assert_intact(&self, payload: &[u8], case: &dyn core::fmt::Debug) {
         assert!(self.finished, "{case:?} did not finish: {:?}, {:?}", self.stats, self.placed.times);
         assert!(self.placed.times.iter().all(|&times| times == 1), "{case:?}: {:?}", self.placed.times);
@@ -90,7 +90,7 @@ impl Outcome {
 }
 
 impl Placed {
-    /// Empty memory for what `transfer` carries.
+    /// Creates empty memory for the payload of `transfer`.
     pub fn for_transfer(transfer: &Transfer) -> Self {
         Self {
             bytes: vec![0; transfer.payload.len()],
@@ -101,13 +101,13 @@ impl Placed {
     /// Places the payload of packet `seq`.
     ///
     /// # Panics
-    /// When there is no such packet: a receiver must not accept one.
+    /// If there is no such packet: a receiver must not accept one.
     pub fn place(&mut self, seq: Seq, payload: &[u8]) {
         let index = seq.index() as usize;
         self.times[index] += 1;
         self.bytes[index * self.piece..][..payload.len()].copy_from_slice(payload);
     }
-    /// Whether every packet was placed.
+    /// Returns whether every packet was placed.
     pub fn is_complete(&self) -> bool {
         self.times.iter().all(|&times| times > 0)
     }

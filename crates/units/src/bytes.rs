@@ -8,40 +8,40 @@ use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
-    /// More than any buffer.
+    /// The largest amount, more than any buffer.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `n` bytes.
+    /// Returns `n` bytes.
     #[inline]
     pub const fn new(n: u64) -> Self {
         Self(n)
     }
-    /// `n` times 1,000 bytes.
+    /// Returns `n` times 1,000 bytes.
     #[inline]
     pub const fn from_kb(n: u64) -> Self {
         Self(n * 1_000)
     }
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// `self - other`, or nothing.
+    /// Returns `self - other`, or zero.
     #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// How many pieces of `piece` bytes it takes; the last may be short.
+    /// Returns the number of pieces of `piece` bytes; the last may be short.
     ///
     /// # Panics
-    /// When `piece` is zero.
+    /// If `piece` is zero.
     #[inline]
     pub const fn pieces(self, piece: Self) -> u64 {
         self.0.div_ceil(piece.0)
     }
-    /// Whether there is nothing.
+    /// Returns whether the amount is zero.
     #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -92,7 +92,7 @@ impl fmt::Debug for Bytes {
         fmt::Display::fmt(self, f)
     }
 }
-/// The shortest exact text: "1024B", "240KB".
+/// Formats the shortest exact text: "1024B", "240KB".
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::text::write_scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")])

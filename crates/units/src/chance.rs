@@ -7,20 +7,20 @@ use core::fmt;
 pub struct Chance(u64);
 
 impl Chance {
-    /// Never.
+    /// Probability zero.
     pub const NEVER: Self = Self(0);
-    /// Always.
+    /// Probability one.
     pub const ALWAYS: Self = Self(u64::MAX);
 
-    /// The nearest chance to `p`; `None` unless 0 <= p <= 1.
+    /// Returns the probability nearest to `p`; `None` unless 0 <= p <= 1.
     pub fn from_f64(p: f64) -> Option<Self> {
         // `as` saturates, so that 1.0 becomes ALWAYS.
         (0.0..=1.0).contains(&p).then_some(Self((p * 18_446_744_073_709_551_616.0) as u64))
     }
-    /// `numerator / denominator`, at most 1.
+    /// Returns `numerator / denominator`, at most 1.
     ///
     /// # Panics
-    /// When the denominator is zero.
+    /// If the denominator is zero.
     pub const fn ratio(numerator: u64, denominator: u64) -> Self {
         assert!(denominator > 0, "a ratio needs a denominator");
         if numerator >= denominator {
@@ -28,9 +28,9 @@ impl Chance {
         }
         Self((((numerator as u128) << 64) / denominator as u128) as u64)
     }
-    /// The chance that at least one of `n` independent events of this chance happens: 1 - (1 - p)^n.
+    /// Returns the probability that at least one of `n` independent events of this probability happens: 1 - (1 - p)^n.
     pub const fn of_any(self, mut n: u64) -> Self {
-        // Of two, p + q - pq, exact to one step each time; n of them by doubling.
+        // The union of two is p + q - pq, exact to one step; that of n by doubling.
         const fn either(p: u64, q: u64) -> u64 {
             let (p, q) = (p as u128, q as u128);
             let sum = p + q - ((p * q) >> 64);
@@ -46,20 +46,20 @@ impl Chance {
         }
         Self(any)
     }
-    /// As a number from 0 to 1.
+    /// Returns the probability as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 18_446_744_073_709_551_616.0
     }
-    /// The chance of the opposite, as a number from 0 to 1.
+    /// Returns the complementary probability as a number from 0 to 1.
     pub fn of_not(self) -> f64 {
         if self == Self::ALWAYS { 0.0 } else { !self.0 as f64 / 18_446_744_073_709_551_616.0 }
     }
-    /// Whether a uniform 64-bit draw hits.
+    /// Returns whether a uniform 64-bit draw hits.
     #[inline]
     pub const fn hits(self, draw: u64) -> bool {
         self.0 == u64::MAX || draw < self.0
     }
-    /// Whether it never happens.
+    /// Returns whether the probability is zero.
     #[inline]
     pub const fn is_never(self) -> bool {
         self.0 == 0

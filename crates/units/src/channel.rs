@@ -1,27 +1,27 @@
-//! Channels that lose packets, in bursts or one by one.
+//! Channels that lose packets, in bursts or independently.
 
 use crate::{Chance, Rng};
 
-/// How a channel with two states behaves (Gilbert 1960, Elliott 1963).
+/// Parameters of a channel with two states (Gilbert 1960, Elliott 1963).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TwoStates {
-    /// How likely it turns bad after a packet in the good state.
+    /// Probability of entering the bad state after a packet in the good state.
     pub to_bad: Chance,
-    /// How likely it turns good after a packet in the bad state.
+    /// Probability of entering the good state after a packet in the bad state.
     pub to_good: Chance,
-    /// How likely a packet is lost in the good state.
+    /// Loss probability in the good state.
     pub in_good: Chance,
-    /// How likely a packet is lost in the bad state.
+    /// Loss probability in the bad state.
     pub in_bad: Chance,
 }
 
 impl TwoStates {
-    /// Every packet is lost in the bad state and none in the good one: bursts of `mean` packets, so many that in the
-    /// long run `rate` of all packets are lost. None where that cannot be: for a mean below 1, or a rate above
-    /// `mean / (mean + 1)`.
+    /// Returns the parameters for loss bursts of `mean` packets with a long-run loss rate of `rate`: every packet is
+    /// lost in the bad state and none in the good one. `None` if impossible: for a mean below 1, or a rate above `mean
+    /// / (mean + 1)`.
     ///
-    /// Of a burst of mean length B follows 1/B as the chance of its end, and of the rate L the chance of its
-    /// beginning: L = p / (p + 1/B).
+    /// Bursts of mean length B end with probability 1/B; the rate L determines the probability p of their beginning: L
+    /// = p / (p + 1/B).
     pub fn bursts(mean: f64, rate: Chance) -> Option<Self> {
         if !(mean >= 1.0 && mean.is_finite()) {
             return None;
@@ -33,7 +33,7 @@ impl TwoStates {
     }
 }
 
-/// A channel with two states: after each packet it may change.
+/// A channel with two states, which may change after each packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Channel {
     states: TwoStates,
@@ -42,22 +42,22 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// A channel that begins in a state drawn from its long-run distribution, so that the first packets fare like all
-    /// others.
+    /// Creates a channel in a state drawn from its long-run distribution, so that the first packets have the loss rate
+    /// of all others.
     pub fn new(states: TwoStates, mut rng: Rng) -> Self {
         let (p, r) = (states.to_bad.as_f64(), states.to_good.as_f64());
         let stationary = if p + r > 0.0 { p / (p + r) } else { 0.0 };
         let is_bad = Chance::from_f64(stationary).is_some_and(|chance| chance.hits(rng.next_u64()));
         Self { states, is_bad, rng }
     }
-    /// How likely, from 0 to 1, the next packet passes, or the one after it because the channel changes its state in
-    /// between: whichever is likelier. Zero for a channel that never lets a packet pass again.
+    /// Returns the larger of two probabilities: that the next packet passes, and that the packet after it passes
+    /// because the state changes in between. Zero for a channel that never lets a packet pass again.
     pub fn chance_to_pass(&self) -> f64 {
         let TwoStates { to_bad, to_good, in_good, in_bad } = self.states;
         let (here, change, there) = if self.is_bad { (in_bad, to_good, in_good) } else { (in_good, to_bad, in_bad) };
         f64::max(here.of_not(), change.as_f64() * there.of_not())
     }
-    /// Whether the next packet is lost; two draws, whatever comes out. To be asked once per packet.
+    /// Returns whether the next packet is lost, with exactly two draws. To be called once per packet.
     pub const fn loses(&mut self) -> bool {
         let TwoStates { to_bad, to_good, in_good, in_bad } = self.states;
         let (loss, change) = if self.is_bad { (in_bad, to_good) } else { (in_good, to_bad) };
@@ -86,7 +86,7 @@ mod tests {
         let fates: Vec<bool> = (0..2_000_000).map(|_| channel.loses()).collect();
         let lost = fates.iter().filter(|lost| **lost).count() as f64;
         let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
-        // p / (p + r), and bursts of 1/r packets.
+        // The long-run loss rate is p / (p + r), and bursts have 1/r packets.
         assert!((lost / 2e6 / (0.002 / 0.202) - 1.0).abs() < 0.05, "{}", lost / 2e6);
         assert!((lost / bursts / 5.0 - 1.0).abs() < 0.05, "{}", lost / bursts);
 

@@ -1,4 +1,4 @@
-//! Names of things: small integers that cannot be mistaken for one another.
+//! Identifiers: small integers of distinct types.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The position in a table of such things.
+            /// Returns the position in a table of such items.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize

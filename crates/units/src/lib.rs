@@ -1,12 +1,12 @@
-//! What a number means.
+//! Quantities with units, and identifiers.
 //!
 //! Every quantity that the protocols and the simulator handle has a type here, so that a count of
 //! packets cannot be added to a count of bytes and two 24-bit sequence numbers cannot be compared
 //! with `<`. All of them are integers: results do not depend on the platform's floating point.
 //!
-//! [`words`] is here because every crate that reads names needs it.
+//! [`words`] is in this crate because every crate that reads names needs it.
 //!
-//! Depends on nothing. `no_std`; the `config` feature adds the text forms of scenario files.
+//! The crate has no dependencies and is `no_std`; the `config` feature adds the text forms of scenario files.
 #![no_std]
 #![forbid(unsafe_code)]
 

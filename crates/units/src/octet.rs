@@ -1,13 +1,12 @@
-//! TCP sequence numbers: 32 bits on the wire, unbounded inside.
+//! TCP sequence numbers: 32 bits on the wire, unbounded in engines.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// An octet's place in one direction of a TCP connection, counted from 0, the SYN, without
-/// wrapping.
+/// Position of an octet in one direction of a TCP connection, counted from 0, the SYN, without wrapping.
 ///
-/// The engine counts in `Octet`; only segments carry [`TcpSeq`]. Conversions happen where a segment
-/// enters, relative to what the engine expects ([`TcpSeq::near`]).
+/// The engine uses `Octet`; only segments carry [`TcpSeq`]. A sequence number is converted when a segment arrives,
+/// relative to the one that the engine expects ([`TcpSeq::near`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Octet(u64);
 
@@ -17,27 +16,27 @@ pub struct Octet(u64);
 pub struct TcpSeq(u32);
 
 impl Octet {
-    /// The SYN.
+    /// Position of the SYN.
     pub const SYN: Self = Self(0);
-    /// The first octet of data.
+    /// Position of the first octet of data.
     pub const FIRST: Self = Self(1);
 
-    /// The octet with `index` octets before it, the SYN included.
+    /// Creates the position that `index` octets precede, the SYN included.
     #[inline]
     pub const fn new(index: u64) -> Self {
         Self(index)
     }
-    /// How many octets come before this one, the SYN included.
+    /// Returns the number of octets before this one, the SYN included.
     #[inline]
     pub const fn index(self) -> u64 {
         self.0
     }
-    /// The sequence number that it has when the SYN has `initial`.
+    /// Returns the sequence number of the octet if the SYN has `initial`.
     #[inline]
     pub const fn to_seq(self, initial: TcpSeq) -> TcpSeq {
         TcpSeq((self.0 as u32).wrapping_add(initial.0))
     }
-    /// Octets from `earlier` (inclusive) to here (exclusive); none if it is later.
+    /// Returns the octets from `earlier` (inclusive) to `self` (exclusive); zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -45,20 +44,20 @@ impl Octet {
 }
 
 impl TcpSeq {
-    /// The sequence number `n`.
+    /// Creates the sequence number `n`.
     #[inline]
     pub const fn new(n: u32) -> Self {
         Self(n)
     }
-    /// The 32-bit number.
+    /// Returns the 32-bit number.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
-    /// The octet with this sequence number that lies nearest to `reference`: at most 2^31 - 1 octets
-    /// after it or 2^31 before, in a direction whose SYN has `initial`.
+    /// Returns the octet with this sequence number that lies nearest to `reference`: at most 2^31 - 1 octets after it
+    /// or 2^31 before, in a direction whose SYN has `initial`.
     ///
-    /// `None` if that would lie before the SYN.
+    /// `None` if that octet would lie before the SYN.
     #[inline]
     pub const fn near(self, reference: Octet, initial: TcpSeq) -> Option<Octet> {
         let distance = self.0.wrapping_sub(reference.to_seq(initial).0) as i32;
@@ -82,7 +81,7 @@ impl AddAssign<u64> for Octet {
         self.0 += octets;
     }
 }
-/// Octets from `earlier` (inclusive) to here (exclusive).
+/// Returns the octets from `earlier` (inclusive) to `self` (exclusive).
 impl Sub for Octet {
     type Output = u64;
     #[inline]

@@ -1,12 +1,12 @@
-//! Packet sequence numbers: 24 bits on the wire, unbounded inside.
+//! Packet sequence numbers: 24 bits on the wire, unbounded in engines.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A packet's place in its queue pair's life, counted from 0 without wrapping.
+/// Sequence number of a packet within its queue pair, counted from 0 without wrapping.
 ///
-/// Engines count in `Seq`; only packets carry [`Psn`]. Conversions happen where a packet enters,
-/// relative to what the engine expects ([`Psn::near`]), so that no engine ever sees a wrap.
+/// Engines use `Seq`; only packets carry [`Psn`]. A PSN is converted when a packet arrives, relative to the number that
+/// the engine expects ([`Psn::near`]), so that no engine handles a wrap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Seq(u64);
 
@@ -18,22 +18,22 @@ impl Seq {
     /// The first packet.
     pub const ZERO: Self = Self(0);
 
-    /// The packet with `index` packets before it.
+    /// Creates the number of the packet that `index` packets precede.
     #[inline]
     pub const fn new(index: u64) -> Self {
         Self(index)
     }
-    /// How many packets come before this one.
+    /// Returns the number of packets before this one.
     #[inline]
     pub const fn index(self) -> u64 {
         self.0
     }
-    /// What the packet carries when the queue pair began at `first`.
+    /// Returns the PSN of the packet if the queue pair began at `first`.
     #[inline]
     pub const fn to_psn(self, first: Psn) -> Psn {
         Psn::new((self.0 as u32).wrapping_add(first.0))
     }
-    /// Packets from `earlier` (inclusive) to here (exclusive); `None` if it is later.
+    /// Returns the packets from `earlier` (inclusive) to `self` (exclusive); `None` if `earlier` is later.
     #[inline]
     pub const fn checked_since(self, earlier: Self) -> Option<u64> {
         self.0.checked_sub(earlier.0)
@@ -41,39 +41,39 @@ impl Seq {
 }
 
 impl Psn {
-    /// One more than the largest PSN.
+    /// Number of distinct PSNs: the largest PSN plus one.
     pub const MODULUS: u32 = 1 << 24;
 
-    /// The low 24 bits of `n`.
+    /// Creates a PSN from the low 24 bits of `n`.
     #[inline]
     pub const fn new(n: u32) -> Self {
         Self(n & (Self::MODULUS - 1))
     }
-    /// The 24-bit number.
+    /// Returns the 24-bit number.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
-    /// The next one.
+    /// Returns the next PSN.
     #[inline]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
-    /// The one that comes so many later.
+    /// Returns the PSN `packets` packets later.
     #[inline]
     pub const fn plus(self, packets: u32) -> Self {
         Self::new(self.0.wrapping_add(packets))
     }
-    /// How far it lies after `other` by serial numbers of 24 bits; negative if before.
+    /// Returns the signed distance from `other` to `self` by 24-bit serial numbers; negative if `self` comes before.
     #[inline]
     pub const fn ahead_of(self, other: Self) -> i32 {
         // Sign-extend the 24-bit difference.
         (self.0.wrapping_sub(other.0) << 8) as i32 >> 8
     }
-    /// The sequence number with this PSN that lies nearest to `reference`: at most 2^23 - 1 packets
-    /// after it or 2^23 before, for a queue pair that began at `first`.
+    /// Returns the sequence number with this PSN that lies nearest to `reference`: at most 2^23 - 1 packets after it or
+    /// 2^23 before, for a queue pair that began at `first`.
     ///
-    /// `None` if that would lie before the queue pair's first packet.
+    /// `None` if that number would lie before the queue pair's first packet.
     #[inline]
     pub const fn near(self, reference: Seq, first: Psn) -> Option<Seq> {
         let ahead = self.0.wrapping_sub(reference.to_psn(first).0) & (Self::MODULUS - 1);
@@ -98,7 +98,7 @@ impl AddAssign<u64> for Seq {
         self.0 += packets;
     }
 }
-/// Packets from `earlier` (inclusive) to here (exclusive).
+/// Returns the packets from `earlier` (inclusive) to `self` (exclusive).
 impl Sub for Seq {
     type Output = u64;
     #[inline]

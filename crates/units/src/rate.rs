@@ -11,39 +11,39 @@ pub struct Rate(u64);
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
 
 impl Rate {
-    /// Standstill.
+    /// Zero rate.
     pub const ZERO: Self = Self(0);
-    /// No limit.
+    /// Unlimited rate.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `n` bits per second.
+    /// Returns `n` bits per second.
     #[inline]
     pub const fn from_bps(n: u64) -> Self {
         Self(n)
     }
-    /// `n` times 10^9 bits per second.
+    /// Returns `n` times 10^9 bits per second.
     #[inline]
     pub const fn from_gbps(n: u64) -> Self {
         Self(n * 1_000_000_000)
     }
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// Bits per second in units of 10^9, for people.
+    /// Returns the rate in units of 10^9 bits per second, for display.
     pub fn as_gbps_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Whether nothing moves.
+    /// Returns whether the rate is zero.
     #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// How long `amount` takes at this rate, rounded up to a picosecond; [`Duration::MAX`] where that is more.
+    /// Returns the time for `amount` at this rate, rounded up to a picosecond; at most [`Duration::MAX`].
     ///
     /// # Panics
-    /// When the rate is zero.
+    /// If the rate is zero.
     #[inline]
     pub const fn time_for(self, amount: Bytes) -> Duration {
         assert!(self.0 > 0, "a rate of zero never finishes");
@@ -51,13 +51,13 @@ impl Rate {
         let ps = bits_ps.div_ceil(self.0 as u128);
         Duration::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
-    /// How much fits into `span` at this rate, rounded down to a byte; [`Bytes::MAX`] where that is more.
+    /// Returns the amount in `span` at this rate, rounded down to a byte; at most [`Bytes::MAX`].
     #[inline]
     pub const fn amount_in(self, span: Duration) -> Bytes {
         let bytes = self.0 as u128 * span.as_ps() as u128 / (8 * PS_PER_SECOND);
         Bytes::new(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
     }
-    /// Picoseconds per byte, where that is a whole number (all Ethernet rates from 10 Gb/s up).
+    /// Returns the picoseconds per byte if they are an integer (all Ethernet rates from 10 Gb/s up).
     #[inline]
     pub const fn whole_ps_per_byte(self) -> Option<u64> {
         let ps = 8 * PS_PER_SECOND as u64;
@@ -70,7 +70,7 @@ impl fmt::Debug for Rate {
         fmt::Display::fmt(self, f)
     }
 }
-/// The shortest exact text: "40Gbps".
+/// Formats the shortest exact text: "40Gbps".
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::text::write_scaled(
@@ -89,7 +89,7 @@ mod tests {
     fn ethernet_rates_are_whole_picoseconds_per_byte() {
         for gbps in [10, 25, 40, 50, 100, 200, 400, 800, 1600] {
             let rate = Rate::from_gbps(gbps);
-            let ps = rate.whole_ps_per_byte().expect("whole");
+            let ps = rate.whole_ps_per_byte().expect("a whole number of picoseconds");
             assert_eq!(rate.time_for(Bytes::new(1086)).as_ps(), 1086 * ps);
             assert_eq!(rate.amount_in(Duration::from_ps(1086 * ps)), Bytes::new(1086));
         }

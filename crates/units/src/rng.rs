@@ -1,19 +1,19 @@
 //! Random streams, one per purpose and entity.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna, public domain), seeded by splitmix64. It is
-//! written out here so that no upgrade of a library can move a fingerprint.
+//! The generator is xoshiro256++ (Blackman and Vigna, public domain), seeded by splitmix64. The implementation is part
+//! of this crate so that no upgrade of a library can change a fingerprint.
 
-/// What a random stream is for. Adding a purpose shifts nobody's numbers; renumbering does.
+/// Purpose of a random stream. A new purpose leaves the numbers of all others unchanged; renumbering does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Domain {
-    /// When flows arrive at a host.
+    /// Arrival times of a host's flows.
     FlowArrival = 1,
-    /// How large a host's flows are.
+    /// Sizes of a host's flows.
     FlowSize = 2,
-    /// Where a host's flows go.
+    /// Destinations of a host's flows.
     FlowDestination = 3,
-    /// Which path a flow hashes to.
+    /// Path hashes of flows.
     PathEntropy = 4,
     /// Random loss on a link.
     LinkLoss = 5,
@@ -23,21 +23,21 @@ pub enum Domain {
     WorkloadShape = 7,
     /// A host's first-send jitter.
     StartJitter = 8,
-    /// What happens to packets between two ends, in tests and in the data plane's impairment device.
+    /// Fates of packets between two ends, in tests and in the data plane's impairment device.
     Impairment = 9,
-    /// Which packet a port trims when its queue is full.
+    /// Choice of the packet that a port trims when its queue is full.
     Trimming = 10,
-    /// Which way a switch sends a packet.
+    /// Choice of the port to which a switch sends a packet.
     LoadBalancing = 11,
-    /// In which order a sender takes its paths.
+    /// Order in which a sender uses its paths.
     PathSpraying = 12,
-    /// What a connection's applications ask for.
+    /// Operations requested by a connection's applications.
     Operation = 13,
-    /// In which order a switch takes packets that arrive at the same time.
+    /// Order in which a switch handles packets that arrive simultaneously.
     Ties = 14,
-    /// A NIC's clock, and how long it takes to begin to send.
+    /// A NIC's clock, and its delay before it begins to send.
     NicClock = 15,
-    /// When flows under way are looked at.
+    /// Times at which flows in progress are sampled.
     Looks = 16,
 }
 
@@ -45,7 +45,7 @@ pub enum Domain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng([u64; 4]);
 
-/// A well-mixed function of 64 bits (splitmix64's finaliser).
+/// Mixes 64 bits (splitmix64's finaliser).
 #[inline]
 pub const fn mix64(n: u64) -> u64 {
     let mut z = n;
@@ -57,7 +57,7 @@ pub const fn mix64(n: u64) -> u64 {
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Rng {
-    /// The stream for `domain` at `entity` in the run with this `seed`. Streams are independent.
+    /// Returns the stream of `domain` and `entity` in the run with this `seed`. Streams are independent.
     pub const fn stream(seed: u64, domain: Domain, entity: u64) -> Self {
         let mut key = mix64(seed.wrapping_add(GOLDEN));
         key = mix64(key ^ (domain as u64).wrapping_mul(GOLDEN));
@@ -71,7 +71,7 @@ impl Rng {
         }
         Self(state)
     }
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     #[inline]
     pub const fn next_u64(&mut self) -> u64 {
         let s = &mut self.0;
@@ -85,21 +85,21 @@ impl Rng {
         s[3] = s[3].rotate_left(45);
         result
     }
-    /// A uniform number below `n`, without bias worth measuring (2^-64 per value).
+    /// Returns a uniform number below `n`, with negligible bias (2^-64 per value).
     ///
     /// # Panics
-    /// When `n` is zero.
+    /// If `n` is zero.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "nothing lies below zero");
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
-    /// A uniform number in [0, 1) in steps of 2^-53.
+    /// Returns a uniform number in [0, 1) in steps of 2^-53.
     #[inline]
     pub fn unit_f64(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / 9_007_199_254_740_992.0
     }
-    /// Puts `items` into a uniformly random order.
+    /// Shuffles `items` uniformly.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_generator_never_changes() {
         let mut rng = Rng([1, 2, 3, 4]);
-        // The reference implementation's first outputs from this state.
+        // First outputs of the reference implementation from this state.
         assert_eq!(rng.next_u64(), 41_943_041);
         assert_eq!(rng.next_u64(), 58_720_359);
         assert_eq!(rng.next_u64(), 3_588_806_011_781_223);

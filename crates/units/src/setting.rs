@@ -7,14 +7,14 @@ pub enum Setting<T> {
     /// Derived from the rest of the scenario. The resolved scenario shows the value.
     #[default]
     Auto,
-    /// Without.
+    /// Disabled.
     Off,
-    /// This value.
+    /// An explicit value.
     Value(T),
 }
 
 impl<T> Setting<T> {
-    /// The value; `auto()` decides where that was asked for. `None` when off.
+    /// Returns the value, or that of `auto()` for [`Setting::Auto`]. `None` when off.
     pub fn resolve(self, auto: impl FnOnce() -> Option<T>) -> Option<T> {
         match self {
             Self::Auto => auto(),
@@ -33,7 +33,7 @@ impl<T> From<Option<T>> for Setting<T> {
 /// Yes, no, or left to the scenario: `true`, `false` or "auto".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Toggle {
-    /// Derived from the rest of the scenario. The resolved scenario shows which.
+    /// Derived from the rest of the scenario. The resolved scenario shows the choice.
     #[default]
     Auto,
     /// Yes.
@@ -43,7 +43,7 @@ pub enum Toggle {
 }
 
 impl Toggle {
-    /// Whether it is on; `auto()` decides where that was asked for.
+    /// Returns whether the toggle is on; `auto()` decides for [`Toggle::Auto`].
     pub fn resolve(self, auto: impl FnOnce() -> bool) -> bool {
         match self {
             Self::Auto => auto(),

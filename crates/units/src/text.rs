@@ -1,4 +1,4 @@
-//! How quantities look in scenario files: a number and a unit, "40Gbps", "2us", "240KB", "0.1%".
+//! Text forms of quantities in scenario files: a number and a unit, "40Gbps", "2us", "240KB", "0.1%".
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use crate::{Bytes, Chance, Duration, Rate, Skew};
 
-/// Why a text is not a quantity; says what would be right.
+/// Error of a text that is not a quantity; suggests a valid one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitError(String);
 
@@ -19,7 +19,7 @@ impl core::error::Error for UnitError {}
 
 type Scale = &'static [(u64, &'static str)];
 
-/// How else people write the units of a scale: "g", "gbit/s" and "gb/s" for "Gbps". In small letters.
+/// Alternative spellings of a scale's units, in lower case: "g", "gbit/s" and "gb/s" for "Gbps".
 type OtherNames = &'static [(&'static str, &'static str)];
 
 const OTHER_TIMES: OtherNames = &[
@@ -72,7 +72,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// Whether the character `c` at `at` continues the number with which `text` begins.
+/// Returns whether the character `c` at `at` continues the number at the start of `text`.
 fn belongs_to_number(text: &str, at: usize, c: char) -> bool {
     match c {
         '0'..='9' | '.' | '_' => true,
@@ -83,8 +83,8 @@ fn belongs_to_number(text: &str, at: usize, c: char) -> bool {
     }
 }
 
-/// A decimal number times `factor`, rounded down, and whether it was whole; `None` if it is malformed, negative or too
-/// large.
+/// Returns a decimal number times `factor`, rounded down, and whether the product was an integer; `None` if the number
+/// is malformed, negative or too large.
 fn scaled(number: &str, factor: u64) -> Option<(u64, bool)> {
     let number: String = number.chars().filter(|&c| c != '_').collect();
     let (mantissa, exponent) = match number.split_once(['e', 'E']) {
@@ -113,7 +113,7 @@ fn scaled(number: &str, factor: u64) -> Option<(u64, bool)> {
     Some((value.try_into().ok()?, is_whole))
 }
 
-/// `text`, which has no unit of `scale`, as it would be right, if it can be guessed.
+/// Returns the probable intention of `text`, which has no unit of `scale`, if it can be guessed.
 fn meant(text: &str, scale: Scale, others: OtherNames) -> Option<String> {
     let (number, unit) = split(text);
     // "1,000us" and "1,5us".
@@ -144,7 +144,7 @@ fn meant(text: &str, scale: Scale, others: OtherNames) -> Option<String> {
     Some(alloc::format!("{number}{name}"))
 }
 
-/// The value in the smallest unit of `scale`, and whether it is whole there.
+/// Returns the value in the smallest unit of `scale`, and whether it is an integer there.
 fn parse(text: &str, what: &str, example: &str, scale: Scale, others: OtherNames) -> Result<(u64, bool), UnitError> {
     let (number, unit) = split(text);
     let units = || scale.iter().map(|&(_, name)| name).collect::<alloc::vec::Vec<_>>().join(", ");
@@ -167,13 +167,13 @@ fn parse(text: &str, what: &str, example: &str, scale: Scale, others: OtherNames
     })
 }
 
-/// Writes `value` in the largest unit in which it is whole; a fraction where that is shorter to read.
+/// Writes `value` in the largest unit in which it is an integer, or as a fraction where that is shorter.
 pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, scale: Scale) -> fmt::Result {
     if value == 0 {
         let (_, name) = scale[scale.len() - 1];
         return f.pad(&alloc::format!("0{name}"));
     }
-    // Whole numbers of up to five digits read best; else at most three decimals, if they are exact.
+    // Integers of up to five digits are preferred; otherwise at most three decimals, if exact.
     let fits = |decimals: u128, &&(factor, _): &&(u64, &str)| {
         value >= factor && (u128::from(value) * decimals).is_multiple_of(u128::from(factor))
     };
@@ -240,7 +240,7 @@ impl FromStr for Chance {
     }
 }
 
-/// A remedy for a number above 1 in place of a probability, or for one with a comma.
+/// Returns a suggestion for a number above 1 given as a probability, or for one with a comma.
 fn perhaps_percent(number: &str) -> String {
     let point = number.trim().replace(',', ".");
     let is = |most: f64| point.parse::<f64>().is_ok_and(|p| (0.0..=most).contains(&p));

@@ -1,12 +1,12 @@
 //! Time in picoseconds.
 //!
-//! Every Ethernet rate from 10 Gb/s to 1.6 Tb/s is a whole number of picoseconds per byte, and 64
-//! bits of them last 213 days, of which runs use a quarter ([`Instant::HORIZON`]).
+//! Every Ethernet rate from 10 Gb/s to 1.6 Tb/s is a whole number of picoseconds per byte, and 64 bits of picoseconds
+//! last 213 days, of which runs use a quarter ([`Instant::HORIZON`]).
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in time: picoseconds since the world began (the run's start, or the process's).
+/// A point in time: picoseconds since the start of the run, or of the process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -15,94 +15,94 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The beginning.
+    /// The start of time.
     pub const ZERO: Self = Self(0);
-    /// Later than everything: "no deadline" where an `Option` would cost a word.
+    /// Stands for no deadline, later than any instant; saves the space of an `Option`.
     pub const NEVER: Self = Self(u64::MAX);
-    /// Simulated time ends here, after 53 days: what is counted from any earlier time can be counted.
+    /// The end of simulated time, after 53 days: sums with spans up to that length do not overflow.
     pub const HORIZON: Self = Self(1 << 62);
 
-    /// The instant `ps` picoseconds after the beginning.
+    /// Creates the instant `ps` picoseconds after the start.
     #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
-    /// Picoseconds since the beginning.
+    /// Returns the picoseconds since the start.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// Time since `earlier`; zero if that lies in the future.
+    /// Returns the time since `earlier`; zero if `earlier` lies in the future.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
-    /// `self + span`, or [`Instant::NEVER`] where that would overflow.
+    /// Returns `self + span`, or [`Instant::NEVER`] on overflow.
     #[inline]
     pub const fn saturating_add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
     }
-    /// Microseconds since the beginning, for people and tables.
+    /// Returns the microseconds since the start, for display.
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// No time.
     pub const ZERO: Self = Self(0);
-    /// Longer than any run.
+    /// The longest span, longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Returns `ps` picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
-    /// `ns` nanoseconds.
+    /// Returns `ns` nanoseconds.
     #[inline]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns * 1_000)
     }
-    /// `us` microseconds.
+    /// Returns `us` microseconds.
     #[inline]
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000_000)
     }
-    /// `ms` milliseconds.
+    /// Returns `ms` milliseconds.
     #[inline]
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms * 1_000_000_000)
     }
-    /// Picoseconds.
+    /// Returns the span in picoseconds.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// Microseconds, for people and tables.
+    /// Returns the span in microseconds, for display.
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Seconds, for rates of whole runs.
+    /// Returns the span in seconds, for rates of whole runs.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero.
     #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// `self + other`, or [`Duration::MAX`].
+    /// Returns `self + other`, or [`Duration::MAX`] on overflow.
     #[inline]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
-    /// `self`, so many times, or [`Duration::MAX`].
+    /// Returns `self * times`, or [`Duration::MAX`] on overflow.
     #[inline]
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
     }
-    /// Whether no time passes.
+    /// Returns whether the span is zero.
     #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -197,7 +197,7 @@ impl fmt::Debug for Duration {
         fmt::Display::fmt(self, f)
     }
 }
-/// The shortest exact text: "2us", "216.2ns", "1.5ms".
+/// Formats the shortest exact text: "2us", "216.2ns", "1.5ms".
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::text::write_scaled(

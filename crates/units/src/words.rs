@@ -1,18 +1,17 @@
-//! Words for people: which one was meant, in messages about names that nobody knows; how they fill lines.
+//! Helpers for messages: suggestions for misspelled names, lists, and line breaking.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The candidate that `word` is most probably a misspelling of, if any is near enough: the first of the
-/// nearest.
+/// Returns the candidate that `word` most probably misspells, if any is near enough: the first of the nearest.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.into_iter().filter_map(|candidate| Some((misspelling(word, candidate)?, candidate)));
     near.min_by_key(|&(distance, _)| distance).map(|(_, near)| near)
 }
 
-/// How many letters `word` differs from `candidate` by, if it may be a misspelling of that.
+/// Returns the edit distance from `word` to `candidate`, if `word` may be a misspelling of it.
 pub fn misspelling(word: &str, candidate: &str) -> Option<usize> {
     let tolerance = match word.chars().count() {
         0..=2 => 0,
@@ -24,8 +23,8 @@ pub fn misspelling(word: &str, candidate: &str) -> Option<usize> {
     (distance <= tolerance).then_some(distance)
 }
 
-/// `", did you mean \"pod0-agg2\"?"`: up to three candidates that `word` may be a misspelling of, the
-/// nearest first; or nothing.
+/// Returns `", did you mean \"pod0-agg2\"?"` with up to three candidates that `word` may misspell, nearest first; or an
+/// empty text.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let tolerance = 1 + word.chars().count() / 3;
     let word = canonical(word);
@@ -36,7 +35,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     if quoted.is_empty() { String::new() } else { format!(", did you mean {}?", one_of(&quoted)) }
 }
 
-/// So many of a thing.
+/// Returns a count with the singular or plural of `thing`.
 ///
 /// ```
 /// use selvedge_units::words::plural;
@@ -51,12 +50,12 @@ pub fn plural(count: u64, thing: &str) -> String {
     }
 }
 
-/// "a", "a or b", "a, b or c"; "nothing".
+/// Returns "a", "a or b", "a, b or c"; "nothing" for an empty list.
 pub fn one_of(names: &[impl AsRef<str>]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { joined(names, "or") }
 }
 
-/// "a", "a and b", "a, b and c"; nothing for none.
+/// Returns "a", "a and b", "a, b and c"; an empty text for an empty list.
 pub fn all_of(names: &[impl AsRef<str>]) -> String {
     joined(names, "and")
 }
@@ -72,7 +71,7 @@ fn joined(names: &[impl AsRef<str>], last_by: &str) -> String {
     }
 }
 
-/// `text` in lines of up to `width` characters, broken at blanks; a longer word has a line of its own.
+/// Breaks `text` into lines of up to `width` characters at blanks; a longer word has a line of its own.
 pub fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -87,14 +86,14 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Case does not matter, nor does how words are joined. Nobody misspells a book.
+/// Normalizes a name for comparison: lower case, `-` for `_`, at most 64 characters.
 fn canonical(text: &str) -> Vec<char> {
     let plain = |c: char| if c == '_' { '-' } else { c };
     text.chars().take(64).flat_map(char::to_lowercase).map(plain).collect()
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (optimal
-/// string alignment).
+/// Returns the optimal string alignment distance: the insertions, deletions, substitutions and swaps of neighbours that
+/// turn `a` into `b`.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -113,8 +112,8 @@ fn distance(a: &[char], b: &[char]) -> usize {
     last[b.len()]
 }
 
-/// `names` for a person who has to choose one: those that differ in numbers alone are told by the first and the last,
-/// as in "h0 ... h7, leaf0 ... leaf3".
+/// Returns a short list of `names`: those that differ only in numbers are shown by the first and the last, as in "h0
+/// ... h7, leaf0 ... leaf3".
 pub fn in_ranges<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 8;
     let shape = |name: &str| {

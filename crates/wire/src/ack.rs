@@ -1,7 +1,7 @@
-//! How an acknowledgement fills a BTH and an AETH (InfiniBand architecture, volume 1, chapter 9).
+//! The BTH and AETH of an acknowledgement (InfiniBand architecture, volume 1, chapter 9).
 //!
-//! On a NACK, the BTH's PSN is the one that the receiver expects; on an ACK the one before it, the last that
-//! arrived in order.
+//! On a NACK, the BTH's PSN is the one that the receiver expects; on an ACK it is the one before, the last that arrived
+//! in order.
 
 use selvedge_units::Psn;
 
@@ -12,7 +12,7 @@ use crate::holes::Holes;
 use crate::packet::{Ack, AckKind, HoleNack};
 
 impl Ack {
-    /// Its headers; the BTH lacks its destination and partition.
+    /// Returns the headers of the acknowledgement; the BTH lacks its destination and partition.
     pub fn headers(&self) -> (Bth, Aeth) {
         let (syndrome, psn) = match self.kind {
             AckKind::Ack => (Syndrome::NO_CREDITS, Psn::new(self.expected.get().wrapping_sub(1))),
@@ -22,7 +22,7 @@ impl Ack {
         (bth, Aeth { syndrome, msn: self.msn })
     }
 
-    /// What these headers acknowledge; `sack` is the packet that triggered it.
+    /// Returns the acknowledgement in these headers; `sack` is the packet that triggered it.
     pub(crate) fn from_headers(bth: &Bth, aeth: &Aeth, sack: Psn) -> Result<Self, ParseError> {
         let (kind, expected) = match aeth.syndrome {
             Syndrome::Ack(_) => (AckKind::Ack, Psn::new(bth.psn.get() + 1)),
@@ -34,26 +34,26 @@ impl Ack {
 }
 
 impl HoleNack {
-    /// The packet that triggered it.
+    /// Returns the packet that triggered the NACK.
     pub const fn sack(&self) -> Psn {
         let ahead = end(&self.holes).wrapping_add(self.behind).wrapping_sub(self.expected.get() as u16);
         Psn::new(self.expected.get().wrapping_add(ahead as u32))
     }
-    /// What it is but for its holes; it counts no messages.
+    /// Returns the acknowledgement without its holes, and with a zero MSN.
     pub const fn without_holes(&self) -> Ack {
         Ack { kind: AckKind::Nack, ecn_echo: self.ecn_echo, expected: self.expected, sack: self.sack(), msn: 0 }
     }
 }
 
 impl Ack {
-    /// A NACK like this one that carries `holes`.
+    /// Returns a NACK with the fields of this one and `holes`.
     pub const fn with_holes(&self, holes: Holes) -> HoleNack {
         let behind = (self.sack.get() as u16).wrapping_sub(end(&holes));
         HoleNack { ecn_echo: self.ecn_echo, expected: self.expected, holes, behind }
     }
 }
 
-/// Behind the newest hole.
+/// Returns the low 16 bits of the PSN after the newest hole.
 const fn end(holes: &Holes) -> u16 {
     holes[0].start.wrapping_add(holes[0].length)
 }

@@ -10,34 +10,34 @@
 
 use crate::error::{ParseError, take};
 
-/// The acknowledgement extended transport header.
+/// An acknowledgement extended transport header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Aeth {
-    /// Positive or negative, and why.
+    /// Kind of the acknowledgement, and its reason.
     pub syndrome: Syndrome,
     /// Messages completed at the responder, modulo 2^24.
     pub msn: u32,
 }
 
-/// Positive or negative, and why.
+/// The kind of an acknowledgement, and its reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Syndrome {
-    /// Positive; carries the code of a credit count, 0 to 31.
+    /// Positive acknowledgement, with the code of a credit count, 0 to 31.
     Ack(u8),
-    /// No receive work request was ready; carries a timer code, 0 to 31.
+    /// No receive work request was ready; with a timer code, 0 to 31.
     NotReady(u8),
-    /// Negative; carries a NAK code, 0 to 31.
+    /// Negative acknowledgement, with a NAK code, 0 to 31.
     Nak(u8),
 }
 
 impl Syndrome {
-    /// "No credit count" in an ACK.
+    /// ACK without a credit count.
     pub const NO_CREDITS: Self = Self::Ack(31);
-    /// A packet is missing.
+    /// NAK for a missing packet.
     pub const SEQUENCE_ERROR: Self = Self::Nak(0);
 
-    /// An ACK that advertises `waiting` receive requests, or the most below that the field's 5 bits can say (end-to-end
-    /// flow control, InfiniBand architecture, volume 1, section 9.7.7.2).
+    /// Returns an ACK that advertises `waiting` receive requests, or the largest smaller number that the field's 5 bits
+    /// can express (end-to-end flow control, InfiniBand architecture, volume 1, section 9.7.7.2).
     pub const fn credits(waiting: u32) -> Self {
         let mut code = 30;
         while count(code) > waiting {
@@ -45,7 +45,7 @@ impl Syndrome {
         }
         Self::Ack(code)
     }
-    /// Receive requests that an ACK advertises; `None` if it says nothing about them, or is no ACK.
+    /// Returns the number of receive requests that an ACK advertises; `None` without a credit count, or if not an ACK.
     pub const fn advertised(self) -> Option<u32> {
         match self {
             Self::Ack(code @ 0..=30) => Some(count(code)),
@@ -54,7 +54,8 @@ impl Syndrome {
     }
 }
 
-/// The credit count of a code from 0 to 30: 0, 1, then each power of two and one and a half times that, up to 2^15.
+/// Returns the credit count of a code from 0 to 30: 0, 1, then each power of two and one and a half times that, up to
+/// 2^15.
 const fn count(code: u8) -> u32 {
     match code {
         0 | 1 => code as u32,
@@ -69,7 +70,10 @@ impl Aeth {
     /// Bytes of the header.
     pub const LENGTH: usize = 4;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[syndrome, m0, m1, m2], rest) = take::<{ Self::LENGTH }>(bytes)?;
@@ -83,7 +87,7 @@ impl Aeth {
         Ok((Self { syndrome, msn: u32::from_be_bytes([0, m0, m1, m2]) }, rest))
     }
 
-    /// The header's bytes. Of the syndrome's value and the MSN, the low 5 and 24 bits count.
+    /// Returns the header's bytes. Only the low 5 bits of the syndrome's value and the low 24 bits of the MSN are used.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let syndrome = match self.syndrome {
             Syndrome::Ack(credits) => credits & 0x1f,

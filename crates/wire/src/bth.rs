@@ -5,11 +5,11 @@
 //! | 0     | 7..0    | opcode                                                  |
 //! | 1     | 7       | solicited event                                         |
 //! |       | 6       | migration request                                       |
-//! |       | 5..4    | pad count: bytes of padding behind the payload          |
+//! |       | 5..4    | pad count: bytes of padding after the payload           |
 //! |       | 3..0    | transport header version, 0                             |
 //! | 2-3   |         | partition key                                           |
-//! | 4     | 7       | FECN: congestion met on the way here                    |
-//! |       | 6       | BECN: congestion met by what this answers               |
+//! | 4     | 7       | FECN: this packet met congestion                        |
+//! |       | 6       | BECN: the answered packet met congestion                |
 //! |       | 5..0    | reserved; ignored, sent as 0                            |
 //! | 5-7   |         | destination queue pair                                  |
 //! | 8     | 7       | acknowledgement requested                               |
@@ -20,32 +20,32 @@ use selvedge_units::{Psn, QpNumber};
 
 use crate::error::{ParseError, take};
 
-/// The base transport header.
+/// A base transport header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bth {
-    /// What kind of packet; see [`Opcode`].
+    /// Kind of the packet; see [`Opcode`].
     pub opcode: u8,
-    /// Raises an event at the receiver.
+    /// Whether the packet raises an event at the receiver.
     pub solicited: bool,
     /// Path migration state.
     pub migration: bool,
-    /// Bytes of padding behind the payload, 0 to 3.
+    /// Bytes of padding after the payload, 0 to 3.
     pub pad: u8,
     /// Partition key.
     pub partition: u16,
-    /// Congestion met on the way here.
+    /// Whether this packet met congestion on its path.
     pub fecn: bool,
-    /// Congestion met by what this answers.
+    /// Whether the packet answered by this one met congestion.
     pub becn: bool,
     /// Destination queue pair, 24 bits.
     pub destination: QpNumber,
-    /// The sender wants an acknowledgement.
+    /// Whether the sender requests an acknowledgement.
     pub ack_request: bool,
     /// Packet sequence number.
     pub psn: Psn,
 }
 
-/// Opcodes of the reliable connection that are in use here.
+/// Supported opcodes of the reliable connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opcode;
 
@@ -70,7 +70,7 @@ impl Opcode {
     pub const ACKNOWLEDGE: u8 = 0x11;
     /// Congestion notification packet (RoCEv2 annex A17.9.4).
     pub const CONGESTION_NOTIFICATION: u8 = 0x81;
-    /// A message between NetRT's switches: the first of the numbers that are left to manufacturers.
+    /// A message between NetRT's switches: the first of the manufacturer-specific numbers.
     pub const NETRT: u8 = 0xc0;
 }
 
@@ -78,7 +78,10 @@ impl Bth {
     /// Bytes of the header.
     pub const LENGTH: usize = 12;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[opcode, flags, p0, p1, congestion, q0, q1, q2, request, s0, s1, s2], rest) =
@@ -101,7 +104,7 @@ impl Bth {
         Ok((bth, rest))
     }
 
-    /// The header's bytes. Of `destination` and `pad`, the low 24 and 2 bits count.
+    /// Returns the header's bytes. Only the low 24 bits of `destination` and 2 bits of `pad` are used.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let flags = u8::from(self.solicited) << 7 | u8::from(self.migration) << 6 | (self.pad & 0b11) << 4;
         let congestion = u8::from(self.fecn) << 7 | u8::from(self.becn) << 6;

@@ -1,4 +1,4 @@
-//! RoCEv2-like UDP datagrams: what two data planes exchange.
+//! RoCEv2-like UDP datagrams, as exchanged by two data planes.
 //!
 //! ```text
 //! data             BTH  extension  payload
@@ -6,8 +6,8 @@
 //! notification     BTH  16 bytes of zero
 //! ```
 //!
-//! Every dissector of RoCEv2 understands the headers and takes the extension for payload; other NICs do not
-//! know it. Behind all of it stands an [ICRC](crate::Icrc), which whoever knows the ends adds and checks.
+//! Every dissector of RoCEv2 understands the headers and takes the extension for payload; other NICs do not know the
+//! extension. An [ICRC](crate::Icrc) follows at the end, added and checked by the layer that knows the addresses.
 
 use selvedge_units::{Instant, QpNumber};
 
@@ -24,20 +24,20 @@ use crate::packet::{Ack, AckKind, Data, HoleNack};
 pub struct Datagram {
     /// The queue pair, 24 bits.
     pub qp: QpNumber,
-    /// When the data packet left its sender; acknowledgements echo it, notifications do not.
+    /// Time at which the data packet was sent; echoed by acknowledgements, absent in notifications.
     pub sent_at: Instant,
-    /// What kind of packet.
+    /// Kind of the packet.
     pub body: Body,
 }
 
 /// Kinds of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// A piece of a message; the payload follows the headers.
+    /// A packet of a message; the payload follows the headers.
     Data(Data),
     /// An acknowledgement.
     Ack(Ack),
-    /// A negative one that carries holes.
+    /// A negative acknowledgement with holes.
     HoleNack(HoleNack),
     /// A congestion notification.
     Cnp,
@@ -50,10 +50,13 @@ impl Datagram {
     const ACKNOWLEDGEMENT: usize = Self::DATA_HEADERS + Aeth::LENGTH;
     /// Bytes of an acknowledgement with holes; no datagram has more bytes of headers.
     pub const LONGEST_HEADERS: usize = Self::ACKNOWLEDGEMENT + Hole::THREE;
-    /// The default partition.
+    /// Default partition key.
     const PARTITION: u16 = 0xffff;
 
-    /// Reads a datagram; returns its payload, too (empty for an acknowledgement).
+    /// Reads a datagram; also returns its payload (empty for an acknowledgement).
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;
         let (body, sent_at, payload) = match bth.opcode {
@@ -91,7 +94,7 @@ impl Datagram {
         Ok((Self { qp: bth.destination, sent_at, body }, payload))
     }
 
-    /// Writes the headers into `buffer`; returns their bytes. A data packet's payload goes behind.
+    /// Writes the headers into `buffer`; returns their bytes. A data packet's payload follows them.
     pub fn emit<'a>(&self, buffer: &'a mut [u8; Self::LONGEST_HEADERS]) -> &'a [u8] {
         let extension = Extension { sent_at: self.sent_at, ..Extension::default() };
         let (first, rest) = buffer.split_at_mut(Bth::LENGTH);
@@ -119,7 +122,7 @@ impl Datagram {
     }
 }
 
-/// Writes what follows the BTH of an acknowledgement, which is returned.
+/// Writes the headers of an acknowledgement after the BTH; returns the BTH.
 fn acknowledge(ack: &Ack, extension: Extension, rest: &mut [u8]) -> Bth {
     let (bth, aeth) = ack.headers();
     rest[..Aeth::LENGTH].copy_from_slice(&aeth.emit());

@@ -1,39 +1,39 @@
-//! Why bytes are not a header.
+//! Errors of parsing headers.
 
 use core::fmt;
 
-/// Why bytes are not a header. A packet that does not parse is counted and dropped.
+/// Reason why bytes do not parse as a header. A packet that does not parse is counted and dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParseError {
     /// Fewer bytes than the header has.
     Truncated {
-        /// Bytes there.
+        /// Bytes available.
         found: usize,
-        /// Bytes that it takes.
+        /// Bytes required.
         needed: usize,
     },
-    /// A version (or, with IPv4, header length) other than the one that is in use here.
+    /// An unsupported version (or, with IPv4, header length).
     Version(u8),
-    /// Bytes that do not add up to their checksum.
+    /// Bytes that do not match their checksum.
     Checksum,
-    /// A length field that does not fit what is there.
+    /// A length field that does not match the available bytes.
     Length {
-        /// Bytes there.
+        /// Bytes available.
         found: usize,
-        /// What the field says.
+        /// Value of the length field.
         said: u16,
     },
     /// Padding that does not make a payload a multiple of four bytes.
     Padding(u8),
-    /// An EtherType that is not in use here.
+    /// An unsupported EtherType.
     EtherType(u16),
     /// A MAC control opcode other than priority flow control.
     MacControl(u16),
-    /// An IP protocol that is not in use here.
+    /// An unsupported IP protocol.
     Protocol(u8),
     /// A UDP port other than RoCEv2's.
     Port(u16),
-    /// A BTH opcode that is not in use here.
+    /// An unsupported BTH opcode.
     Opcode(u8),
     /// An AETH syndrome that the standard reserves.
     Syndrome(u8),
@@ -70,7 +70,7 @@ impl fmt::Display for ParseError {
 }
 impl core::error::Error for ParseError {}
 
-/// The first `N` bytes, and the rest.
+/// Splits off the first `N` bytes; returns them and the rest.
 pub(crate) fn take<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), ParseError> {
     bytes.split_first_chunk().ok_or(ParseError::Truncated { found: bytes.len(), needed: N })
 }

@@ -4,26 +4,26 @@
 //! |-------|------------------------------------------|
 //! | 0-5   | destination address                      |
 //! | 6-11  | source address                           |
-//! | 12-13 | what follows; see [`EtherType`]          |
+//! | 12-13 | type of the payload; see [`EtherType`]   |
 
 use crate::error::{ParseError, take};
 
-/// A link's address.
+/// The address of an Ethernet station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// MAC control: never forwarded by a bridge (IEEE 802.1Q, table 8-1).
+    /// Address of MAC control frames: never forwarded by a bridge (IEEE 802.1Q, table 8-1).
     pub const MAC_CONTROL: Self = Self([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 
-    /// A locally administered unicast address with this number in its last four bytes.
+    /// Returns a locally administered unicast address with this number in its last four bytes.
     pub const fn local(number: u32) -> Self {
         let [a, b, c, d] = number.to_be_bytes();
         Self([0x02, 0x00, a, b, c, d])
     }
 }
 
-/// What follows an Ethernet header.
+/// Types of Ethernet payloads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EtherType;
 
@@ -34,24 +34,27 @@ impl EtherType {
     pub const MAC_CONTROL: u16 = 0x8808;
 }
 
-/// The Ethernet header.
+/// An Ethernet header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ethernet {
-    /// Who shall get the frame.
+    /// Address of the receiver.
     pub destination: MacAddress,
-    /// Who sends it.
+    /// Address of the sender.
     pub source: MacAddress,
-    /// What follows; see [`EtherType`].
+    /// Type of the payload; see [`EtherType`].
     pub kind: u16,
 }
 
 impl Ethernet {
     /// Bytes of the header.
     pub const LENGTH: usize = 14;
-    /// The smallest frame, without its FCS; shorter ones are padded.
+    /// Bytes of the smallest frame without its FCS; shorter ones are padded.
     pub const MINIMUM: usize = 60;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&destination, rest) = take::<6>(bytes)?;
         let (&source, rest) = take::<6>(rest)?;
@@ -61,7 +64,7 @@ impl Ethernet {
         Ok((header, rest))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let MacAddress([d0, d1, d2, d3, d4, d5]) = self.destination;
         let MacAddress([s0, s1, s2, s3, s4, s5]) = self.source;

@@ -1,8 +1,8 @@
-//! What Selvedge's datagrams carry beside RoCE's headers.
+//! The header that Selvedge's datagrams carry in addition to RoCE's.
 //!
 //! | bytes | bits | field                                                                     |
 //! |-------|------|---------------------------------------------------------------------------|
-//! | 0-7   |      | time stamp: when the data packet left, in ps; acknowledgements echo it     |
+//! | 0-7   |      | time stamp: when the data packet was sent, in ps; echoed by acknowledgements |
 //! | 8     | 7    | the packet was sent before; of an acknowledgement: no packet caused it,   |
 //! |       |      | it is about receive requests (end-to-end credits)                         |
 //! |       | 6    | three holes follow ([`crate::Hole`]): a NACK of MELO                      |
@@ -18,30 +18,30 @@ use crate::error::{ParseError, take};
 /// Selvedge's extension header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extension {
-    /// When the data packet left its sender.
+    /// Time at which the data packet was sent.
     pub sent_at: Instant,
-    /// The packet was sent before: for counting only. Of an acknowledgement: no packet caused it.
+    /// Whether the packet was sent before: for counting only. In an acknowledgement: whether no packet triggered it.
     pub retransmission: bool,
-    /// Holes follow.
+    /// Whether holes follow.
     pub holes: bool,
-    /// The PSN that triggered an acknowledgement.
+    /// PSN of the packet that triggered an acknowledgement.
     pub sack: Psn,
-    /// How long the packet that triggered an acknowledgement waited in the receiver's host.
+    /// Time that the packet that triggered an acknowledgement waited in the receiver's host.
     pub waited: Waited,
 }
 
-/// The time that a packet waits in its receiver's host before it is handled, in 6 bits: 0 is unknown, 1 is less than a
-/// microsecond, and from 2 on (code c), it is at least 2^(c/2 - 1) us, half more where c is odd, and less than the time
-/// of the next code.
+/// The time that a packet waits in its receiver's host before it is handled, as a code of 6 bits: 0 is unknown, 1 is
+/// less than a microsecond, and a code c from 2 on is at least 2^(c/2 - 1) us, one and a half times that if c is odd,
+/// and less than the time of the next code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waited(u8);
 
 impl Waited {
     const MOST: u8 = 0x3f;
 
-    /// The code of the longest time that is not longer than this.
+    /// Returns the code of the longest time not above `time`.
     pub fn of(time: Option<Duration>) -> Self {
-        /// Of a microsecond.
+        /// Picoseconds of a microsecond.
         const PS: u64 = 1_000_000;
         let Some(time) = time else { return Self(0) };
         let us = time.as_ps() / PS;
@@ -50,7 +50,7 @@ impl Waited {
         let code = 2 * (exponent + 1) + u32::from(is_half_more);
         Self(u8::try_from(code).unwrap_or(Self::MOST).min(Self::MOST))
     }
-    /// The time, rounded down; `None` if it is not known.
+    /// Returns the time, rounded down; `None` if unknown.
     pub fn time(self) -> Option<Duration> {
         match self.0 {
             0 => None,
@@ -67,7 +67,10 @@ impl Extension {
     /// Bytes of the header.
     pub const LENGTH: usize = 12;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&stamp, rest) = take::<8>(bytes)?;
@@ -82,7 +85,7 @@ impl Extension {
         Ok((extension, rest))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let [t0, t1, t2, t3, t4, t5, t6, t7] = self.sent_at.as_ps().to_be_bytes();
         let [_, s0, s1, s2] = self.sack.get().to_be_bytes();
@@ -112,7 +115,7 @@ mod tests {
         ] {
             assert_eq!(told(ns), Some(Duration::from_us(us)), "{ns} ns");
         }
-        // Hours are as many as can be told.
+        // The longest time is about an hour.
         assert!(told(u64::MAX / 1_000) < Some(Duration::from_ms(4_000_000)));
     }
 
@@ -120,7 +123,7 @@ mod tests {
     fn every_header_comes_back_as_it_was() {
         for flags in 0..=u8::MAX {
             let bytes = [1, 2, 3, 4, 5, 6, 7, 8, flags, 9, 10, 11];
-            let (extension, rest) = Extension::parse(&bytes).expect("every header is one");
+            let (extension, rest) = Extension::parse(&bytes).expect("any bytes are a header");
             assert_eq!((extension.emit(), rest.len()), (bytes, 0));
         }
     }

@@ -1,4 +1,4 @@
-//! A whole Ethernet frame as a capture has it: without its FCS.
+//! A whole Ethernet frame as in a capture: without its FCS.
 
 use crate::eqds;
 use crate::error::ParseError;
@@ -12,20 +12,20 @@ use crate::verbs;
 /// An Ethernet frame without its payload and its FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Who shall get the frame on this link.
+    /// Address of the receiver on this link.
     pub destination: MacAddress,
-    /// Who sends it on this link.
+    /// Address of the sender on this link.
     pub source: MacAddress,
-    /// What it carries.
+    /// Content of the frame.
     pub content: Content,
 }
 
-/// What a frame carries.
+/// The content of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// RDMA, of a NIC that knows nothing but Writes.
+    /// RDMA that [`Roce`] can express: of a NIC that supports only Writes.
     Roce(Roce),
-    /// RDMA that this cannot say.
+    /// RDMA that [`Roce`] cannot express.
     Rdma(verbs::Datagram),
     /// TCP.
     Tcp(TcpDatagram),
@@ -36,7 +36,10 @@ pub enum Content {
 }
 
 impl Frame {
-    /// Reads a frame; returns its payload, too.
+    /// Reads a frame; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ethernet, rest) = Ethernet::parse(bytes)?;
         let (content, payload) = match ethernet.kind {
@@ -58,7 +61,7 @@ impl Frame {
         Ok((Self { destination: ethernet.destination, source: ethernet.source, content }, payload))
     }
 
-    /// Bytes of the frame around `payload` bytes.
+    /// Returns the bytes of the frame around `payload` bytes.
     pub fn length(&self, payload: usize) -> usize {
         let content = match &self.content {
             Content::Roce(roce) => roce.length(payload),
@@ -70,10 +73,10 @@ impl Frame {
         (Ethernet::LENGTH + content).max(Ethernet::MINIMUM)
     }
 
-    /// Writes the frame around `payload` into the beginning of `buffer`; returns its bytes.
+    /// Writes the frame around `payload` to the start of `buffer`; returns its bytes.
     ///
     /// # Panics
-    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    /// If `buffer` is too short, or the datagram is longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
         let (frame, _) = buffer.split_at_mut(self.length(payload.len()));
         let (header, rest) = frame.split_at_mut(Ethernet::LENGTH);

@@ -1,12 +1,12 @@
-//! The invariant CRC of RoCEv2 (InfiniBand architecture, volume 1, annex A17.3.3): Ethernet's CRC-32 over what no
-//! router changes. Fields that routers may change count as ones, and so do eight bytes before the IP
-//! header, where InfiniBand has its local route header.
+//! The invariant CRC of RoCEv2 (InfiniBand architecture, volume 1, annex A17.3.3): Ethernet's CRC-32 over the fields
+//! that no router changes. Fields that routers may change count as ones, as do eight bytes before the IP header, in the
+//! place of InfiniBand's local route header.
 
 use crate::bth::Bth;
 use crate::ipv4::Ipv4;
 use crate::udp::Udp;
 
-/// An invariant CRC in the making.
+/// An invariant CRC under computation.
 #[derive(Clone, Copy, Debug)]
 pub struct Icrc(u32);
 
@@ -14,7 +14,7 @@ impl Icrc {
     /// Bytes of the finished CRC.
     pub const LENGTH: usize = 4;
 
-    /// Begins with the headers that have fields to be masked, as they are sent.
+    /// Begins a CRC with the headers that have fields to be masked, as they are sent.
     pub fn begin(mut ip: [u8; Ipv4::LENGTH], mut udp: [u8; Udp::LENGTH], mut bth: [u8; Bth::LENGTH]) -> Self {
         ip[1] = 0xff; // DSCP and ECN
         ip[8] = 0xff; // time to live
@@ -29,20 +29,20 @@ impl Icrc {
         crc
     }
 
-    /// Goes on with bytes that follow: extended headers, payload, padding.
+    /// Adds the bytes that follow: extended headers, payload, padding.
     pub fn update(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = TABLE[(self.0 as u8 ^ byte) as usize] ^ self.0 >> 8;
         }
     }
 
-    /// The CRC in the order of the wire.
+    /// Returns the CRC in wire order.
     pub fn finish(self) -> [u8; Self::LENGTH] {
         (!self.0).to_le_bytes()
     }
 }
 
-/// What each byte does to the CRC. The polynomial is Ethernet's, its bits reversed.
+/// Effect of each byte on the CRC. The polynomial is Ethernet's, its bits reversed.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

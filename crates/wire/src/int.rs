@@ -1,44 +1,43 @@
-//! In-band network telemetry (INT): what the switches on a packet's way write on it.
+//! In-band network telemetry (INT): the records that switches on a packet's path add to it.
 //!
-//! HPCC (SIGCOMM'19, section 4.1 and figure 7): each switch adds eight bytes when it sends the packet on, its receiver
-//! copies all of them to the acknowledgement. As there, times are counted in ticks and wrap around; here a tick is
-//! shorter, and they wrap later.
+//! HPCC (SIGCOMM'19, section 4.1 and figure 7): each switch adds eight bytes when it forwards the packet, and the
+//! receiver copies all of them to the acknowledgement. As in the paper, times are counted in ticks and wrap around;
+//! here a tick is shorter, and times wrap later.
 
 use selvedge_units::{Bytes, Duration, Instant, SwitchId};
 use wide::{f32x4, i32x4};
 
-/// What one output was like when it began to send the packet.
+/// The state of an output port when it began to send the packet.
 ///
-/// Bytes are told as the time that the link takes for them (txBytes and qLen, divided by B): senders ask for nothing
-/// but shares of time.
+/// Byte counts are expressed as the time that the link takes for them (txBytes and qLen, divided by B), since senders
+/// use only fractions of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// When that was (ts).
+    /// Time at which the output began to send the packet (ts).
     pub at: Instant,
-    /// How long the output had been sending before, gaps included (txBytes / B).
+    /// Total time for which the output had been sending before, gaps included (txBytes / B).
     pub busy: Duration,
-    /// How long it takes to send what waited behind the packet (qLen / B).
+    /// Transmission time of the packets waiting behind this one (qLen / B).
     pub queue: Duration,
 }
 
-/// Four hops, side by side, because processors do the same to all at once; one that is not there is all zero. See
-/// [`Hop`].
+/// Four hops in SIMD vectors, processed together; an absent hop is all zero. See [`Hop`] for the fields.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hops {
-    /// In ticks ([`PathRecord::TICK`]), modulo 2^32.
+    /// Time stamps in ticks ([`PathRecord::TICK`]), modulo 2^32.
     pub at: i32x4,
-    /// As `at`.
+    /// Busy times in ticks, modulo 2^32.
     pub busy: i32x4,
-    /// In ticks.
+    /// Queueing times in ticks.
     pub queue: f32x4,
 }
 
 impl Hops {
-    /// Outputs that have done nothing.
+    /// Hops of outputs without any activity.
     pub const ZERO: Self = Self { at: i32x4::ZERO, busy: i32x4::ZERO, queue: f32x4::ZERO };
 }
 
-/// What a packet's switches have written, in the order of its way.
+/// The records of a packet's switches, in the order of its path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathRecord {
     hops: [Hops; Self::MOST / 4],
@@ -48,19 +47,19 @@ pub struct PathRecord {
 }
 
 impl PathRecord {
-    /// Switches that can write; those behind them find no room.
+    /// Most switches that can add a record; later ones are not recorded.
     pub const MOST: usize = 8;
-    /// What the paper's header takes on the wire: 2 bytes, and 8 for each of 5 switches.
+    /// Length of the paper's header on the wire: 2 bytes, and 8 for each of 5 switches.
     pub const LENGTH: Bytes = Bytes::new(2 + 5 * 8);
-    /// What times are counted in: a quarter of a nanosecond, roughly; the paper's are 1 ns.
+    /// Unit of the recorded times: about a quarter of a nanosecond; the paper's is 1 ns.
     pub const TICK: Duration = Duration::from_ps(1 << TICK_BITS);
-    /// Records further apart than this cannot be compared: their differences in ticks may have wrapped around.
+    /// Largest distance of two comparable records: beyond it, their differences in ticks may have wrapped around.
     pub const MEMORY: Duration = Duration::from_ps(1 << (TICK_BITS + 30));
 
-    /// A packet that has met no switch.
+    /// Record of a packet that has passed no switch.
     pub const EMPTY: Self = Self { hops: [Hops::ZERO; Self::MOST / 4], written_at: Instant::ZERO, count: 0, id: 0 };
 
-    /// A switch writes.
+    /// Adds the record of a switch.
     pub fn push(&mut self, switch: SwitchId, hop: Hop) {
         self.id ^= switch.0;
         let (hops, lane) = (self.count as usize / 4, self.count as usize % 4);
@@ -72,17 +71,18 @@ impl PathRecord {
             self.count += 1;
         }
     }
-    /// What was written.
+    /// Returns the recorded hops.
     #[inline]
     pub fn hops(&self) -> &[Hops; Self::MOST / 4] {
         &self.hops
     }
-    /// When the last switch wrote.
+    /// Returns the time of the last record.
     #[inline]
     pub fn written_at(&self) -> Instant {
         self.written_at
     }
-    /// Which way the packet took: the number of its switches, and their identities, exclusive-or (nHop and pathID).
+    /// Returns an identifier of the packet's path: the number of its switches, and the exclusive-or of their identities
+    /// (nHop and pathID).
     #[inline]
     pub fn way(&self) -> u64 {
         u64::from(self.count) | u64::from(self.id) << 32

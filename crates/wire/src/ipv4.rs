@@ -1,5 +1,5 @@
-//! The IPv4 header (RFC 791, with RFC 2474's DSCP and RFC 3168's ECN), without options and of whole
-//! datagrams only: RoCE and TCP leave nothing to be fragmented.
+//! The IPv4 header (RFC 791, with RFC 2474's DSCP and RFC 3168's ECN), without options and of unfragmented datagrams
+//! only: RoCE and TCP do not rely on fragmentation.
 //!
 //! | bytes | bits  | field                                                    |
 //! |-------|-------|----------------------------------------------------------|
@@ -23,35 +23,35 @@ use core::net::Ipv4Addr;
 use crate::error::{ParseError, take};
 use crate::packet::Ecn;
 
-/// The IPv4 header.
+/// An IPv4 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4 {
     /// Differentiated services code point, 6 bits.
     pub dscp: u8,
-    /// Congestion notification. ECT(1) reads as [`Ecn::Capable`]: the same to a router (RFC 3168).
+    /// Congestion notification. ECT(1) is read as [`Ecn::Capable`], to which it is equivalent (RFC 3168).
     pub ecn: Ecn,
     /// Bytes of the datagram, this header included.
     pub length: u16,
-    /// Tells datagrams apart; part of the ICRC.
+    /// Identification of the datagram; part of the ICRC.
     pub identification: u16,
-    /// Routers must not fragment it.
+    /// Whether routers must not fragment the datagram.
     pub dont_fragment: bool,
-    /// Routers that may still forward it.
+    /// Time to live: number of routers that may still forward the datagram.
     pub ttl: u8,
-    /// What follows; see [`Ipv4::UDP`].
+    /// Protocol of the payload; see [`Ipv4::UDP`].
     pub protocol: u8,
-    /// Who sends.
+    /// Address of the sender.
     pub source: Ipv4Addr,
-    /// Who shall get it.
+    /// Address of the receiver.
     pub destination: Ipv4Addr,
 }
 
-/// What an IPv4 header says beside what follows from the datagram that it carries.
+/// The fields of an IPv4 header that do not follow from the carried datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
-    /// Who sends.
+    /// Address of the sender.
     pub source: Ipv4Addr,
-    /// Who shall get it.
+    /// Address of the receiver.
     pub destination: Ipv4Addr,
     /// Differentiated services code point, 6 bits.
     pub dscp: u8,
@@ -59,15 +59,15 @@ pub struct Envelope {
     pub ecn: Ecn,
     /// Identification of the datagram.
     pub identification: u16,
-    /// Routers that may still forward it.
+    /// Time to live: number of routers that may still forward the datagram.
     pub ttl: u8,
 }
 
 impl Envelope {
-    /// The header of a datagram around `payload` bytes of `protocol`.
+    /// Returns the header of a datagram around `payload` bytes of `protocol`.
     ///
     /// # Panics
-    /// When that is longer than IPv4 allows.
+    /// If the datagram is longer than IPv4 allows.
     pub fn around(&self, protocol: u8, payload: usize) -> Ipv4 {
         let Self { source, destination, dscp, ecn, identification, ttl } = *self;
         let length = u16::try_from(Ipv4::LENGTH + payload).expect("no longer than IPv4 allows");
@@ -90,8 +90,11 @@ impl Ipv4 {
     /// Protocol number of UDP.
     pub const UDP: u8 = 17;
 
-    /// Reads the header and checks its checksum; returns what follows, too. Bytes beyond the total
-    /// length (padding of a short frame) are left out; fewer than that are an error.
+    /// Reads the header and checks its checksum; also returns the payload. Bytes beyond the total length (padding of a
+    /// short frame) are dropped; missing bytes are an error.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (header, rest) = take::<{ Self::LENGTH }>(bytes)?;
         let &[version, tos, l0, l1, i0, i1, f0, f1, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = header;
@@ -125,7 +128,7 @@ impl Ipv4 {
         Ok((ip, payload))
     }
 
-    /// The header's bytes, with its checksum. Of `dscp`, the low 6 bits count.
+    /// Returns the header's bytes, with its checksum. Only the low 6 bits of `dscp` are used.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let tos = self.dscp << 2 | self.ecn as u8;
         let [l0, l1] = self.length.to_be_bytes();
@@ -141,8 +144,8 @@ impl Ipv4 {
     }
 }
 
-/// The sum of 16-bit words in ones' complement (RFC 1071), beginning with `start`: all ones over data that carry
-/// their checksum. An odd byte at the end counts as the first of a word.
+/// Returns the ones' complement sum of 16-bit words (RFC 1071), beginning with `start`: all ones over data that include
+/// their checksum. An odd last byte counts as the first of a word.
 pub(crate) fn sum(bytes: &[u8], start: u16) -> u16 {
     let (words, odd) = bytes.as_chunks::<2>();
     let words = words.iter().map(|&word| u64::from(u16::from_be_bytes(word)));

@@ -1,9 +1,8 @@
-//! What packets and headers look like.
+//! Formats of packets and headers.
 //!
-//! [`Packet`] is what engines and the simulator exchange: one cache line, `Copy`, no bytes of
-//! payload. The other modules say how its parts look on a real wire, one header each: a table of
-//! fields, a plain struct, `parse` (never panics) and `emit` (its inverse). Knows no protocol
-//! behaviour.
+//! [`Packet`] is the packet exchanged by engines and the simulator: one cache line, `Copy`, without payload bytes. Each
+//! other module defines a header's wire format: a table of fields, a plain struct, `parse` (never panics) and `emit`
+//! (its inverse). The crate contains no protocol behaviour.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,17 @@
-//! Messages between NetRT's top-of-rack switches (NetRT, 2024, section III-D2), behind a BTH with the served
-//! flow's addresses. The paper gives their sizes and fields; opcode and type numbers are ours.
+//! Messages between NetRT's top-of-rack switches (NetRT, 2024, section III-D2), after a BTH with the addresses of the
+//! served flow. The paper gives their sizes and fields; opcode and type numbers are Selvedge's own.
 //!
 //! | bytes | request                                                 | unfulfilled         |
 //! |-------|---------------------------------------------------------|---------------------|
 //! | 0     | type, 1                                                 | type, 2             |
-//! | 1-3   | expected PSN                                            | PSN that is not had |
+//! | 1-3   | expected PSN                                            | unavailable PSN     |
 //! | 4-19  | bit `i` (of a big-endian number): expected + 1 + `i` has arrived |            |
 
 use selvedge_units::Psn;
 
 use crate::error::{ParseError, take};
 
-/// What a destination ToR lacks.
+/// Missing packets of a flow at a destination ToR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     expected: Psn,
@@ -19,18 +19,19 @@ pub struct Request {
 }
 
 impl Request {
-    /// Bytes of it.
+    /// Bytes of the message.
     pub const LENGTH: usize = 20;
 
-    /// `expected` is missing; bit `i` of `arrived`: the packet `expected + 1 + i` is not.
+    /// Creates a request: `expected` is missing; bit `i` of `arrived` tells whether the packet `expected + 1 + i` has
+    /// arrived.
     pub const fn new(expected: Psn, arrived: u128) -> Self {
         Self { expected, arrived }
     }
-    /// The packet that is missing first.
+    /// Returns the first missing packet.
     pub const fn expected(&self) -> Psn {
         self.expected
     }
-    /// Which of the packets behind it have arrived.
+    /// Returns the bitmap of arrived packets after the expected one.
     pub const fn arrived(&self) -> u128 {
         self.arrived
     }
@@ -39,19 +40,22 @@ impl Request {
 /// A message between ToRs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// To the source ToR: send these again.
+    /// Request to the source ToR to retransmit missing packets.
     Request(Request),
-    /// To the destination ToR: there is no duplicate of this packet.
+    /// Answer to the destination ToR: there is no duplicate of this packet.
     Unfulfilled(Psn),
 }
 
 impl Message {
-    /// The most bytes.
+    /// Most bytes of a message.
     pub const LONGEST: usize = Request::LENGTH;
     const REQUEST: u8 = 1;
     const UNFULFILLED: u8 = 2;
 
-    /// Reads a message; returns what follows.
+    /// Reads a message; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[kind, psn @ ..], rest) = take::<4>(bytes)?;
         let psn = Psn::new(u32::from_be_bytes([0, psn[0], psn[1], psn[2]]));
@@ -65,7 +69,7 @@ impl Message {
         }
     }
 
-    /// Bytes of it.
+    /// Returns the bytes of the message.
     pub const fn length(&self) -> usize {
         match self {
             Self::Request(_) => Request::LENGTH,
@@ -73,7 +77,7 @@ impl Message {
         }
     }
 
-    /// Fills `place`, which has its length.
+    /// Writes the message into `place`, which has its length.
     pub fn emit(&self, place: &mut [u8]) {
         let (kind, psn) = match self {
             Self::Request(request) => {
@@ -87,12 +91,12 @@ impl Message {
     }
 }
 
-/// A message as a packet carries it: its words on the wire, for an aligned bitmap would not fit.
+/// A message as stored in a packet: its words on the wire, since an aligned bitmap would not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NetRt([u32; 5]);
 
 impl NetRt {
-    /// The message.
+    /// Returns the message.
     pub const fn message(&self) -> Message {
         let [first, a, b, c, d] = self.0;
         let psn = Psn::new(first);

@@ -1,4 +1,4 @@
-//! The packet as engines see it.
+//! The packet as transport engines see it.
 
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
@@ -8,22 +8,22 @@ use crate::holes::Holes;
 use crate::netrt::NetRt;
 use crate::tcp::Tcp;
 
-/// One packet in flight: a plain value that is copied from queue to queue.
+/// A packet in flight: a plain value that is copied from queue to queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// When its transmission began at the source. An acknowledgement carries the data packet's own
-    /// time back (a RoCE time stamp option), which gives the sender an RTT sample.
+    /// Time at which the source began to send the packet. An acknowledgement echoes the data packet's time (a RoCE time
+    /// stamp option), which gives the sender an RTT sample.
     pub sent_at: Instant,
-    /// Who sends it.
+    /// Sender of the packet.
     pub src: HostId,
-    /// Who shall get it.
+    /// Receiver of the packet.
     pub dst: HostId,
-    /// The queue pair: numbered by the host that sends the *data*, in both directions.
+    /// Queue pair number, assigned by the host that sends the *data*, in both directions.
     pub qp: QpNumber,
-    /// Where that host keeps the queue pair; returned by answers so that no table is
-    /// searched. A hint: checked against `qp` on arrival.
+    /// Index of the queue pair at the data's sender; echoed by answers to avoid a table search. A hint: checked against
+    /// `qp` on arrival.
     pub slot: u32,
-    /// What ECMP hashes, beside the switch's own salt (the UDP source port of RoCEv2).
+    /// Value that ECMP hashes together with the switch's salt (the UDP source port of RoCEv2).
     pub entropy: u32,
     /// Bytes of the frame, from Ethernet header to FCS.
     pub frame: u16,
@@ -31,12 +31,12 @@ pub struct Packet {
     pub class: u8,
     /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// What kind of packet it is, with that kind's fields.
+    /// Kind of the packet, with the fields of that kind.
     pub repr: Repr,
 }
 
 impl Packet {
-    /// What lies where no packet is yet: shorter than any frame.
+    /// Placeholder for a place without a packet: shorter than any frame.
     pub const BLANK: Self = Self {
         sent_at: Instant::ZERO,
         src: HostId(0),
@@ -50,9 +50,9 @@ impl Packet {
         repr: Repr::Cnp,
     };
 
-    /// Cuts it to its headers, as switches that trim do (Handley et al., NDP, SIGCOMM 2017, section 3.1):
-    /// [`Header::MINIMUM_FRAME`] is left of its frame, and its headers say that the payload is missing.
-    /// Returns whether there was anything to cut: only data has a payload, and nothing is cut twice.
+    /// Trims the packet to its headers, as trimming switches do (Handley et al., NDP, SIGCOMM 2017, section 3.1):
+    /// [`Header::MINIMUM_FRAME`] remains of the frame, and the headers record that the payload is missing. Returns
+    /// whether anything was trimmed: only data has a payload, and no packet is trimmed twice.
     pub fn trim(&mut self) -> bool {
         if self.is_trimmed() || u64::from(self.frame) <= Header::MINIMUM_FRAME.get() {
             return false;
@@ -75,7 +75,7 @@ impl Packet {
         true
     }
 
-    /// Whether a switch has cut it to its headers.
+    /// Returns whether a switch has trimmed the packet to its headers.
     pub fn is_trimmed(&self) -> bool {
         match &self.repr {
             Repr::Data(data) => data.trimmed,
@@ -95,40 +95,40 @@ impl Packet {
 /// The kinds of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repr {
-    /// A piece of a message.
+    /// A packet of a message.
     Data(Data),
-    /// What the receiver makes of it.
+    /// An acknowledgement.
     Ack(Ack),
-    /// What the receiver makes of it: negative, and which packets it misses (MELO).
+    /// A negative acknowledgement that lists missing packets (MELO).
     HoleNack(HoleNack),
-    /// Congestion notification (RoCEv2 annex A17.9.4): tells the sender that marked packets arrive.
+    /// Congestion notification (RoCEv2 annex A17.9.4): informs the sender that marked packets arrive.
     Cnp,
-    /// What an NDP receiver asks for.
+    /// A pull of an NDP receiver.
     Pull(Pull),
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
-    /// A TCP segment, either way.
+    /// A TCP segment in either direction.
     Tcp(Tcp),
     /// A message between top-of-rack switches (NetRT); never reaches a host.
     NetRt(NetRt),
-    /// What an EQDS tunnel carries.
+    /// A data packet, or a request to send, of an EQDS tunnel.
     EqdsData(eqds::Data),
-    /// What its receiver answers.
+    /// A control packet of an EQDS tunnel's receiver.
     EqdsControl(eqds::Control),
 }
 
 /// Fields of a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// Its sequence number.
+    /// Packet sequence number.
     pub psn: Psn,
     /// Payload in bytes.
     pub payload: u16,
-    /// Last packet of its message (BTH opcode "last" or "only").
+    /// Whether the packet is the last of its message (BTH opcode "last" or "only").
     pub last: bool,
-    /// Sent before. Never read by engines; for counting only.
+    /// Whether the packet was sent before. For counting only; never read by engines.
     pub retransmission: bool,
-    /// A switch has cut the payload off ([`Packet::trim`]). Only engines that ask for headers see such
+    /// Whether a switch has trimmed the payload ([`Packet::trim`]). Only engines that ask for headers receive such
     /// packets.
     pub trimmed: bool,
 }
@@ -138,9 +138,9 @@ pub struct Data {
 pub struct Ack {
     /// Positive or negative.
     pub kind: AckKind,
-    /// The ECN mark of the data packet comes back here.
+    /// Whether the acknowledged data packet carried an ECN mark.
     pub ecn_echo: bool,
-    /// Cumulative acknowledgement: the receiver's expected PSN, everything before it has arrived.
+    /// Cumulative acknowledgement: the receiver's expected PSN, before which everything has arrived.
     pub expected: Psn,
     /// The PSN that triggered this acknowledgement (IRN's one-packet SACK).
     pub sack: Psn,
@@ -151,41 +151,41 @@ pub struct Ack {
 /// Fields of a pull (NDP section 3.2): the sender may send one more packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pull {
-    /// Pulls that this receiver has sent on this queue pair, this one included, modulo 2^32.
+    /// Pulls sent by this receiver on this queue pair, including this one, modulo 2^32.
     pub number: u32,
-    /// Everything before it has arrived.
+    /// Cumulative acknowledgement: everything before this PSN has arrived.
     pub expected: Psn,
 }
 
-/// Fields of a negative acknowledgement that carries holes (MELO, section 3.2.4; IRN, if it is asked to).
+/// Fields of a negative acknowledgement with holes (MELO, section 3.2.4; IRN if configured).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HoleNack {
-    /// The ECN mark of the data packet comes back here.
+    /// Whether the data packet carried an ECN mark.
     pub ecn_echo: bool,
-    /// Cumulative acknowledgement, as in [`Ack::expected`].
+    /// Cumulative acknowledgement, like [`Ack::expected`].
     pub expected: Psn,
     /// The newest holes, newest first.
     pub holes: Holes,
-    /// How many packets lie between the newest hole and the one that has triggered it. MELO's come when a hole
-    /// forms, and at no other time: none.
+    /// Number of packets between the newest hole and the packet that triggered the NACK. Zero in MELO, whose NACKs are
+    /// sent only when a hole forms.
     pub behind: u16,
 }
 
 /// Positive or negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckKind {
-    /// It arrived in order, or is old.
+    /// The packet arrived in order, or is old.
     Ack,
-    /// It arrived out of order. Whether the receiver kept it depends on the recovery scheme.
+    /// The packet arrived out of order. Whether the receiver kept it depends on the recovery scheme.
     Nack,
 }
 
 /// Fields of a priority flow control frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pause {
-    /// Bit `i` set: this frame speaks of class `i`.
+    /// Classes that the frame addresses; bit `i` is class `i`.
     pub classes: u8,
-    /// For how long to pause, in quanta of 512 bit times; zero resumes.
+    /// Pause time in quanta of 512 bit times; zero resumes.
     pub quanta: u16,
 }
 
@@ -193,7 +193,7 @@ pub struct Pause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Not ECN-capable: dropped where others would be marked.
+    /// Not ECN-capable: dropped instead of marked.
     #[default]
     NotCapable = 0b00,
     /// ECN-capable.
@@ -209,13 +209,13 @@ pub struct Header;
 impl Header {
     /// Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
     pub const ROCE: Bytes = Bytes::new(14 + 20 + 8 + 12 + 4 + 4);
-    /// Ethernet 14, IPv4 20, FCS 4: what is around a TCP segment.
+    /// Bytes around a TCP segment: Ethernet 14, IPv4 20, FCS 4.
     pub const ETHERNET_IPV4: Bytes = Bytes::new(14 + 20 + 4);
     /// AETH.
     pub const AETH: Bytes = Bytes::new(4);
     /// RETH.
     pub const RETH: Bytes = Bytes::new(16);
-    /// A whole congestion notification packet: [`Header::ROCE`] and 16 reserved bytes.
+    /// Bytes of a whole congestion notification packet: [`Header::ROCE`] and 16 reserved bytes.
     pub const CNP: Bytes = Bytes::new(14 + 20 + 8 + 12 + 16 + 4 + 4);
     /// Preamble, start delimiter and inter-packet gap, which every frame takes on the wire.
     pub const GAP: Bytes = Bytes::new(20);

@@ -1,21 +1,21 @@
-//! The priority flow control frame, behind its Ethernet header (IEEE 802.1Q, clause 36; 802.3, annex 31D).
+//! The priority flow control frame, after its Ethernet header (IEEE 802.1Q, clause 36; 802.3, annex 31D).
 //!
 //! | bytes | field                                                                 |
 //! |-------|-----------------------------------------------------------------------|
 //! | 0-1   | MAC control opcode, 0x0101                                            |
-//! | 2-3   | class enable vector: bit `i` set, the frame speaks of priority `i`    |
-//! | 4-19  | for how long to pause each priority, in quanta of 512 bit times       |
+//! | 2-3   | class enable vector: bit `i` enables priority `i`                     |
+//! | 4-19  | pause time of each priority, in quanta of 512 bit times               |
 //!
 //! Zeros fill the frame up to the smallest size.
 
 use crate::error::{ParseError, take};
 
-/// What a priority flow control frame says.
+/// The content of a priority flow control frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pfc {
-    /// Bit `i` set: the frame speaks of priority `i`.
+    /// Priorities that the frame addresses; bit `i` is priority `i`.
     pub classes: u8,
-    /// For how long to pause each priority, in quanta of 512 bit times; zero resumes.
+    /// Pause time of each priority, in quanta of 512 bit times; zero resumes.
     pub quanta: [u16; 8],
 }
 
@@ -25,12 +25,15 @@ impl Pfc {
     /// MAC control opcode.
     const OPCODE: u16 = 0x0101;
 
-    /// Pauses the priorities in `classes` for `quanta`, or resumes them.
+    /// Creates a frame that pauses the priorities in `classes` for `quanta`, or resumes them if zero.
     pub fn new(classes: u8, quanta: u16) -> Self {
         Self { classes, quanta: core::array::from_fn(|class| if classes >> class & 1 == 1 { quanta } else { 0 }) }
     }
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&opcode, rest) = take::<2>(bytes)?;
         if u16::from_be_bytes(opcode) != Self::OPCODE {
@@ -45,7 +48,7 @@ impl Pfc {
         Ok((Self { classes, quanta: core::array::from_fn(|class| u16::from_be_bytes(quanta[class])) }, rest))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..2].copy_from_slice(&Self::OPCODE.to_be_bytes());

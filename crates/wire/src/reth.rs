@@ -1,5 +1,5 @@
-//! The RDMA extended transport header (InfiniBand architecture, volume 1, chapter 9): where a Write goes.
-//! The first packet of a message carries it; with IRN each packet does (section 5.3).
+//! The RDMA extended transport header (InfiniBand architecture, volume 1, chapter 9): the destination of a Write. The
+//! first packet of a message carries it; with IRN each packet does (section 5.3).
 //!
 //! | bytes | field                                    |
 //! |-------|------------------------------------------|
@@ -9,12 +9,12 @@
 
 use crate::error::{ParseError, take};
 
-/// The RDMA extended transport header.
+/// An RDMA extended transport header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Reth {
     /// Virtual address at the responder.
     pub address: u64,
-    /// Key of its memory region.
+    /// Key of the memory region.
     pub key: u32,
     /// Bytes of the message.
     pub length: u32,
@@ -24,7 +24,10 @@ impl Reth {
     /// Bytes of the header.
     pub const LENGTH: usize = 16;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&address, rest) = take::<8>(bytes)?;
@@ -38,7 +41,7 @@ impl Reth {
         Ok((reth, rest))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let [a0, a1, a2, a3, a4, a5, a6, a7] = self.address.to_be_bytes();
         let [k0, k1, k2, k3] = self.key.to_be_bytes();

@@ -4,7 +4,7 @@
 //! IPv4  UDP  BTH  extended header  payload  padding  ICRC
 //! ```
 //!
-//! Lengths, padding and checksums follow from the rest; only the rest is stored.
+//! Lengths, padding and checksums are derived from the other fields and not stored.
 
 use crate::aeth::Aeth;
 use crate::bth::{Bth, Opcode};
@@ -21,40 +21,43 @@ use crate::udp::Udp;
 /// A RoCEv2 datagram without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Roce {
-    /// What is on the envelope.
+    /// Fields of the IP header.
     pub envelope: Envelope,
     /// UDP source port; see [`Udp::source_port`].
     pub port: u16,
-    /// The base transport header; `pad` follows from the payload.
+    /// The base transport header; `pad` is derived from the payload.
     pub bth: Bth,
-    /// What follows it; the opcode says which.
+    /// Extended headers, as the opcode determines.
     pub extended: Extended,
 }
 
-/// What follows a BTH.
+/// The headers after a BTH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extended {
-    /// Payload at once.
+    /// No header: the payload follows.
     None,
-    /// Where a Write goes.
+    /// Destination of a Write.
     Reth(Reth),
-    /// What the responder says.
+    /// Acknowledgement by the responder.
     Aeth(Aeth),
-    /// What the responder says, and which packet made it say so (Selvedge's extension).
+    /// Acknowledgement with the packet that triggered it (Selvedge's extension).
     Selective(Aeth, Extension),
-    /// The same, and which packets are missing (MELO).
+    /// Acknowledgement with the packet that triggered it and the missing packets (MELO).
     Holes(Aeth, Extension, Holes),
-    /// Nothing: congestion notification.
+    /// No header, of a congestion notification.
     Cnp,
-    /// What one switch tells another (NetRT).
+    /// Message between switches (NetRT).
     NetRt(Message),
 }
 
 impl Roce {
-    /// The most bytes of all headers together.
+    /// Most bytes of all headers together.
     pub const LONGEST_HEADERS: usize = Ipv4::LENGTH + Udp::LENGTH + Bth::LENGTH + Extended::LONGEST;
 
-    /// Reads a datagram from its IP header on and checks its ICRC; returns its payload, too.
+    /// Reads a datagram from its IP header on and checks its ICRC; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (envelope, port, packet) = open(bytes)?;
         let (bth, covered) = Bth::parse(packet)?;
@@ -64,15 +67,15 @@ impl Roce {
         Ok((Self { envelope, port, bth, extended }, &padded[..payload]))
     }
 
-    /// Bytes of the datagram around `payload` bytes.
+    /// Returns the bytes of the datagram around `payload` bytes.
     pub fn length(&self, payload: usize) -> usize {
         length(Bth::LENGTH + self.extended.length(), payload)
     }
 
-    /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
+    /// Writes the datagram around `payload` to the start of `buffer`; returns its bytes.
     ///
     /// # Panics
-    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    /// If `buffer` is too short, or the datagram is longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
         let pad = payload.len().next_multiple_of(4) - payload.len();
         let mut headers = [0; Bth::LENGTH + Extended::LONGEST];
@@ -84,12 +87,13 @@ impl Roce {
     }
 }
 
-/// Bytes of a datagram with so many bytes of headers from the BTH on.
+/// Returns the bytes of a datagram with `headers` bytes of headers from the BTH on.
 pub(crate) fn length(headers: usize, payload: usize) -> usize {
     Ipv4::LENGTH + Udp::LENGTH + headers + payload.next_multiple_of(4) + Icrc::LENGTH
 }
 
-/// Opens a datagram and checks its ICRC: what is on the envelope, the source port, and the packet from its BTH on.
+/// Opens a datagram and checks its ICRC; returns the IP header's fields, the source port, and the packet from its BTH
+/// on.
 pub(crate) fn open(bytes: &[u8]) -> Result<(Envelope, u16, &[u8]), ParseError> {
     let (ip, datagram) = Ipv4::parse(bytes)?;
     if ip.protocol != Ipv4::UDP {
@@ -108,7 +112,7 @@ pub(crate) fn open(bytes: &[u8]) -> Result<(Envelope, u16, &[u8]), ParseError> {
     if crc.finish() == *icrc { Ok((ip.into(), udp.source, packet)) } else { Err(ParseError::Checksum) }
 }
 
-/// Writes a datagram with these `headers` from the BTH on, which say how the payload is padded.
+/// Writes a datagram with these `headers` from the BTH on, which give the padding of the payload.
 pub(crate) fn enclose<'a>(
     envelope: &Envelope,
     port: u16,
@@ -138,10 +142,10 @@ pub(crate) fn enclose<'a>(
 }
 
 impl Extended {
-    /// The most bytes.
+    /// Most bytes of the headers after a BTH.
     const LONGEST: usize = Aeth::LENGTH + Extension::LENGTH + Hole::THREE;
 
-    /// Reads what follows a BTH with this opcode; returns what follows that, too.
+    /// Reads the headers after a BTH with this opcode; also returns the rest of the bytes.
     fn parse(opcode: u8, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         match opcode {
             Opcode::SEND_FIRST
@@ -178,7 +182,7 @@ impl Extended {
         }
     }
 
-    /// Fills `place`, which has its length.
+    /// Writes the headers into `place`, which has their length.
     fn emit(&self, place: &mut [u8]) {
         match self {
             Self::None => {}

@@ -5,14 +5,14 @@
 //! | 0-1   | source port                                            |
 //! | 2-3   | destination port                                       |
 //! | 4-5   | length, this header included                           |
-//! | 6-7   | checksum; 0 is none, as RoCEv2 has it over IPv4        |
+//! | 6-7   | checksum; 0 is none, as in RoCEv2 over IPv4             |
 
 use crate::error::{ParseError, take};
 
-/// The UDP header.
+/// A UDP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Udp {
-    /// Source port; RoCEv2 puts a flow's entropy here, for ECMP.
+    /// Source port; in RoCEv2, a flow's entropy for ECMP.
     pub source: u16,
     /// Destination port.
     pub destination: u16,
@@ -28,12 +28,15 @@ impl Udp {
     /// Destination port of RoCEv2.
     pub const ROCE: u16 = 4791;
 
-    /// The source port of a RoCEv2 flow with this entropy: one of the dynamic ports, 49152 to 65535.
+    /// Returns the source port of a RoCEv2 flow with this entropy: one of the dynamic ports, 49152 to 65535.
     pub const fn source_port(entropy: u32) -> u16 {
         0xc000 | (entropy & 0x3fff) as u16
     }
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[s0, s1, d0, d1, l0, l1, c0, c1], _) = take::<{ Self::LENGTH }>(bytes)?;
         let length = u16::from_be_bytes([l0, l1]);
@@ -48,7 +51,7 @@ impl Udp {
         Ok((udp, payload))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let [s0, s1] = self.source.to_be_bytes();
         let [d0, d1] = self.destination.to_be_bytes();

@@ -1,4 +1,4 @@
-//! EQDS headers: parsing and emitting are inverse to each other, and never a panic.
+//! Property tests of EQDS headers: parsing and emitting are inverse, and never panic.
 
 use proptest::prelude::*;
 use selvedge_wire::ParseError;
@@ -8,7 +8,7 @@ fn layout() -> impl Strategy<Value = Layout> {
     prop_oneof![Just(Layout::Wide), Just(Layout::Compact)]
 }
 
-/// What a field of the layout can hold of `value`: half of it in compact headers.
+/// Returns the part of `value` that a field of the layout can hold: `bits` bits, half as many in compact headers.
 fn fit(layout: Layout, value: u32, bits: u32) -> u32 {
     let bits = if layout == Layout::Wide { bits } else { bits / 2 };
     if bits == 32 { value } else { value & ((1 << bits) - 1) }

@@ -1,4 +1,4 @@
-//! Whole frames: parsing and emitting are inverse, and both agree with what others have made.
+//! Tests of whole frames: parsing and emitting are inverse, and agree with other implementations.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ fn mac() -> impl Strategy<Value = MacAddress> {
     any::<[u8; 6]>().prop_map(MacAddress)
 }
 
-/// An opcode with what follows it.
+/// Returns a strategy of opcodes with the headers that follow.
 fn extended() -> impl Strategy<Value = (u8, Extended)> {
     let plain = prop::sample::select(vec![
         Opcode::SEND_FIRST,
@@ -52,7 +52,7 @@ fn extended() -> impl Strategy<Value = (u8, Extended)> {
 }
 
 prop_compose! {
-    /// A datagram for this many bytes of payload.
+    /// Returns a strategy of datagrams for `payload` bytes of payload.
     fn roce(payload: usize)(
         source in any::<u32>(), destination in any::<u32>(), dscp in 0u8..64,
         ecn in prop::sample::select(vec![Ecn::NotCapable, Ecn::Capable, Ecn::Marked]),
@@ -75,16 +75,16 @@ prop_compose! {
     }
 }
 
-/// A source port: any is entropy, those of tunnels too.
+/// Returns a strategy of source ports: any port is entropy, those of tunnels included.
 fn port() -> impl Strategy<Value = u16> {
     prop_oneof![8 => any::<u16>(), 1 => Just(Layout::Wide.port()), 1 => Just(Layout::Compact.port())]
 }
 
-/// A frame with its payload.
+/// Returns a strategy of frames with their payloads.
 fn frame() -> impl Strategy<Value = (Frame, Vec<u8>)> {
     let roce = prop::collection::vec(any::<u8>(), 0..64).prop_flat_map(|payload| {
         roce(payload.len()).prop_map(move |roce| {
-            // Whoever has an AETH and nothing behind it carries no payload.
+            // An AETH without further headers precedes no payload.
             let bare = matches!(roce.extended, Extended::Aeth(_));
             let payload = if bare { Vec::new() } else { payload.clone() };
             let bth = Bth { pad: if bare { 0 } else { roce.bth.pad }, ..roce.bth };
@@ -106,7 +106,7 @@ proptest! {
         let bytes = frame.emit(&payload, &mut buffer).to_vec();
         prop_assert_eq!(bytes.len(), frame.length(payload.len()));
         prop_assert_eq!(Frame::parse(&bytes), Ok((frame, &payload[..])));
-        // Cut anywhere, it is an error (padding aside), not a panic.
+        // A frame cut at any point is an error (padding aside), not a panic.
         if let Content::Roce(roce) = frame.content {
             for length in 0..14 + roce.length(payload.len()) {
                 prop_assert!(Frame::parse(&bytes[..length]).is_err());
@@ -279,7 +279,7 @@ fn what_is_not_ours_says_so() {
     assert_eq!(Frame::parse(&bytes), Err(ParseError::Checksum));
 }
 
-/// The CRC's own check value, behind a header: what remains after its own CRC is always the same.
+/// The check value of the CRC, after a header: the residue after the CRC itself is always equal.
 #[test]
 fn a_crc_over_itself_leaves_the_known_residue() {
     let mut crc = Icrc::begin([0; 20], [0; 8], [0; 12]);

@@ -1,4 +1,4 @@
-//! Parsing and emitting: inverse to each other, true to the standard, and never a panic.
+//! Property tests: parsing and emitting headers are inverse, conform to the standard, and never panic.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn extension() -> impl Strategy<Value = Extension> {
     })
 }
 
-/// A datagram with its payload.
+/// Returns a strategy of datagrams with their payloads.
 fn datagram() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
     let data = (psn(), any::<[bool; 2]>(), prop::collection::vec(any::<u8>(), 0..64)).prop_map(
         |(psn, [last, retransmission], payload)| {
@@ -163,7 +163,7 @@ fn the_fuzz_corpus_passes() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/wire_headers");
     let mut replayed = 0;
     for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
-        support::check_headers(&std::fs::read(entry.expect("readable").path()).expect("readable"));
+        support::check_headers(&std::fs::read(entry.expect("a readable file").path()).expect("a readable file"));
         replayed += 1;
     }
     assert!(replayed > 0);

@@ -1,4 +1,4 @@
-//! Linux's soft RoCE, captured: a wire that others have made.
+//! Tests with a capture of Linux's soft RoCE, an independent implementation.
 
 use selvedge_wire::cm::{self, Mad, Message};
 use selvedge_wire::verbs::{Headers, Ours};
@@ -6,7 +6,7 @@ use selvedge_wire::{Bth, EtherType, Ethernet, Icrc, Ipv4, Udp};
 
 mod support;
 
-/// Every header parses and comes out as it went in, and every ICRC is the one that we compute.
+/// Every header parses and is emitted unchanged, and every ICRC equals the computed one.
 #[test]
 fn headers_of_a_real_rnic_survive() {
     let root = std::env::var("SELVEDGE_SHARED")
@@ -22,7 +22,7 @@ fn headers_of_a_real_rnic_survive() {
     }
 }
 
-/// Checks a RoCEv2 frame; `false` if it is something else.
+/// Checks a RoCEv2 frame; returns `false` if the frame is of another kind.
 fn check_frame(frame: &[u8]) -> bool {
     support::check_headers(frame);
     let (ethernet, packet) = Ethernet::parse(frame).expect("a frame has a header");
@@ -38,10 +38,10 @@ fn check_frame(frame: &[u8]) -> bool {
     let mut crc = Icrc::begin(sent.0, sent.1, sent.2);
     crc.update(&covered[Bth::LENGTH..]);
     assert_eq!(crc.finish(), *icrc, "opcode {:#04x}", bth.opcode);
-    let (headers, payload) = Headers::parse(&message[..message.len() - Icrc::LENGTH]).expect("all of it is in use");
+    let (headers, payload) = Headers::parse(&message[..message.len() - Icrc::LENGTH]).expect("only supported headers");
     assert_eq!(headers.ours, Ours::No);
     if headers.deth.is_some_and(|deth| deth.qkey == cm::QKEY) {
-        let mad = Mad::parse(payload).expect("it is one of the connection manager's");
+        let mad = Mad::parse(payload).expect("a message of connection management");
         assert_eq!(Mad::parse(&mad.emit()), Ok(mad));
         let Message::Request(request) = mad.message else { return true };
         let source = request.ip.source.to_ipv4_mapped();
@@ -54,7 +54,7 @@ fn check_frame(frame: &[u8]) -> bool {
     true
 }
 
-/// The frames of a classic little-endian pcap file.
+/// Returns the frames of a classic little-endian pcap file.
 fn frames(capture: &[u8]) -> impl Iterator<Item = &[u8]> {
     assert_eq!(capture[..4], 0xa1b2_c3d4u32.to_le_bytes(), "a little-endian pcap file");
     let mut rest = &capture[24..];

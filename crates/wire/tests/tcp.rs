@@ -1,4 +1,4 @@
-//! TCP headers and packed segments: inverse to each other, true to the standard, never a panic.
+//! Property tests of TCP headers and packed segments: inverse operations, conforming to the standard, never a panic.
 
 use proptest::prelude::*;
 use selvedge_units::TcpSeq;
@@ -14,7 +14,7 @@ fn timestamps() -> impl Strategy<Value = Option<Timestamps>> {
 }
 
 prop_compose! {
-    /// A SYN, or an ordinary segment with SACK blocks if they fit.
+    /// Returns a strategy of SYNs, and ordinary segments with SACK blocks if they fit.
     fn segment()(
         seq in seq(), ack in seq(), bits in any::<u8>(), window in any::<u16>(), payload in 0u16..64,
         timestamps in timestamps(),
@@ -79,7 +79,7 @@ proptest! {
         let count = if is_stamped { count.min(Sacks::BESIDE_TIMESTAMPS) } else { count };
         let mut blocks: Vec<_> = cuts.chunks(2).take(count).map(|cut| (place(cut[0]), place(cut[1]))).collect();
         if reaches_end {
-            blocks.last_mut().expect("at least one").1 = end;
+            blocks.last_mut().expect("at least one block").1 = end;
         }
         blocks.reverse();
         let segment = Segment {

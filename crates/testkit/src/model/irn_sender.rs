@@ -1,16 +1,16 @@
-//! IRN's sender from the definitions of section 3.1, with the readings of the engine's notes.
+//! A reference model of IRN's sender, by the definitions of section 3.1 as interpreted in the engine's notes.
 
 use std::collections::BTreeSet;
 
 use selvedge_transport::recovery::irn::PartialAcks;
 use selvedge_units::Seq;
 
-/// An IRN sender that keeps sets, and looks for losses anew whenever it is asked. Knows no time.
+/// An IRN sender that keeps sets, and recomputes losses on each call. Without timers.
 #[derive(Clone, Debug, Default)]
 pub struct IrnSender {
-    /// Everything before has arrived.
+    /// Cumulative acknowledgement: everything before has arrived.
     pub acked: Seq,
-    /// The next new packet.
+    /// Next new packet.
     pub next: Seq,
     sacked: BTreeSet<Seq>,
     episode: Option<Episode>,
@@ -20,47 +20,47 @@ pub struct IrnSender {
     partial_acks: PartialAcks,
 }
 
-/// One recovery.
+/// State of one recovery.
 #[derive(Clone, Debug)]
 struct Episode {
-    /// Sent again in this recovery.
+    /// Packets retransmitted in this recovery.
     resent: BTreeSet<Seq>,
-    /// Lost whatever the SACKs say: at the cumulative acknowledgement, on entry and on partial
+    /// Packet that is lost regardless of SACKs: at the cumulative acknowledgement, on entry and on partial
     /// acknowledgements.
     certain: Option<Seq>,
-    /// The last new packet before the latest retransmission, once there was one.
+    /// The last new packet before the latest retransmission, if any.
     recover: Option<Seq>,
-    /// The last new packet before the first retransmission, once there was one.
+    /// The last new packet before the first retransmission, if any.
     recover_at_first: Option<Seq>,
 }
 
 impl IrnSender {
-    /// With at most `cap` packets in flight, beginning recovery at the `threshold`-th NACK; `partial_acks` is not
-    /// "auto".
+    /// Creates a sender with at most `cap` packets in flight, which enters recovery at the `threshold`-th NACK;
+    /// `partial_acks` must not be "auto".
     pub fn new(cap: u64, threshold: u32, partial_acks: PartialAcks) -> Self {
         Self { cap, threshold, partial_acks, ..Self::default() }
     }
 
-    /// What to send, of a flow of `supplied` packets, and whether it was sent before.
+    /// Returns the next packet of a flow of `supplied` packets, and whether it is a retransmission.
     pub fn offer(&self, supplied: Seq) -> Option<(Seq, bool)> {
         let new = (self.next < supplied && self.next - self.acked < self.cap).then_some((self.next, false));
         self.lost().map(|seq| (seq, true)).or(new)
     }
 
-    /// The first packet that is lost and was not sent again.
+    /// Returns the first lost packet that was not retransmitted.
     fn lost(&self) -> Option<Seq> {
         let episode = self.episode.as_ref()?;
         let highest = self.sacked.last().copied().unwrap_or_default();
         let behind = episode.resent.last().map_or(Seq::ZERO, |&last| last + 1);
         let is_lost = |seq: Seq| {
-            // Before the first retransmission, only the packet at the cumulative acknowledgement.
+            // Before the first retransmission, only the packet at the cumulative acknowledgement is lost.
             let below_a_sack = episode.recover.is_some() && seq < highest && !self.sacked.contains(&seq);
             episode.certain == Some(seq) || below_a_sack
         };
         (self.acked.index()..self.next.index()).map(Seq::new).find(|&seq| seq >= behind && is_lost(seq))
     }
 
-    /// The packet that [`IrnSender::offer`] named was sent.
+    /// Records the transmission of the packet that [`IrnSender::offer`] returned.
     pub fn on_sent(&mut self, seq: Seq) {
         if seq == self.next {
             self.next += 1;
@@ -73,7 +73,7 @@ impl IrnSender {
         episode.resent.insert(seq);
     }
 
-    /// An acknowledgement arrived, with the packet that triggered it if it is a NACK.
+    /// Handles an acknowledgement; `sack` is the packet that triggered a NACK.
     pub fn on_ack(&mut self, expected: Seq, sack: Option<Seq>) {
         if expected > self.next {
             return;
@@ -93,7 +93,7 @@ impl IrnSender {
         }
     }
 
-    /// A timeout.
+    /// Handles a timeout.
     pub fn on_timeout(&mut self) {
         self.enter();
     }

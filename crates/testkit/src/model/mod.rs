@@ -1,4 +1,4 @@
-//! Naive reference models: the definitions, written with sets, without a thought for speed.
+//! Simple reference models: the definitions, implemented with sets, without regard to speed.
 
 mod irn_sender;
 mod receiver;

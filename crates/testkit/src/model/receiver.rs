@@ -1,4 +1,4 @@
-//! What any receiver must do, from its definition.
+//! A reference model of packet receivers, by definition.
 
 use std::collections::BTreeSet;
 
@@ -7,29 +7,29 @@ use selvedge_transport::recovery::Answer;
 use selvedge_units::Seq;
 use selvedge_wire::AckKind;
 
-/// A receiver that remembers every packet it ever accepted.
+/// A receiver that records every accepted packet.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     accepted: BTreeSet<Seq>,
-    /// Packets from the expected one on that it keeps out of order; 1 keeps none (go-back-N, with
-    /// a NACK for every packet it refuses).
+    /// Size of the window from the expected packet on, within which packets are kept out of order; 1 keeps none
+    /// (go-back-N, with a NACK for every refused packet).
     window: u64,
 }
 
 impl Receiver {
-    /// IRN's, with this window.
+    /// Creates IRN's receiver with this window.
     pub fn irn(window: u64) -> Self {
         Self { window, ..Self::default() }
     }
-    /// Go-back-N's, with a NACK for every packet out of order.
+    /// Creates go-back-N's receiver, with a NACK for every packet out of order.
     pub fn go_back_n() -> Self {
         Self { window: 1, ..Self::default() }
     }
-    /// The first packet that it has not accepted.
+    /// Returns the first packet not accepted yet.
     pub fn expected(&self) -> Seq {
-        (0..).map(Seq::new).find(|seq| !self.accepted.contains(seq)).expect("it has not accepted everything")
+        (0..).map(Seq::new).find(|seq| !self.accepted.contains(seq)).expect("some packet is not accepted yet")
     }
-    /// Takes packet `seq`.
+    /// Handles packet `seq`; returns the answer.
     pub fn on_data(&mut self, seq: Seq) -> Answer {
         let expected = self.expected();
         let (verdict, ack) = if seq < expected {

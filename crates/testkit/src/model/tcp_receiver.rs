@@ -1,10 +1,10 @@
-//! What any TCP receiver must do, from its definition.
+//! A reference model of TCP receivers, by definition.
 
 use std::collections::BTreeSet;
 
 use selvedge_units::Octet;
 
-/// A receiver that remembers every octet that ever arrived.
+/// A receiver that records every octet that has arrived.
 #[derive(Clone, Debug)]
 pub struct TcpReceiver {
     arrived: BTreeSet<Octet>,
@@ -18,22 +18,22 @@ impl Default for TcpReceiver {
 }
 
 impl TcpReceiver {
-    /// RCV.NXT: the first octet that has not arrived.
+    /// Returns RCV.NXT: the first octet that has not arrived.
     pub fn expected(&self) -> Octet {
         self.expected
     }
-    /// How many of these octets would arrive for the first time.
+    /// Returns the number of these octets that have not arrived yet.
     pub fn fresh(&self, start: Octet, octets: u64) -> u64 {
         (0..octets).filter(|&index| !self.arrived.contains(&(start + index))).count() as u64
     }
-    /// Takes octets.
+    /// Records the arrival of octets.
     pub fn take(&mut self, start: Octet, octets: u64) {
         self.arrived.extend((0..octets).map(|index| start + index));
         while self.arrived.contains(&self.expected) {
             self.expected += 1;
         }
     }
-    /// Whether all octets from `from` to `to` (exclusive) have arrived.
+    /// Returns whether all octets from `from` to `to` (exclusive) have arrived.
     pub fn has(&self, from: Octet, to: Octet) -> bool {
         (0..to.since(from)).all(|index| self.arrived.contains(&(from + index)))
     }

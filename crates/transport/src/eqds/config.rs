@@ -16,42 +16,42 @@ use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct EqdsConfig {
-    /// Whether a new tunnel sends its first window unasked, as NDP does; else it requests credit first
-    /// (section 5). Default: "auto", true where switches trim packets.
+    /// Whether a new tunnel sends its first window unsolicited, as NDP does, or requests credit first (section 5).
+    /// Default: "auto", true where switches trim packets.
     pub burst: Toggle,
-    /// Credit of each tunnel, rounded up to whole packets, upon which both ends count. Default: "auto", the
-    /// bandwidth-delay product of the path that holds most, serialisation included; at least 10 packets (section 5:
-    /// "typically 10 to 30 packets"). Tunnels inside servers, where NICs are faster, go by the paths there.
+    /// Credit of each tunnel, rounded up to whole packets, agreed between both ends. Default: "auto", the largest
+    /// bandwidth-delay product of any path, serialisation included; at least 10 packets (section 5: "typically 10 to 30
+    /// packets"). Tunnels inside servers, where NICs are faster, use the paths there.
     pub window: Setting<Bytes>,
-    /// Packets that a tunnel may have under way, and the receiver keeps out of order: 2 to 512, half an
-    /// epoch. Default: "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
+    /// Packets that a tunnel may have in flight and the receiver keeps out of order: 2 to 512, half an epoch. Default:
+    /// "auto", twice the window, at least 50 (section 8.5: 50 with DPDK, 150 in the kernel).
     pub reorder: Setting<u32>,
-    /// Rate at which a host lets frames come, gaps included: those that it grants credit for and the control frames
-    /// that answer its own; never more than its own link's. Default: "auto", just that (section 5: "the aggregate
+    /// Rate of the frames arriving at a host, gaps included: those that it grants credit for and the control frames
+    /// that answer its own; never more than its own link's. Default: "auto", the link's rate (section 5: "the aggregate
     /// arrival rate matches the incoming link speed").
     pub pull_rate: Setting<Rate>,
-    /// How the receiver shares its link among senders. Default: fair (section 5).
+    /// Sharing of a receiver's link among its senders. Default: fair (section 5).
     pub policy: Policy,
-    /// When a packet that was not answered is sent again, or a request. Default: "auto", the maximum round-trip time:
-    /// where switches trim with all queues of data on the way full, and one of headers; else with one congested link.
-    /// The paper gives none.
+    /// Retransmission timeout of packets and requests. Default: "auto", the maximum round-trip time: where switches
+    /// trim, with all data queues on the path full, and one header queue; else with one congested link. The paper gives
+    /// none.
     pub rto: Setting<Duration>,
-    /// Timeouts in a row after which the tunnel is built anew (appendix A: "a large number"); at least 1.
-    /// Default: 16.
+    /// Timeouts in a row after which the tunnel is re-established (appendix A: "a large number"); at least 1. Default:
+    /// 16.
     pub max_timeouts: u32,
-    /// Bytes that may arrive before they are acknowledged; senders ask where nothing follows, or nothing may (`window`,
+    /// Bytes that may arrive before they are acknowledged; senders ask if nothing follows or can follow (`window`,
     /// `reorder`); at most 1GiB. Default: 0B, each packet (section 5).
     pub ack_after: Bytes,
-    /// Path ids that a tunnel's packets take in turn, 1 to 65536 (256 in compact headers); 1 keeps to one path.
-    /// Default: 256.
+    /// Path ids that a tunnel's packets use in turn, 1 to 65536 (256 in compact headers); 1 is a single path. Default:
+    /// 256.
     pub paths: u32,
-    /// Whether the receiver puts packets of stacks in order before it hands them on. Default: "auto", where there are
-    /// such. Packets of native messages say where they belong and are not (section 5, reorder queue).
+    /// Whether the receiver puts stacks' packets in order before delivery. Default: "auto", if there are such stacks.
+    /// Packets of native messages carry their position and are not reordered (section 5, reorder queue).
     pub ordered: Toggle,
-    /// How long the reorder queue waits for what is missing before it hands on what it has. Default: "auto", four times
-    /// `rto`. The paper has a limit only when a connection is built anew.
+    /// Time that the reorder queue waits for a missing packet before it delivers the rest. Default: "auto", four times
+    /// `rto`. The paper has a limit only when a connection is re-established.
     pub reorder_timeout: Setting<Duration>,
-    /// In which order a tunnel sends the native messages to one host. Default: by turns.
+    /// Order in which a tunnel sends the native messages to one host. Default: turns.
     pub messages: Messages,
     /// Width of the tunnel header's fields. Default: wide, 16 bytes.
     pub headers: Headers,
@@ -64,21 +64,21 @@ pub struct EqdsConfig {
     pub eqif: EqifConfig,
 }
 
-/// In which order a tunnel sends native messages. The paper has one queue per tunnel (figure 5), and one message at a
-/// time of which it tells.
+/// Order in which a tunnel sends native messages. The paper has one queue per tunnel (figure 5), and evaluates one
+/// message at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Messages {
-    /// Packet by packet: a short one does not wait for a long one, as it would not if both had queue pairs.
+    /// Packet by packet in turn: a short message does not wait for a long one, as with separate queue pairs.
     #[default]
     Turns,
-    /// One after the other: what was asked for one is not spent on those that asked later, which matters where senders
+    /// One message after the other: credit requested for one is not spent on later ones, which matters where senders
     /// request credit first.
     Queue,
 }
 
-/// Width of the tunnel header's fields: figure 4 of the paper says what they are, not how wide.
+/// Width of the tunnel header's fields: figure 4 of the paper lists the fields, not their widths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
@@ -122,21 +122,21 @@ impl Default for EqdsConfig {
     }
 }
 
-/// Headers are no longer, nor frames without payload, as with RDMA: each then fits a frame.
+/// Largest header and largest frame without payload, as with RDMA: each then fits a frame.
 pub(super) const MOST_AROUND: Bytes = Bytes::new(1_000);
 
 impl EqdsConfig {
-    /// Ethernet 14, IPv4 20, UDP 8, FCS 4.
+    /// Bytes of Ethernet (14), IPv4 (20), UDP (8) and FCS (4).
     const AROUND: u64 = 14 + 20 + 8 + 4;
-    /// Which message a native packet belongs to, and its place in it: two words.
+    /// Bytes of a native packet's message id and position: two words.
     const MESSAGE: u64 = 8;
-    /// The least credit, in packets, that "auto" gives.
+    /// Smallest credit that "auto" gives, in packets.
     const LEAST_WINDOW: u64 = 10;
-    /// The least reorder queue that "auto" gives.
+    /// Smallest reorder queue that "auto" gives, in packets.
     const LEAST_REORDER: u32 = 50;
 
-    /// Replaces every "auto"; `frame` is the largest that a tunnel sends, `trims` says whether switches do, and
-    /// `hears_cnps` whether the congestion control of what tunnels carry does.
+    /// Replaces every "auto"; `frame` is the largest frame that a tunnel sends, `trims` tells whether switches trim,
+    /// and `hears_cnps` whether the congestion control of the carried traffic reacts to CNPs.
     pub fn resolve(&mut self, fabric: &Fabric, frame: Bytes, trims: bool, hears_cnps: bool) {
         let (header, control) = (self.data_header(), self.answer_frame());
         resolve(&mut self.header, || Some(header));
@@ -163,7 +163,10 @@ impl EqdsConfig {
         resolve(&mut self.reorder_timeout, || Some(rto.saturating_mul(4)));
     }
 
-    /// What is wrong with the resolved settings, if anything is; `frame` as for [`EqdsConfig::resolve`].
+    /// Checks the resolved settings; `frame` as for [`EqdsConfig::resolve`].
+    ///
+    /// # Errors
+    /// If a setting is out of range or contradicts another.
     pub fn check(&self, frame: Bytes) -> Result<(), SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
         let (header, control, most) = (self.data_header(), self.answer_frame(), MOST_AROUND);
@@ -214,7 +217,7 @@ impl EqdsConfig {
         self.policy.check()
     }
 
-    /// How numbers are counted.
+    /// Returns the width of numbers in the chosen headers.
     pub fn numbers(&self) -> Numbers {
         Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
     }
@@ -222,33 +225,33 @@ impl EqdsConfig {
     fn tunnel_header(&self) -> Bytes {
         Bytes::new(Layout::from(self.headers).length() as u64)
     }
-    /// Bytes that a tunnel adds to a frame that it carries, resolved or not.
+    /// Returns the bytes that a tunnel adds to a frame that it carries; works before "auto" is resolved, too.
     pub fn encapsulation(&self) -> Bytes {
         self.eqif.added(self.tunnel_header())
     }
-    /// Whether packets of stacks are put in order.
+    /// Returns whether packets of stacks are put in order.
     pub(super) fn delivers_in_order(&self) -> bool {
         self.ordered == Toggle::On
     }
 
-    /// Bytes around a payload, resolved or not.
+    /// Returns the bytes around a payload; works before "auto" is resolved, too.
     pub fn data_header(&self) -> Bytes {
         let auto = Bytes::new(Self::AROUND + Self::MESSAGE) + self.tunnel_header();
         self.header.resolve(|| Some(auto)).unwrap_or(Bytes::ZERO)
     }
-    /// Frame of a control packet, resolved or not.
+    /// Returns the frame size of a control packet; works before "auto" is resolved, too.
     pub fn answer_frame(&self) -> Bytes {
         let auto = (Bytes::new(Self::AROUND) + self.tunnel_header()).max(Bytes::new(64));
         self.control_frame.resolve(|| Some(auto)).unwrap_or(Bytes::ZERO)
     }
-    /// Credit of a tunnel.
+    /// Returns the credit of a tunnel.
     ///
     /// # Panics
-    /// When the settings still say "auto"; so do the others below.
+    /// If the setting is still "auto"; likewise the getters below.
     pub fn window(&self) -> Bytes {
         resolved(self.window, "window").unwrap_or(Bytes::ZERO)
     }
-    /// Whether tunnels send their first window unasked.
+    /// Returns whether tunnels send their first window unsolicited.
     pub fn bursts(&self) -> bool {
         self.burst.resolve(|| panic!("burst still says \"auto\": resolve the configuration first"))
     }
@@ -256,7 +259,7 @@ impl EqdsConfig {
         resolved(self.rto, "rto").unwrap_or_default()
     }
 
-    /// What engines are built from; `quantum` is the largest frame that a tunnel sends.
+    /// Returns the parameters of tunnels; `quantum` is the largest frame that a tunnel sends.
     pub fn params(&self, quantum: Bytes, gap: Bytes) -> EqdsParams {
         let rate = resolved(self.pull_rate, "pull-rate").unwrap_or(Rate::MAX);
         EqdsParams {
@@ -281,47 +284,47 @@ impl EqdsConfig {
     }
 }
 
-/// What the engines of all tunnels share.
+/// Parameters shared by the engines of all tunnels.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EqdsParams {
-    /// How numbers are counted.
+    /// Width of sequence and pull numbers.
     pub numbers: Numbers,
     /// Bytes of credit in one pull: an MTU, headers included.
     pub quantum: u32,
-    /// Bytes around a packet's payload, which its credit counts.
+    /// Bytes around a packet's payload, counted against its credit.
     pub header: u32,
     /// Credit of a tunnel, in bytes.
     pub window: u32,
-    /// Packets that may be under way, or wait out of order.
+    /// Packets that may be in flight, or wait out of order.
     pub reorder: u32,
-    /// A tunnel may send its window unasked.
+    /// Whether a tunnel may send its first window unsolicited.
     pub bursts: bool,
-    /// Receivers put packets in order: those of stacks, not of native messages.
+    /// Whether receivers put packets in order: those of stacks, not of native messages.
     pub ordered: bool,
-    /// See `rto`.
+    /// Retransmission timeout, see [`EqdsConfig::rto`].
     pub rto: Duration,
-    /// See [`EqdsConfig::reorder_timeout`]; `None`: never.
+    /// Patience of the reorder queue, see [`EqdsConfig::reorder_timeout`]; `None`: unlimited.
     pub reorder_timeout: Option<Duration>,
-    /// See [`EqdsConfig::max_timeouts`].
+    /// Consecutive timeouts before a new epoch, see [`EqdsConfig::max_timeouts`].
     pub max_timeouts: u32,
-    /// See [`EqdsConfig::ack_after`].
+    /// Bytes per acknowledgement, see [`EqdsConfig::ack_after`].
     pub ack_after: u32,
-    /// See [`EqdsConfig::paths`].
+    /// Path ids, see [`EqdsConfig::paths`].
     pub paths: u32,
     /// Bytes of the frame of a control packet.
     pub control_frame: u16,
     /// Time from one pull to the next.
     pub pull_interval: Duration,
-    /// Bytes that every frame takes on the wire beside itself.
+    /// Bytes that every frame takes on the wire in addition to its own length.
     pub gap: u32,
-    /// See [`EqdsConfig::policy`].
+    /// Policy of the pacer, see [`EqdsConfig::policy`].
     pub policy: Policy,
-    /// See [`EqdsConfig::messages`].
+    /// Order of native messages, see [`EqdsConfig::messages`].
     pub messages: Messages,
 }
 
 impl EqdsParams {
-    /// How long a control frame takes where a pull's worth of frames takes `interval`.
+    /// Returns the link time of a control frame if one pull's worth of frames takes `interval`.
     pub fn control_time(&self, interval: Duration) -> Duration {
         let bytes = |frame: u32| u64::from(frame + self.gap);
         Duration::from_ps(interval.as_ps() * bytes(self.control_frame.into()) / bytes(self.quantum).max(1))

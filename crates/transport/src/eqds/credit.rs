@@ -4,22 +4,22 @@
 //!    held ──data──> in flight ──target──> owed by the receiver ──pull──> in flight ──> held
 //! ```
 //!
-//! All of it together is one window, a bandwidth-delay product. Nothing of it is counted in messages that could
-//! be lost: the sender says how high it wants the pull number to be, the receiver how high it is.
+//! All credit together is one window, a bandwidth-delay product. No credit is carried in messages that could be lost:
+//! the sender announces the pull number it wants, the receiver the pull number it has granted.
 //!
 //! Design notes.
-//! 1. *Asked for again, or not.* A packet takes its credit along. Where something waits behind it, its pull target asks
-//!    for that credit again, and a pull brings it. Where nothing waits, nobody asks, and the credit ends when the
-//!    packet arrives. `unasked` counts bytes in flight of the second kind.
-//! 2. *Stacks* hand over packet by packet: hardly anything ever waits when they send, and yet there is always more.
-//!    What comes while packets of theirs are in flight is to have those packets' credit when they arrive, without a
-//!    word to the receiver: `reserved`.
-//! 3. *A window unasked.* While the receiver has nothing better to do a tunnel may always send one window: what it does
-//!    not hold, has not under way and has not asked for, it takes ([`Credit::restart`]).
-//! 4. *No account by packet.* Which of the packets in flight were asked for again is not kept. `unasked` takes the
-//!    first ones sent for those that were not, so that their credit comes back soon; `open` takes the last ones for
-//!    them, so that it counts as under way for long, which is what restarting goes by. Hence all credit is a window at
-//!    most, but for a packet or two now and then (`tests/credit.rs`).
+//! 1. *Requested again, or not.* A packet takes its credit along. If another packet waits behind it, its pull target
+//!    requests that credit again, and a pull returns it. If nothing waits, nothing is requested, and the credit ends
+//!    when the packet arrives. `unasked` counts the bytes in flight of the second kind.
+//! 2. *Stacks* hand over packet by packet: a queue rarely exists when they send, and yet more packets follow. Packets
+//!    that come while others of the stack are in flight are to get the credit of those when they arrive, without a
+//!    request to the receiver: `reserved`.
+//! 3. *An unsolicited window.* While the receiver is not busy, a tunnel may always send one window: credit that it does
+//!    not hold, has not in flight and has not requested is created ([`Credit::restart`]).
+//! 4. *No account per packet.* Which of the packets in flight were requested again is not recorded. `unasked` assumes
+//!    that those not requested were sent first, so that their credit returns soon; `open` assumes that they were sent
+//!    last, so that their credit counts as in flight for long, which restarting needs. Hence all credit together is at
+//!    most a window, except for an occasional packet or two (`tests/credit.rs`).
 //!
 //! A window of four packets, whose owner hands over two, two more, and a fifth:
 //!
@@ -34,44 +34,44 @@
 
 use super::numbers::Numbers;
 
-/// Credit that goes with numbers: MTUs and bytes.
+/// Units of credit: numbers, and bytes per number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Scale {
     pub(super) numbers: Numbers,
     /// Bytes of credit in one pull.
     pub(super) quantum: u32,
-    /// All credit of a tunnel, in bytes: whole quanta.
+    /// Total credit of a tunnel, in bytes: whole quanta.
     pub(super) window: u32,
 }
 
-/// So many quanta more than were asked for are worth a request of their own, which is a small part of what they are.
+/// Quanta beyond those requested that justify a request of their own, whose cost is then a small part of them.
 const MUCH: u32 = 4;
 
-/// What the sending end knows of its credit.
+/// The sender's view of its credit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Credit {
     /// Bytes that pulls have granted.
     granted: u32,
-    /// Bytes that may be sent unasked, as NDP's first window.
+    /// Bytes that may be sent unsolicited, like NDP's first window.
     burst: u32,
-    /// The highest pull number that has come.
+    /// The highest pull number received.
     pub(super) pull: u32,
-    /// The highest pull target that was announced.
+    /// The highest pull target announced.
     target: u32,
-    /// What the receiver will grant for packets that it said were trimmed.
+    /// Credit that the receiver will grant for the packets that it reported as trimmed.
     promise: Promise,
-    /// How far it had pulled when it said so last.
+    /// Pull number in the receiver's last report of a trimmed packet.
     promised_at: u32,
-    /// Bytes in flight whose credit was not asked for again, taken for the first ones sent (notes 1 and 4).
+    /// Bytes in flight whose credit was not requested again, assumed to have been sent first (notes 1 and 4).
     unasked: u32,
-    /// Those of them that something waits for, which came later: it has their credit when they arrive (note 2).
+    /// Part of `unasked` that a later packet waits for: the packet gets that credit when the bytes arrive (note 2).
     reserved: u32,
-    /// As `unasked`, taken for the last ones sent: at least as much (note 4).
+    /// Like `unasked`, but assumed to have been sent last: at least as much (note 4).
     open: u32,
 }
 
 impl Credit {
-    /// Of a new tunnel, which may send so much unasked.
+    /// Creates the credit of a new tunnel, which may send `burst` bytes unsolicited.
     pub(super) fn new(burst: u32) -> Self {
         Self {
             granted: 0,
@@ -86,19 +86,19 @@ impl Credit {
         }
     }
 
-    /// Bytes that may be sent now.
+    /// Returns the bytes that may be sent now.
     #[inline]
     pub(super) fn held(&self) -> u32 {
         self.granted + self.burst
     }
 
-    /// Bytes of it that the receiver has given.
+    /// Returns the bytes of credit granted by the receiver.
     #[inline]
     pub(super) fn granted(&self) -> u32 {
         self.granted
     }
 
-    /// Takes the credit for a packet: "to send a packet of size b, the sending EQIF must possess b bytes".
+    /// Spends the credit for a packet: "to send a packet of size b, the sending EQIF must possess b bytes".
     #[inline]
     pub(super) fn spend(&mut self, bytes: u32) {
         let unasked = bytes.saturating_sub(self.granted);
@@ -108,8 +108,8 @@ impl Credit {
         self.open += bytes;
     }
 
-    /// So many bytes have arrived, and so many are still in flight. What is asked for again is the credit of the last
-    /// ones sent, so the first to arrive are the others.
+    /// Records the arrival of `bytes` bytes, with `in_flight` bytes still in flight. The credit requested again is
+    /// taken to be that of the packets sent last, so the first arrivals are the others.
     #[inline]
     pub(super) fn note_arrived(&mut self, scale: &Scale, bytes: u64, in_flight: u64) {
         debug_assert!(self.unasked <= self.open, "two accounts of the same");
@@ -121,18 +121,18 @@ impl Credit {
         let taken = back.min(self.reserved);
         self.reserved -= taken;
         self.open = u64::from(self.open.saturating_sub(taken)).min(in_flight) as u32;
-        // Never more than one window, whatever the other end has granted beyond what was asked for.
+        // At most one window, even if the receiver has granted more than was requested.
         self.burst += taken.min(scale.window.saturating_sub(self.held()));
     }
 
-    /// So many bytes were lost, and so many are still in flight.
+    /// Records the loss of `bytes` bytes, with `in_flight` bytes still in flight.
     pub(super) fn note_lost(&mut self, bytes: u64, in_flight: u64) {
         self.unasked = u64::from(self.unasked).saturating_sub(bytes) as u32;
         self.open = u64::from(self.open).min(in_flight) as u32;
         self.release();
     }
 
-    /// A pull number has come; returns whether it is news.
+    /// Takes over a pull number; returns whether it is new.
     #[inline]
     pub(super) fn take_pull(&mut self, scale: &Scale, pull: u32) -> bool {
         let more = scale.numbers.distance(self.pull, pull);
@@ -141,9 +141,9 @@ impl Credit {
         }
         self.pull = pull;
         let granted = u64::from(self.granted) + u64::from(more as u32) * u64::from(scale.quantum);
-        // Never more than one window, whatever the other end says.
+        // At most one window, whatever the receiver grants.
         self.granted = granted.min(u64::from(scale.window - self.burst)) as u32;
-        // What lies behind must not come round again when numbers wrap.
+        // A target left behind must not reappear ahead when numbers wrap.
         if scale.numbers.is_after(pull, self.target) {
             self.target = pull;
         }
@@ -154,8 +154,9 @@ impl Credit {
         true
     }
 
-    /// A packet of so many bytes was trimmed, says the receiver, which had pulled so far. What it said before it had
-    /// pulled further may have been paid since, so that is to be asked for: who waits for too much waits for ever.
+    /// Records that the receiver, having granted up to `pull`, reported a trimmed packet of `bytes` bytes. Reports
+    /// older than the last one are ignored, since their credit may have been granted already; that credit is requested
+    /// instead: a sender that expected too much would wait forever.
     pub(super) fn note_trimmed(&mut self, scale: &Scale, pull: u32, bytes: u32) {
         if !scale.numbers.is_after(self.promised_at, pull) {
             self.promised_at = pull;
@@ -163,7 +164,8 @@ impl Credit {
         }
     }
 
-    /// Asks for what `demand` wants, `lost` bytes of which were; returns the target to announce.
+    /// Requests the credit that `demand` needs, `lost` bytes of which are retransmissions; returns the target to
+    /// announce.
     #[inline]
     pub(super) fn ask(&mut self, scale: &Scale, demand: u64, lost: u64) -> u32 {
         let before = self.outstanding(scale);
@@ -175,8 +177,8 @@ impl Credit {
         self.target
     }
 
-    /// The target that asks for what `demand` wants beyond what is held, and reserved: at most one window (section 5).
-    /// For what was `lost` only what the receiver has given counts.
+    /// Returns the target that requests credit for the part of `demand` not covered by held and reserved credit: at
+    /// most one window (section 5). For the `lost` bytes, only credit granted by the receiver counts.
     #[inline]
     fn wanted(&self, scale: &Scale, demand: u64, lost: u64) -> u32 {
         let have = u64::from(self.held()) + u64::from(self.reserved);
@@ -188,70 +190,70 @@ impl Credit {
         if scale.numbers.is_after(target, expected) { target } else { expected }
     }
 
-    /// Quanta that the receiver has been asked for, or has promised, and has not granted yet.
+    /// Returns the quanta that were requested or promised and have not been granted yet.
     #[inline]
     pub(super) fn outstanding(&self, scale: &Scale) -> u32 {
         let expected = self.promise.beyond(scale, self.target);
         scale.numbers.distance(self.pull, expected).max(0) as u32
     }
 
-    /// Whether so much `demand` is to be asked for in a packet of its own: nothing was, or no more than half of it, or
-    /// [`MUCH`] less than it. Stacks hand over packet by packet; each would be asked for by itself, or the rest only
-    /// when the first was given.
+    /// Returns whether `demand` justifies a request packet: nothing was requested, or no more than half of it, or
+    /// [`MUCH`] less than it. Stacks hand over packet by packet; otherwise each would be requested separately, or the
+    /// rest only after the first grant.
     #[inline]
     pub(super) fn wants(&self, scale: &Scale, demand: u64, lost: u64) -> bool {
         let outstanding = self.outstanding(scale);
         let enough = outstanding + outstanding.clamp(1, MUCH);
-        // More than a window is never wanted; most who wait have asked for one.
+        // More than a window is never wanted; most waiting senders have requested one.
         if u64::from(enough) * u64::from(scale.quantum) >= u64::from(scale.window) + u64::from(scale.quantum) {
             return false;
         }
         scale.numbers.distance(self.pull, self.wanted(scale, demand, lost)).max(0) as u32 >= enough
     }
 
-    /// The sender may send one window unasked, less what it has, has asked for, or has under way and not asked for: the
-    /// credit of what was sent when nothing waited is lost when it arrives.
+    /// Renews the unsolicited window: one window, less the credit held, requested, or in flight and not requested
+    /// again. The credit of packets sent when nothing waited ends when they arrive.
     pub(super) fn restart(&mut self, scale: &Scale) {
         let own = self.held() + self.open + self.outstanding(scale) * scale.quantum;
         self.burst += scale.window.saturating_sub(own);
     }
 
-    /// What waits beyond what is held and awaited is to have the credit that acknowledgements will bring back. A stack
-    /// that hands over packet by packet never says how much will follow; while the network keeps up with it, it need
-    /// not ask.
+    /// Reserves the credit that acknowledgements will return for the demand beyond held and outstanding credit. A stack
+    /// that hands over packet by packet never announces its demand; while the network keeps up with the stack, no
+    /// request is needed.
     #[inline]
     pub(super) fn reserve(&mut self, scale: &Scale, demand: u64) {
         let own = u64::from(self.held()) + u64::from(self.outstanding(scale)) * u64::from(scale.quantum);
         self.reserved = u64::from(self.unasked).min(demand.saturating_sub(own)) as u32;
     }
 
-    /// What might be sent unasked must be asked for: the receiver is busy.
+    /// Gives up unsolicited credit, which must be requested instead: the receiver is busy.
     pub(super) fn forfeit(&mut self) {
         self.burst = 0;
     }
 
-    /// What waits for acknowledgements must be asked for: something was lost, or the receiver is busy.
+    /// Gives up reserved credit, which must be requested instead: a packet was lost, or the receiver is busy.
     #[inline]
     pub(super) fn release(&mut self) {
         self.reserved = 0;
     }
 }
 
-/// Credit that goes to retransmissions of trimmed packets. Both ends keep the same account: the receiver knows the
-/// demand before the sender does, and the sender knows that it need not ask.
+/// Credit destined for retransmissions of trimmed packets. Both ends keep equal accounts: the receiver knows the demand
+/// before the sender does, and the sender knows that it need not request the credit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Promise {
-    /// The pull number that pays for all.
+    /// The pull number that covers all promised retransmissions.
     number: u32,
-    /// Bytes of the last quantum that pay for nothing yet.
+    /// Bytes of the last quantum not yet assigned to a packet.
     room: u32,
 }
 
 impl Promise {
-    /// Further behind than any word of the receiver's.
+    /// Distance by which the account may lag: more than any report of the receiver lags.
     const FAR: i32 = 1 << 12;
 
-    /// A packet of so many bytes was trimmed when `pull` had been reached.
+    /// Adds a packet of `bytes` bytes that was trimmed when `pull` had been reached.
     pub(super) fn add(&mut self, scale: &Scale, pull: u32, bytes: u32) {
         self.catch_up(scale, pull);
         while self.room < bytes {
@@ -261,8 +263,9 @@ impl Promise {
         self.room -= bytes;
     }
 
-    /// The sender has been given `pull`. The receiver promised by what it had given when it trimmed, which its word
-    /// will say; so this account must not run ahead, only not fall behind so far that numbers wrap.
+    /// Limits the account's lag after the sender was granted `pull`. The receiver's promise depends on the pull number
+    /// at the time of trimming, which its report carries; so this account must not run ahead, only not lag so far that
+    /// numbers wrap.
     #[inline]
     fn stay_near(&mut self, scale: &Scale, pull: u32) {
         if scale.numbers.distance(self.number, pull) > Self::FAR {
@@ -270,7 +273,7 @@ impl Promise {
         }
     }
 
-    /// `pull` has been reached.
+    /// Advances the account to `pull`, which has been reached.
     #[inline]
     pub(super) fn catch_up(&mut self, scale: &Scale, pull: u32) {
         if !scale.numbers.is_after(self.number, pull) {
@@ -278,7 +281,7 @@ impl Promise {
         }
     }
 
-    /// The promised number or `target`, whichever is later.
+    /// Returns the promised number or `target`, whichever is later.
     #[inline]
     pub(super) fn beyond(&self, scale: &Scale, target: u32) -> u32 {
         if scale.numbers.is_after(self.number, target) { self.number } else { target }

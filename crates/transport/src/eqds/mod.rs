@@ -10,8 +10,8 @@
 //!                          └──────> Pacer ──────────┘            one per host: a quantum per MTU-time
 //! ```
 //!
-//! A tunnel leads from one host to another; what it carries is its owner's business. Which section of the paper is
-//! where: README.md in this folder.
+//! A tunnel leads from one host to another; its owner defines the cargo. README.md in this folder maps the sections of
+//! the paper to this code.
 
 mod config;
 mod credit;

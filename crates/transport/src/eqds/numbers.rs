@@ -1,12 +1,12 @@
-//! Sequence numbers, their epochs, and pull numbers: all wrap, and compare as serial numbers do (RFC
-//! 1982; the paper leaves it open, appendix A needs it).
+//! Sequence numbers, their epochs, and pull numbers: all wrap and compare as serial numbers (RFC 1982; the paper leaves
+//! this open, appendix A needs it).
 
-/// How long numbers are, and how much of a sequence number is below its epoch.
+/// The width of numbers and of their part below the epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Numbers {
-    /// What numbers count modulo, less one.
+    /// Modulus of the numbers, less one.
     mask: u32,
-    /// Bits that numbers have not.
+    /// Bits of a `u32` beyond the width of numbers.
     unused: u32,
     /// Bits below the epoch: "the lowest ten bits" (appendix A).
     low: u32,
@@ -16,7 +16,7 @@ impl Numbers {
     /// Bits below the epoch in appendix A.
     pub const LOW: u32 = 10;
 
-    /// Numbers of `bits` bits, of which `low` are below the epoch.
+    /// Creates numbers of `bits` bits, of which `low` are below the epoch.
     ///
     /// # Panics
     /// Unless `0 < low < bits <= 32`.
@@ -25,41 +25,41 @@ impl Numbers {
         Self { mask: u32::MAX >> (32 - bits), unused: 32 - bits, low }
     }
 
-    /// The number `n` further.
+    /// Returns `number + n`, wrapped.
     #[inline]
     pub const fn add(self, number: u32, n: u32) -> u32 {
         number.wrapping_add(n) & self.mask
     }
-    /// How far it is from one number to another; negative if that comes before.
+    /// Returns the signed distance from one number to another; negative if `to` comes before `from`.
     #[inline]
     pub const fn distance(self, from: u32, to: u32) -> i32 {
         (to.wrapping_sub(from) << self.unused) as i32 >> self.unused
     }
-    /// Whether `number` comes after `other`.
+    /// Returns whether `number` comes after `other`.
     #[inline]
     pub const fn is_after(self, number: u32, other: u32) -> bool {
         (number.wrapping_sub(other) << self.unused) as i32 > 0
     }
-    /// The first number of the epoch of `number`.
+    /// Returns the first number of the epoch of `number`.
     #[inline]
     pub const fn first(self, number: u32) -> u32 {
         number & self.mask & !((1 << self.low) - 1)
     }
-    /// The first number of the `n`th epoch after that of `number`.
+    /// Returns the first number of the `n`th epoch after that of `number`.
     #[inline]
     pub const fn epoch_after(self, number: u32, n: u32) -> u32 {
         self.add(self.first(number), n << self.low)
     }
-    /// The first number of an epoch chosen at random.
+    /// Returns the first number of the epoch selected by `random`.
     pub const fn random_epoch(self, random: u32) -> u32 {
         (random << self.low) & self.mask
     }
-    /// Packets of one epoch.
+    /// Returns the number of packets of one epoch.
     pub const fn epoch_length(self) -> u32 {
         1 << self.low
     }
-    /// The most packets that both ends may keep: half an epoch, so that what an old connection left in the network
-    /// never falls into the window of the next (the paper: less than an epoch).
+    /// Returns the most packets that both ends may keep: half an epoch, so that packets of an old connection left in
+    /// the network never fall into the window of the next (the paper: less than an epoch).
     pub const fn widest_window(self) -> u32 {
         1 << (self.low - 1)
     }

@@ -1,8 +1,8 @@
-//! The pacer of a host: which sender gets credit next, and when (section 5).
+//! The credit pacer of a host: decides which sender gets credit next, and when (section 5).
 //!
-//! Senders that want credit stand in the active sender list; each is in it once. The first gets one MTU of credit every
-//! MTU-time and goes back in if it wants more: a FIFO, hence fair. Other policies want a queue that is pushed into
-//! anywhere and served from the front (PIFO, Sivaraman et al., SIGCOMM'16).
+//! Senders that want credit are in the active sender list, each once. The first gets one MTU of credit per MTU-time and
+//! re-enters the list if it wants more: a FIFO, hence fair. Other policies need a queue with insertion at any position
+//! and removal from the front (PIFO, Sivaraman et al., SIGCOMM'16).
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::format;
@@ -13,17 +13,17 @@ use selvedge_units::{Duration, Instant};
 
 use crate::fabric::SettingError;
 
-/// How a receiver shares its link among the hosts that send to it.
+/// Policy by which a receiver shares its link among the sending hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Policy {
-    /// All alike.
+    /// Equal shares.
     #[default]
     Fair,
-    /// Senders whose traffic has a higher priority first, those of the same priority alike.
+    /// Strict priority by the priority of the traffic; equal shares within a priority.
     Priority,
-    /// In proportion to the weights of the priorities of their traffic: eight numbers from 1 to 65535, that of
+    /// Shares proportional to the weights of the priorities of the traffic: eight numbers from 1 to 65535, that of
     /// priority 0 first.
     Weighted([u16; 8]),
 }
@@ -40,16 +40,16 @@ impl Policy {
     }
 }
 
-/// The active sender list of one host, and its clock.
+/// The active sender list of one host, and its pacing state.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     interval: Duration,
-    /// What a control frame takes of the link.
+    /// Link time of a control frame.
     control: Duration,
-    /// When the next pull may leave.
+    /// Time at which the next pull may be sent.
     free_at: Instant,
     list: List,
-    /// Quanta that all active senders want.
+    /// Quanta wanted by all active senders together.
     owed: u64,
 }
 
@@ -59,19 +59,19 @@ enum List {
     Pifo(Pifo),
 }
 
-/// Lowest rank first, then first in.
+/// A queue ordered by lowest rank, then by arrival.
 #[derive(Clone, Debug)]
 struct Pifo {
     policy: Policy,
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
     pushed: u64,
-    /// Rank of who was served last: virtual time.
+    /// Virtual time: rank of the sender served last.
     time: u64,
-    /// By sender: virtual time at which what it was given is used up.
+    /// Virtual time at which a sender's granted credit is used up, indexed by sender.
     finish: Vec<u64>,
 }
 
-/// Virtual time that a quantum takes at a weight of 1; so that weights of 16 bits divide well.
+/// Virtual time per quantum at a weight of 1; large enough for precise division by 16-bit weights.
 const TURN: u64 = 1 << 20;
 
 impl Pifo {
@@ -101,7 +101,7 @@ impl Pifo {
 }
 
 impl Pacer {
-    /// A pacer that grants a quantum per `interval`, in which a control frame takes `control`.
+    /// Creates a pacer that grants one quantum per `interval`, during which a control frame takes `control`.
     pub fn new(interval: Duration, control: Duration, policy: Policy) -> Self {
         let list = match policy {
             Policy::Fair => List::Fifo(VecDeque::new()),
@@ -112,7 +112,7 @@ impl Pacer {
         Self { interval, control, free_at: Instant::ZERO, list, owed: 0 }
     }
 
-    /// `sender`, whose traffic has this priority, wants credit, and is not in the list.
+    /// Adds `sender`, which wants credit and is not in the list, with the priority of its traffic.
     #[inline]
     pub fn push(&mut self, sender: u32, priority: u8) {
         match &mut self.list {
@@ -121,7 +121,7 @@ impl Pacer {
         }
     }
 
-    /// Who gets credit at `now`, if it is time; it leaves the list.
+    /// Removes and returns the sender that gets credit at `now`, if a pull is due.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<u32> {
         if now < self.free_at {
@@ -135,7 +135,7 @@ impl Pacer {
         Some(sender)
     }
 
-    /// When [`Pacer::poll`] will have somebody, if nobody joins before.
+    /// Returns the time at which [`Pacer::poll`] will return a sender if none is added before.
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         let is_empty = match &self.list {
@@ -145,8 +145,8 @@ impl Pacer {
         if is_empty { Instant::NEVER } else { self.free_at }
     }
 
-    /// A control frame has come, which nobody gave credit for: what is granted leaves room for it, so that "the
-    /// aggregate arrival rate matches the incoming link speed" (section 5).
+    /// Records the arrival of a control frame, which uses no credit: grants leave time for it, so that "the aggregate
+    /// arrival rate matches the incoming link speed" (section 5).
     #[inline]
     pub fn note_control(&mut self, now: Instant) {
         if self.free_at > now {
@@ -154,14 +154,15 @@ impl Pacer {
         }
     }
 
-    /// What some sender wants has changed.
+    /// Records that the quanta wanted by one sender changed from `before` to `after`.
     #[inline]
     pub fn note_owed(&mut self, before: u32, after: u32) {
         self.owed = self.owed + u64::from(after) - u64::from(before);
     }
 
-    /// Microseconds for which the link will be busy at least, as control packets say it to a sender that is owed `own`
-    /// quanta: with what others want. A sender knows its own demand, and does not go idle while there is any.
+    /// Returns the busy time in microseconds, a lower bound, that control packets announce to a sender owed `own`
+    /// quanta: the time that the demand of all others takes. A sender knows its own demand and does not become idle
+    /// while there is any.
     #[inline]
     pub fn busy_beside(&self, own: u32) -> u32 {
         let others = self.owed - u64::from(own);
@@ -176,7 +177,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// Serves senders that always want more; counts what each gets.
+    /// Serves senders that always want more; returns the grants of each.
     fn shares(policy: Policy, priorities: &[u8], turns: u64) -> Vec<u64> {
         let interval = Duration::from_us(1);
         let mut pacer = Pacer::new(interval, Duration::ZERO, policy);
@@ -185,7 +186,7 @@ mod tests {
             pacer.push(sender, priority);
         }
         for turn in 0..turns {
-            let sender = pacer.poll(Instant::ZERO + interval * turn).expect("somebody wants credit");
+            let sender = pacer.poll(Instant::ZERO + interval * turn).expect("a sender wants credit");
             served[sender as usize] += 1;
             pacer.push(sender, priorities[sender as usize]);
         }
@@ -238,7 +239,7 @@ mod tests {
     fn control_frames_have_their_room() {
         let (interval, control) = (Duration::from_ns(1_000), Duration::from_ns(50));
         let mut pacer = Pacer::new(interval, control, Policy::Fair);
-        // Nobody is waiting for the link: it has carried them meanwhile.
+        // The link is idle: it has carried the control frames already.
         pacer.note_control(Instant::ZERO + interval);
         pacer.push(0, 0);
         assert_eq!(pacer.poll(Instant::ZERO + interval), Some(0));

@@ -1,26 +1,26 @@
-//! Path ids: which way each packet of a tunnel takes (sections 3 and 5: per-packet ECMP, the sender chooses).
+//! Path ids: the path of each packet of a tunnel (sections 3 and 5: per-packet ECMP, chosen by the sender).
 
 use selvedge_units::mix64;
 
-/// The path ids of one tunnel. All are used equally often, each round in another order, so that tunnels do not march in
-/// step.
+/// The path ids of one tunnel. All are used equally often, in a different order in each round, so that tunnels do not
+/// synchronize.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Paths {
-    /// What tells tunnels apart.
+    /// Hash key of the tunnel.
     key: u64,
     /// Packets sent.
     count: u64,
-    /// Of the order of this round.
+    /// Seed of the order of this round.
     turn: u32,
 }
 
 impl Paths {
-    /// The paths of the tunnel that `key` stands for.
+    /// Creates the paths of the tunnel identified by `key`.
     pub const fn new(key: u64) -> Self {
         Self { key: mix64(key), count: 0, turn: 0 }
     }
 
-    /// The next packet's path of `paths`, and what switches hash for it.
+    /// Returns the next packet's path id, below `paths`, and the value that switches hash for it.
     #[inline]
     pub fn next(&mut self, paths: u32) -> (u16, u32) {
         let mask = if paths.is_power_of_two() { paths - 1 } else { 0 };
@@ -29,7 +29,7 @@ impl Paths {
             self.turn = mix64(self.key ^ self.count) as u32;
         }
         self.count += 1;
-        // Starting anywhere, and by exclusive-or in any order where the number of paths is a power of two.
+        // Each round XORs the index with a random mask; unless the number of paths is a power of two, the mask is zero.
         let path = place ^ (self.turn & mask);
         (path as u16, (mix64(self.key.wrapping_add(u64::from(path))) >> 32) as u32)
     }

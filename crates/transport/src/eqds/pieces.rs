@@ -1,26 +1,27 @@
-//! Which packets of a native message have arrived: tunnels may deliver them in any order, and, when built anew, twice.
+//! Tracking of the arrived packets of a native message: tunnels may deliver them in any order, and twice after a tunnel
+//! was re-established.
 
 use selvedge_units::Seq;
 
 use crate::bitmap::Bitmap;
 
-/// The packets of one message.
+/// The arrival state of one message's packets.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    /// Everything before it has arrived.
+    /// The first missing packet: all before it have arrived.
     first: Seq,
-    /// What has arrived beyond it.
+    /// Packets that have arrived beyond `first`.
     beyond: Bitmap,
     missing: u64,
 }
 
 impl Pieces {
-    /// A message of so many packets, none of which has arrived.
+    /// Creates a message of `packets` packets, none of which has arrived.
     pub fn new(packets: u64) -> Self {
         Self { first: Seq::ZERO, beyond: Bitmap::default(), missing: packets }
     }
 
-    /// The packet `index` has arrived; returns whether it had not before.
+    /// Records the arrival of packet `index`; returns whether the packet is new.
     #[inline]
     pub fn insert(&mut self, index: u32) -> bool {
         let seq = Seq::new(index.into());
@@ -34,7 +35,7 @@ impl Pieces {
         true
     }
 
-    /// Packets that have not arrived.
+    /// Returns the number of packets that have not arrived.
     pub fn missing(&self) -> u64 {
         self.missing
     }

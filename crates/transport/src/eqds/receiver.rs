@@ -14,30 +14,30 @@ pub struct Receiver<H> {
     tunnel: Option<Tunnel<H>>,
 }
 
-/// What it knows while it is established.
+/// State of an established receiver.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Tunnel<H> {
     /// The first number of the epoch.
     base: u32,
-    /// Everything before it has arrived.
+    /// The lowest number that has not arrived.
     expected: u32,
-    /// From `expected` on: the reorder queue.
+    /// The reorder queue; its first slot is number `expected`.
     queue: VecDeque<Slot<H>>,
-    /// Credit given so far, and asked for.
+    /// Pull number granted so far; `target` is the one requested.
     pull: u32,
     target: u32,
     promise: Promise,
-    /// The sender is not known to have heard of us.
+    /// Whether the sender may not know yet that the tunnel is established; control packets then carry SYN.
     syn: bool,
     /// Bytes that arrived since the last acknowledgement.
     unacknowledged: u32,
-    /// An acknowledgement was asked for and goes out when the holes are filled.
+    /// Whether a requested acknowledgement is due when all holes are filled.
     ack_when_whole: bool,
-    /// Since when the queue has waited for `expected`; [`Instant::NEVER`] while it does not.
+    /// Time since which the queue has waited for `expected`; [`Instant::NEVER`] while it does not.
     waits_since: Instant,
 }
 
-/// A place in the reorder queue.
+/// A slot of the reorder queue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Slot<H> {
     Missing,
@@ -45,42 +45,42 @@ enum Slot<H> {
     HandedOn,
 }
 
-/// What became of a packet.
+/// The result of a packet's arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disposition {
-    /// It is new: kept, or handed on.
+    /// The packet is new: kept or delivered.
     Taken,
-    /// It had arrived before, and has come whole again.
+    /// The packet had arrived before, and arrived whole again.
     Duplicate,
-    /// It brought no payload: trimmed, of a packet that had arrived before, perhaps, or a request.
+    /// The packet brought no payload: trimmed (possibly a duplicate), or a request.
     Empty,
-    /// It is of no tunnel that exists here.
+    /// The packet belongs to no tunnel that exists here.
     Stray,
 }
 
 impl<H: Copy> Receiver<H> {
-    /// Closed.
+    /// Creates a closed receiver.
     pub const fn new() -> Self {
         Self { tunnel: None }
     }
 
-    /// Whether it is established, and then the first number of its epoch.
+    /// Returns the first number of the epoch if the receiver is established.
     pub fn epoch(&self) -> Option<u32> {
         self.tunnel.as_ref().map(|tunnel| tunnel.base)
     }
 
-    /// Credit given so far.
+    /// Returns the pull number granted so far.
     pub fn pull(&self) -> u32 {
         self.tunnel.as_ref().map_or(0, |tunnel| tunnel.pull)
     }
-    /// Packets that wait in the reorder queue.
+    /// Returns the number of packets waiting in the reorder queue.
     pub fn waiting(&self) -> usize {
         let kept = |tunnel: &Tunnel<H>| tunnel.queue.iter().filter(|slot| matches!(slot, Slot::Kept(_))).count();
         self.tunnel.as_ref().map_or(0, kept)
     }
 
-    /// Takes in a data packet or request; `trimmed` says that its payload was cut off. `deliver` gets what is handed
-    /// on. Returns what became of it and what to answer; the busy time is for the caller to fill in.
+    /// Handles a data packet or request; `trimmed` tells that its payload was cut off. `deliver` receives the delivered
+    /// packets. Returns the result and the answer, whose busy time the caller fills in.
     #[inline]
     pub fn handle_data(
         &mut self,
@@ -99,7 +99,8 @@ impl<H: Copy> Receiver<H> {
             tunnel.syn = !tunnel.is_near(params, data.seq);
         }
         let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.is_near(params, data.seq)) else {
-            // Not of this epoch, or there is none (appendix A: "receipt of a RST indicates the receiver is closed").
+            // The packet is of another epoch, or there is none (appendix A: "receipt of a RST indicates the receiver is
+            // closed").
             let reset = Control { flags: Flags::RST, number: data.seq, pull: 0, busy: 0 };
             return (Disposition::Stray, Some(reset));
         };
@@ -110,13 +111,13 @@ impl<H: Copy> Receiver<H> {
         tunnel.on_packet(params, now, data, trimmed, cargo, &mut deliver)
     }
 
-    /// Quanta that the sender wants and has not been given.
+    /// Returns the quanta that the sender wants and has not been granted.
     #[inline]
     pub fn owed(&self, params: &EqdsParams) -> u32 {
         self.tunnel.as_ref().map_or(0, |tunnel| tunnel.owed(params))
     }
 
-    /// Gives one quantum of credit.
+    /// Grants one quantum of credit; returns the control packet, if a tunnel exists.
     #[inline]
     pub fn grant(&mut self, params: &EqdsParams) -> Option<Control> {
         let tunnel = self.tunnel.as_mut()?;
@@ -130,7 +131,7 @@ impl<H: Copy> Receiver<H> {
         Some(tunnel.cumulative(Flags::PULL))
     }
 
-    /// Drops the tunnel. What waits in order for others is handed on; the sender may be told by the packet returned.
+    /// Drops the tunnel. Packets in the reorder queue are delivered. Returns a RST that may be sent to the sender.
     pub fn close(&mut self, params: &EqdsParams, deliver: impl FnMut(H)) -> Option<Control> {
         let mut tunnel = self.tunnel.take()?;
         let number = tunnel.expected;
@@ -138,13 +139,13 @@ impl<H: Copy> Receiver<H> {
         Some(Control { flags: Flags::RST, number, pull: 0, busy: 0 })
     }
 
-    /// When [`Receiver::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Receiver::handle_timeout`] is due.
     pub fn poll_timeout(&self, params: &EqdsParams) -> Instant {
         let since = self.tunnel.as_ref().map_or(Instant::NEVER, |tunnel| tunnel.waits_since);
         params.reorder_timeout.map_or(Instant::NEVER, |timeout| since.saturating_add(timeout))
     }
 
-    /// The reorder queue has waited long enough: hands on what there is up to the next hole.
+    /// Handles the timeout of the reorder queue: delivers the packets up to the next hole.
     pub fn handle_timeout(&mut self, params: &EqdsParams, now: Instant, mut deliver: impl FnMut(H)) {
         if now < self.poll_timeout(params) {
             return;
@@ -159,7 +160,7 @@ impl<H: Copy> Receiver<H> {
         }
     }
 
-    /// A SYN has come: of this epoch, a greater one, or a lesser, which is answered by what is returned.
+    /// Handles a SYN of the present, a greater or a lesser epoch; returns the refusal of a lesser one.
     #[inline]
     fn adopt(&mut self, params: &EqdsParams, seq: u32, deliver: &mut impl FnMut(H)) -> Option<Control> {
         let numbers = params.numbers;
@@ -170,10 +171,10 @@ impl<H: Copy> Receiver<H> {
                 tunnel.syn = true;
                 return None;
             }
-            // The epoch that it has come to: numbers run on beyond the one it began with.
+            // Highest number of the present epoch: numbers may run beyond the epoch in which the tunnel began.
             let highest = numbers.add(tunnel.expected, tunnel.queue.len() as u32);
             if numbers.distance(highest, base) < 0 {
-                // A sender that has begun anew meanwhile hears it, too: what is missing must not seem to have arrived.
+                // A sender that has restarted meanwhile gets SYN, too: missing packets must not appear acknowledged.
                 return Some(tunnel.cumulative(Flags::SYN.with(Flags::ACK)));
             }
             tunnel.release(params, &mut *deliver);
@@ -205,7 +206,7 @@ impl<H: Copy> Tunnel<H> {
         }
     }
 
-    /// Whether a number can be of this epoch: what it waits for, or what it may see again.
+    /// Returns whether a number can be of this epoch: one still expected, or a recent duplicate.
     #[inline]
     fn is_near(&self, params: &EqdsParams, seq: u32) -> bool {
         let distance = params.numbers.distance(self.expected, seq);
@@ -218,8 +219,8 @@ impl<H: Copy> Tunnel<H> {
         params.numbers.distance(self.pull, target).max(0) as u32
     }
 
-    /// A target is never more than a window beyond what the sender has been given; if it seems so, we have forgotten
-    /// what we gave.
+    /// Takes over a pull target. A target never exceeds the granted pull number by more than a window; if it appears
+    /// to, this end has lost its state, and the pull number is reconstructed.
     #[inline]
     fn note_target(&mut self, params: &EqdsParams, target: u32) {
         let numbers = params.numbers;
@@ -234,7 +235,7 @@ impl<H: Copy> Tunnel<H> {
         }
     }
 
-    /// A control packet about all that has arrived.
+    /// Returns a control packet with the cumulative acknowledgement.
     #[inline]
     fn cumulative(&self, flags: Flags) -> Control {
         Control { flags: flags.with(Flags::SYN.when(self.syn)), number: self.expected, pull: self.pull, busy: 0 }
@@ -279,7 +280,7 @@ impl<H: Copy> Tunnel<H> {
         (Disposition::Taken, self.acknowledge(params, data, bytes, in_order))
     }
 
-    /// Puts a packet where it belongs.
+    /// Inserts a packet at its place in the reorder queue, or delivers it.
     #[inline]
     fn keep(&mut self, params: &EqdsParams, place: usize, cargo: H, deliver: &mut impl FnMut(H)) {
         let slot = if params.ordered { Slot::Kept(cargo) } else { Slot::HandedOn };
@@ -287,7 +288,7 @@ impl<H: Copy> Tunnel<H> {
             deliver(cargo);
         }
         if place == 0 && self.queue.is_empty() {
-            // In order and alone, as most are.
+            // The common case: in order, with an empty queue.
             if let Slot::Kept(cargo) = slot {
                 deliver(cargo);
             }
@@ -304,7 +305,7 @@ impl<H: Copy> Tunnel<H> {
         self.queue.push_back(slot);
     }
 
-    /// Hands on what is in order.
+    /// Delivers the packets that are in order.
     #[inline]
     fn advance(&mut self, params: &EqdsParams, deliver: &mut impl FnMut(H)) {
         while let Some(slot) = self.queue.front() {
@@ -318,7 +319,7 @@ impl<H: Copy> Tunnel<H> {
         }
     }
 
-    /// What to say of a packet that was taken.
+    /// Returns the acknowledgement of a packet that was taken, if one is due.
     #[inline]
     fn acknowledge(&mut self, params: &EqdsParams, data: &Data, bytes: u32, in_order: bool) -> Option<Control> {
         let each = params.ack_after == 0;
@@ -339,7 +340,7 @@ impl<H: Copy> Tunnel<H> {
         Some(Control { number: data.seq, ..self.cumulative(Flags::SACK) })
     }
 
-    /// The epoch ends: what waits for others can wait no longer (appendix A).
+    /// Ends the epoch: delivers the packets of the reorder queue without waiting for the missing ones (appendix A).
     fn release(&mut self, params: &EqdsParams, mut deliver: impl FnMut(H)) {
         for slot in self.queue.drain(..) {
             if let Slot::Kept(cargo) = slot {

@@ -1,11 +1,10 @@
 //! The sending end of a tunnel (section 5; appendix A, figure 26).
 //!
 //! Design notes.
-//! 1. *Cargo* is whatever its owner can find a packet by. New packets stay with the owner, who says how many bytes wait
-//!    ([`Sender::supply`]) and gives the first of them when it may go. What is under way is kept here.
-//! 2. *One decision*: [`Sender::next`] says what to do; [`Sender::poll_transmit`] does it.
-//! 3. *Timers.* One deadline, which never moves because something arrives: when it comes, what is under way is looked
-//!    at.
+//! 1. *Cargo* is the owner's handle of a packet. New packets stay with the owner, which reports how many bytes wait
+//!    ([`Sender::supply`]) and hands over the first packet when it may be sent. Packets in flight are kept here.
+//! 2. *One decision*: [`Sender::next`] decides what to do; [`Sender::poll_transmit`] does it.
+//! 3. *Timers.* There is one deadline, which arrivals never move: when it expires, the packets in flight are examined.
 
 use alloc::collections::VecDeque;
 
@@ -16,7 +15,7 @@ use super::config::EqdsParams;
 use super::credit::{Credit, Scale};
 use super::window::Window;
 
-/// How often a sender that nobody answers doubles its timeout.
+/// Most doublings of the timeout of a sender that gets no answers.
 pub const MOST_DOUBLINGS: u32 = 6;
 
 /// The sending end of a tunnel.
@@ -27,64 +26,64 @@ pub struct Sender<H> {
     base: u32,
     window: Window<H>,
     credit: Credit,
-    /// Packets of earlier epochs that nobody is known to have: they go first, with new numbers.
+    /// Packets of earlier epochs that are not known to have arrived; sent first, under new numbers.
     again: VecDeque<(H, u32)>,
     again_bytes: u64,
-    /// Bytes of new packets that wait with the owner.
+    /// Bytes of new packets waiting with the owner.
     backlog: u64,
-    /// The receiver's link is busy until then, at least.
+    /// Time until which the receiver's link is busy, at least.
     busy_until: Instant,
-    /// When credit was last asked for, or given.
+    /// Time at which credit was last requested or granted.
     asked_at: Instant,
-    /// An unanswered request is repeated.
+    /// Whether an unanswered request is to be repeated.
     repeat: bool,
     timeouts: u32,
-    /// When to look whether something was lost; [`Instant::NEVER`] while nothing is waited for.
+    /// Time at which to look for lost packets; [`Instant::NEVER`] while nothing is awaited.
     deadline: Instant,
 }
 
-/// States of figure 26.
+/// States of a tunnel's sender (figure 26).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// No tunnel. The number that its next epoch must be beyond, if that is known.
+    /// No tunnel; holds the number that the next epoch must exceed, if known.
     Closed(Option<u32>),
-    /// All packets carry SYN.
+    /// The tunnel is being set up: all packets carry SYN.
     SynSent,
     /// The receiver knows the epoch.
     Established,
 }
 
-/// What a tunnel would do now.
+/// Next action of a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
     /// Send a packet.
     Send,
     /// Request credit.
     Request,
-    /// Wait, for something to arrive or be supplied.
+    /// Wait for an arrival or for supply.
     Nothing,
 }
 
-/// A packet for the tunnel to carry.
+/// A packet to be sent through the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit<H> {
-    /// What it carries; `None` in a request to send.
+    /// Cargo of the packet; `None` in a request to send.
     pub cargo: Option<H>,
-    /// Its number.
+    /// Sequence number.
     pub seq: u32,
-    /// See [`selvedge_wire::eqds::Data::pull_target`].
+    /// Pull target, see [`selvedge_wire::eqds::Data::pull_target`].
     pub pull_target: u32,
-    /// Its flags.
+    /// Flags of the header.
     pub flags: Flags,
-    /// Whether it was sent before.
+    /// Whether the packet was sent before.
     pub retransmission: bool,
-    /// That [`Sender::next`] would be [`Interest::Send`] again, where no packet is larger than a quantum of credit. If
-    /// not set, that may be so all the same.
+    /// Set only if [`Sender::next`] would return [`Interest::Send`] again, provided that no packet is larger than a
+    /// quantum of credit. If unset, another packet may be ready all the same.
     pub another: bool,
 }
 
 impl<H: Copy> Sender<H> {
-    /// A tunnel that carries nothing yet.
+    /// Creates a closed tunnel without any packets.
     pub fn new() -> Self {
         Self {
             state: State::Closed(None),
@@ -102,7 +101,8 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// New packets wait, of so many bytes together. `random` chooses the epoch of a tunnel that remembers none.
+    /// Adds new packets of `bytes` bytes in total to the backlog. `random` selects the epoch if the tunnel remembers
+    /// none.
     pub fn supply(&mut self, params: &EqdsParams, now: Instant, bytes: u64, random: u32) {
         let was_idle = self.demand() == 0;
         self.backlog += bytes;
@@ -115,57 +115,57 @@ impl<H: Copy> Sender<H> {
         self.arm(params, now);
     }
 
-    /// Packets that waited will not come.
+    /// Removes `bytes` bytes of waiting packets, which will not be sent, from the backlog.
     pub fn withdraw(&mut self, bytes: u64) {
         self.backlog -= bytes.min(self.backlog);
     }
 
-    /// Drops the tunnel's state, as either end may at any time (section 5). What was under way is lost to it, unless
-    /// the tunnel remembers its number and so much more.
+    /// Drops the tunnel's state, as either end may at any time (section 5). Packets in flight are dropped. With
+    /// [`Memory::Number`] the tunnel remembers its highest number.
     pub fn forget(&mut self, params: &EqdsParams, memory: Memory) {
         let last = (memory == Memory::Number).then(|| self.last(params));
         *self = Self { state: State::Closed(last), ..Self::new() };
     }
 
-    /// Its state.
+    /// Returns the state of figure 26.
     pub fn state(&self) -> State {
         self.state
     }
-    /// Bytes that wait to be sent, again or for the first time: the "size of the TX buffer" (section 6).
+    /// Returns the bytes waiting to be sent, retransmissions included: the "size of the TX buffer" (section 6).
     #[inline]
     pub fn demand(&self) -> u64 {
         self.backlog + self.again_bytes + self.window.lost_bytes
     }
-    /// Whether packets that were lost or trimmed wait to be sent again.
+    /// Returns whether lost or trimmed packets wait to be retransmitted.
     pub fn has_lost(&self) -> bool {
         self.again_bytes + self.window.lost_bytes > 0
     }
-    /// Bytes in flight.
+    /// Returns the bytes in flight.
     pub fn in_flight(&self) -> u64 {
         self.window.in_flight
     }
-    /// Bytes of credit held.
+    /// Returns the bytes of credit held.
     pub fn credit(&self) -> u32 {
         self.credit.held()
     }
-    /// The highest pull number that has come.
+    /// Returns the highest pull number received.
     pub fn pull(&self) -> u32 {
         self.credit.pull
     }
-    /// Quanta that it has asked for, or has been promised, and that have not come.
+    /// Returns the quanta of credit requested or promised that have not been granted yet.
     pub fn awaited(&self, params: &EqdsParams) -> u32 {
         self.credit.outstanding(&scale(params))
     }
-    /// Until when the receiver said that its link is busy.
+    /// Returns the time until which the receiver's link is busy, as far as the receiver announced it.
     pub fn busy_until(&self) -> Instant {
         self.busy_until
     }
-    /// Whether everything supplied has arrived.
+    /// Returns whether all supplied packets have arrived.
     pub fn is_done(&self) -> bool {
         self.demand() == 0 && self.window.in_flight == 0
     }
 
-    /// What to do now; `head` is the size of the first packet that waits with the owner, if one does.
+    /// Returns the next action; `head` is the size of the first packet waiting with the owner, if any.
     #[inline(always)]
     pub fn next(&mut self, params: &EqdsParams, head: Option<u32>) -> Interest {
         match self.first_bytes(params, head) {
@@ -175,27 +175,27 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Whether [`Sender::next`] is [`Interest::Nothing`] for want of credit, whatever waits with the owner.
+    /// Returns whether [`Sender::next`] is [`Interest::Nothing`] for lack of credit, whatever waits with the owner.
     #[inline(always)]
     pub fn is_out_of_credit(&self, params: &EqdsParams) -> bool {
         self.credit.held() == 0 && !self.may_ask(params)
     }
 
-    /// Credit for the packet whose turn it is. What was lost goes again for what the receiver gives, and not for what
-    /// is left of a window that may be sent unasked: whatever trimmed it is still there.
+    /// Returns the credit usable for the next packet. Retransmissions need credit granted by the receiver, not the rest
+    /// of an unsolicited window: the congestion that trimmed them persists.
     #[inline(always)]
     fn usable(&self) -> u32 {
         if self.window.lost_bytes > 0 { self.credit.granted() } else { self.credit.held() }
     }
 
-    /// Whoever is owed credit has been heard; whoever is not, or wants much more, must ask.
+    /// Returns whether a request may be sent: a sender that is owed credit need not ask, unless it wants much more.
     #[inline(always)]
     fn may_ask(&self, params: &EqdsParams) -> bool {
         self.repeat || self.credit.wants(&scale(params), self.demand(), self.window.lost_bytes)
     }
 
-    /// Does what [`Sender::next`] says. `new` gives the first packet that waits, and its bytes; it is called at most
-    /// once.
+    /// Performs the action that [`Sender::next`] returns. `new` hands over the first waiting packet and its size in
+    /// bytes; called at most once.
     #[inline]
     pub fn poll_transmit(
         &mut self,
@@ -211,8 +211,8 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Takes in a control packet; `freed` is called for each packet that has arrived. What is no news, or of another
-    /// epoch, does nothing; returns whether it was heeded.
+    /// Handles a control packet; `freed` is called for each packet that has arrived. Stale control packets and those of
+    /// other epochs have no effect. Returns whether the packet concerned this epoch.
     #[inline]
     pub fn handle_control(
         &mut self,
@@ -251,12 +251,12 @@ impl<H: Copy> Sender<H> {
         true
     }
 
-    /// When [`Sender::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Sender::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Instant {
         self.deadline
     }
 
-    /// The deadline has come. Returns whether something was taken for lost.
+    /// Handles the deadline, if it has expired. Returns whether packets were declared lost.
     pub fn handle_timeout(&mut self, params: &EqdsParams, now: Instant) -> bool {
         if now < self.deadline {
             return false;
@@ -268,8 +268,9 @@ impl<H: Copy> Sender<H> {
         }
         let mut is_late = false;
         if self.demand() > 0 {
-            // Who waits for credit asks again, but not sooner than it can come, and ever more rarely. What is lost
-            // together is asked for together: first windows of an incast are lost as a whole.
+            // A sender waiting for credit requests it again, but not before credit can arrive, and with exponential
+            // backoff. Packets lost together are requested together: the first windows of an incast are lost as a
+            // whole.
             let patience = params.rto.saturating_mul(1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
             is_late = due <= now;
@@ -288,13 +289,13 @@ impl<H: Copy> Sender<H> {
         lost
     }
 
-    /// The first number of its epoch.
+    /// Returns the first number of the current epoch.
     #[cfg(test)]
     pub(super) fn epoch(&self) -> u32 {
         self.base
     }
 
-    /// Time has no part in the model of `tests/model.rs`: what is waited for may come at any moment.
+    /// Resets the deadline: the model of `tests/model.rs` has no time, so any awaited event may come at any moment.
     #[cfg(test)]
     pub(super) fn turn_back_time(&mut self, params: &EqdsParams) {
         if self.deadline != Instant::NEVER {
@@ -311,7 +312,7 @@ impl<H: Copy> Sender<H> {
         (self.repeat, self.timeouts, self.deadline) = (false, 0, Instant::NEVER);
     }
 
-    /// The tunnel is unhealthy: begins another epoch with what has not arrived (appendix A).
+    /// Begins another epoch with the packets that have not arrived: the tunnel is unhealthy (appendix A).
     fn reopen(&mut self, params: &EqdsParams, base: u32) {
         let last = self.last(params);
         let mut unsettled: VecDeque<(H, u32)> = self.window.drain().collect();
@@ -324,8 +325,8 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Demand grows, or returns after a pause: may the tunnel send unasked what it has no credit for, up to one window
-    /// in all? Not while the receiver's link is busy (section 5), nor when something was lost.
+    /// Renews the unsolicited window, one window at most in total, when demand grows or returns after a pause. Not
+    /// while the receiver's link is busy (section 5), nor after a loss.
     fn renew(&mut self, params: &EqdsParams, now: Instant, was_idle: bool) {
         if was_idle {
             self.asked_at = now;
@@ -338,7 +339,8 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Bytes of the packet whose turn it is: lost ones first, then those of earlier epochs, then new ones.
+    /// Returns the size in bytes of the next packet to send: lost packets first, then those of earlier epochs, then new
+    /// ones.
     #[inline(always)]
     fn first_bytes(&mut self, params: &EqdsParams, head: Option<u32>) -> Option<u32> {
         if self.window.lost_bytes > 0
@@ -352,13 +354,14 @@ impl<H: Copy> Sender<H> {
         self.again.front().map_or(head, |(_, bytes)| Some(*bytes))
     }
 
-    /// Whether a new number may be used: within what the receiver keeps, and, with SYN, within the epoch.
+    /// Returns whether a new number may be used: within the receiver's reorder window and, while SYN is set, within the
+    /// epoch.
     #[inline]
     fn has_room(&self, params: &EqdsParams) -> bool {
         self.window.len() < params.reorder && (self.state == State::Established || self.is_in_first_epoch(params))
     }
 
-    /// Whether the next number is of the epoch with which the tunnel began.
+    /// Returns whether the next number belongs to the epoch with which the tunnel began.
     #[cold]
     fn is_in_first_epoch(&self, params: &EqdsParams) -> bool {
         let used = params.numbers.distance(self.base, self.window.first()) as u32 + self.window.len();
@@ -390,7 +393,7 @@ impl<H: Copy> Sender<H> {
         let pull_target = self.ask(params);
         (self.asked_at, self.repeat) = (now, false);
         self.arm(params, now);
-        // Where nothing follows that would bring an acknowledgement along, one is asked for.
+        // An acknowledgement is requested if no later packet would elicit one.
         let another = self.demand() > 0 && self.usable() >= params.quantum && self.has_room(params);
         let flags = self.syn().with(Flags::ACK.when(!another || retransmission));
         Transmit { cargo: Some(cargo), seq, pull_target, flags, retransmission, another }
@@ -406,7 +409,7 @@ impl<H: Copy> Sender<H> {
         Transmit { cargo: None, seq, pull_target, flags, retransmission: false, another: false }
     }
 
-    /// The target to announce now.
+    /// Computes the pull target to announce.
     #[inline]
     fn ask(&mut self, params: &EqdsParams) -> u32 {
         self.credit.ask(&scale(params), self.demand(), self.window.lost_bytes)
@@ -424,12 +427,13 @@ impl<H: Copy> Sender<H> {
         Flags::SYN.when(self.state == State::SynSent)
     }
 
-    /// Whether a control packet speaks of this epoch. If it says that there is none such, begins another.
+    /// Returns whether a control packet concerns this epoch. If the packet says that the receiver has no such epoch,
+    /// begins another.
     #[inline]
     fn concerns(&mut self, params: &EqdsParams, control: &Control) -> bool {
         let (flags, numbers) = (control.flags, params.numbers);
         let from_first = numbers.distance(self.window.first(), control.number);
-        // Cumulative numbers may be that of the next packet; the others are of packets sent.
+        // Cumulative acknowledgements may name the next packet; SACK and NACK name packets sent.
         let beyond = !flags.any(Flags::NACK.with(Flags::SACK));
         let in_window = from_first >= 0 && from_first < self.window.len() as i32 + i32::from(beyond);
         match self.state {
@@ -449,7 +453,7 @@ impl<H: Copy> Sender<H> {
                 if in_window {
                     self.state = State::Established;
                 } else if from_first > 0 {
-                    // The receiver is further: to be beyond all that may be under way there, two epochs.
+                    // The receiver is ahead: two epochs skip all numbers that may be in flight there.
                     let base = numbers.epoch_after(control.number, 2);
                     self.reopen(params, base);
                 }
@@ -458,12 +462,12 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// The highest number in use.
+    /// Returns the highest number in use.
     fn last(&self, params: &EqdsParams) -> u32 {
         if let State::Closed(Some(last)) = self.state {
             return last;
         }
-        // A request with SYN has used the epoch, though no number.
+        // A request with SYN uses the epoch, but no number.
         let next = self.window.next(params.numbers);
         if next == self.base { next } else { params.numbers.add(next, u32::MAX) }
     }
@@ -475,10 +479,10 @@ impl<H: Copy> Default for Sender<H> {
     }
 }
 
-/// What an end remembers of a tunnel that it forgets.
+/// State that an end of a tunnel retains when it drops the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// The number it had reached: its next epoch is greater.
+    /// The highest number used; the next epoch is greater.
     Number,
     /// Nothing.
     Nothing,

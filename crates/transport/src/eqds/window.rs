@@ -1,4 +1,4 @@
-//! The sender's packets under way: the in-flight queue and the retransmit queue (section 6, figure 5).
+//! The sender's packets in flight: the in-flight queue and the retransmit queue (section 6, figure 5).
 
 use alloc::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use selvedge_units::{Duration, Instant};
 
 use super::numbers::Numbers;
 
-/// Packets that were sent and are not acknowledged, by sequence number.
+/// Packets sent and not acknowledged, in the order of their sequence numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Window<H> {
-    /// The first number that is not acknowledged.
+    /// The lowest unacknowledged number.
     first: u32,
     packets: VecDeque<Packet<H>>,
-    /// Numbers to send again, as they were found lost. Those acknowledged since are skipped.
+    /// Numbers to retransmit, in the order of their detection. Numbers acknowledged since are skipped.
     lost: VecDeque<u32>,
     /// Bytes of packets in flight, and of lost ones.
     pub(super) in_flight: u64,
@@ -27,7 +27,7 @@ struct Packet<H> {
     sent_at: Instant,
 }
 
-/// Whether a packet has been delivered, as far as the sender knows.
+/// Delivery state of a packet, as known to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Delivery {
     InFlight,
@@ -43,16 +43,16 @@ impl<H: Copy> Window<H> {
     pub(super) fn first(&self) -> u32 {
         self.first
     }
-    /// The number of the next new packet.
+    /// Returns the number of the next new packet.
     pub(super) fn next(&self, numbers: Numbers) -> u32 {
         numbers.add(self.first, self.packets.len() as u32)
     }
-    /// Numbers from the first to before the next.
+    /// Returns the number of sequence numbers from the first up to, not including, the next.
     pub(super) fn len(&self) -> u32 {
         self.packets.len() as u32
     }
 
-    /// Sends a new packet; returns its number.
+    /// Records the transmission of a new packet; returns its number.
     pub(super) fn send(&mut self, numbers: Numbers, now: Instant, cargo: H, bytes: u32) -> u32 {
         let seq = self.next(numbers);
         self.packets.push_back(Packet { cargo, bytes, delivery: Delivery::InFlight, sent_at: now });
@@ -60,7 +60,7 @@ impl<H: Copy> Window<H> {
         seq
     }
 
-    /// Bytes of the packet that is to be sent again first.
+    /// Returns the bytes of the next packet to retransmit.
     #[inline(never)]
     pub(super) fn lost_front(&mut self, numbers: Numbers) -> Option<u32> {
         while let Some(&seq) = self.lost.front() {
@@ -72,7 +72,7 @@ impl<H: Copy> Window<H> {
         None
     }
 
-    /// Sends that packet again; returns its number and cargo.
+    /// Retransmits the first lost packet; returns its number and cargo.
     pub(super) fn resend(&mut self, numbers: Numbers, now: Instant) -> Option<(u32, H)> {
         if self.lost_bytes == 0 {
             return None;
@@ -87,7 +87,7 @@ impl<H: Copy> Window<H> {
         Some((seq, cargo))
     }
 
-    /// The packet `seq` was trimmed, or taken for lost; returns its bytes if it was in flight.
+    /// Marks packet `seq` as lost, whether trimmed or timed out; returns its bytes if it was in flight.
     pub(super) fn lose(&mut self, numbers: Numbers, seq: u32) -> Option<u32> {
         let packet = self.get_mut(numbers, seq).filter(|packet| packet.delivery == Delivery::InFlight)?;
         packet.delivery = Delivery::Lost;
@@ -98,7 +98,7 @@ impl<H: Copy> Window<H> {
         Some(bytes)
     }
 
-    /// The packet `seq` has arrived.
+    /// Marks packet `seq` as arrived.
     pub(super) fn acknowledge(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
         let Some(packet) = self.get_mut(numbers, seq) else { return };
         let (delivery, bytes, cargo) = (packet.delivery, u64::from(packet.bytes), packet.cargo);
@@ -110,7 +110,7 @@ impl<H: Copy> Window<H> {
         }
     }
 
-    /// All packets before `seq` have arrived.
+    /// Marks all packets before `seq` as arrived.
     pub(super) fn acknowledge_to(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
         while numbers.is_after(seq, self.first) {
             let Some(packet) = self.packets.pop_front() else { break };
@@ -135,8 +135,8 @@ impl<H: Copy> Window<H> {
         freed(cargo);
     }
 
-    /// Takes everything for lost that was sent `rto` ago or earlier; returns when that will be so of what is left, and
-    /// whether anything was.
+    /// Marks all packets as lost that were sent `rto` ago or earlier; returns when the next of the others will expire,
+    /// and whether any packet was marked.
     pub(super) fn expire(&mut self, numbers: Numbers, now: Instant, rto: Duration) -> (Instant, bool) {
         let (mut next, mut any) = (Instant::NEVER, false);
         for (place, packet) in (0..).zip(&mut self.packets) {
@@ -157,7 +157,7 @@ impl<H: Copy> Window<H> {
         (next, any)
     }
 
-    /// Takes out what has not arrived, in order.
+    /// Removes and returns the packets that have not arrived, in order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (H, u32)> {
         self.lost.clear();
         (self.in_flight, self.lost_bytes) = (0, 0);

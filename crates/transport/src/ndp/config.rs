@@ -12,22 +12,22 @@ use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NdpConfig {
-    /// Packets sent before the first pull, 1 to 4,194,304. "auto": what the path carries in a base
-    /// round-trip time, rounded up, and as much as a switch queue holds (section 3.2).
+    /// Packets sent before the first pull, 1 to 4,194,304. "auto": those that the path carries in a base round-trip
+    /// time, rounded up, plus those that a switch queue holds (section 3.2).
     pub initial_window: Setting<u32>,
-    /// Paths that a sender spreads its packets over, in an order that is drawn anew for each round: different hashes
-    /// for ECMP, which may meet on the same links. 1 to 4,096; default: 128.
+    /// Paths over which a sender spreads its packets, in a new random order in each round: different hashes for ECMP,
+    /// which may share links. 1 to 4,096; default: 128.
     pub paths: u32,
-    /// Whether a path on which a packet was trimmed is left out once for each (the path penalty of section 3.2.3, in
-    /// the simpler form of htsim's EQDS). Default: false.
+    /// Whether a path is skipped once for each packet trimmed on it (the path penalty of section 3.2.3, in the simpler
+    /// form of htsim's EQDS). Default: false.
     pub path_penalty: bool,
-    /// The rate of pulls, as a share of that of full packets on the hosts' links; above 0. Default: 1; htsim has 0.99.
+    /// Rate of pulls, as a share of that of full packets on the hosts' links; above 0. Default: 1; htsim has 0.99.
     pub pull_rate: Chance,
-    /// Time between two pulls of a host. "auto": by `pull-rate`.
+    /// Time between two pulls of a host. "auto": from `pull-rate`.
     pub pull_interval: Setting<Duration>,
-    /// A packet of which nothing was heard for so long is sent again: its header was lost, too. "auto": five times the
-    /// maximum round-trip time with all queues on the way full: headers of an incast may wait for each other, and what
-    /// is trimmed for nothing is dear.
+    /// Timeout after which an unanswered packet is retransmitted: its header was lost, too. "auto": five times the
+    /// maximum round-trip time with all queues on the path full: headers of an incast may wait for each other, and
+    /// spurious retransmissions are expensive.
     pub rto: Setting<Duration>,
 }
 
@@ -59,10 +59,10 @@ impl NdpConfig {
         resolve(&mut self.rto, || Some(fabric.congested_rtt.saturating_mul(5)));
     }
 
-    /// What is wrong with the resolved settings, if anything is.
+    /// Checks the resolved settings.
     ///
     /// # Errors
-    /// The first key that cannot work.
+    /// Returns the first invalid key.
     pub fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
         match self.initial_window {

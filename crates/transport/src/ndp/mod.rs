@@ -9,7 +9,7 @@
 //!     owe ────────>  PullPacer  ──────────> poll            whose pull is due; one for all flows of a host
 //! ```
 //!
-//! Which section of the paper is where, and what deviates: README.md in this folder.
+//! README.md in this folder maps the sections of the paper to this code, and lists deviations.
 
 mod config;
 mod pacer;

@@ -1,5 +1,5 @@
-//! When a host pulls, and whom (NDP section 3.2): one pull per time of a full packet on its link, for one flow after
-//! the other.
+//! The pull pacer of a host (NDP section 3.2): one pull per transmission time of a full packet on its link, for all
+//! flows in turn.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,35 +8,35 @@ use selvedge_units::{Duration, Instant};
 
 use super::config::NdpConfig;
 
-/// The pulls that all flows of a host owe their senders. A flow is named by a small number of the caller's.
+/// The pulls that all flows of a host owe their senders. Flows are identified by small numbers chosen by the caller.
 #[derive(Clone, Debug)]
 pub struct PullPacer {
     interval: Duration,
-    /// No pull before this.
+    /// Time of the next pull, at the earliest.
     next_at: Instant,
-    /// Flows whose turn comes, each once.
+    /// Flows in the order of their turns, each once.
     ring: VecDeque<u32>,
-    /// By flow.
+    /// Pulls owed, indexed by flow.
     debts: Vec<Debt>,
-    /// Flows in the ring that owe something.
+    /// Number of flows in the ring that owe pulls.
     debtors: u32,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Debt {
     pulls: u32,
-    /// Whether it stands in the ring: also when it owes nothing any more.
+    /// Whether the flow is in the ring, even if it owes nothing any more.
     stands: bool,
 }
 
 impl PullPacer {
-    /// The pacer of a host without flows.
+    /// Creates the pacer of a host without flows.
     pub fn new(config: &NdpConfig) -> Self {
         let (ring, debts) = (VecDeque::new(), Vec::new());
         Self { interval: config.interval(), next_at: Instant::ZERO, ring, debts, debtors: 0 }
     }
 
-    /// `flow` owes its sender one more pull.
+    /// Adds one pull owed by `flow`.
     pub fn owe(&mut self, flow: u32) {
         let at = flow as usize;
         if at >= self.debts.len() {
@@ -51,7 +51,7 @@ impl PullPacer {
         }
     }
 
-    /// `flow` owes nothing any more: all of it has arrived, or nobody is there to pull.
+    /// Cancels the pulls owed by `flow`: everything has arrived, or the sender is gone.
     pub fn forget(&mut self, flow: u32) {
         if let Some(debt) = self.debts.get_mut(flow as usize) {
             self.debtors -= u32::from(debt.pulls > 0);
@@ -59,7 +59,7 @@ impl PullPacer {
         }
     }
 
-    /// The flow whose pull is due at `now`, if one is; called again until `None`.
+    /// Returns the flow whose pull is due at `now`, if any; to be called until `None`.
     pub fn poll(&mut self, now: Instant) -> Option<u32> {
         if now < self.next_at || self.debtors == 0 {
             return None;
@@ -83,7 +83,7 @@ impl PullPacer {
         None
     }
 
-    /// When [`PullPacer::poll`] will have something; `None` if nobody owes anything.
+    /// Returns the time at which [`PullPacer::poll`] will return a flow; `None` if no pulls are owed.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (self.debtors > 0).then_some(self.next_at)
     }

@@ -1,4 +1,4 @@
-//! Which way the next packet goes (NDP section 3.1.1): over all paths, in an order drawn anew for each round.
+//! Path selection per packet (NDP section 3.1.1): over all paths, in a new random order in each round.
 
 use alloc::vec::Vec;
 
@@ -9,15 +9,15 @@ use selvedge_units::{Domain, Rng};
 pub(super) struct Paths {
     order: Vec<u16>,
     next: usize,
-    /// How often each is still to be left out; empty without penalties.
+    /// Rounds for which each path is still skipped, indexed by path; empty without penalties.
     penalties: Vec<u8>,
-    /// What ECMP hashes on path 0.
+    /// Value that ECMP hashes on path 0.
     base: u32,
     rng: Rng,
 }
 
-/// Between the hashes of two paths: the golden ratio's part of 2^32, so that few paths lie far apart and no two of
-/// them alike.
+/// Distance between the hashes of two consecutive paths: 2^32 divided by the golden ratio, so that few paths lie far
+/// apart and no two coincide.
 const STEP: u32 = 0x9e37_79b9;
 
 impl Paths {
@@ -28,9 +28,9 @@ impl Paths {
         Self { next: order.len(), order, penalties, base, rng }
     }
 
-    /// The path of the next packet.
+    /// Returns the path of the next packet.
     pub(super) fn choose(&mut self) -> u16 {
-        // Where all are bad, none is: after a round the next one goes.
+        // If all paths have penalties, the next one is used after a full round.
         for _ in 0..self.order.len() {
             let path = self.turn();
             match self.penalties.get_mut(usize::from(path)) {
@@ -41,12 +41,12 @@ impl Paths {
         self.turn()
     }
 
-    /// What ECMP hashes on a path.
+    /// Returns the value that ECMP hashes on a path.
     pub(super) fn entropy(&self, path: u16) -> u32 {
         self.base.wrapping_add(STEP.wrapping_mul(u32::from(path)))
     }
 
-    /// A packet was trimmed on this path.
+    /// Adds a penalty to a path on which a packet was trimmed.
     pub(super) fn punish(&mut self, path: u16) {
         if let Some(penalty) = self.penalties.get_mut(usize::from(path)) {
             *penalty = penalty.saturating_add(1);

@@ -6,11 +6,11 @@ use selvedge_wire::{Ack, AckKind, Data};
 use crate::bitmap::{Bitmap, WIDEST_WINDOW};
 use crate::role::{Reply, Verdict};
 
-/// What has arrived.
+/// Arrival state of a flow.
 #[derive(Clone, Debug)]
 pub struct NdpReceiver {
     first: Psn,
-    /// Everything before it has arrived.
+    /// The lowest packet that has not arrived.
     expected: Seq,
     arrived: Bitmap,
     /// Pulls sent.
@@ -18,13 +18,13 @@ pub struct NdpReceiver {
 }
 
 impl NdpReceiver {
-    /// Expects a flow whose first packet is `first`.
+    /// Creates the receiver of a flow whose first packet is `first`.
     pub fn new(first: Psn) -> Self {
         Self { first, expected: Seq::new(0), arrived: Bitmap::default(), pulls: 0 }
     }
 
-    /// A packet has arrived, or what is left of it: acknowledged where it is whole, and else asked for again. In either
-    /// case a pull is owed, unless it makes no sense.
+    /// Handles a packet or a trimmed header: acknowledges a whole packet, requests a trimmed one again. In either case
+    /// a pull is owed, unless it would be useless.
     pub fn on_data(&mut self, data: &Data, marked: bool) -> Reply {
         let seq = data.psn.near(self.expected, self.first);
         let Some(seq) = seq.filter(|&seq| seq < self.expected + WIDEST_WINDOW) else {
@@ -38,18 +38,18 @@ impl NdpReceiver {
         Reply { verdict, ack: Some(self.answer(data, AckKind::Ack, marked)) }
     }
 
-    /// The number of the next pull: a pull that is lost, or late, is made good by the one after it.
+    /// Returns the number of the next pull. Numbers are cumulative: a later pull compensates for one lost or late.
     pub fn pull(&mut self) -> u32 {
         self.pulls = self.pulls.wrapping_add(1);
         self.pulls
     }
 
-    /// Everything before it has arrived.
+    /// Returns the lowest packet that has not arrived.
     pub fn expected(&self) -> Psn {
         self.expected.to_psn(self.first)
     }
 
-    /// Whether this packet arrives for the first time.
+    /// Records an arrival; returns whether the packet is new.
     fn take(&mut self, seq: Seq) -> bool {
         if seq != self.expected {
             return self.arrived.insert(self.expected, seq);

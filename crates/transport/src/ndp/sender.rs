@@ -1,14 +1,14 @@
 //! The sending end of a flow (NDP section 3.2).
 //!
 //! Design notes.
-//! 1. *Credit.* The first window is sent unasked, of new packets; what was trimmed waits for a pull, for whatever
-//!    trimmed it is still there. Each pull allows one packet. Pulls are numbered: what matters is the highest number
-//!    seen, so that lost and reordered pulls do no harm.
-//! 2. *What goes first*: packets that were trimmed, in the order in which that was heard, then new ones. Credit that
-//!    finds neither is kept: a trimmed packet may still be heard of.
-//! 3. *Silence.* Where even a header was lost nobody answers, and nobody pulls. Such packets are sent again after a
-//!    timeout, on credit of their own. Where the last pulls were lost, one packet goes after as long a silence, to be
-//!    answered and pulled.
+//! 1. *Credit.* The first window of new packets is sent unsolicited; trimmed packets wait for a pull, since the
+//!    congestion that trimmed them persists. Each pull allows one packet. Pulls are numbered, and the highest number
+//!    seen counts, so that lost and reordered pulls do no harm.
+//! 2. *Order*: trimmed packets, in the order of their reports, then new ones. Credit without a packet to send is kept:
+//!    reports of trimmed packets may follow.
+//! 3. *Silence.* If even a header was lost, there is neither an answer nor a pull. Such packets are retransmitted after
+//!    a timeout, on credit of their own. If the last pulls were lost, one packet is sent after an equally long silence,
+//!    to be answered and pulled.
 
 use alloc::collections::VecDeque;
 
@@ -20,40 +20,40 @@ use super::config::NdpConfig;
 use super::paths::Paths;
 use crate::role::{Cx, Hold};
 
-/// One packet to send, and where.
+/// One packet to send, and its path hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NdpSegment {
-    /// Which.
+    /// Sequence number of the packet.
     pub seq: Seq,
-    /// Whether it was sent before.
+    /// Whether the packet was sent before.
     pub retransmission: bool,
-    /// What ECMP hashes.
+    /// Value that ECMP hashes.
     pub entropy: u32,
 }
 
-/// A flow's sender.
+/// The sender of a flow.
 #[derive(Clone, Debug)]
 pub struct NdpSender {
     first: Psn,
     /// Packets of the flow.
     total: u64,
-    /// Everything before it has arrived.
+    /// The lowest packet not known to have arrived.
     acked: Seq,
-    /// Packets from there on that have been sent.
+    /// Packets sent, from `acked` on.
     sent: VecDeque<Sent>,
-    /// Those to send again.
+    /// Packets to retransmit.
     again: VecDeque<Seq>,
-    /// New packets that may be sent unasked.
+    /// New packets that may be sent unsolicited.
     unasked: u64,
-    /// Packets that pulls, and timeouts, allow.
+    /// Packets allowed by pulls and timeouts.
     credit: u64,
-    /// The highest number of any pull.
+    /// The highest pull number received.
     pulled: u32,
     paths: Paths,
     rto: Duration,
-    /// When it last sent or heard something.
+    /// Time of the last transmission or reception.
     busy: Instant,
-    /// Nothing times out before this.
+    /// Time before which no timeout is due.
     deadline: Instant,
     timeouts: u32,
 }
@@ -67,15 +67,16 @@ struct Sent {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// On its way, as far as is known.
+    /// In flight, as far as known.
     Flying,
-    /// To be sent again.
+    /// To be retransmitted.
     Waiting,
     Arrived,
 }
 
 impl NdpSender {
-    /// A flow of `total` packets that begins with `first`; `entropy` tells its paths from those of others.
+    /// Creates the sender of a flow of `total` packets that begins with `first`; `entropy` distinguishes its paths from
+    /// those of other flows.
     pub fn new(config: &NdpConfig, first: Psn, total: u64, entropy: u32) -> Self {
         Self {
             first,
@@ -94,7 +95,7 @@ impl NdpSender {
         }
     }
 
-    /// What the receiver says about one packet, and about all before `expected`.
+    /// Handles the receiver's report on one packet and on all packets before `expected`.
     pub fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         let Some(expected) = ack.expected.near(self.acked, self.first) else { return };
         let Some(seq) = ack.sack.near(self.acked, self.first) else { return };
@@ -119,11 +120,11 @@ impl NdpSender {
         self.advance(expected);
     }
 
-    /// The receiver pulls, and has everything before `expected`.
+    /// Handles a pull, which also acknowledges everything before `expected`.
     pub fn on_pull(&mut self, cx: &Cx<'_>, number: u32, expected: Psn) {
         self.busy = cx.now;
         let more = number.wrapping_sub(self.pulled);
-        // Serial numbers: what is half the circle ahead is behind.
+        // Serial numbers: more than half the number space ahead means behind.
         if more < 1 << 31 {
             self.pulled = number;
             self.credit += u64::from(more);
@@ -135,7 +136,7 @@ impl NdpSender {
         }
     }
 
-    /// Whether it would send now.
+    /// Returns whether a packet can be sent now.
     pub fn is_ready(&self) -> bool {
         match self.credit {
             0 => self.unasked > 0 && self.next_new().is_some(),
@@ -143,7 +144,7 @@ impl NdpSender {
         }
     }
 
-    /// The next packet, if there is one to send now.
+    /// Returns the next packet, if one can be sent now.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<NdpSegment> {
         let again = if self.credit > 0 { self.take_again() } else { None };
         let seq = match again {
@@ -168,12 +169,12 @@ impl NdpSender {
         Some(NdpSegment { seq, retransmission: again.is_some(), entropy: self.paths.entropy(path) })
     }
 
-    /// When [`NdpSender::handle_timeout`] wants to be called.
+    /// Returns the time at which [`NdpSender::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (self.deadline != Instant::NEVER).then_some(self.deadline)
     }
 
-    /// Sends again what nothing was heard of. Early or twice does nothing.
+    /// Schedules the retransmission of packets without any answer. An early or repeated call has no effect.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         if cx.now < self.deadline {
             return;
@@ -195,7 +196,7 @@ impl NdpSender {
         }
         self.credit += lost;
         if is_silent && lost == 0 && !self.is_done() {
-            // Nobody will say anything about anything.
+            // No answer is pending for any packet.
             let due = self.busy.saturating_add(self.rto);
             if due <= cx.now && self.credit == 0 {
                 self.credit = 1;
@@ -209,32 +210,32 @@ impl NdpSender {
         }
     }
 
-    /// Packets that were never sent.
+    /// Returns the number of packets never sent.
     pub fn unsent(&self) -> u64 {
         self.total - self.acked.index() - self.sent.len() as u64
     }
 
-    /// Whether packets that were lost or trimmed wait to be sent again.
+    /// Returns whether lost or trimmed packets wait to be retransmitted.
     pub fn has_lost(&self) -> bool {
         self.next_again().is_some()
     }
 
-    /// Timeouts so far.
+    /// Returns the number of timeouts so far.
     pub fn timeouts(&self) -> u32 {
         self.timeouts
     }
 
-    /// Whether everything has arrived.
+    /// Returns whether all packets have arrived.
     pub fn is_done(&self) -> bool {
         self.acked.index() == self.total
     }
 
-    /// Packets believed to be in the network.
+    /// Returns the number of packets believed to be in the network.
     pub fn in_flight(&self) -> u64 {
         self.sent.iter().filter(|sent| sent.state == State::Flying).count() as u64
     }
 
-    /// What it waits for.
+    /// Returns the reason why the sender does not send.
     pub fn hold(&self) -> Hold {
         if self.is_ready() {
             Hold::Link
@@ -245,7 +246,7 @@ impl NdpSender {
         }
     }
 
-    /// Everything before `expected` has arrived, and perhaps more.
+    /// Advances the cumulative acknowledgement to at least `expected`.
     fn advance(&mut self, expected: Seq) {
         while let Some(first) = self.sent.front()
             && (self.acked < expected || first.state == State::Arrived)
@@ -268,7 +269,7 @@ impl NdpSender {
         self.again.iter().copied().find(|&seq| self.is_waiting(seq))
     }
 
-    /// Takes the first packet that is still to be sent again.
+    /// Removes and returns the first packet that still needs a retransmission.
     fn take_again(&mut self) -> Option<Seq> {
         while let Some(seq) = self.again.pop_front() {
             if self.is_waiting(seq) {

@@ -1,4 +1,4 @@
-//! Dialogues with both ends of a flow.
+//! Scripted dialogues with both ends of a flow.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -51,7 +51,7 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     assert_eq!(sends(&mut sender, at(8)), [], "and those come late for nothing");
 }
 
-/// A flow that is shorter than its first window, to a receiver that is slower.
+/// A flow shorter than its first window, to a receiver with a slower link.
 #[test]
 fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
     let mut sender = NdpSender::new(&config(10), FIRST, 3, 1);
@@ -143,7 +143,7 @@ fn receivers_refuse_headers_and_keep_what_comes_early() {
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed };
         let reply = receiver.on_data(&data, false);
         let ack = reply.ack.expect("an answer to each");
-        (reply.verdict, ack.kind, ack.expected.near(Seq::new(0), FIRST).expect("near").index())
+        (reply.verdict, ack.kind, ack.expected.near(Seq::new(0), FIRST).expect("a PSN near the first").index())
     };
     let accepted = |seq| Verdict::Accepted(Seq::new(seq));
     assert_eq!(take(0, false), (accepted(0), AckKind::Ack, 1));
@@ -164,7 +164,7 @@ fn flows_of_a_host_are_pulled_in_turn_at_one_pace() {
     let mut pulls = Vec::new();
     while let Some(due) = pacer.poll_timeout() {
         assert_eq!(due, at(pulls.len() as u64));
-        pulls.push(pacer.poll(due).expect("it is due"));
+        pulls.push(pacer.poll(due).expect("a pull is due"));
         assert_eq!(pacer.poll(due), None, "one at a time");
         if pulls.len() == 4 {
             pacer.forget(7);
@@ -176,7 +176,7 @@ fn flows_of_a_host_are_pulled_in_turn_at_one_pace() {
     assert_eq!(pacer.poll(at(50)), Some(7), "the same number may be another flow's");
 }
 
-/// One flow over a link that trims, loses, duplicates and reorders, until it is done.
+/// Transfers one flow over a link that trims, loses, duplicates and reorders, until it is done.
 fn transfer(seed: u64, total: u64) {
     let mut rng = Rng::stream(seed, selvedge_units::Domain::Impairment, 0);
     let (mut sender, mut receiver) = (NdpSender::new(&config(8), FIRST, total, 3), NdpReceiver::new(FIRST));

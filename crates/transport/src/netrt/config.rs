@@ -6,50 +6,49 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
-/// NetRT in top-of-rack switches: selective retransmission between them, behind the NICs' backs.
+/// NetRT in top-of-rack switches: selective retransmission between them, invisible to NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NetRtConfig {
-    /// Whether top-of-rack switches do it.
+    /// Whether top-of-rack switches run NetRT.
     pub enabled: bool,
-    /// Duplicates that a source ToR keeps of what entered through each host's port. "auto": one
-    /// bandwidth-delay product (section III-C1), with the time that frames take on links, and two frames more, from
-    /// the second of which a loss is known; "off": none, every request remains unfulfilled.
+    /// Duplicates that a source ToR keeps per host port. "auto": one bandwidth-delay product (section III-C1),
+    /// including serialisation on links, and two more frames, the second of which reveals a loss; "off": none, every
+    /// request remains unfulfilled.
     pub pool: Setting<Bytes>,
-    /// Early packets that a destination ToR holds for each host's port. "auto": one bandwidth-delay product
-    /// (section III-D1), counted as for `pool`; "off": none, nothing is recovered.
+    /// Early packets that a destination ToR holds per host port. "auto": one bandwidth-delay product (section III-D1),
+    /// as for `pool`; "off": none, nothing is recovered.
     pub buffer: Setting<Bytes>,
-    /// What is missing is asked for again each time this long has passed. "auto": the base round-trip time of the
-    /// longest path; the paper says "at time intervals".
+    /// Interval at which a request is repeated. "auto": the base round-trip time of the longest path; the paper says
+    /// "at time intervals".
     pub interval: Setting<Duration>,
-    /// A duplicate that a source ToR has sent is not sent again for so long, whoever asks. "auto": three quarters of
-    /// `interval`, as long as it takes to get there, and a request to come back, on paths of up to eight links: of
-    /// these an interval has all, and this the six between ToRs. "off": each request is answered, as in the paper.
+    /// Time for which a source ToR does not retransmit a duplicate again, regardless of requests. "auto": three
+    /// quarters of `interval`, the time for the copy to arrive and a request to return, on paths of up to eight links:
+    /// `interval` covers all eight, `quiet` the six between ToRs. "off": each request is answered, as in the paper.
     pub quiet: Setting<Duration>,
-    /// What is older than this goes first when a pool is full, whoever asked for how much of its flow. "auto": four
-    /// intervals; "off": only the flow that was asked for least counts, as in the paper (section III-C1), and
-    /// duplicates of flows that were asked for and have ended stay for ever.
+    /// Age above which duplicates are evicted first when a pool is full, regardless of requests. "auto": four
+    /// intervals; "off": only the number of requests counts, as in the paper (section III-C1), and duplicates of flows
+    /// that were requested and have ended stay forever.
     pub lifetime: Setting<Duration>,
-    /// A gap is asked for when it has lasted this long. Default: at once, as in the paper.
+    /// Time that a gap must last before it is requested. Default: zero, as in the paper.
     pub patience: Duration,
-    /// Below this many requested bytes of a host, duplicates are sent at its line rate (section IV: 20 KB).
+    /// Requested bytes of a host up to which duplicates are sent at its line rate (section IV: 20 KB).
     pub k_low: Bytes,
-    /// From this many on, at the lowest rate (section IV: 100 KB). More than `k-low`.
+    /// Requested bytes from which the lowest rate applies (section IV: 100 KB). More than `k-low`.
     pub k_high: Bytes,
     /// Share of the line rate just above `k-low`, above 0 and at most 1 (section IV: 0.5).
     pub max_rate: f64,
     /// Share of the line rate from `k-high` on, above 0 and at most `max-rate` (section IV: 0.01).
     pub min_rate: f64,
-    /// Whether a sender is paused (PFC, on its own link only) while its duplicates are sent at less than line
-    /// rate. Default: true.
+    /// Whether a sender is paused (PFC, on its own link only) while its duplicates are sent below line rate. Default:
+    /// true.
     pub pause: bool,
     /// 802.1p priority of requests, answers and duplicates, 0 to 7. Default: 6.
     pub priority: u8,
-    /// Flows that a ToR keeps state of, in each direction, at least 1 (section III-D1: 10,000). What is more
-    /// passes untouched.
+    /// Flows with state in a ToR, in each direction, at least 1 (section III-D1: 10,000). Further flows pass untouched.
     pub flows: u32,
-    /// State of a flow that was silent for this long may be given to another.
+    /// Silence after which a flow's state may be reused for another.
     pub idle: Duration,
 }
 
@@ -76,10 +75,10 @@ impl Default for NetRtConfig {
 }
 
 impl NetRtConfig {
-    /// Replaces every "auto" by what `fabric` makes of it.
+    /// Replaces every "auto" by the value for `fabric`.
     pub fn resolve(&mut self, fabric: &Fabric) {
-        // The paper's round trip of 5 us is propagation; where frames take as long, a duplicate would be gone before
-        // anybody can ask for it.
+        // The paper's round trip of 5 us is propagation; with serialisation times of that order, a duplicate would be
+        // evicted before it could be requested.
         let until_asked = fabric.pipe() + (fabric.frame + fabric.gap) * 2;
         resolve(&mut self.pool, || Some(fabric.bdp.max(until_asked)));
         resolve(&mut self.buffer, || Some(fabric.bdp.max(until_asked)));
@@ -89,10 +88,10 @@ impl NetRtConfig {
         resolve(&mut self.lifetime, || interval.map(|interval| interval.saturating_mul(4)));
     }
 
-    /// Whether the values can work.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the key and says what would be right.
+    /// Names the invalid key and the valid values.
     pub fn check(&self) -> Result<(), SettingError> {
         if matches!(self.interval, Setting::Off | Setting::Value(Duration::ZERO)) {
             return Err(SettingError::new(
@@ -106,7 +105,7 @@ impl NetRtConfig {
         }
         let (low, high) = (self.k_low, self.k_high);
         if high <= low {
-            // Of the two, the one that somebody wrote.
+            // Blames the setting that was given explicitly.
             return Err(if high == Self::default().k_high {
                 SettingError::new("k-low", format!("{low} must be less than k-high, {high}"))
             } else {
@@ -136,15 +135,15 @@ impl NetRtConfig {
     }
 }
 
-/// The same, with nothing left open.
+/// Resolved settings of NetRT.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     pub(super) pool: u64,
     pub(super) buffer: u64,
     pub(super) interval: Duration,
-    /// A duplicate that has been sent is not sent again for so long.
+    /// Time for which a duplicate is not retransmitted again.
     pub(super) quiet: Duration,
-    /// How long a duplicate is of use.
+    /// Useful life of a duplicate; `None`: unlimited.
     pub(super) lifetime: Option<Duration>,
     pub(super) patience: Duration,
     pub(super) pause: bool,
@@ -158,7 +157,7 @@ pub struct Settings {
 
 impl From<&NetRtConfig> for Settings {
     /// # Panics
-    /// When something still says "auto".
+    /// If a setting is still "auto".
     fn from(config: &NetRtConfig) -> Self {
         let bytes = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get();
         Self {
@@ -180,8 +179,8 @@ impl From<&NetRtConfig> for Settings {
 }
 
 impl Settings {
-    /// The rate of duplicates when `requested` bytes of them wait and the host's line rate is `line`; and
-    /// whether that is congestion (section III-C3, figure 5). Discontinuous at `k_low`, as written.
+    /// Returns the rate of duplicates when `requested` bytes of them wait and the host's line rate is `line`; and
+    /// whether that is congestion (section III-C3, figure 5). Discontinuous at `k_low`, as in the paper.
     pub(super) fn rate(&self, requested: u64, line: Rate) -> (Rate, bool) {
         if requested < self.k_low || requested == 0 {
             return (line, false);

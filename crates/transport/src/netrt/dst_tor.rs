@@ -1,7 +1,7 @@
-//! The destination ToR: in which order packets reach their host (section III-C2, algorithms 1 and 2).
+//! The destination ToR: puts packets in order before they reach their host (section III-C2, algorithms 1 and 2).
 //!
-//! The numbers C1 to C17 name places where the printed algorithm cannot be what was meant, or the text leaves
-//! something open; the folder's README lists them, and `printed.rs` shows what each misprint breaks.
+//! The numbers C1 to C17 mark places where the printed algorithm cannot be as intended, or the text leaves something
+//! open; the folder's README lists them, and `printed.rs` shows the effect of each misprint.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -13,72 +13,72 @@ use selvedge_wire::Request;
 use super::flows::{Flows, Lasting};
 use super::{Flow, Occupancy, Passing, Settings, WINDOW};
 
-/// What to do with the packet that has come.
+/// The decision on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForwardingDecision {
-    /// Let it go on.
+    /// Forward the packet.
     Forward,
-    /// It is held here.
+    /// The packet is held in the ToR.
     Held,
-    /// It has been here before: drop it.
+    /// Drop the packet, a duplicate.
     Drop,
 }
 
-/// What else a destination ToR wants done, in this order.
+/// An action requested by a destination ToR; to be performed in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracked<H> {
-    /// Forward a packet that was held.
+    /// Forward a held packet.
     Release(H),
-    /// Drop a packet that was held.
+    /// Drop a held packet.
     Discard(H),
-    /// Send this to the source ToR of a flow.
+    /// Send a request to the source ToR of a flow.
     Request(Flow, Request),
 }
 
-/// What a destination ToR has done.
+/// Counters of a destination ToR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DstTorStats {
     /// Requests sent, repetitions included.
     pub requests: u64,
     /// Packets that were held.
     pub held: u64,
-    /// Times that it gave up and left recovery to the NICs.
+    /// Number of times that recovery was left to the NICs.
     pub given_up: u64,
-    /// Duplicates that came after all: dropped.
+    /// Unneeded copies, which were dropped.
     pub surplus: u64,
-    /// Packets of flows for which there was no state.
+    /// Packets of flows without state.
     pub untracked: u64,
 }
 
-/// One destination ToR.
+/// A destination ToR.
 #[derive(Debug)]
 pub struct DstTor<H> {
     settings: Settings,
     flows: Flows<Track>,
     windows: Windows<H>,
-    /// When to ask, which flow, and for which gap.
+    /// Due requests: time, flow, and gap number.
     due: BinaryHeap<Reverse<(Instant, u32, u64)>>,
-    /// Gaps so far.
+    /// Number of gaps so far.
     gaps: u64,
-    /// By port.
+    /// Occupancy by held packets, indexed by port.
     held: Vec<Occupancy>,
     output: VecDeque<Tracked<H>>,
     stats: DstTorStats,
 }
 
-/// What is kept of a flow: 24 + 128 + 2 bits in the paper's accounting.
+/// State of a flow: 24 + 128 + 2 bits in the paper's accounting.
 #[derive(Debug)]
 struct Track {
     expected: Psn,
-    /// Bit `i`: the packet `expected + 1 + i` is held.
+    /// Held packets; bit `i` is `expected + 1 + i`.
     arrived: u128,
     state: State,
-    /// Traffic class of its packets.
+    /// Traffic class of the flow's packets.
     class: u8,
     port: u16,
-    /// Its window, while anything is held.
+    /// Window of the flow's held packets, [`NONE`] if nothing is held.
     window: u32,
-    /// Number of its present gap, by which requests that are due are told from stale ones.
+    /// Number of the present gap, which distinguishes due requests from stale ones.
     gap: u64,
 }
 
@@ -96,7 +96,7 @@ impl Lasting for Track {
 }
 
 impl<H: Copy> DstTor<H> {
-    /// A ToR with this many ports.
+    /// Creates a ToR with `ports` ports.
     pub fn new(settings: Settings, ports: usize) -> Self {
         Self {
             settings,
@@ -110,9 +110,8 @@ impl<H: Copy> DstTor<H> {
         }
     }
 
-    /// A data packet has come out of the fabric, and the buffer has room for it; `is_copy` if a source ToR sent it
-    /// again. A packet that finds no room has not arrived: its driver drops it and says nothing here, so that it is
-    /// missed.
+    /// Handles a data packet from the fabric for which the buffer has room; `is_copy` if a source ToR retransmitted it.
+    /// The driver drops packets without room and does not report them, so that they count as missing.
     #[inline]
     pub fn on_data(
         &mut self,
@@ -128,8 +127,8 @@ impl<H: Copy> DstTor<H> {
         };
         let track = &mut self.flows[at];
         if is_copy && track.state == State::Waiting {
-            // It waits "until the sender re-sends": the NICs go back already. Taken for that, a copy would have them go
-            // back again, to what follows it (C4).
+            // In this state the ToR waits "until the sender re-sends": the NICs go back already. A copy mistaken for
+            // that would make them go back again, to the packet after it (C4).
             self.stats.surplus += 1;
             return ForwardingDecision::Drop;
         }
@@ -144,7 +143,7 @@ impl<H: Copy> DstTor<H> {
             }
             1.. if track.state == State::Waiting => ForwardingDecision::Forward, // C3
             ahead @ 1.. => self.on_early(now, at, ahead as u32, packet),
-            // The NIC must acknowledge what its peer sends again (C4), but has not asked for copies.
+            // The NIC must acknowledge its peer's retransmissions (C4), but has not requested copies.
             _ if is_copy => {
                 self.stats.surplus += 1;
                 ForwardingDecision::Drop
@@ -153,22 +152,22 @@ impl<H: Copy> DstTor<H> {
         }
     }
 
-    /// The traffic class of a flow's packets. Copies come at high priority and leave in this one: they would
-    /// overtake what was forwarded before them and still waits for their host.
+    /// Returns the traffic class of a flow's packets. Copies arrive at high priority and leave in this class: otherwise
+    /// they would overtake packets forwarded earlier that still wait for the host.
     pub fn class_of(&self, flow: Flow) -> Option<u8> {
         self.flows.find(flow).map(|at| self.flows[at].class)
     }
 
-    /// The source ToR of a flow has nothing to send for `psn`.
+    /// Handles the source ToR's answer that it has nothing to retransmit for `psn`.
     pub fn on_unfulfilled(&mut self, now: Instant, flow: Flow, psn: Psn) {
         let Some(at) = self.flows.find(flow) else { return };
-        // An answer that is late means nothing (C10).
+        // A late answer is ignored (C10).
         if self.flows[at].state == State::ReTx && self.flows[at].expected == psn {
             self.give_up(now, at);
         }
     }
 
-    /// Repeats the requests that are due.
+    /// Repeats the due requests.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&Reverse((at, flow, gap))) = self.due.peek()
             && at <= now
@@ -187,31 +186,31 @@ impl<H: Copy> DstTor<H> {
         }
     }
 
-    /// When to call [`DstTor::handle_timeout`].
+    /// Returns the time at which [`DstTor::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// What else it wants done.
+    /// Returns the next requested action.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Tracked<H>> {
         self.output.pop_front()
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> &DstTorStats {
         &self.stats
     }
-    /// What is held, by port.
+    /// Returns the occupancy by held packets, indexed by port.
     pub fn occupancy(&self) -> &[Occupancy] {
         &self.held
     }
-    /// Flows that it keeps state of.
+    /// Returns the number of flows with state.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// A packet has come `ahead` of the expected one.
+    /// Handles a packet that is `ahead` of the expected one.
     #[inline(never)]
     fn on_early(&mut self, now: Instant, at: usize, ahead: u32, packet: Passing<H>) -> ForwardingDecision {
         let Passing { handle, bytes, port, room, .. } = packet;
@@ -222,7 +221,7 @@ impl<H: Copy> DstTor<H> {
         }
         let most = self.settings.buffer.min(room);
         let held = self.held[usize::from(port)].bytes();
-        // Beyond the bitmap (C8), or no buffer left: the NICs' turn.
+        // Beyond the bitmap (C8), or without buffer: recovery is left to the NICs.
         if bit >= WINDOW || held + u64::from(bytes) > most {
             self.give_up(now, at);
             return ForwardingDecision::Forward;
@@ -230,7 +229,7 @@ impl<H: Copy> DstTor<H> {
         if track.window == NONE {
             track.window = self.windows.open();
         }
-        // Something is missing that nobody has asked for: behind all that has arrived, or the first of all (C12).
+        // A new gap, not requested yet: after the last arrived packet, or the first gap (C12).
         let behind = u128::BITS - track.arrived.leading_zeros();
         let hole = if track.state == State::Ordered { Some(0) } else { (bit > behind).then_some(behind + 1) };
         track.arrived |= 1 << bit; // C1
@@ -244,13 +243,13 @@ impl<H: Copy> DstTor<H> {
         ForwardingDecision::Held
     }
 
-    /// Something is missing that was not missed before, so far behind the expected packet.
+    /// Handles a new gap, which begins `behind` packets after the expected one.
     fn open_gap(&mut self, now: Instant, at: usize, behind: u32) {
         let asks = self.settings.patience.is_zero();
         if asks {
             self.request(at, behind);
         }
-        // What belongs to a gap that others have opened is asked for again with that.
+        // Later holes within an open gap are requested again with that gap's repetitions.
         if !asks || behind == 0 {
             let after = if asks { self.settings.interval } else { self.settings.patience };
             self.gaps += 1;
@@ -259,7 +258,7 @@ impl<H: Copy> DstTor<H> {
         }
     }
 
-    /// Asks for what is missing from so far behind the expected packet on: what is missing before has been asked for.
+    /// Requests the missing packets from `behind` packets after the expected one; earlier ones have been requested.
     fn request(&mut self, at: usize, behind: u32) {
         let track = &self.flows[at];
         let request = Request::new(track.expected.plus(behind), track.arrived >> behind);
@@ -267,12 +266,13 @@ impl<H: Copy> DstTor<H> {
         self.stats.requests += 1;
     }
 
-    /// The expected packet has come: what follows it may go, too (algorithm 1). Nested here (C2).
+    /// Handles the arrival of the expected packet in a gap: releases the packets that follow in order (algorithm 1),
+    /// nested here (C2).
     #[inline(never)]
     fn close_gap(&mut self, now: Instant, at: usize) {
         let track = &mut self.flows[at];
         while track.arrived & 1 == 1 {
-            // By number, not in the order of arrival (C6).
+            // In the order of PSNs, not of arrival (C6).
             let (handle, bytes) = self.windows.take(track.window, track.expected);
             self.held[usize::from(track.port)].remove(now, bytes);
             self.output.push_back(Tracked::Release(handle));
@@ -283,13 +283,13 @@ impl<H: Copy> DstTor<H> {
             track.state = State::Ordered;
             self.windows.close(&mut track.window);
         } else {
-            // Bit 0 stood for the packet that is expected now, which is missing (C5).
+            // Bit 0 represented the packet that is expected now, which is missing (C5).
             track.arrived >>= 1;
         }
     }
 
-    /// Leaves recovery to the NICs: the first packet that was held makes the receiver ask for the missing one;
-    /// it would refuse the others.
+    /// Leaves recovery to the NICs: releases the first held packet, which makes the receiver request the missing one,
+    /// and discards the others, which the receiver would refuse.
     fn give_up(&mut self, now: Instant, at: usize) {
         let track = &mut self.flows[at];
         track.state = State::Waiting;
@@ -308,8 +308,8 @@ impl<H: Copy> DstTor<H> {
 }
 
 impl Track {
-    /// Of a flow whose first packet this is, as far as is known here. Queue pairs begin at 0, as the ToR has seen
-    /// when they were set up; one that is far beyond that was forgotten in between.
+    /// Creates the state of a flow upon the first packet seen. Queue pairs begin at 0, as the ToR has seen when they
+    /// were set up; a flow far beyond that was forgotten in between.
     fn of<H>(psn: Psn, packet: &Passing<H>) -> Self {
         let expected = if psn.get() <= WINDOW { Psn::new(0) } else { psn };
         let (class, port) = (packet.class, packet.port);
@@ -317,14 +317,14 @@ impl Track {
     }
 }
 
-/// Held packets of flows that have a gap: a ring of [`WINDOW`] places each, by PSN.
+/// Held packets of flows with a gap: a ring of [`WINDOW`] slots each, indexed by PSN.
 #[derive(Debug)]
 struct Windows<H> {
     places: Vec<Option<(H, u32)>>,
     free: Vec<u32>,
 }
 
-/// No window.
+/// Stands for no window.
 const NONE: u32 = u32::MAX;
 
 impl<H> Default for Windows<H> {
@@ -354,6 +354,6 @@ impl<H: Copy> Windows<H> {
         *self.at(window, psn) = Some(packet);
     }
     fn take(&mut self, window: u32, psn: Psn) -> (H, u32) {
-        self.at(window, psn).take().expect("its bit is set")
+        self.at(window, psn).take().expect("the packet is held, as its bit is set")
     }
 }

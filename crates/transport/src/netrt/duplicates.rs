@@ -1,12 +1,12 @@
 //! The duplicate pool of one port (section III-C1).
 //!
-//! When it is full, the oldest duplicate of the flow with the fewest requests goes: least frequently used,
-//! over flows. Of flows with equally many requests, the oldest of all their duplicates goes. So duplicates
-//! stand in one list for each number of requests, oldest first; adding and evicting take constant time, and a
-//! flow's duplicates are moved when somebody asks for them, which is rare.
+//! When the pool is full, the oldest duplicate of the flow with the fewest requests is evicted: least frequently used,
+//! over flows. Of flows with equally many requests, the oldest of all their duplicates is evicted. So there is one list
+//! of duplicates for each number of requests, oldest first; adding and evicting take constant time, and a flow's
+//! duplicates are moved when they are requested, which is rare.
 //!
-//! What waits to be sent again is the oldest there is, and would be the first to go while its sender is being paused.
-//! It stands in a list of its own, and yields to regular traffic alone.
+//! Duplicates that wait to be retransmitted are the oldest, and would be evicted first while their sender is paused.
+//! Hence they have a list of their own, and yield only to regular traffic.
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,12 @@ use selvedge_units::{Instant, Psn};
 
 use super::{Flow, Occupancy, Passing};
 
-/// Copies of what passed lately.
+/// Copies of recent packets of one port.
 #[derive(Debug)]
 pub(super) struct Duplicates<H> {
     entries: Vec<Entry<H>>,
     free: u32,
-    /// By number of requests, ascending.
+    /// Lists in ascending order of the number of requests.
     lists: Vec<List>,
     added: u64,
     pub(super) occupancy: Occupancy,
@@ -32,11 +32,11 @@ struct Entry<H> {
     handle: H,
     bytes: u32,
     at: Instant,
-    /// How many were added before it; `NOBODY` where nothing is.
+    /// Serial number in the order of addition; `NOBODY` in a free entry.
     number: u64,
-    /// Whether it waits to be sent again.
+    /// Whether the duplicate waits to be retransmitted.
     wanted: bool,
-    /// When it was sent again.
+    /// Time of the last retransmission.
     sent_at: Option<Instant>,
     previous: u32,
     next: u32,
@@ -51,21 +51,21 @@ struct List {
 
 const NONE: u32 = u32::MAX;
 const NOBODY: u64 = u64::MAX;
-/// Stands for the number of requests in the list of what waits to be sent again.
+/// Pseudo number of requests of the list of duplicates that wait to be retransmitted.
 const WANTED: u32 = u32::MAX;
-/// Requests of a flow that count.
+/// Largest count of a flow's requests.
 pub(super) const MOST_REQUESTS: u32 = WANTED - 1;
 
-/// What a pool may hold.
+/// Limits of a pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Bytes, of what regular traffic leaves.
+    /// Most bytes, within the room that regular traffic leaves.
     pub(super) most: u64,
-    /// What is older goes first when there is no more place.
+    /// Time before which duplicates count as old and are evicted first when there is no room.
     pub(super) oldest: Instant,
 }
 
-/// A duplicate that waits to be sent again, unless it has been evicted meanwhile, or is of no use any more.
+/// Reference to a duplicate that waits to be retransmitted, unless it was evicted or became useless meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     place: u32,
@@ -78,8 +78,8 @@ impl<H: Copy> Duplicates<H> {
         Self { entries: Vec::new(), free: NONE, lists, added: 0, occupancy: Occupancy::default() }
     }
 
-    /// Adds a duplicate of a flow that was asked for so often, if there is place for it. Where a pool is full, what is
-    /// old goes first. Returns bytes that no longer wait to be sent because regular traffic needs their place.
+    /// Adds a duplicate of a flow that was requested `requests` times, if there is room. In a full pool, old duplicates
+    /// are evicted first. Returns the bytes that no longer wait to be sent because regular traffic needs their room.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -115,9 +115,9 @@ impl<H: Copy> Duplicates<H> {
         lost
     }
 
-    /// Evicts what does not wait to be sent until at most `most` bytes are left, what has been there since before
-    /// `oldest` first; returns whether that was enough. A duplicate is of use for about a round trip (section III-C1);
-    /// without its age, those of flows that were asked for once and have ended would fill the pool.
+    /// Evicts duplicates that do not wait to be sent until at most `most` bytes are left, those added before `oldest`
+    /// first; returns whether that sufficed. A duplicate is useful for about a round trip (section III-C1); without the
+    /// age limit, duplicates of flows that were requested once and have ended would fill the pool.
     #[inline]
     fn make_room(&mut self, now: Instant, most: u64, oldest: Instant) -> bool {
         let mut list = 0;
@@ -141,7 +141,7 @@ impl<H: Copy> Duplicates<H> {
         true
     }
 
-    /// Evicts until at most `most` bytes are left; returns bytes that no longer wait to be sent.
+    /// Evicts duplicates until at most `most` bytes are left; returns the bytes that no longer wait to be sent.
     #[inline]
     pub(super) fn shrink(&mut self, now: Instant, most: u64) -> u64 {
         let mut lost = 0;
@@ -151,14 +151,14 @@ impl<H: Copy> Duplicates<H> {
         lost
     }
 
-    /// Whether there is a duplicate of that packet of a flow that was asked for so often.
+    /// Returns whether there is a duplicate of packet `psn` of a flow that was requested `requests` times.
     pub(super) fn has(&self, (flow, requests): (Flow, u32), psn: Psn) -> bool {
         let is_it = |entry: &Entry<H>| entry.flow == flow && entry.psn == psn;
         let lists = self.lists.iter().filter(|list| list.requests == requests || list.requests == WANTED);
         lists.flat_map(|list| self.places(list)).any(|place| is_it(&self.entries[place as usize]))
     }
 
-    /// Those of a flow that wait to be sent, from `psn` on, do so no longer; returns their bytes.
+    /// Cancels the waiting retransmissions of a flow from `psn` on; returns their bytes.
     pub(super) fn spare(&mut self, (flow, requests): (Flow, u32), psn: Psn) -> u64 {
         let is_spared = |entry: &Entry<H>| entry.flow == flow && entry.psn.ahead_of(psn) >= 0;
         let wanted = &self.lists[self.wanted()];
@@ -172,14 +172,14 @@ impl<H: Copy> Duplicates<H> {
         spared.iter().map(|&place| u64::from(self.entries[place as usize].bytes)).sum()
     }
 
-    /// Where the entries of a list are, the first first.
+    /// Returns the indices of a list's entries, in order.
     fn places(&self, list: &List) -> impl Iterator<Item = u32> + use<'_, H> {
         let some = |place: u32| (place != NONE).then_some(place);
         core::iter::successors(some(list.first), move |&place| some(self.entries[place as usize].next))
     }
 
-    /// Marks what `is_asked` of a flow as waiting to be sent, unless it was since `recently`; calls `enqueue` with each
-    /// that did not wait already, oldest first, and its bytes.
+    /// Marks the duplicates of a flow that `is_asked` selects as waiting to be sent, unless sent since `recently`;
+    /// calls `enqueue` with the ticket and bytes of each that did not wait already, oldest first.
     pub(super) fn want(
         &mut self,
         (flow, requests): (Flow, u32),
@@ -212,8 +212,8 @@ impl<H: Copy> Duplicates<H> {
         }
     }
 
-    /// What is to be sent now for a ticket, of a flow that was asked for as often as `requests` says; it stays in the
-    /// pool, for it may be lost again (C17).
+    /// Returns the duplicate to send now for a ticket; `requests` returns how often a flow was requested. The duplicate
+    /// stays in the pool, as it may be lost again (C17).
     pub(super) fn redeem(
         &mut self,
         now: Instant,
@@ -232,10 +232,10 @@ impl<H: Copy> Duplicates<H> {
         Some((handle, bytes))
     }
 
-    /// A flow has been asked for once more: its duplicates move up.
+    /// Moves the duplicates of a flow to the list of `requests` requests, after another request.
     pub(super) fn promote(&mut self, flow: Flow, requests: u32) {
         let Some(from) = self.lists.iter().position(|list| list.requests == requests - 1) else { return };
-        // A list of more requests stands behind.
+        // Lists of more requests follow later.
         let (mut place, to) = (self.lists[from].first, self.list(requests));
         while place != NONE {
             let entry = self.entries[place as usize];
@@ -248,10 +248,10 @@ impl<H: Copy> Duplicates<H> {
         self.tidy(from);
     }
 
-    /// The list of flows that were asked for so often.
+    /// Returns the list of flows that were requested `requests` times, creating it if needed.
     #[inline]
     fn list(&mut self, requests: u32) -> usize {
-        // Nobody has asked for most flows, and their list is always there.
+        // Most flows were never requested, and their list always exists.
         if requests == 0 {
             return 0;
         }
@@ -283,12 +283,12 @@ impl<H: Copy> Duplicates<H> {
         if wanted { u64::from(bytes) } else { 0 }
     }
 
-    /// The list of what waits to be sent again: the last.
+    /// Returns the list of duplicates that wait to be retransmitted: the last list.
     fn wanted(&self) -> usize {
         self.lists.len() - 1
     }
 
-    /// Forgets a list of nobody, but that of flows never asked for, and that of what waits to be sent again.
+    /// Removes an empty list, except that of flows never requested and that of waiting duplicates.
     fn tidy(&mut self, list: usize) {
         let List { requests, first, .. } = self.lists[list];
         if first == NONE && requests > 0 && requests < WANTED {
@@ -317,7 +317,7 @@ impl<H: Copy> Duplicates<H> {
         }
     }
 
-    /// Puts an entry behind all that are older.
+    /// Inserts an entry after all older ones.
     fn insert_by_age(&mut self, list: usize, place: u32) {
         let number = self.entries[place as usize].number;
         let mut before = self.lists[list].last;
@@ -354,7 +354,7 @@ impl<H: Copy> Duplicates<H> {
 
 #[cfg(test)]
 impl<H: Copy> Duplicates<H> {
-    /// What is in it, the next to go first.
+    /// Returns the contents in the order of eviction.
     pub(super) fn contents(&self) -> Vec<(Flow, u32)> {
         let mut all = Vec::new();
         for place in self.lists.iter().flat_map(|list| self.places(list)) {

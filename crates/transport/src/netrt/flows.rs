@@ -1,4 +1,4 @@
-//! State by flow: bounded, found by hash, given to others when its flow has been silent for long.
+//! A bounded table of per-flow state, found by hash; state of long-silent flows is reused for others.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -8,14 +8,14 @@ use selvedge_units::{Duration, Instant};
 use super::Flow;
 use crate::table::Table;
 
-/// State `S` of up to so many flows.
+/// State `S` of up to `most` flows.
 #[derive(Debug)]
 pub(super) struct Flows<S> {
     places: Table<Flow>,
     entries: Vec<Entry<S>>,
     most: usize,
     idle: Duration,
-    /// Where the look for a silent flow goes on.
+    /// Position at which the next search for a silent flow starts.
     hand: usize,
 }
 
@@ -26,13 +26,13 @@ struct Entry<S> {
     state: S,
 }
 
-/// State that may be needed although its flow is silent.
+/// State that may be needed even while its flow is silent.
 pub(super) trait Lasting {
-    /// Whether it is.
+    /// Returns whether the state is needed.
     fn is_needed(&self) -> bool;
 }
 
-/// Flows that are looked at before a new one is refused.
+/// Entries examined for a silent flow before a new flow is refused.
 const LOOKS: usize = 8;
 
 impl<S: Lasting> Flows<S> {
@@ -40,14 +40,14 @@ impl<S: Lasting> Flows<S> {
         Self { places: Table::new(), entries: Vec::new(), most, idle, hand: 0 }
     }
 
-    /// Where the state of a flow is, if there is one.
+    /// Returns the index of a flow's state, if there is one.
     #[inline]
     pub(super) fn find(&self, flow: Flow) -> Option<usize> {
         self.places.get(flow).map(|place| place as usize)
     }
 
-    /// Where the state of a flow of which a packet has come is; a new one from `begin`. `None` when all
-    /// places are taken.
+    /// Returns the index of the state of a flow that received a packet, created by `begin` if new. `None` if the table
+    /// is full.
     #[inline]
     pub(super) fn meet(&mut self, now: Instant, flow: Flow, begin: impl FnOnce() -> S) -> Option<usize> {
         let place = match self.places.get(flow) {
@@ -74,7 +74,7 @@ impl<S: Lasting> Flows<S> {
         Some(place)
     }
 
-    /// A place whose flow has been silent for long.
+    /// Returns the index of an entry whose flow has been silent for long, if one is found.
     fn silent(&mut self, now: Instant) -> Option<usize> {
         for _ in 0..LOOKS {
             let place = self.hand;
@@ -91,7 +91,7 @@ impl<S: Lasting> Flows<S> {
         self.entries[place].flow
     }
 
-    /// For how long nothing of a flow has come.
+    /// Returns the time since the last packet of a flow.
     pub(super) fn silence(&self, place: usize, now: Instant) -> Duration {
         now.since(self.entries[place].seen)
     }

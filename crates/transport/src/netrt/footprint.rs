@@ -1,4 +1,4 @@
-//! What NetRT keeps in top-of-rack switches: table II, from the settings.
+//! State that NetRT keeps in top-of-rack switches: table II, computed from the settings.
 
 use alloc::format;
 
@@ -19,11 +19,10 @@ const PUBLISHED: Published = Published {
 };
 
 impl NetRtConfig {
-    /// The state that these settings, which are resolved, ask for: of each flow at both its ToRs, and of each
-    /// port.
+    /// Returns the state that these resolved settings need: of each flow at both its ToRs, and of each port.
     ///
     /// # Panics
-    /// When something still says "auto".
+    /// If a setting is still "auto".
     pub fn footprint(&self) -> Footprint {
         let bits = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get() * 8;
         let (pool, buffer) = (bits(self.pool, "pool"), bits(self.buffer, "buffer"));

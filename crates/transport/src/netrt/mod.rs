@@ -1,4 +1,4 @@
-//! NetRT: loss recovery between top-of-rack switches, which NICs do not notice (NetRT, 2024).
+//! NetRT: loss recovery between top-of-rack switches, invisible to NICs (NetRT, 2024).
 //!
 //! ```text
 //! host --> SrcTor: copy into the port's duplicate pool --> fabric --> DstTor: in order? --> host
@@ -7,10 +7,10 @@
 //!             |--- copies at high priority, or Unfulfilled ------------>|  release in order, or give up
 //! ```
 //!
-//! Both engines see packets pass and decide whether each is forwarded, held or dropped; they keep a handle of
-//! the packet (`H`: a place in a pool, an mbuf), never its bytes. What else they want done comes out of
-//! `poll_output`, to be drained after each call. Best effort is the rule (section III-A): whatever is too much
-//! is forwarded as it is, and the NIC's own go-back-N does what it always did.
+//! Both engines observe packets and decide whether each is forwarded, held or dropped; they keep a handle of the packet
+//! (`H`: a place in a pool, an mbuf), never its bytes. Further actions are returned by `poll_output`, to be drained
+//! after each call. The service is best effort (section III-A): packets beyond the limits are forwarded unchanged, and
+//! the NIC's own go-back-N recovers.
 
 mod config;
 mod dst_tor;
@@ -33,14 +33,14 @@ pub use src_tor::{SrcTor, SrcTorStats};
 
 use crate::table::Key;
 
-/// A flow, as switches tell flows apart: addresses and queue pair.
+/// A flow as switches identify it: addresses and queue pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Who sends data.
+    /// Sender of the data.
     pub src: HostId,
-    /// Who receives it.
+    /// Receiver of the data.
     pub dst: HostId,
-    /// The queue pair.
+    /// Queue pair number.
     pub qp: QpNumber,
 }
 
@@ -48,33 +48,33 @@ impl Key for Flow {
     const BLANK: Self = Self { src: HostId(0), dst: HostId(0), qp: QpNumber(0) };
     #[inline]
     fn mixed(self) -> u64 {
-        // Fibonacci hashing of both halves.
+        // Fibonacci hashing over both halves.
         let pair = u64::from(self.src.0) << 32 | u64::from(self.qp.0);
         (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(self.dst.0)).wrapping_mul(0xd134_2543_de82_ef95)
     }
 }
 
-/// A packet as it passes a ToR.
+/// A packet that passes a ToR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passing<H> {
-    /// How the driver finds it again.
+    /// The driver's reference to the packet.
     pub handle: H,
-    /// Bytes of its frame.
+    /// Bytes of the frame.
     pub bytes: u32,
-    /// Its traffic class, as its NIC has sent it.
+    /// Traffic class set by the sending NIC.
     pub class: u8,
-    /// The port towards its host, numbered from 0 within the switch.
+    /// Port towards the ToR's host, numbered from 0 within the switch.
     pub port: u16,
-    /// Bytes of buffer that regular traffic leaves to the duplicates, or the held packets, of this port, those that are
-    /// there included: they yield to it.
+    /// Bytes of buffer that regular traffic leaves to the duplicates, or held packets, of this port, including those
+    /// present: these yield to regular traffic.
     pub room: u64,
 }
 
-/// How many packets behind the expected one a destination ToR keeps track of (section III-C: 128 bits).
+/// Number of packets after the expected one that a destination ToR tracks (section III-C: 128 bits).
 pub const WINDOW: u32 = u128::BITS;
 
-/// Bits of the counter of a flow's requests (section III-C1).
+/// Width of the counter of a flow's requests (section III-C1).
 const COUNTER_BITS: u64 = u32::BITS as u64;
 
-/// Bits of the state of a flow at its destination ToR: one of three.
+/// Width of the state of a flow at its destination ToR: one of three.
 const STATE_BITS: u64 = 2;

@@ -1,28 +1,29 @@
-//! How full something was over time.
+//! Occupancy of a buffer over time.
 
 use selvedge_units::{Duration, Instant};
 
-/// Bytes in a buffer: now, at most, and on average.
+/// Bytes in a buffer: present, peak and average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Occupancy {
     bytes: u64,
     peak: u64,
     since: Instant,
-    /// Bytes times picoseconds.
+    /// Integral of the occupancy, in bytes times picoseconds.
     area: u128,
     used: Duration,
 }
 
 impl Occupancy {
-    /// Now.
+    /// Returns the present occupancy in bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// The most so far.
+    /// Returns the peak occupancy in bytes.
     pub const fn peak(&self) -> u64 {
         self.peak
     }
-    /// Bytes times picoseconds up to the last change, and for how long there were any.
+    /// Returns the integral of the occupancy up to the last change, in bytes times picoseconds, and the time with any
+    /// bytes.
     pub const fn area(&self) -> (u128, Duration) {
         (self.area, self.used)
     }
@@ -40,7 +41,7 @@ impl Occupancy {
     }
     #[inline]
     fn pass(&mut self, now: Instant) {
-        // One out, one in: the usual case.
+        // The common case: one packet leaves, another enters.
         if now == self.since {
             return;
         }

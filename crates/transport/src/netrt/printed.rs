@@ -1,7 +1,7 @@
-//! The algorithm as the paper prints it, and what each misprint or omission breaks.
+//! The algorithm as printed in the paper, and the effect of each misprint or omission.
 //!
-//! [`Printed`] executes algorithms 1 and 2 line by line; [`Fixes`] repairs them one by one (C1 to C10 of the
-//! folder's README). With all of them it does what [`DstTor`](super::DstTor) does.
+//! [`Printed`] executes algorithms 1 and 2 line by line; [`Fixes`] repairs them one by one (C1 to C10 of the folder's
+//! README). With all fixes, its behaviour equals that of [`DstTor`](super::DstTor).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ enum State {
     Waiting,
 }
 
-/// Which repairs are made.
+/// The repairs to apply.
 #[derive(Clone, Copy, Debug)]
 struct Fixes {
     /// Bits are set, not masked out.
@@ -28,11 +28,11 @@ struct Fixes {
     c3_waiting_forwards: bool,
     /// Old packets are forwarded.
     c4_old_forwarded: bool,
-    /// The bit of the packet that is expected now is dropped.
+    /// The bit of the packet that becomes expected is dropped.
     c5_base: bool,
-    /// The buffer gives out the lowest number.
+    /// The buffer returns the lowest number first.
     c6_lowest_first: bool,
-    /// What is held already is not held again.
+    /// A packet that is held already is not held again.
     c7_once: bool,
     /// A late "unfulfilled" is ignored.
     c10_stale: bool,
@@ -126,7 +126,7 @@ impl Printed {
     }
 }
 
-/// What is forwarded when these packets come, as printed but for `fixes`.
+/// Returns the packets forwarded upon these arrivals, by the printed algorithm with `fixes`.
 fn forwarded(fixes: Fixes, packets: &[u32]) -> Vec<u32> {
     let mut printed = Printed::new(fixes);
     for &psn in packets {
@@ -167,7 +167,7 @@ fn c2_an_early_packet_releases_itself() {
     let flat = Fixes { c2_nested: false, ..ALL };
     assert_eq!(forwarded(flat, &[1]), [1], "packet 0 is skipped");
     assert!(forwarded(ALL, &[1]).is_empty());
-    // In Waiting any packet ends the state, and the next one is held again.
+    // In Waiting, any packet ends the state, and the next one is held again.
     let mut printed = Printed::new(flat);
     printed.data(2).unfulfilled(0).data(3).data(4);
     assert_eq!((printed.forwarded, printed.state), (vec![2, 3], State::ReTx));

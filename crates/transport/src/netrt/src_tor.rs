@@ -1,4 +1,4 @@
-//! The source ToR: copies of what passed, sent again on request (sections III-C1 and III-C3).
+//! The source ToR: copies of passing packets, retransmitted on request (sections III-C1 and III-C3).
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -11,35 +11,35 @@ use super::duplicates::{Duplicates, Limits, MOST_REQUESTS, Ticket};
 use super::flows::{Flows, Lasting};
 use super::{Flow, Occupancy, Passing, Settings, WINDOW};
 
-/// What a source ToR has done.
+/// Counters of a source ToR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SrcTorStats {
-    /// Requests that came.
+    /// Requests received.
     pub requests: u64,
-    /// Of these, how many were answered "unfulfilled".
+    /// Requests answered "unfulfilled".
     pub unfulfilled: u64,
     /// Duplicates sent.
     pub retransmissions: u64,
-    /// Times that a sender was paused.
+    /// Number of times that a sender was paused.
     pub pauses: u64,
 }
 
-/// One source ToR.
+/// A source ToR.
 #[derive(Debug)]
 pub struct SrcTor<H> {
     settings: Settings,
     flows: Flows<Requested>,
     ports: Vec<Port<H>>,
-    /// When each port that has something to send may send it; once each.
+    /// Ports with duplicates to send, and the time at which each may send; once each.
     due: BinaryHeap<Reverse<(Instant, u16)>>,
-    /// Ports whose hosts may have to be paused, or may go on; once each.
+    /// Ports whose pause state may have changed; once each.
     changed: Vec<u16>,
-    /// Bytes of all duplicates.
+    /// Total bytes of all duplicates.
     kept: u64,
     stats: SrcTorStats,
 }
 
-/// How often a flow was asked for (section III-C1: 32 bits).
+/// Number of requests for a flow (section III-C1: 32 bits).
 #[derive(Debug)]
 struct Requested(u32);
 
@@ -49,24 +49,24 @@ impl Lasting for Requested {
     }
 }
 
-/// What belongs to one host.
+/// State of one host's port.
 #[derive(Debug)]
 struct Port<H> {
     duplicates: Duplicates<H>,
-    /// To be sent, in the order in which they were asked for.
+    /// Duplicates to send, in the order of their requests.
     queue: VecDeque<Ticket>,
-    /// Bytes of these: N of the rate law (C13).
+    /// Bytes of the duplicates in the queue: N of the rate law (C13).
     requested: u64,
-    /// When the next of them may go.
+    /// Time at which the next duplicate may be sent.
     next_at: Instant,
     line_rate: Rate,
     is_paused: bool,
-    /// Whether it is among the ports that have changed.
+    /// Whether the port is among the changed ports.
     has_changed: bool,
 }
 
 impl<H: Copy> SrcTor<H> {
-    /// A ToR whose ports have these line rates.
+    /// Creates a ToR whose ports have these line rates.
     pub fn new(settings: Settings, rates: impl IntoIterator<Item = Rate>) -> Self {
         let port = |line_rate| Port {
             duplicates: Duplicates::new(),
@@ -88,8 +88,8 @@ impl<H: Copy> SrcTor<H> {
         }
     }
 
-    /// A data packet has come from a host and goes into the fabric: keeps a duplicate of it. `packet.handle`
-    /// stands for the duplicate.
+    /// Handles a data packet from a host into the fabric: keeps a duplicate of it. `packet.handle` refers to the
+    /// duplicate.
     #[inline]
     pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: &Passing<H>) {
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return };
@@ -106,8 +106,8 @@ impl<H: Copy> SrcTor<H> {
         }
     }
 
-    /// Where ports share a buffer that regular traffic needs: evicts duplicates, of whoever has most, until all
-    /// together have at most `room` bytes.
+    /// Evicts duplicates, those of the fullest port first, until all together have at most `room` bytes: for ports that
+    /// share a buffer with regular traffic.
     pub fn yield_to(&mut self, now: Instant, room: u64) {
         while self.kept > room {
             let ports = (0..).zip(&self.ports);
@@ -122,8 +122,8 @@ impl<H: Copy> SrcTor<H> {
         }
     }
 
-    /// A destination ToR lacks something of a flow whose host is at `port`. Returns the answer "unfulfilled", if
-    /// there is no duplicate of the packet that is missing first; then nothing is sent again.
+    /// Handles a destination ToR's request for missing packets of a flow whose host is at `port`. Returns the answer
+    /// "unfulfilled" if there is no duplicate of the first missing packet; then nothing is retransmitted.
     pub fn on_request(&mut self, now: Instant, flow: Flow, port: u16, request: &Request) -> Option<Psn> {
         self.stats.requests += 1;
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return self.refuse(request) };
@@ -133,14 +133,14 @@ impl<H: Copy> SrcTor<H> {
         let was_empty = queue.is_empty();
         duplicates.promote(flow, requests);
         if !duplicates.has((flow, requests), request.expected()) {
-            // Its destination will leave recovery to the NICs (figure 3b), and has no use for what comes behind.
+            // The destination ToR will leave recovery to the NICs (figure 3b), and cannot use later packets.
             *requested -= duplicates.spare((flow, requests), request.expected());
             self.note_change(port);
             return self.refuse(request);
         }
         let mut asked = Holes::of(request);
         let is_asked = |psn| asked.take(psn);
-        // Who asks so soon cannot know yet what became of a copy.
+        // A request this soon cannot reflect the fate of a copy sent recently.
         let recently = Instant::from_ps(now.as_ps().saturating_sub(self.settings.quiet.as_ps()));
         duplicates.want((flow, requests), recently, is_asked, |ticket, bytes| {
             queue.push_back(ticket);
@@ -158,7 +158,7 @@ impl<H: Copy> SrcTor<H> {
         Some(request.expected())
     }
 
-    /// The next duplicate that may be sent now, and the port of its host.
+    /// Returns the next duplicate that may be sent now, and the port of its host.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(u16, H)> {
         while let Some(&Reverse((at, number))) = self.due.peek()
             && at <= now
@@ -179,12 +179,13 @@ impl<H: Copy> SrcTor<H> {
         None
     }
 
-    /// When to call [`SrcTor::poll_transmit`] again.
+    /// Returns the time at which [`SrcTor::poll_transmit`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A port whose host shall be paused, or may go on (`false`); to be asked after every other call.
+    /// Returns a port whose host is to be paused (`true`) or resumed (`false`); to be called after every other call
+    /// until `None`.
     pub fn poll_pause(&mut self) -> Option<(u16, bool)> {
         while let Some(number) = self.changed.pop() {
             let port = &mut self.ports[usize::from(number)];
@@ -199,7 +200,7 @@ impl<H: Copy> SrcTor<H> {
         None
     }
 
-    /// Something waits for a port to be sent, or no longer does.
+    /// Records that a port's queue may have changed.
     fn note_change(&mut self, number: u16) {
         let port = &mut self.ports[usize::from(number)];
         if !port.has_changed {
@@ -208,36 +209,36 @@ impl<H: Copy> SrcTor<H> {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> &SrcTorStats {
         &self.stats
     }
-    /// Bytes of all duplicates.
+    /// Returns the total bytes of all duplicates.
     pub fn kept(&self) -> u64 {
         self.kept
     }
-    /// Bytes of the duplicates of one port.
+    /// Returns the bytes of the duplicates of one port.
     pub fn kept_of(&self, port: u16) -> u64 {
         self.ports[usize::from(port)].duplicates.occupancy.bytes()
     }
-    /// Duplicates, by port.
+    /// Returns the occupancy by duplicates, in the order of ports.
     pub fn occupancy(&self) -> impl Iterator<Item = &Occupancy> {
         self.ports.iter().map(|port| &port.duplicates.occupancy)
     }
-    /// Flows that it keeps state of.
+    /// Returns the number of flows with state.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
 }
 
 impl<H: Copy> Port<H> {
-    /// The next duplicate that may be sent now; `requests` says how often a flow was asked for.
+    /// Returns the next duplicate that may be sent now; `requests` returns how often a flow was requested.
     fn poll_transmit(&mut self, now: Instant, settings: &Settings, requests: impl Fn(Flow) -> u32) -> Option<H> {
         while self.next_at <= now {
             let ticket = self.queue.pop_front()?;
-            // The rate that what waits asks for, this one included.
+            // The rate for the waiting bytes, including this duplicate.
             let (rate, _) = settings.rate(self.requested, self.line_rate);
-            // Regular traffic has needed its place: the next request will tell.
+            // The duplicate was evicted for regular traffic; the next request will find it missing.
             let Some((handle, bytes)) = self.duplicates.redeem(now, ticket, &requests) else { continue };
             self.requested -= u64::from(bytes);
             self.next_at = now + rate.time_for(Bytes::new(u64::from(bytes)));
@@ -246,18 +247,17 @@ impl<H: Copy> Port<H> {
         None
     }
 
-    /// From congestion on until the burst has ended (C16).
+    /// Returns whether the host is to be paused: from congestion on until the burst has ended (C16).
     fn shall_pause(&self, settings: &Settings) -> bool {
         let congested = settings.rate(self.requested, self.line_rate).1;
         settings.pause && (congested || self.is_paused && self.requested > 0)
     }
 }
 
-/// The packets that a request names as missing: the expected one, and every gap before the last that has
-/// arrived.
+/// The packets that a request reports as missing: the expected one, and every gap before the last arrived packet.
 struct Holes {
     expected: Psn,
-    /// Bit `i`: `expected + 1 + i`.
+    /// Missing packets; bit `i` is `expected + 1 + i`.
     missing: u128,
     first: bool,
 }
@@ -271,7 +271,7 @@ impl Holes {
         Self { expected: request.expected(), missing: !request.arrived() & below_last, first: true }
     }
 
-    /// Whether a packet is one of them; each once.
+    /// Returns whether a packet is missing, once for each packet.
     fn take(&mut self, psn: Psn) -> bool {
         match psn.ahead_of(self.expected) {
             0 => core::mem::take(&mut self.first),

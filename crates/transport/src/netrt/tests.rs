@@ -30,7 +30,7 @@ fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
         ..NetRtConfig::default()
     };
     change(&mut config);
-    config.check().expect("settings that can work");
+    config.check().expect("a valid configuration");
     Settings::from(&config)
 }
 
@@ -38,14 +38,14 @@ fn passing(handle: u32) -> Passing<u32> {
     Passing { handle, bytes: FRAME, class: 0, port: 0, room: u64::MAX }
 }
 
-/// A destination ToR, what it has forwarded and asked for.
+/// A destination ToR with a log of its outputs.
 pub(super) struct Tor {
     pub(super) tor: DstTor<u32>,
     pub(super) now: Instant,
-    /// PSNs.
+    /// PSNs of the forwarded packets.
     pub(super) forwarded: Vec<u32>,
     pub(super) discarded: Vec<u32>,
-    /// What is expected, and what has arrived behind it.
+    /// Requests: the expected PSN, and the bitmap of later arrivals.
     pub(super) requests: Vec<(u32, u128)>,
     room: u64,
 }
@@ -183,7 +183,7 @@ fn what_is_not_to_be_had_is_left_to_the_nics() {
     assert_eq!(tor.tor.stats().given_up, 1);
 }
 
-/// A copy would make the receiver ask for what follows it, and the sender go back twice.
+/// A copy would make the receiver request the next packet, and the sender go back twice.
 #[test]
 fn once_left_to_the_nics_only_the_sender_ends_it() {
     let mut tor = Tor::new();
@@ -263,12 +263,12 @@ fn state_is_bounded_and_given_to_others_when_silent() {
     let mut data = |now, qp, psn| tor.on_data(us(now), flow(qp), Psn::new(psn), passing(psn), false);
     assert_eq!([data(0, 1, 0), data(0, 2, 0), data(1, 3, 9)], [ForwardingDecision::Forward; 3]);
     assert_eq!(data(2, 1, 2), ForwardingDecision::Held);
-    // Both are silent, but something of flow 1 is held.
+    // Both flows are silent, but a packet of flow 1 is held.
     assert_eq!((data(20, 3, 1), data(20, 4, 1)), (ForwardingDecision::Held, ForwardingDecision::Forward));
     assert_eq!((tor.stats().untracked, tor.flows()), (2, 2));
 }
 
-/// A source ToR of one port at 8 Gb/s: a nanosecond per byte.
+/// Returns a source ToR of one port at 8 Gb/s: a nanosecond per byte.
 fn src(change: impl FnOnce(&mut NetRtConfig)) -> SrcTor<u32> {
     SrcTor::new(settings(change), [Rate::from_gbps(8)])
 }
@@ -281,7 +281,7 @@ fn request(expected: u32, arrived: u128) -> Request {
     Request::new(Psn::new(expected), arrived)
 }
 
-/// What is sent, and when in nanoseconds, until nothing is left.
+/// Drains the ToR; returns each packet sent and its time in nanoseconds.
 fn sent(tor: &mut SrcTor<u32>) -> Vec<(u64, u32)> {
     let mut sent = vec![];
     while let Some(at) = tor.poll_timeout() {
@@ -318,7 +318,7 @@ fn what_was_sent_just_now_is_not_sent_again() {
     pass(&mut tor, FLOW, 0..5);
     tor.on_request(us(0), FLOW, 0, &request(0, 0b10));
     assert_eq!(sent(&mut tor), [(0, 0), (1_000, 1)]);
-    // For 3.75 us nobody can know what became of it.
+    // For 3.75 us, the fate of the copy cannot be known.
     assert_eq!(tor.on_request(us(3), FLOW, 0, &request(0, 0b1010)), None, "it is there");
     assert_eq!(sent(&mut tor), [(2_000, 3)]);
     assert_eq!(tor.on_request(us(4), FLOW, 0, &request(0, 0b1010)), None);
@@ -358,7 +358,7 @@ fn what_lies_behind_a_packet_that_is_gone_is_not_sent() {
     pass(&mut tor, FLOW, 4..10);
     assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 0b100_0010)), Some(Psn::new(3)), "nor 4, 6, 7, 8");
     assert_eq!(sent(&mut tor), []);
-    // 1, 2 and 5 wait to be sent when it turns out that 3 is gone.
+    // 1, 2 and 5 wait to be retransmitted when 3 turns out to be gone.
     assert_eq!(tor.on_request(us(1), FLOW, 0, &request(1, 0b1_0110)), None);
     assert_eq!(tor.on_request(us(1), FLOW, 0, &request(3, 0b1_0000)), Some(Psn::new(3)));
     assert_eq!(sent(&mut tor), [(0, 1), (1_000, 2)]);
@@ -396,10 +396,10 @@ fn what_waits_to_be_sent_yields_to_regular_traffic_alone() {
     assert_eq!(tor.on_request(us(0), FLOW, 0, &request(0, 1 << 3)), None);
     pass(&mut tor, FLOW, 10..30);
     assert_eq!(sent(&mut tor).iter().map(|(_, psn)| *psn).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    // Once they are sent, they go as any others.
+    // Once sent, duplicates are treated like any others.
     pass(&mut tor, FLOW, 30..40);
     assert_eq!(tor.on_request(us(9), FLOW, 0, &request(3, 0)), Some(Psn::new(3)));
-    // Where all that is kept waits, there is no place for more.
+    // If all duplicates wait to be sent, there is no room for more.
     assert_eq!(tor.on_request(us(9), FLOW, 0, &request(30, 1 << 9)), None);
     pass(&mut tor, FLOW, 40..45);
     assert_eq!(tor.on_request(us(9), FLOW, 0, &request(40, 0)), Some(Psn::new(40)));
@@ -459,7 +459,7 @@ fn the_pool_behaves_like_a_list_of_duplicates() {
                 if model.len() == 20 {
                     // The oldest of the flow with the fewest requests.
                     let of = |n: &usize| (requests[model[*n].0.qp.0 as usize], *n);
-                    let next = (0..20).min_by_key(of).expect("twenty");
+                    let next = (0..20).min_by_key(of).expect("the model has 20 packets");
                     model.remove(next);
                 }
                 model.push((flow(of), psn));
@@ -496,7 +496,7 @@ fn in_a_shared_buffer_the_fullest_pool_yields_first() {
     assert_eq!(tor.kept(), 11_000, "there is room for all");
     tor.yield_to(us(1), 7_500);
     assert_eq!([0, 1, 2].map(|port| tor.kept_of(port)), [2_000, 2_000, 3_000]);
-    // What waited to be sent again and had to go waits no more.
+    // A waiting duplicate that was evicted no longer waits.
     tor.on_request(us(1), flow(0), 0, &request(0, 0b1));
     tor.yield_to(us(1), 0);
     assert_eq!((tor.kept(), tor.poll_transmit(us(1))), (0, None));

@@ -8,33 +8,32 @@ use crate::fabric::SettingError;
 /// Settings of [`Path`](super::Path). Windows count packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathConfig {
-    /// The window of a path of which nothing is known.
+    /// Initial window of a path without history.
     pub initial_window: u32,
-    /// The smallest window. A path whose every packet is lost still asks with as many.
+    /// Smallest window. A path that loses every packet still sends as many.
     pub min_window: u32,
-    /// The largest window: what the other end's socket buffers or queues are sure to hold.
+    /// Largest window: the packets that the other end's socket buffers or queues are certain to hold.
     pub max_window: u32,
-    /// The queueing delay, beyond the shortest delay of the path, that the window is reduced to (Swift, section 3.3).
+    /// Target of the queueing delay, beyond the path's shortest delay (Swift, section 3.3).
     pub target: Duration,
-    /// The queueing delay from which on a loss counts as congestion. A loss below it counts as random.
+    /// Queueing delay from which a loss counts as congestion. A loss below it counts as random.
     pub lossy: Duration,
-    /// Swift's beta: how strongly the window follows the delay's excess. Above 0, at most 1.
+    /// Swift's beta: reduction per relative excess of the delay. Above 0, at most 1.
     pub beta: f64,
-    /// Swift's max_mdf: the largest part of the window that one reduction takes. Above 0, below 1.
+    /// Swift's max_mdf: the largest fraction of the window that one reduction removes. Above 0, below 1.
     pub max_decrease: f64,
-    /// The part of the window that a loss takes which counts as congestion. Above 0, below 1.
+    /// Fraction of the window that a congestion loss removes. Above 0, below 1.
     pub loss_decrease: f64,
-    /// DCQCN's g: the weight of a congestion notification in the estimate of how many packets are marked. Above 0, at
-    /// most 1.
+    /// DCQCN's g: weight of a congestion notification in the estimated fraction of marked packets. Above 0, at most 1.
     pub gain: f64,
-    /// The least time without acknowledgements after which all that is outstanding counts as lost, and up to where each
-    /// such silence doubles it. Round-trip times may make it longer.
+    /// Shortest time without acknowledgements after which all packets in flight count as lost, and the limit up to
+    /// which each such silence doubles that time. Round-trip times may make it longer.
     pub silence: (Duration, Duration),
 }
 
 impl Default for PathConfig {
-    /// For hosts of one data centre whose NICs are software: queues of some milliseconds, as threads cause them, are
-    /// usual.
+    /// Returns the settings for hosts of one data centre with software NICs: queues of some milliseconds, caused by
+    /// threads, are normal.
     fn default() -> Self {
         Self {
             initial_window: 32,

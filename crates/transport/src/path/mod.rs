@@ -1,4 +1,4 @@
-//! One congestion control for all that a host has on its way to another host.
+//! One congestion control for all traffic from one host to another.
 //!
 //! ```text
 //!     on_sent ──> time stamp, of one packet each ──> the packet's extension header ──> the other end
@@ -7,19 +7,19 @@
 //! ```
 //!
 //! Design notes.
-//! 1. *What is outstanding is known by time stamps.* Each packet on the path has a time stamp of its own, whichever
+//! 1. *Time stamps identify the packets in flight.* Each packet on the path has a time stamp of its own, whichever
 //!    queue pair sends it. An acknowledgement echoes the time stamp of the packet that caused it: that packet, and all
-//!    that left before it, are no longer in the network, as long as the path keeps order. They have arrived or are
-//!    lost; either way a retransmission takes a place in the window like any other packet. So retransmissions cannot
-//!    flood a path, and one acknowledgement lost, or a queue pair that is gone, holds nothing back.
-//! 2. *Delays are the network's.* The time that a packet waits in a socket before its process runs is taken out of
+//!    sent before it, are no longer in the network, as long as the path keeps order. They have arrived or are lost;
+//!    either way a retransmission takes a place in the window like any other packet. So retransmissions cannot flood a
+//!    path, and neither a lost acknowledgement nor a removed queue pair blocks the window.
+//! 2. *Only network delay counts.* The time that a packet waits in a socket before its process runs is subtracted from
 //!    round-trip times (Swift, section 3.2): a busy processor is not congestion.
-//! 3. *Decisions are made once per round trip*, with the smallest delay of the round: what one thread or batch adds is
-//!    not in it.
-//! 4. *A loss is congestion* where the delay shows a queue, or where more than one packet in eight is lost (`HEAVY`).
-//!    Else it is random: loss recovery is selective, and needs no smaller window. The same goes for silence: the first
-//!    may be one acknowledgement that was lost.
-//! 5. *Nothing grows that is not used* (RFC 7661): only a window that has held packets back since the last round began
+//! 3. *Decisions are made once per round trip*, by the smallest delay of the round, which excludes the delays of single
+//!    threads or batches.
+//! 4. *A loss is congestion* if the delay shows a queue, or if more than one packet in eight is lost (`HEAVY`).
+//!    Otherwise it is random: loss recovery is selective and needs no smaller window. Likewise for silence: the first
+//!    may be a single lost acknowledgement.
+//! 5. *An unused window does not grow* (RFC 7661): only a window that has held packets back since the last round began
 //!    grows.
 
 mod config;
@@ -31,85 +31,86 @@ use selvedge_units::{Duration, Instant};
 pub use self::config::PathConfig;
 use crate::recovery::rto::RtoEstimator;
 
-/// A path that loses more than one packet in so many is congested, whatever the delay.
+/// Loss ratio limit: a path that loses more than one packet in `HEAVY` is congested, whatever the delay.
 const HEAVY: u64 = 8;
-/// Packets after which that is judged, in one round trip or several: few packets lose so many by chance.
+/// Packets per judgement of the loss ratio, over one or more round trips: so many that random losses rarely exceed the
+/// limit.
 const SAMPLE: u64 = 64;
-/// Round trips of growth by one step, before the step doubles (TIMELY, section 4.3: hyperactive increase).
+/// Uncongested round trips after which the growth step doubles (TIMELY, section 4.3: hyperactive increase).
 const CALM: u32 = 5;
-/// The step is at most the window divided by this.
+/// Divisor of the window that gives the largest step.
 const STEEPEST: f64 = 8.0;
-/// The longest silence, whatever round-trip times are.
+/// Longest silence, whatever the round-trip times.
 const LONGEST: Duration = Duration::from_ms(1_000);
-/// How long the shortest delay is remembered: once, and at most twice this.
+/// Memory of the shortest delay: at least this, at most twice this.
 const MEMORY: Duration = Duration::from_ms(10_000);
 
 /// The congestion control of a path.
 #[derive(Clone, Debug)]
 pub struct Path {
     config: PathConfig,
-    /// In packets.
+    /// Window in packets.
     window: f64,
-    /// The window doubles each round trip until the first sign of congestion.
+    /// Whether the window doubles each round trip, until the first sign of congestion.
     is_starting: bool,
-    /// Packets outstanding, oldest first.
+    /// Packets in flight, oldest first.
     outstanding: VecDeque<Run>,
     in_flight: u64,
-    /// The newest time stamp.
+    /// The newest time stamp assigned.
     newest: Instant,
-    /// The newest time stamp that was echoed.
+    /// The newest time stamp echoed.
     echoed: Instant,
-    /// When waiting for an acknowledgement began: when one was heard last, or when the first packet left after none was
-    /// outstanding.
+    /// Start of the wait for an acknowledgement: the last acknowledgement, or the transmission of the first packet when
+    /// none was in flight.
     waits_since: Instant,
-    /// When it was found silent last, if no acknowledgement was heard since.
+    /// Time of the last silence, if no acknowledgement arrived since.
     silent: Option<Instant>,
     since_ask: u64,
     round: Round,
-    /// Packets that are outstanding no longer, and that were sent again, since losses were judged last.
+    /// Packets that left the network, and retransmissions, since losses were last judged.
     judged: Losses,
-    /// The queueing delay of the last round trip.
+    /// Queueing delay of the last round trip.
     queue: Duration,
     shortest: Shortest,
     rto: RtoEstimator,
     /// Round trips without congestion since the last reduction.
     calm: u32,
-    /// DCQCN's alpha.
+    /// DCQCN's alpha: estimated fraction of marked packets.
     marked: f64,
     marked_at: Instant,
-    /// Packets were held back in the round before.
+    /// Whether packets were held back in the previous round.
     was_full: bool,
 }
 
-/// Packets that left one behind the other, whose time stamps are a picosecond apart.
+/// Packets sent back to back, with consecutive time stamps one picosecond apart.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: Instant,
     count: u64,
 }
 
-/// What became of packets.
+/// Counts of packets for the loss ratio.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
-    /// They are outstanding no longer.
+    /// Packets no longer in the network.
     departed: u64,
-    /// They were sent again.
+    /// Packets retransmitted.
     resent: u64,
 }
 
-/// What a round trip has brought so far.
+/// Observations of the present round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// It ends when this or a later time stamp is echoed.
+    /// End of the round: the first echo of this or a later time stamp.
     end: Instant,
     losses: Losses,
-    /// The smallest delay.
+    /// Smallest delay of the round.
     delay: Option<Duration>,
-    /// Packets were held back.
+    /// Whether packets were held back.
     is_full: bool,
 }
 
-/// The shortest delay of the last one or two [`MEMORY`].
+/// Shortest delay within the last one or two periods of [`MEMORY`].
 #[derive(Clone, Copy, Debug)]
 struct Shortest {
     since: Instant,
@@ -128,7 +129,7 @@ impl Shortest {
 }
 
 impl Path {
-    /// A path of which nothing is known.
+    /// Creates the control of a path without history.
     ///
     /// # Panics
     /// If the settings are out of range ([`PathConfig::check`]).
@@ -158,41 +159,41 @@ impl Path {
         }
     }
 
-    /// Packets that may be outstanding.
+    /// Returns the window: packets that may be in flight.
     #[inline]
     pub fn window(&self) -> u64 {
         self.window as u64
     }
-    /// Packets that are outstanding.
+    /// Returns the packets in flight.
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
-    /// Whether one more packet may leave.
+    /// Returns whether one more packet may be sent.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.in_flight < self.window()
     }
-    /// A packet has to wait because of the window.
+    /// Records that a packet is held back by the window.
     #[inline]
     pub fn on_held(&mut self) {
         self.round.is_full = true;
     }
-    /// The newest time stamp that was echoed: packets up to it are outstanding no longer.
+    /// Returns the newest time stamp echoed: packets up to it are no longer in flight.
     #[inline]
     pub fn echoed(&self) -> Instant {
         self.echoed
     }
 
-    /// When all that was outstanding counted as lost last, if no acknowledgement was heard since.
+    /// Returns the time at which all packets in flight last counted as lost, if no acknowledgement arrived since.
     #[inline]
     pub fn silent(&self) -> Option<Instant> {
         self.silent
     }
 
-    /// So many packets leave, at least one, `again` or for the first time. Returns the time stamp of the last of them,
-    /// which is of no other packet of this path, and whether that packet should ask for an acknowledgement: four do
-    /// in a window, and the last that it lets go.
+    /// Records the transmission of `packets` packets, at least one; `again` for retransmissions. Returns the time stamp
+    /// of the last of them, which is unique on this path, and whether that packet should request an acknowledgement:
+    /// four per window do, and the last that the window admits.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, packets: u64, again: bool) -> (Instant, bool) {
         let first = now.max(self.newest + Duration::from_ps(1));
@@ -216,8 +217,8 @@ impl Path {
         (self.newest, asks)
     }
 
-    /// An acknowledgement has arrived that echoes this time stamp. The packet that caused it, and the acknowledgement,
-    /// `waited` in the two hosts; `None` if that is not known. A time stamp that was never given is ignored.
+    /// Handles an acknowledgement that echoes `stamp`. The packet that caused it, and the acknowledgement, `waited` in
+    /// the two hosts; `None` if unknown. A time stamp that was never assigned is ignored.
     #[inline]
     pub fn on_echo(&mut self, now: Instant, stamp: Instant, waited: Option<Duration>) {
         if stamp > self.newest {
@@ -245,7 +246,7 @@ impl Path {
         }
     }
 
-    /// Packets up to this time stamp are outstanding no longer; returns how many there were.
+    /// Removes packets up to this time stamp from those in flight; returns their number.
     fn forget(&mut self, stamp: Instant) -> u64 {
         let mut departed = 0;
         while let Some(run) = self.outstanding.front_mut()
@@ -273,7 +274,7 @@ impl Path {
         let gain = if self.is_starting { departed } else { self.step() * departed / self.window };
         self.window = (self.window + gain).min(f64::from(self.config.max_window));
     }
-    /// Packets that a round trip adds to the window.
+    /// Returns the packets that a round trip adds to the window.
     fn step(&self) -> f64 {
         let doubled = 1_u32 << (self.calm / CALM).min(16);
         f64::from(doubled).min(self.window / STEEPEST).max(1.0)
@@ -300,7 +301,7 @@ impl Path {
         } else {
             0.0
         };
-        // HyStart's idea: a queue that begins to stand ends the start before it overflows.
+        // As in HyStart, a standing queue ends the start before the queue overflows.
         if self.is_starting && queue > target / 2 {
             self.is_starting = false;
         }
@@ -322,8 +323,8 @@ impl Path {
         self.window = (self.window * (1.0 - part)).max(f64::from(self.config.min_window));
     }
 
-    /// A congestion notification has arrived: packets of ours arrive with marks. DCQCN's reduction (section 3.1,
-    /// equation 1), of the window instead of a rate, at most once per round trip.
+    /// Handles a congestion notification: this host's packets arrive marked. Applies DCQCN's reduction (section 3.1,
+    /// equation 1) to the window instead of a rate, at most once per round trip.
     pub fn on_mark(&mut self, now: Instant) {
         let is_first = self.marked_at <= self.round.end;
         self.marked_at = now.max(self.round.end + Duration::from_ps(1));
@@ -333,13 +334,13 @@ impl Path {
         }
     }
 
-    /// When to call [`Path::on_silence`]; [`Instant::NEVER`] while nothing is outstanding.
+    /// Returns the time at which [`Path::on_silence`] is due; [`Instant::NEVER`] while nothing is in flight.
     pub fn deadline(&self) -> Instant {
         if self.in_flight == 0 { Instant::NEVER } else { self.waits_since.saturating_add(self.rto.rto()) }
     }
-    /// The deadline has passed: all that is outstanding counts as lost. The window becomes smaller if there was a queue
-    /// in the last round trip, or if this is not the first deadline without an acknowledgement between: one
-    /// acknowledgement may speak for all that is outstanding, and is lost by chance, too. Early is a no-op.
+    /// Handles the deadline: all packets in flight count as lost. The window is reduced if there was a queue in the
+    /// last round trip, or if no acknowledgement arrived since the previous deadline: a single acknowledgement may
+    /// cover all packets in flight, and may be lost at random, too. An early call has no effect.
     pub fn on_silence(&mut self, now: Instant) {
         if self.deadline() > now {
             return;

@@ -1,4 +1,4 @@
-//! Paths through one queue: naive, packet by packet.
+//! Paths through one queue, by a simple packet-level model.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
@@ -8,16 +8,16 @@ use selvedge_units::{Domain, Rng};
 
 use super::*;
 
-/// A bottleneck with one queue, which all paths share.
+/// A bottleneck link with one queue, shared by all paths.
 #[derive(Clone, Copy)]
 struct Link {
-    /// Packets of 1,086 bytes per millisecond; 11.5 are 100 Mb/s.
+    /// Rate in packets of 1,086 bytes per millisecond; 11.5 are 100 Mb/s.
     per_ms: f64,
-    /// Packets that wait.
+    /// Capacity of the queue in packets.
     queue: usize,
-    /// Each way.
+    /// One-way delay.
     delay_us: u64,
-    /// Random losses, in a thousand.
+    /// Random losses per thousand packets.
     loss: u64,
 }
 
@@ -25,9 +25,9 @@ const FAST_ETHERNET: Link = Link { per_ms: 11.5, queue: 290, delay_us: 50, loss:
 
 struct Source {
     path: Path,
-    /// Packets that have left and are neither known to have arrived nor to be lost, by time stamp: whether they arrive.
+    /// Packets sent whose arrival or loss is not known yet: time stamp, and whether they arrive.
     under_way: VecDeque<(Instant, bool)>,
-    /// Packets to be sent again.
+    /// Packets to retransmit.
     lost: u64,
     delivered: u64,
     sent: u64,
@@ -39,17 +39,17 @@ struct World {
     now: Instant,
     link: Link,
     sources: Vec<Source>,
-    /// When the packets leave the queue that are in it.
+    /// Departure times of the packets in the queue.
     queue: VecDeque<Instant>,
     longest: usize,
     echoes: BTreeMap<(Instant, u64), (usize, Instant, Duration)>,
     events: u64,
-    /// A packet was lost: the next one is answered unasked.
+    /// Whether a packet was lost, by path: the next one is acknowledged without a request.
     gaps: Vec<bool>,
     rng: Rng,
-    /// What the other host adds to each acknowledgement, and says.
+    /// Delay that the other host adds to each acknowledgement, and reports.
     host: Duration,
-    /// Packets that leave together are acknowledged together, by one packet, which may be lost like any other.
+    /// Whether packets sent together are acknowledged by one packet, which may be lost like any other.
     is_merging: bool,
     is_dead: bool,
 }
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// What is delivered within so long, of what the link can carry.
+    /// Runs for `ms` milliseconds; returns the delivered share of the link's capacity.
     fn share_of(&mut self, ms: u64) -> f64 {
         let before: u64 = self.sources.iter().map(|source| source.delivered).sum();
         self.run(ms);
@@ -175,7 +175,7 @@ fn a_slow_link_is_used_and_its_queue_never_overflows() {
     assert!(world.share_of(5_000) > 0.97);
     let Source { dropped, resent, .. } = world.sources[0];
     assert_eq!((dropped, resent), (0, 0));
-    // The target is 4 ms, 46 packets, and the start ends at 2 ms of them.
+    // The target is 4 ms, 46 packets, and the start ends at a queue of 2 ms.
     assert!(world.longest < 120, "{}", world.longest);
 }
 
@@ -203,7 +203,7 @@ fn a_queue_that_is_shorter_than_the_target_overflows_a_little_and_is_used() {
 
 #[test]
 fn lost_acknowledgements_of_whole_windows_make_no_window_small() {
-    // Each costs a silence of 4 ms, which is some round trips long.
+    // Each silence takes 4 ms, several round trips.
     for (loss, least) in [(10, 0.8), (50, 0.4)] {
         let mut world = World::new(Link { per_ms: 1_150.0, queue: 2_000, delay_us: 50, loss }, 1);
         world.is_merging = true;
@@ -227,7 +227,7 @@ fn random_losses_make_no_window_small() {
 
 #[test]
 fn the_window_grows_when_losses_end_and_when_the_link_becomes_faster() {
-    // The widest window, 2,048 packets, is more than the faster link holds.
+    // The widest window, 2,048 packets, exceeds the faster link's capacity.
     let mut world = World::new(Link { per_ms: 115.0, queue: 300, delay_us: 500, loss: 300 }, 1);
     world.run(2_000);
     let window = world.sources[0].path.window();
@@ -251,7 +251,7 @@ fn paths_of_several_processes_share_a_link() {
         world.sources.iter().zip(before).map(|(source, before)| (source.delivered - before) as f64).collect();
     let (sum, least) = each.iter().fold((0.0, f64::MAX), |(sum, least), n| (sum + n, n.min(least)));
     assert!(share > 0.97, "{share}");
-    // Whoever takes the queue of the others for distance has more.
+    // A path that mistakes the queue of the others for distance gets more.
     assert!(least > sum / 4.0 * 0.4, "{each:?}");
     assert!(world.sources.iter().all(|source| source.dropped * 100 < source.sent));
 }
@@ -306,7 +306,7 @@ fn each_packet_has_a_time_stamp_of_its_own_and_stands_for_those_before() {
     assert!(stamps.is_sorted_by(|one, next| one < next));
     let (answers, _) = path.on_sent(now, 10, false);
     assert_eq!(path.in_flight(), 14);
-    // Never given.
+    // A time stamp that was never assigned.
     path.on_echo(now, answers + Duration::from_ps(1), None);
     assert_eq!(path.in_flight(), 14);
     path.on_echo(now, stamps[2], None);

@@ -7,50 +7,48 @@ use super::congestion::{CongestionConfig, new_reno};
 use crate::congestion::{Marking, Tuning};
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
-/// TCP, as iWARP has it or as a kernel does.
+/// TCP, as used by iWARP or by a kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TcpConfig {
     /// Congestion control. Default: NewReno.
     pub congestion: CongestionConfig,
-    /// Payload of a full segment, 64 B to 9000 B; what the MSS option announces is this and the bytes
-    /// of the time stamps. Default: "auto", `nic.mtu`.
+    /// Payload of a full segment, 64 B to 9000 B; the MSS option announces it plus the bytes of the time stamps.
+    /// Default: "auto", `nic.mtu`.
     pub mss: Setting<Bytes>,
     /// Segments that may be sent before the first acknowledgement. Default: "auto", 10 but not more
     /// than 14600 bytes, and at least 2 (RFC 6928, section 2).
     pub initial_window: Setting<u32>,
-    /// Slow start ends here before the first loss. Default: off, as high as it gets (RFC 5681,
-    /// section 3.1).
+    /// Slow start threshold before the first loss. Default: off, unlimited (RFC 5681, section 3.1).
     pub initial_ssthresh: Setting<Bytes>,
-    /// Segments by which one acknowledgement may enlarge the window in slow start: 1 in RFC 5681, 2 in
-    /// RFC 3465; "off", as many as it acknowledges, in Linux. Default: 1.
+    /// Segments by which one acknowledgement may enlarge the window in slow start: 1 in RFC 5681, 2 in RFC 3465; "off",
+    /// as many as acknowledged, in Linux. Default: 1.
     pub slow_start_limit: Setting<u32>,
-    /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one
-    /// congested link (IRN's RTO_high), what waits in EQIFs included, and at least one and a half of an empty
-    /// network's (of three such round trips through EQDS's tunnels that do not burst, where data and acknowledgement
-    /// wait for credit): a quarter of the timeout may be an acknowledgement's delay. RFC 6298 says 1 s, Linux 200 ms.
+    /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one congested link (IRN's
+    /// RTO_high), packets waiting in EQIFs included, and at least one and a half of an empty network's (of three such
+    /// round trips through EQDS tunnels that do not burst, where data and acknowledgement wait for credit): the
+    /// acknowledgement's delay may be a quarter of the timeout. RFC 6298 says 1 s, Linux 200 ms.
     pub min_rto: Setting<Duration>,
     /// Largest retransmission timeout. Default: 60s (RFC 6298, rule 2.5).
     pub max_rto: Duration,
-    /// Retransmission timeout before the first sample. Default: "auto", 1 s with a handshake (RFC
-    /// 6298, rule 2.1), else `min-rto`: the connection is taken for an old one.
+    /// Retransmission timeout before the first sample. Default: "auto", 1 s with a handshake (RFC 6298, rule 2.1), else
+    /// `min-rto`: the connection counts as an old one.
     pub initial_rto: Setting<Duration>,
-    /// Duplicate acknowledgements that begin fast retransmit. Default: 3 (RFC 5681, section 3.2).
+    /// Duplicate acknowledgements that trigger fast retransmit. Default: 3 (RFC 5681, section 3.2).
     pub dup_thresh: u32,
-    /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno's (RFC
-    /// 6582). Default: true.
+    /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno's (RFC 6582). Default:
+    /// true.
     pub sack: bool,
     /// New segments on the first duplicate acknowledgements (RFC 3042). Default: true.
     pub limited_transmit: bool,
-    /// Time stamps (RFC 7323): 12 bytes per segment, round-trip times from retransmissions, too,
-    /// protection against wrapped sequence numbers. Default: true.
+    /// Time stamps (RFC 7323): 12 bytes per segment, round-trip samples of retransmissions, too, protection against
+    /// wrapped sequence numbers. Default: true.
     pub timestamps: bool,
-    /// How long an acknowledgement may wait for a second segment, at most 500 ms (RFC 1122, section
-    /// 4.2.3.2). Default: "auto", a quarter of `min-rto` up to 40 ms, of the shortest of any host. "off" acknowledges
-    /// each segment.
+    /// Longest wait of an acknowledgement for a second segment, at most 500 ms (RFC 1122, section 4.2.3.2). Default:
+    /// "auto", a quarter of `min-rto` up to 40 ms, of the shortest of any host. "off" acknowledges each segment.
     pub delayed_ack: Setting<Duration>,
-    /// Full segments after which an acknowledgement waits no longer. Default: 2 (RFC 5681, section 4.2).
+    /// Full segments after which an acknowledgement is sent at once. Default: 2 (RFC 5681, section 4.2).
     pub ack_every: u32,
     /// Receive buffer, up to 1 GiB: the largest window. Default: "auto", eight bandwidth-delay
     /// products, at least 64 KiB.
@@ -66,12 +64,12 @@ pub struct TcpConfig {
     pub handshake: bool,
     /// Whether a flow ends with FINs. Default: false.
     pub fin: bool,
-    /// Connections that carry a flow together, each on a path of its own: 1 to 8. With more than 1 this is
-    /// MPTCP (RFC 8684), of which there is what matters for congestion: data goes to whichever has
-    /// room, and is not sent again on another one. Default: 1.
+    /// Connections that carry a flow together, each on its own path: 1 to 8. More than 1 means MPTCP (RFC 8684),
+    /// modelled as far as congestion is concerned: data goes to any subflow with room, and is not retransmitted on
+    /// another. Default: 1.
     pub subflows: u8,
-    /// How long the end that closed first remembers the connection: twice the segment lifetime.
-    /// Default: 1ms; RFC 9293 says 4 minutes.
+    /// Time for which the end that closed first remembers the connection: twice the segment lifetime. Default: 1ms; RFC
+    /// 9293 says 4 minutes.
     pub time_wait: Duration,
 }
 
@@ -83,7 +81,7 @@ pub enum Ecn {
     /// On with DCTCP, else off.
     #[default]
     Auto,
-    /// Marks are asked for, echoed and heeded.
+    /// Packets are ECN-capable, and marks are echoed and obeyed.
     On,
     /// Packets are not ECN-capable.
     Off,
@@ -121,7 +119,7 @@ impl Default for TcpConfig {
 impl TcpConfig {
     /// Bytes of the time stamps option and its padding.
     pub(super) const STAMP: u64 = 12;
-    /// Subflows that a connection may have.
+    /// Most subflows of a connection.
     pub const MOST_SUBFLOWS: u8 = 8;
     const LARGEST_BUFFER: Bytes = Bytes::new(1 << 30);
     const LARGEST_UNSCALED: Bytes = Bytes::new(u16::MAX as u64);
@@ -151,8 +149,8 @@ impl TcpConfig {
         }
     }
 
-    /// Where switches mark for it, with ECN: for DCTCP above [its threshold](Fabric::dctcp_threshold), rounded up to
-    /// whole frames; else by a RED curve.
+    /// Returns the marking that switches use for TCP with ECN: for DCTCP above [its
+    /// threshold](Fabric::dctcp_threshold), rounded up to whole frames; else a RED curve.
     pub fn marking(&self, fabric: &Fabric) -> Option<Marking> {
         let threshold = fabric.dctcp_threshold(fabric.line_rate).get();
         let threshold = fabric.frame * threshold.div_ceil(fabric.frame.get().max(1)).max(1);
@@ -161,7 +159,10 @@ impl TcpConfig {
         self.uses_ecn().then_some(if is_dctcp { step } else { Marking::DCQCN })
     }
 
-    /// What is wrong with the resolved settings, if anything is.
+    /// Checks the resolved settings.
+    ///
+    /// # Errors
+    /// If a setting is out of range or contradicts another.
     pub fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
         match self.mss {
@@ -221,18 +222,18 @@ impl TcpConfig {
         }
     }
 
-    /// Payload of a full segment.
+    /// Returns the payload of a full segment.
     ///
     /// # Panics
-    /// When the settings still say "auto"; so do the others below.
+    /// If the setting is still "auto"; likewise the getters below.
     pub fn mss(&self) -> u64 {
         resolved(self.mss, "mss").map_or(0, Bytes::get)
     }
-    /// Bytes of a data segment's TCP header.
+    /// Returns the bytes of a data segment's TCP header.
     pub fn header(&self) -> u64 {
         20 + if self.timestamps { Self::STAMP } else { 0 }
     }
-    /// What the MSS option announces: segments without options (RFC 6691).
+    /// Returns the value of the MSS option: the payload of segments without options (RFC 6691).
     pub(super) fn announced_mss(&self) -> u16 {
         (self.mss() + self.stamp()) as u16
     }
@@ -248,7 +249,7 @@ impl TcpConfig {
     pub(super) fn buffer(&self) -> u64 {
         resolved(self.receive_buffer, "receive-buffer").map_or(0, Bytes::get)
     }
-    /// The shift that lets the window field express the buffer (RFC 7323, section 2.3).
+    /// Returns the window scale that lets the window field express the buffer (RFC 7323, section 2.3).
     pub(super) fn scale(&self) -> u8 {
         let needed = |shift: &u8| self.buffer() >> shift <= u64::from(u16::MAX);
         if self.window_scaling { (0..14).find(needed).unwrap_or(14) } else { 0 }

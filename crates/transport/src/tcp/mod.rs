@@ -1,4 +1,4 @@
-//! TCP: one end of a connection, pure.
+//! TCP: one end of a connection, without I/O.
 //!
 //! ```text
 //!     supply, close ───┐                        ┌─> poll_transmit   until None: segments to send
@@ -7,8 +7,8 @@
 //!     handle_timeout ──┘
 //! ```
 //!
-//! Beside [`crate::Sender`], not behind it: TCP counts octets, acknowledges ranges of them, delays
-//! acknowledgements and closes windows. Which RFC's section is where: README.md in this folder.
+//! An alternative to [`crate::Sender`], not built on it: TCP counts octets, acknowledges ranges of them, delays
+//! acknowledgements and closes windows. README.md in this folder maps the sections of the RFCs to this code.
 
 mod config;
 mod connection;
@@ -24,12 +24,12 @@ pub use config::{Ecn, TcpConfig};
 pub use connection::{Connection, State, Transmit, clock};
 pub use receiving::Arrival;
 
-/// What a connection has done.
+/// Counters and state of a connection's sending half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpStats {
-    /// Segments sent that take sequence numbers, retransmissions included.
+    /// Segments sent that occupy sequence numbers, retransmissions included.
     pub sent: u64,
-    /// Of these, how many carried octets that had been sent before.
+    /// Segments sent that carried octets sent before.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -37,7 +37,7 @@ pub struct TcpStats {
     pub recoveries: u32,
     /// The congestion window, octets.
     pub cwnd: u64,
-    /// Where slow start ends, octets.
+    /// Slow start threshold, octets.
     pub ssthresh: u64,
 }
 

@@ -1,5 +1,4 @@
-//! Octets that have arrived out of order: at the receiver its queue, at the sender what SACK told
-//! of it.
+//! Sets of octets that have arrived out of order: the receiver's queue, and the sender's record of SACK blocks.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,12 +10,12 @@ use selvedge_units::Octet;
 pub(super) struct Ranges(Vec<Range<Octet>>);
 
 impl Ranges {
-    /// Adds `new`; returns how many of its octets were not there before.
+    /// Adds `new`; returns the number of octets that are new.
     pub(super) fn insert(&mut self, new: Range<Octet>) -> u64 {
         if new.is_empty() {
             return 0;
         }
-        // The ranges that `new` overlaps or touches become one with it.
+        // All ranges that overlap or touch `new` are merged with it.
         let first = self.0.partition_point(|range| range.end < new.start);
         let last = self.0.partition_point(|range| range.start <= new.end);
         if first == last {
@@ -32,7 +31,7 @@ impl Ranges {
         (end - start) - known
     }
 
-    /// Forgets what lies before `until`.
+    /// Removes all octets before `until`.
     pub(super) fn forget_before(&mut self, until: Octet) {
         let gone = self.0.partition_point(|range| range.end <= until);
         self.0.drain(..gone);
@@ -57,18 +56,18 @@ impl Ranges {
         self.0.iter()
     }
 
-    /// The range that holds `octet`.
+    /// Returns the range that contains `octet`.
     pub(super) fn around(&self, octet: Octet) -> Option<&Range<Octet>> {
         let at = self.0.partition_point(|range| range.end <= octet);
         self.0.get(at).filter(|range| range.start <= octet)
     }
-    /// Whether adding `new` would make one range more.
+    /// Returns whether adding `new` would add a separate range.
     pub(super) fn is_apart(&self, new: &Range<Octet>) -> bool {
         let at = self.0.partition_point(|range| range.end < new.start);
         self.0.get(at).is_none_or(|range| range.start > new.end)
     }
-    /// The first hole that ends behind `from`: from where, and where the next range begins.
-    /// `None` behind all ranges.
+    /// Returns the first hole that ends after `from`: its start, not before `from`, and the start of the next range.
+    /// `None` if no range follows.
     pub(super) fn hole_from(&self, from: Octet) -> Option<Range<Octet>> {
         let at = self.0.partition_point(|range| range.end <= from);
         let next = self.0.get(at)?;
@@ -77,7 +76,7 @@ impl Ranges {
         }
         Some(next.end..self.0.get(at + 1)?.start)
     }
-    /// How many octets before `until` are there.
+    /// Returns the number of octets before `until`.
     pub(super) fn octets_before(&self, until: Octet) -> u64 {
         let within = self.0.iter().take_while(|range| range.start < until);
         within.map(|range| range.end.min(until) - range.start).sum()

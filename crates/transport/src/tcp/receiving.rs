@@ -1,4 +1,4 @@
-//! The receiving half of a connection: what has arrived, and when to say so.
+//! The receiving half of a connection: reassembly and acknowledgements.
 
 use core::ops::Range;
 
@@ -13,25 +13,25 @@ use super::sending::place;
 use crate::fabric::resolved;
 use crate::role::Cx;
 
-/// The receiving half.
+/// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Receiving {
-    /// IRS.
+    /// IRS, the initial receive sequence number.
     pub(super) initial: TcpSeq,
-    /// RCV.NXT.
+    /// RCV.NXT, the next octet expected.
     pub(super) next: Octet,
-    /// What has arrived behind a gap.
+    /// Octets that have arrived beyond a gap.
     queue: Ranges,
-    /// An octet of each of the blocks that changed last, newest first (RFC 2018, section 4).
+    /// An octet of each of the most recently changed blocks, newest first (RFC 2018, section 4).
     recent: [Octet; Sacks::MOST],
-    /// Where the other end's FIN stands.
+    /// Position of the other end's FIN.
     fin: Option<Octet>,
 
     // Flow control.
     buffer: u64,
     /// Octets in order that the application has not read.
     unread: u64,
-    /// The right edge of the window as announced; never goes back.
+    /// The announced right edge of the window; never decreases.
     edge: Octet,
     pub(super) scale: u8,
     mss: u64,
@@ -39,46 +39,46 @@ pub(super) struct Receiving {
     // Acknowledging.
     /// The newest acknowledgement sent: Last.ACK.sent.
     acknowledged: Octet,
-    /// Octets in order since.
+    /// Octets received in order since the newest acknowledgement.
     pending: u64,
-    /// When they must be acknowledged.
+    /// Deadline of the delayed acknowledgement.
     timer: Instant,
-    /// An acknowledgement goes out now.
+    /// Whether an acknowledgement is to be sent now.
     is_due: bool,
-    /// Before it goes one of what was there when marks began or ended (RFC 8257, section 3.2).
+    /// An acknowledgement to send first, of the octets received before marks began or ended (RFC 8257, section 3.2).
     earlier: Option<(Octet, bool)>,
     delay: Duration,
     every: u64,
     echo: Echo,
 
-    /// TS.Recent, once there is a time stamp.
+    /// TS.Recent, after the first time stamp.
     stamp: Option<Stamp>,
 }
 
-/// A time stamp of the other end, and when its clock showed it: all clocks of time stamps show the same.
+/// A time stamp of the other end, and the time at which the shared time stamp clock showed it.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,
     sent_at: Instant,
 }
 
-/// For how long TS.Recent is valid (RFC 7323, section 5.5): less than the clock of the time stamps takes until its sign
-/// bit changes, after which all that is new looks old. With a clock that ticks each millisecond these are 24 of 24.8
-/// days; this one ticks each microsecond ([`TICK`]): 34.56 of 35.8 minutes.
+/// Validity period of TS.Recent (RFC 7323, section 5.5): less than the time in which the time stamp clock changes its
+/// sign bit, after which new stamps appear old. With a clock of one tick per millisecond the RFC has 24 of 24.8 days;
+/// this clock ticks once per microsecond ([`TICK`]): 34.56 of 35.8 minutes.
 const STAMP_LASTS: Duration = Duration::from_ps(TICK.as_ps() * 24 * 86_400_000);
 
-/// How marks are echoed.
+/// Mode of echoing congestion marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Echo {
-    /// Not at all.
+    /// No echo.
     Off,
-    /// From a mark until CWR (RFC 3168, section 6.1.3).
+    /// Echo from a mark until CWR (RFC 3168, section 6.1.3).
     UntilReduced(bool),
-    /// The state of the newest segment (RFC 8257, section 3.2).
+    /// Echo of the newest segment's mark (RFC 8257, section 3.2).
     Exact(bool),
 }
 
-/// A segment's text, its numbers expanded.
+/// A segment's text, with its numbers expanded.
 pub(super) struct Text {
     pub(super) start: Octet,
     pub(super) data: u64,
@@ -87,19 +87,19 @@ pub(super) struct Text {
     pub(super) cwr: bool,
 }
 
-/// What became of a segment's data.
+/// The effect of a segment's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrival {
     /// Octets that arrived for the first time, in order or not.
     pub fresh: u64,
-    /// Octets that the application can read now and could not before.
+    /// Octets that became readable for the application.
     pub in_order: u64,
-    /// It carried data that had arrived before, and nothing else.
+    /// Whether the segment carried only data that had arrived before.
     pub is_duplicate: bool,
 }
 
 impl Receiving {
-    /// A half that has heard nothing.
+    /// Creates a half that has received nothing.
     pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             initial: TcpSeq::new(0),
@@ -124,14 +124,14 @@ impl Receiving {
         }
     }
 
-    /// The other end's SYN has arrived.
+    /// Handles the other end's SYN.
     pub(super) fn begin(&mut self, initial: TcpSeq) {
         self.initial = initial;
         self.next = Octet::FIRST;
         self.acknowledged = Octet::FIRST;
         self.edge = Octet::FIRST + self.buffer.min(u64::from(u16::MAX) << self.scale);
     }
-    /// Marks are echoed from now on.
+    /// Enables the echo of marks.
     pub(super) fn echo_marks(&mut self, echo: Echo) {
         self.echo = echo;
     }
@@ -145,22 +145,22 @@ impl Receiving {
     pub(super) fn has_earlier(&self) -> bool {
         self.earlier.is_some()
     }
-    /// Acknowledges at once.
+    /// Schedules an immediate acknowledgement.
     pub(super) fn hurry(&mut self) {
         self.is_due = true;
     }
-    /// The deadline has passed.
+    /// Handles the deadline of the delayed acknowledgement.
     pub(super) fn on_timeout(&mut self) {
         self.timer = Instant::NEVER;
         self.is_due = true;
     }
-    /// Whether everything up to the other end's FIN has arrived.
+    /// Returns whether everything up to the other end's FIN has arrived.
     pub(super) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// Whether a segment is old by its time stamp (PAWS; RFC 7323, section 5.3, rule R1); else notes
-    /// the stamp to echo (section 4.3, rule 2). Nothing is old after a long silence (section 5.5).
+    /// Returns whether a segment is outdated by its time stamp (PAWS; RFC 7323, section 5.3, rule R1); if not, records
+    /// the stamp to echo (section 4.3, rule 2). After a long silence no segment is outdated (section 5.5).
     pub(super) fn is_outdated(&mut self, now: Instant, value: u32, start: Octet) -> bool {
         if let Some(recent) = self.stamp
             && (value.wrapping_sub(recent.value) as i32) < 0
@@ -174,16 +174,16 @@ impl Receiving {
         }
         false
     }
-    /// TS.Recent.
+    /// Returns TS.Recent.
     pub(super) fn stamp(&self) -> u32 {
         self.stamp.map_or(0, |stamp| stamp.value)
     }
 
-    /// Takes a segment's text.
+    /// Handles a segment's text.
     pub(super) fn on_text(&mut self, cx: &mut Cx<'_>, text: &Text) -> Arrival {
         let end = text.start + text.data;
         if text.data == 0 && !text.fin {
-            // A keep-alive, or a probe.
+            // A segment before the window is a keep-alive or a probe.
             self.is_due |= text.start < self.next;
             return Arrival::default();
         }
@@ -208,11 +208,11 @@ impl Receiving {
         arrival
     }
 
-    /// Octets up to `to` continue what is there.
+    /// Accepts the octets up to `to`, which are in order.
     fn in_order(&mut self, now: Instant, to: Octet) -> Arrival {
         let from = self.next;
         let fresh = (to - from) - self.queue.octets_before(to);
-        // A gap is filled, wholly or in part: at once (RFC 5681, section 4.2).
+        // A segment that fills a gap, wholly or partly, is acknowledged at once (RFC 5681, section 4.2).
         self.is_due |= !self.queue.is_empty();
         self.next = self.queue.around(to).map_or(to, |block| block.end);
         self.queue.forget_before(self.next);
@@ -227,7 +227,7 @@ impl Receiving {
         Arrival { fresh, in_order, is_duplicate: false }
     }
 
-    /// Octets arrived too early; kept, but for what would make too many pieces.
+    /// Keeps octets that arrived out of order, unless they would make too many ranges.
     fn behind_a_gap(&mut self, cx: &mut Cx<'_>, range: Range<Octet>) -> Arrival {
         self.is_due = true;
         cx.trace(|| Trace::OutOfOrder { expected: place(self.next), seq: place(range.start) });
@@ -243,7 +243,7 @@ impl Receiving {
         Arrival { fresh, in_order: 0, is_duplicate: fresh == 0 }
     }
 
-    /// As many as full segments can make.
+    /// Returns the most ranges kept: as many as full segments can make.
     fn most_pieces(&self) -> usize {
         ((self.buffer / self.mss) as usize).max(Sacks::MOST)
     }
@@ -264,26 +264,26 @@ impl Receiving {
         }
     }
 
-    /// The application has read `octets`. A window that was nearly closed is announced when it has
-    /// opened far enough (RFC 9293, section 3.8.6.2.2).
+    /// Records that the application has read `octets`. A window that was nearly closed is announced when it has opened
+    /// far enough (RFC 9293, section 3.8.6.2.2).
     pub(super) fn read(&mut self, octets: u64) {
         self.unread -= octets.min(self.unread);
         let worth = (2 * self.mss).min(self.buffer / 2);
         self.is_due |= self.edge.since(self.next) < worth && self.room().since(self.edge) >= worth;
     }
 
-    /// Where the window could end.
+    /// Returns the right edge that the buffer allows.
     fn room(&self) -> Octet {
         self.next + self.buffer.saturating_sub(self.unread)
     }
 
-    /// The acknowledgement that goes out now: number, window field, ECN flags.
+    /// Returns the acknowledgement to send now: number, window field, ECN flags.
     pub(super) fn acknowledge(&mut self, with_syn: bool) -> (TcpSeq, u16, Flags) {
         if let Some((next, echo)) = self.earlier.take() {
             let window = self.window_field(next, with_syn);
             return (next.to_seq(self.initial), window, Flags::ECE.when(echo));
         }
-        // No silly windows (RFC 9293, section 3.8.6.2.2).
+        // Silly window avoidance (RFC 9293, section 3.8.6.2.2).
         let room = self.room();
         if room.since(self.edge) >= self.mss.min(self.buffer / 2) {
             self.edge = room;
@@ -294,13 +294,13 @@ impl Receiving {
         (self.next.to_seq(self.initial), self.window_field(self.next, with_syn), Flags::ECE.when(echo))
     }
 
-    /// RFC 7323, section 2.3: scaled but on a SYN.
+    /// Returns the window field, scaled except on a SYN (RFC 7323, section 2.3).
     fn window_field(&self, from: Octet, with_syn: bool) -> u16 {
         let shift = if with_syn { 0 } else { self.scale };
         u16::try_from(self.edge.since(from) >> shift).unwrap_or(u16::MAX)
     }
 
-    /// SACK blocks, newest first (RFC 2018, section 4).
+    /// Returns the SACK blocks, newest first (RFC 2018, section 4).
     pub(super) fn sacks(&self, room: usize) -> Sacks {
         if self.queue.is_empty() {
             return Sacks::default();

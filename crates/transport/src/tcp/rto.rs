@@ -1,18 +1,18 @@
 //! TCP's retransmission timeout (RFC 6298).
 //!
-//! IRN's, which the paper wants "as with TCP", is in `recovery/rto.rs`. They are two, not one with parameters,
-//! because they compute otherwise: here the clock has a granularity G, a round trip may be sampled often (RFC 7323,
-//! appendix G), the initial timeout keeps to the bounds, and averages move by a part of the distance, where there each
-//! term is rounded by itself.
+//! IRN's timeout, which the paper wants "as with TCP", is in `recovery/rto.rs`. The two are separate because they
+//! differ in their arithmetic: here the clock has a granularity G, a round trip may be sampled often (RFC 7323,
+//! appendix G), the initial timeout obeys the bounds, and averages move by a fraction of the distance, while IRN's
+//! rounds each term separately.
 
 use selvedge_units::Duration;
 
-/// Smoothed round-trip time and what follows from it.
+/// Smoothed round-trip time and the timeout derived from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetransmissionTimeout {
-    /// SRTT and RTTVAR, once there was a sample.
+    /// SRTT and RTTVAR, after the first sample.
     measured: Option<(Duration, Duration)>,
-    /// RTO, backed off.
+    /// RTO, including back-off.
     timeout: Duration,
     shortest: Duration,
     longest: Duration,
@@ -22,13 +22,13 @@ pub(super) struct RetransmissionTimeout {
 const GRANULARITY: Duration = Duration::from_us(1);
 
 impl RetransmissionTimeout {
-    /// Without samples: `initial` (section 2, rule 2.1).
+    /// Creates an estimator without samples, whose timeout is `initial` (section 2, rule 2.1).
     pub(super) fn new(initial: Duration, shortest: Duration, longest: Duration) -> Self {
         Self { measured: None, timeout: initial.max(shortest).min(longest), shortest, longest }
     }
 
-    /// A round trip took `rtt`; about `samples` of them are taken per round trip (section 2, rules 2.2
-    /// to 2.4; RFC 7323, appendix G). Ends any back-off.
+    /// Adds a sample of the round-trip time; about `samples` of them are taken per round trip (section 2, rules 2.2 to
+    /// 2.4; RFC 7323, appendix G). Ends any back-off.
     pub(super) fn sample(&mut self, rtt: Duration, samples: u64) {
         let (srtt, rttvar) = match self.measured {
             None => (rtt, rtt / 2),
@@ -40,26 +40,26 @@ impl RetransmissionTimeout {
         self.measured = Some((srtt, rttvar));
         self.timeout = (srtt + GRANULARITY.max(rttvar * 4)).max(self.shortest).min(self.longest);
     }
-    /// The timer has expired (section 5, rule 5.5).
+    /// Doubles the timeout after an expiry of the timer (section 5, rule 5.5).
     pub(super) fn back_off(&mut self) {
         self.timeout = Duration::from_ps(self.timeout.as_ps().saturating_mul(2)).min(self.longest);
     }
-    /// The handshake took more than one SYN (section 5, rule 5.7): `least` until there is a sample of
-    /// data.
+    /// Sets a timeout of at least `least` until data was sampled: the handshake took more than one SYN (section 5, rule
+    /// 5.7).
     pub(super) fn distrust(&mut self, least: Duration) {
         self.timeout = self.timeout.max(least).min(self.longest);
     }
-    /// RTO.
+    /// Returns RTO.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout
     }
-    /// SRTT.
+    /// Returns SRTT.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         self.measured.map(|(srtt, _)| srtt)
     }
 }
 
-/// `from` moved towards `to` by one part in `parts`.
+/// Returns `from` moved towards `to` by one part in `parts`.
 fn towards(from: Duration, to: Duration, parts: u64) -> Duration {
     if to > from { from + (to - from) / parts } else { from - (from - to) / parts }
 }

@@ -1,7 +1,7 @@
-//! What the sender knows of the octets in flight (RFC 6675, sections 3 and 4).
+//! The sender's scoreboard of the octets in flight (RFC 6675, sections 3 and 4).
 //!
-//! An octet is lost when enough above it has arrived, so the lost ones are all that are not SACKed
-//! before some octet: one number answers `IsLost` and makes `SetPipe` a subtraction.
+//! An octet is lost when enough octets above it have arrived, so the lost octets are all those below some octet that
+//! are not SACKed: one number answers `IsLost` and makes `SetPipe` a subtraction.
 
 use core::ops::Range;
 
@@ -9,23 +9,23 @@ use selvedge_units::Octet;
 
 use super::ranges::Ranges;
 
-/// The scoreboard.
+/// The scoreboard of RFC 6675.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     sacked: Ranges,
-    /// Whatever is not SACKed before it is lost, to judge by what is.
+    /// Octet below which everything not SACKed is lost, judging by the SACKed octets.
     lost_before: Octet,
-    /// What was sent before a timeout is lost, too.
+    /// Octet below which everything not SACKed is lost, by a timeout.
     timed_out_before: Octet,
 }
 
 impl Scoreboard {
-    /// `Update`: a block that an acknowledgement reported. Returns how many of its octets are news.
+    /// `Update`: adds a block reported by an acknowledgement. Returns the number of its newly SACKed octets.
     pub(super) fn update(&mut self, block: Range<Octet>) -> u64 {
         self.sacked.insert(block)
     }
-    /// Decides anew what is lost: octets above which `threshold` separate ranges are SACKed, or more
-    /// than `threshold - 1` segments' worth (`IsLost`).
+    /// Recomputes which octets are lost: those above which `threshold` separate ranges are SACKed, or more than
+    /// `threshold - 1` segments' worth (`IsLost`).
     pub(super) fn judge(&mut self, threshold: u32, mss: u64) {
         let (mut ranges, mut octets) = (0, 0);
         self.lost_before = self.timed_out_before;
@@ -38,40 +38,40 @@ impl Scoreboard {
             }
         }
     }
-    /// Everything in flight is lost: a timeout.
+    /// Marks all octets up to `sent` as lost, after a timeout.
     pub(super) fn lose_all(&mut self, sent: Octet) {
         (self.lost_before, self.timed_out_before) = (sent, sent);
     }
-    /// SACKed octets before `acked`.
+    /// Returns the number of SACKed octets before `acked`.
     pub(super) fn sacked_before(&self, acked: Octet) -> u64 {
         self.sacked.octets_before(acked)
     }
-    /// Everything before `acked` has arrived.
+    /// Drops the state of everything before `acked`, which has arrived.
     pub(super) fn forget_before(&mut self, acked: Octet) {
         self.sacked.forget_before(acked);
     }
-    /// Nothing that was reported can be relied on.
+    /// Drops all reported blocks, as after reneging.
     pub(super) fn forget_all(&mut self) {
         self.sacked.clear();
     }
 
-    /// `IsLost`, for an octet that is not SACKed.
+    /// `IsLost`: returns whether an octet that is not SACKed is lost.
     pub(super) fn is_lost(&self, octet: Octet) -> bool {
         octet < self.lost_before
     }
-    /// Whether an octet is SACKed.
+    /// Returns whether an octet is SACKed.
     pub(super) fn is_sacked(&self, octet: Octet) -> bool {
         self.sacked.around(octet).is_some()
     }
-    /// Whether anything is SACKed.
+    /// Returns whether no octet is SACKed.
     pub(super) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
-    /// One past the highest SACKed octet.
+    /// Returns the position after the highest SACKed octet.
     pub(super) fn highest(&self) -> Option<Octet> {
         self.sacked.last().map(|range| range.end)
     }
-    /// The first octets from `from` on that are neither SACKed nor behind `until`.
+    /// Returns the first range from `from` on that is not SACKed, up to `until`.
     pub(super) fn hole(&self, from: Octet, until: Octet) -> Option<Range<Octet>> {
         let hole = match self.sacked.hole_from(from) {
             Some(hole) => hole.start..hole.end.min(until),
@@ -79,7 +79,7 @@ impl Scoreboard {
         };
         (!hole.is_empty()).then_some(hole)
     }
-    /// The last octets before `until` that are not SACKed.
+    /// Returns the last range before `until` that is not SACKed.
     pub(super) fn last_hole(&self, from: Octet, until: Octet) -> Option<Range<Octet>> {
         let mut end = until;
         for range in self.sacked.iter().rev() {
@@ -90,8 +90,8 @@ impl Scoreboard {
         }
         (from < end).then_some(from..end)
     }
-    /// `SetPipe`: octets believed to be in the network, when those from `acked` to `resent` were sent
-    /// again, and nothing from `sent` on was sent.
+    /// `SetPipe`: returns the octets believed to be in the network, if those from `acked` to `resent` were
+    /// retransmitted, and those from `sent` on were never sent.
     pub(super) fn pipe(&self, acked: Octet, resent: Octet, sent: Octet) -> u64 {
         let lost_before = self.lost_before.max(acked).min(sent);
         if self.sacked.is_empty() {
@@ -115,7 +115,7 @@ mod tests {
     const MSS: u64 = 3;
     const THRESHOLD: u32 = 3;
 
-    /// The definitions of RFC 6675, octet by octet.
+    /// Reference implementation of RFC 6675's definitions, octet by octet.
     struct Naive {
         sacked: BTreeSet<u64>,
     }

@@ -1,4 +1,4 @@
-//! Which IP addresses and ports a connection is between (annex A11).
+//! The IP addresses and ports of a connection (annex A11).
 //!
 //! | bytes | field                                                        |
 //! |-------|--------------------------------------------------------------|
@@ -10,26 +10,26 @@
 
 use core::net::Ipv6Addr;
 
-/// Which IP addresses and ports a connection is between.
+/// The IP addresses and ports of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpAddresses {
     /// Source port.
     pub port: u16,
-    /// Source (IPv4 as `::ffff:a.b.c.d`).
+    /// Source address (IPv4 as `::ffff:a.b.c.d`).
     pub source: Ipv6Addr,
-    /// Destination.
+    /// Destination address.
     pub destination: Ipv6Addr,
 }
 
 impl IpAddresses {
     /// Bytes of the header.
     pub const LENGTH: usize = 36;
-    /// The services of TCP-like ports, which stand in the lowest 16 bits.
+    /// Base of the service ids of TCP-like ports, which are in the lowest 16 bits.
     pub const TCP_SERVICES: u64 = 0x0106_0000;
-    /// The services of UDP-like ports.
+    /// Base of the service ids of UDP-like ports.
     pub const UDP_SERVICES: u64 = 0x0111_0000;
 
-    /// Reads the header. An IP version that does not exist counts as 6.
+    /// Reads the header. An unknown IP version is treated as 6.
     pub fn parse(bytes: &[u8; Self::LENGTH]) -> Self {
         let is_v4 = bytes[1] >> 4 == 4;
         let address = |at: usize| {
@@ -43,7 +43,7 @@ impl IpAddresses {
         Self { port: u16::from_be_bytes([bytes[2], bytes[3]]), source: address(4), destination: address(20) }
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[1] = if self.source.to_ipv4_mapped().is_some() { 4 << 4 } else { 6 << 4 };

@@ -1,6 +1,6 @@
-//! Messages by which connections are made (InfiniBand architecture, volume 1, chapter 12; for IP addresses annex A11).
+//! Connection management messages (InfiniBand architecture, volume 1, chapter 12; for IP addresses annex A11).
 //!
-//! Each is a management datagram (MAD) of 256 bytes, sent to queue pair 1 as an unreliable datagram:
+//! Each message is a management datagram (MAD) of 256 bytes, sent to queue pair 1 as an unreliable datagram:
 //!
 //! | bytes  | field                                                                     |
 //! |--------|---------------------------------------------------------------------------|
@@ -10,7 +10,7 @@
 //! | 3      | method, 3: send                                                           |
 //! | 4-7    | status and class specific, 0                                              |
 //! | 8-15   | transaction                                                               |
-//! | 16-17  | attribute: which message                                                  |
+//! | 16-17  | attribute: kind of the message                                            |
 //! | 18-23  | 0                                                                         |
 //! | 24-255 | the message                                                               |
 
@@ -31,123 +31,123 @@ pub const QKEY: u32 = 0x8001_0000;
 /// Bytes of a MAD.
 pub const LENGTH: usize = 256;
 
-/// What an application sends along. Each message has room for a certain number of bytes.
+/// Private data of an application. Each message has room for `N` bytes.
 pub type PrivateData<const N: usize> = [u8; N];
 
 /// A MAD of communication management.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mad {
-    /// Which exchange it belongs to: an answer has its request's.
+    /// Transaction id, which an answer shares with its request.
     pub transaction: u64,
-    /// What it says.
+    /// The message.
     pub message: Message,
 }
 
-/// What a MAD says.
+/// The message of a MAD.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// A connection is asked for (REQ).
+    /// Request for a connection (REQ).
     Request(Request),
-    /// Wait, an answer will take so long (MRA).
+    /// Announcement of a delayed answer (MRA).
     Wait(Wait),
-    /// It is refused (REJ).
+    /// Refusal of a connection (REJ).
     Reject(Reject),
-    /// It is granted (REP).
+    /// Acceptance of a connection (REP).
     Reply(Reply),
-    /// It stands (RTU).
+    /// Confirmation of a connection (RTU).
     Ready(Ids, PrivateData<224>),
-    /// It is to end (DREQ).
+    /// Request to end a connection (DREQ).
     Disconnect(Ids, QpNumber, PrivateData<220>),
-    /// It has ended (DREP).
+    /// Confirmation that a connection has ended (DREP).
     Disconnected(Ids, PrivateData<224>),
-    /// Which queue pair serves this? (SIDR_REQ)
+    /// Request for the queue pair of a service (SIDR_REQ).
     Resolve(SidrRequest),
-    /// That one (SIDR_REP).
+    /// Queue pair of a service (SIDR_REP).
     Resolved(SidrReply),
-    /// Whether the other side's process lives; between two of our own, under an attribute of our own.
+    /// Query or report of whether the other side's process lives; a Selvedge extension with an attribute of its own.
     Life(Ids, Life),
 }
 
-/// What is said about the life of a connection whose process may have been killed.
+/// Query or report of the state of a connection whose process may have been killed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
-    /// Is it still there?
+    /// Query whether the connection still exists.
     Asked,
-    /// It is.
+    /// Report that the connection exists.
     Lives,
-    /// Nobody here knows it.
+    /// Report that the connection is unknown.
     Gone,
 }
 
-/// How the two sides call a connection.
+/// The two sides' ids of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ids {
-    /// The sender of the message.
+    /// Id at the sender of the message.
     pub local: u32,
-    /// Its receiver.
+    /// Id at the receiver of the message.
     pub remote: u32,
 }
 
-/// A connection is granted.
+/// Acceptance of a connection (REP).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// The connection.
+    /// Ids of the connection.
     pub ids: Ids,
     /// The responder's Q_Key.
     pub qkey: u32,
     /// The responder's queue pair.
     pub qp: QpNumber,
-    /// The first PSN that the receiver is to send.
+    /// First PSN that the receiver is to send.
     pub psn: Psn,
-    /// Reads and Atomics that it answers at a time.
+    /// Reads and Atomics that the responder serves concurrently.
     pub responder_resources: u8,
-    /// Reads and Atomics that it asks for at a time.
+    /// Reads and Atomics that the responder issues concurrently.
     pub initiator_depth: u8,
-    /// How often it tries again when a receiver is not ready, 0 to 7.
+    /// Retries when a receiver is not ready, 0 to 7.
     pub not_ready_retries: u8,
-    /// It has a shared receive queue.
+    /// Whether the responder has a shared receive queue.
     pub srq: bool,
-    /// The loss recovery that it would rather use if the receiver knows it, 1 to 15, in bits that are reserved; 0 says
-    /// nothing, as others do.
+    /// Loss recovery scheme preferred by the responder if the receiver knows it, 1 to 15, in reserved bits; 0, as other
+    /// implementations send, is no preference.
     pub scheme: u8,
-    /// Its NIC.
+    /// GUID of the responder's NIC.
     pub guid: u64,
-    /// What its application says.
+    /// Private data of the application.
     pub private: PrivateData<196>,
 }
 
-/// A connection is refused.
+/// Refusal of a connection (REJ).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reject {
-    /// The connection.
+    /// Ids of the connection.
     pub ids: Ids,
-    /// Which message is refused: 0 is a REQ, 1 a REP.
+    /// Kind of the refused message: 0 is a REQ, 1 a REP.
     pub refused: u8,
-    /// Why.
+    /// Reason code.
     pub reason: u16,
-    /// What the application says.
+    /// Private data of the application.
     pub private: PrivateData<148>,
 }
 
 impl Reject {
-    /// Nobody serves this.
+    /// Reason: no such service.
     pub const INVALID_SERVICE: u16 = 8;
-    /// The application does not want it.
+    /// Reason: the application refuses.
     pub const CONSUMER: u16 = 28;
-    /// Nothing more was heard.
+    /// Reason: no further message arrived in time.
     pub const TIMEOUT: u16 = 4;
-    /// There is no such connection.
+    /// Reason: no such connection.
     pub const STALE: u16 = 10;
 }
 
-/// An answer will take time.
+/// Announcement of a delayed answer (MRA).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// The connection.
+    /// Ids of the connection.
     pub ids: Ids,
-    /// Which message will be answered: 0 is a REQ, 1 a REP.
+    /// Kind of the message that will be answered: 0 is a REQ, 1 a REP.
     pub received: u8,
-    /// 4.096 us times 2 to this power.
+    /// Delay: 4.096 us times 2 to this power.
     pub timeout: u8,
 }
 
@@ -160,14 +160,17 @@ const DISCONNECT: u16 = 0x15;
 const DISCONNECTED: u16 = 0x16;
 const RESOLVE: u16 = 0x17;
 const RESOLVED: u16 = 0x18;
-/// Ours: the specification's attributes of this class end at 0x1b.
+/// Attribute of [`Message::Life`], Selvedge's own: the specification's attributes of this class end at 0x1b.
 const LIFE: u16 = 0xff10;
 
-/// Where the message begins.
+/// Position of the message in a MAD.
 const BODY: usize = 24;
 
 impl Mad {
     /// Reads a MAD.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let mad: &[u8; LENGTH] =
             bytes.try_into().map_err(|_| ParseError::Truncated { found: bytes.len(), needed: LENGTH })?;
@@ -214,7 +217,7 @@ impl Mad {
         Ok(Self { transaction, message })
     }
 
-    /// The MAD's bytes.
+    /// Returns the MAD's bytes.
     pub fn emit(&self) -> [u8; LENGTH] {
         let mut mad = [0; LENGTH];
         mad[..4].copy_from_slice(&[1, 7, 2, 3]);
@@ -287,7 +290,7 @@ impl Mad {
     }
 }
 
-/// A message that is read: 232 bytes.
+/// Reader of a message: 232 bytes.
 struct Body<'a>(&'a [u8]);
 
 impl Body<'_> {
@@ -310,7 +313,7 @@ impl Body<'_> {
     }
 }
 
-/// A message that is written: 232 bytes.
+/// Writer of a message: 232 bytes.
 struct Fill<'a>(&'a mut [u8]);
 
 impl Fill<'_> {

@@ -1,4 +1,4 @@
-//! A connection is asked for (REQ).
+//! The request for a connection (REQ).
 //!
 //! | bytes   | field                                                                            |
 //! |---------|----------------------------------------------------------------------------------|
@@ -22,51 +22,51 @@ use selvedge_units::{Psn, QpNumber};
 
 use super::{Body, Fill, IpAddresses, PrivateData};
 
-/// A connection is asked for.
+/// A request for a connection (REQ).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// How the sender calls the connection.
+    /// The sender's id of the connection.
     pub local: u32,
-    /// What is to be connected with.
+    /// Service to connect with.
     pub service: u64,
-    /// The sender's NIC.
+    /// GUID of the sender's NIC.
     pub guid: u64,
-    /// Its Q_Key.
+    /// The sender's Q_Key.
     pub qkey: u32,
-    /// Its queue pair.
+    /// The sender's queue pair.
     pub qp: QpNumber,
-    /// Reads and Atomics that it answers at a time.
+    /// Reads and Atomics that the sender serves concurrently.
     pub responder_resources: u8,
-    /// Reads and Atomics that it asks for at a time.
+    /// Reads and Atomics that the sender issues concurrently.
     pub initiator_depth: u8,
-    /// How long the receiver may take to answer: 4.096 us times 2 to this power.
+    /// Longest response time of the receiver: 4.096 us times 2 to this power.
     pub remote_timeout: u8,
-    /// How long the sender may take.
+    /// Longest response time of the sender: 4.096 us times 2 to this power.
     pub local_timeout: u8,
-    /// Which service: 0 is a reliable connection.
+    /// Transport service: 0 is a reliable connection.
     pub transport: u8,
-    /// The first PSN that the receiver is to send.
+    /// First PSN that the receiver is to send.
     pub psn: Psn,
-    /// How often it tries again after silence, 0 to 7.
+    /// Retries after a timeout, 0 to 7.
     pub retries: u8,
-    /// How often it tries again when a receiver is not ready, 0 to 7.
+    /// Retries when a receiver is not ready, 0 to 7.
     pub not_ready_retries: u8,
-    /// The path's MTU by its code: 1 is 256 bytes, 5 is 4,096.
+    /// Code of the path's MTU: 1 is 256 bytes, 5 is 4,096.
     pub mtu: u8,
-    /// It has a shared receive queue.
+    /// Whether the sender has a shared receive queue.
     pub srq: bool,
-    /// The loss recovery that it would rather use if the receiver knows it, 1 to 15
-    /// ([`Ours`](crate::verbs::Ours)); 0 says nothing.
+    /// Loss recovery scheme preferred by the sender if the receiver knows it, 1 to 15 ([`Ours`](crate::verbs::Ours)); 0
+    /// is no preference.
     pub scheme: u8,
-    /// The path.
+    /// Path between the two sides.
     pub path: PathOf,
-    /// Addresses and ports, and what the application says.
+    /// IP addresses and ports.
     pub ip: IpAddresses,
-    /// What the application says.
+    /// Private data of the application.
     pub private: PrivateData<56>,
 }
 
-/// The way between the two.
+/// The path between the two sides of a connection.
 ///
 /// | bytes | field                                                      |
 /// |-------|------------------------------------------------------------|
@@ -77,9 +77,9 @@ pub struct Request {
 /// | 40-43 | traffic class; hop limit; service level (4 bits), 0 (4); acknowledgement timeout (5 bits), 0 (3) |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathOf {
-    /// The sender.
+    /// GID of the sender.
     pub local: Ipv6Addr,
-    /// The receiver.
+    /// GID of the receiver.
     pub remote: Ipv6Addr,
     /// Flow label, 20 bits.
     pub flow_label: u32,
@@ -87,7 +87,7 @@ pub struct PathOf {
     pub traffic_class: u8,
     /// Hop limit.
     pub hop_limit: u8,
-    /// How long to wait for an acknowledgement: 4.096 us times 2 to this power.
+    /// Acknowledgement timeout: 4.096 us times 2 to this power.
     pub ack_timeout: u8,
 }
 
@@ -127,9 +127,9 @@ impl Request {
     }
 
     pub(super) fn emit(&self, body: &mut Fill<'_>) {
-        /// More often than anybody needs.
+        /// Retries of connection management: the maximum of the field.
         const CM_RETRIES: u8 = 15;
-        /// 10 Gb/s, as the specification codes it: nobody looks.
+        /// Rate code of 10 Gb/s; receivers ignore it.
         const RATE: u32 = 3;
         body.put(0, &self.local.to_be_bytes());
         body.put(7, &[self.scheme & 0b1111]);

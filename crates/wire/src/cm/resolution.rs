@@ -1,9 +1,9 @@
-//! Which queue pair serves something, for those who send it datagrams (SIDR).
+//! Resolution of a service to the queue pair that serves it, for senders of datagrams (SIDR).
 //!
-//! | bytes  | of the question                | bytes  | of the answer                       |
+//! | bytes  | request                        | bytes  | reply                               |
 //! |--------|--------------------------------|--------|-------------------------------------|
 //! | 0-3    | request id                     | 0-3    | request id                          |
-//! | 4-5    | partition                      | 4      | status, 0: it is there              |
+//! | 4-5    | partition                      | 4      | status, 0: the service exists       |
 //! | 8-15   | service                        | 8-10   | queue pair                          |
 //! | 16-51  | addresses                      | 12-19  | service                             |
 //! | 52-231 | private data                   | 20-23  | Q_Key                               |
@@ -13,33 +13,33 @@ use selvedge_units::QpNumber;
 
 use super::{Body, Fill, IpAddresses, PrivateData};
 
-/// Which queue pair serves this?
+/// A request for the queue pair of a service (SIDR_REQ).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SidrRequest {
-    /// How the sender calls its question.
+    /// The sender's id of the request.
     pub id: u32,
-    /// What is looked for.
+    /// Service to resolve.
     pub service: u64,
     /// Addresses and ports.
     pub ip: IpAddresses,
-    /// What the application says.
+    /// Private data of the application.
     pub private: PrivateData<180>,
 }
 
-/// That one.
+/// The queue pair of a service (SIDR_REP).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SidrReply {
-    /// The question.
+    /// Id of the request.
     pub id: u32,
-    /// 0: it is there; 1: there is no such service; 2: it does not want to.
+    /// Status: 0 if the service exists, 1 if there is no such service, 2 if it refuses.
     pub status: u8,
     /// The queue pair.
     pub qp: QpNumber,
-    /// What was looked for.
+    /// Service of the request.
     pub service: u64,
-    /// Its Q_Key.
+    /// The queue pair's Q_Key.
     pub qkey: u32,
-    /// What the application says.
+    /// Private data of the application.
     pub private: PrivateData<136>,
 }
 

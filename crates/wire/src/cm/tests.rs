@@ -3,16 +3,19 @@ use super::*;
 fn messages() -> [Message; 12] {
     let ids = Ids { local: 0x1234_5678, remote: 0x9abc_def0 };
     let path = PathOf {
-        local: "::ffff:10.0.0.1".parse().expect("right"),
-        remote: "::ffff:10.0.0.2".parse().expect("right"),
+        local: "::ffff:10.0.0.1".parse().expect("a valid address"),
+        remote: "::ffff:10.0.0.2".parse().expect("a valid address"),
         flow_label: 0xf_ffff,
         traffic_class: 3,
         hop_limit: 64,
         ack_timeout: 19,
     };
     let ip = IpAddresses { port: 47_944, source: path.local, destination: path.remote };
-    let v6 =
-        IpAddresses { source: "fe80::1".parse().expect("right"), destination: "fe80::2".parse().expect("right"), ..ip };
+    let v6 = IpAddresses {
+        source: "fe80::1".parse().expect("a valid address"),
+        destination: "fe80::2".parse().expect("a valid address"),
+        ..ip
+    };
     let request = Request {
         local: ids.local,
         service: IpAddresses::TCP_SERVICES | 7_174,

@@ -1,4 +1,4 @@
-//! A tunnel's packet from its IP header on.
+//! A tunnel's packet, from its IP header on.
 
 use super::{ControlHeader, DataHeader, Layout};
 use crate::error::{ParseError, take};
@@ -8,13 +8,13 @@ use crate::udp::Udp;
 /// A datagram of an EQDS tunnel, without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// What is on the envelope.
+    /// Fields of the IP header.
     pub envelope: Envelope,
-    /// The UDP port of the data's sender; see [`Udp::source_port`].
+    /// UDP port of the data's sender; see [`Udp::source_port`].
     pub port: u16,
-    /// How wide the header's fields are.
+    /// Width of the header's fields.
     pub layout: Layout,
-    /// The header.
+    /// The EQDS header.
     pub body: Body,
 }
 
@@ -23,13 +23,16 @@ pub struct Datagram {
 pub enum Body {
     /// Data, or a request to send.
     Data(DataHeader),
-    /// An answer.
+    /// An answer of the receiver.
     Control(ControlHeader),
 }
 
 impl Datagram {
-    /// Reads a datagram from its IP header on; returns its payload, too. The receiver's port says which way it goes and
-    /// how wide its header is.
+    /// Reads a datagram from its IP header on; also returns its payload. The receiver's port determines the direction
+    /// and the header's width.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ip, datagram) = Ipv4::parse(bytes)?;
         if ip.protocol != Ipv4::UDP {
@@ -47,8 +50,8 @@ impl Datagram {
         Ok((Self { envelope, port: udp.destination, layout, body: Body::Control(header) }, payload))
     }
 
-    /// Whether a datagram from its IP header on goes to or from a tunnel's port. What goes to RoCEv2's is RDMA,
-    /// whatever its source port: that is entropy, and may be a tunnel's by chance.
+    /// Returns whether a datagram, from its IP header on, goes to or from a tunnel's port. A datagram to RoCEv2's port
+    /// is RDMA, whatever its source port, which is entropy and may equal a tunnel's port by chance.
     pub fn is_one(bytes: &[u8]) -> bool {
         let ports = || {
             let (_, datagram) = Ipv4::parse(bytes).ok()?;
@@ -59,15 +62,15 @@ impl Datagram {
         ports().is_some_and(|(from, to)| is_ours(to) || is_ours(from) && to != Udp::ROCE)
     }
 
-    /// Bytes of the datagram around `payload` bytes.
+    /// Returns the bytes of the datagram around `payload` bytes.
     pub fn length(&self, payload: usize) -> usize {
         Ipv4::LENGTH + Udp::LENGTH + self.layout.length() + payload
     }
 
-    /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
+    /// Writes the datagram around `payload` to the start of `buffer`; returns its bytes.
     ///
     /// # Panics
-    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    /// If `buffer` is too short, or the datagram is longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
         let ip = self.envelope.around(Ipv4::UDP, self.length(payload.len()) - Ipv4::LENGTH);
         let length = ip.length - Ipv4::LENGTH as u16;

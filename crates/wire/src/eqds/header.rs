@@ -1,9 +1,9 @@
-//! The headers in bytes.
+//! The EQDS headers in wire format.
 
 use super::Flags;
 use crate::error::{ParseError, take};
 
-/// How wide the fields are.
+/// Width of the headers' fields.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Layout {
     /// Rows of 64 bits: 32-bit numbers, of which 22 bits are the epoch.
@@ -14,21 +14,21 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Bytes of either header.
+    /// Returns the bytes of either header.
     pub const fn length(self) -> usize {
         match self {
             Self::Wide => 16,
             Self::Compact => 8,
         }
     }
-    /// UDP port of the receiver; the paper names none, so these are of those for private use.
+    /// Returns the UDP port of the receiver, from the range for private use, since the paper names none.
     pub const fn port(self) -> u16 {
         match self {
             Self::Wide => 49_016,
             Self::Compact => 49_008,
         }
     }
-    /// Bits of sequence numbers and pull numbers.
+    /// Returns the width of sequence numbers and pull numbers in bits.
     pub const fn number_bits(self) -> u32 {
         match self {
             Self::Wide => 32,
@@ -37,10 +37,10 @@ impl Layout {
     }
 }
 
-/// What a tunnel carries. The paper names no numbers; these are our own.
+/// Protocol carried by a tunnel. The paper gives no numbers; these are Selvedge's own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum NextProtocol {
-    /// Packets of an application that speaks EQDS itself (section 6, native).
+    /// Packets of an application that uses EQDS natively (section 6, native).
     #[default]
     Native,
     /// IP.
@@ -70,39 +70,42 @@ impl NextProtocol {
 /// The header of a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DataHeader {
-    /// See [`super::Data::flags`].
+    /// Flags, see [`super::Data::flags`].
     pub flags: Flags,
-    /// Of the traffic that the tunnel carries, 0 to 7.
+    /// Priority of the carried traffic, 0 to 7.
     pub priority: u8,
-    /// What is inside.
+    /// Protocol of the content.
     pub next: NextProtocol,
-    /// See [`super::Data::seq`]; compact headers have the low 16 bits.
+    /// Sequence number, see [`super::Data::seq`]; the low 16 bits in compact headers.
     pub seq: u32,
-    /// See [`super::Data::pull_target`]; compact headers have the low 16 bits.
+    /// Pull target, see [`super::Data::pull_target`]; the low 16 bits in compact headers.
     pub pull_target: u32,
-    /// Which path it takes; compact headers have 8 bits.
+    /// Path id; 8 bits in compact headers.
     pub path: u16,
-    /// The sender's number for the tunnel; compact headers have 8 bits.
+    /// The sender's number of the tunnel; 8 bits in compact headers.
     pub sender: u16,
 }
 
 /// The header of a control packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ControlHeader {
-    /// See [`super::Control::flags`].
+    /// Flags, see [`super::Control::flags`].
     pub flags: Flags,
-    /// [`DataHeader::sender`] of the tunnel.
+    /// The sender's number of the tunnel, see [`DataHeader::sender`].
     pub sender: u16,
-    /// See [`super::Control::number`]; compact headers have the low 16 bits.
+    /// Sequence number, see [`super::Control::number`]; the low 16 bits in compact headers.
     pub number: u32,
-    /// See [`super::Control::pull`]; compact headers have the low 16 bits.
+    /// Pull number, see [`super::Control::pull`]; the low 16 bits in compact headers.
     pub pull: u32,
-    /// See [`super::Control::busy`]; what a compact header cannot express is its largest value.
+    /// Busy time, see [`super::Control::busy`]; saturates in compact headers.
     pub busy: u32,
 }
 
 impl DataHeader {
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(layout: Layout, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         match layout {
             Layout::Wide => {
@@ -157,7 +160,10 @@ impl DataHeader {
 }
 
 impl ControlHeader {
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(layout: Layout, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         match layout {
             Layout::Wide => {
@@ -207,7 +213,7 @@ impl ControlHeader {
     }
 }
 
-/// The upper eight flags are reserved.
+/// Combines the two flag bytes, of which the upper is reserved.
 fn wide_flags(upper: u8, lower: u8) -> Result<Flags, ParseError> {
     if upper == 0 { Ok(Flags::from_bits(lower)) } else { Err(ParseError::Reserved) }
 }

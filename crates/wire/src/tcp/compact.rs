@@ -1,90 +1,89 @@
-//! A segment in the 24 bytes that a [`crate::Packet`] has for it.
+//! A segment in the 24 bytes available in a [`crate::Packet`].
 //!
-//! Three forms hold what the three kinds of segments need. Of an acknowledgement's SACK blocks the
-//! edges are kept as distances from the acknowledged octet, in full segments. That is exact for a
-//! stream that is cut into full segments but for its last, as in a simulation; else the edges are
-//! rounded inwards, so that nothing is reported that has not arrived.
+//! There are three forms for the three kinds of segments. The edges of an acknowledgement's SACK blocks are stored as
+//! distances from the acknowledged octet, in full segments. The distances are exact for a stream that is cut into full
+//! segments except for its last, as in a simulation; otherwise the edges are rounded inwards, so that only arrived
+//! octets are reported.
 
 use selvedge_units::TcpSeq;
 
 use super::options::{Sacks, SynOptions, Timestamps};
 use super::segment::{Flags, Segment};
 
-/// A segment, packed. The time stamp's own value is not in here: it is when the packet was sent.
+/// A packed segment. The time stamp's own value is not stored: it equals the time at which the packet was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tcp {
-    /// Data, or anything else that carries neither a SYN nor SACK blocks.
+    /// Data, or any other segment that carries neither a SYN nor SACK blocks.
     Plain {
-        /// See [`Segment::seq`].
+        /// Sequence number, see [`Segment::seq`].
         seq: TcpSeq,
-        /// See [`Segment::ack`].
+        /// Acknowledgement number, see [`Segment::ack`].
         ack: TcpSeq,
-        /// See [`Timestamps::echo`].
+        /// Echoed time stamp, see [`Timestamps::echo`].
         echo: u32,
-        /// See [`Segment::window`].
+        /// Window, see [`Segment::window`].
         window: u16,
-        /// See [`Segment::payload`].
+        /// Octets of data, see [`Segment::payload`].
         payload: u16,
-        /// See [`Segment::flags`].
+        /// Control bits, see [`Segment::flags`].
         flags: Flags,
-        /// What else there is to know.
+        /// Further bits.
         notes: Notes,
     },
     /// The first segment of a direction.
     Syn {
-        /// See [`Segment::seq`].
+        /// Sequence number, see [`Segment::seq`].
         seq: TcpSeq,
-        /// See [`Segment::ack`].
+        /// Acknowledgement number, see [`Segment::ack`].
         ack: TcpSeq,
-        /// See [`Timestamps::echo`].
+        /// Echoed time stamp, see [`Timestamps::echo`].
         echo: u32,
-        /// See [`Segment::window`].
+        /// Window, see [`Segment::window`].
         window: u16,
-        /// See [`SynOptions::mss`].
+        /// Maximum segment size, see [`SynOptions::mss`].
         mss: u16,
-        /// See [`Segment::flags`].
+        /// Control bits, see [`Segment::flags`].
         flags: Flags,
-        /// See [`SynOptions::window_scale`].
+        /// Window scale, see [`SynOptions::window_scale`].
         scale: u8,
-        /// What else there is to know.
+        /// Further bits.
         notes: Notes,
     },
-    /// A pure acknowledgement with SACK blocks. Its sequence number is the one that its taker
-    /// expects.
+    /// A pure acknowledgement with SACK blocks. Its sequence number is the one that its receiver expects.
     Sack {
-        /// See [`Segment::ack`].
+        /// Acknowledgement number, see [`Segment::ack`].
         ack: TcpSeq,
-        /// See [`Timestamps::echo`]; without time stamps the fourth block.
+        /// Echoed time stamp, see [`Timestamps::echo`]; without time stamps, the fourth block.
         echo: u32,
-        /// See [`Segment::window`].
+        /// Window, see [`Segment::window`].
         window: u16,
-        /// First and last edge of each block, in full segments from `ack`; empty ones at the end.
+        /// First and last edge of each block, in full segments from `ack`; unused ones are empty and last.
         edges: [[u16; 2]; Sacks::BESIDE_TIMESTAMPS],
-        /// What else there is to know.
+        /// Further bits.
         notes: Notes,
     },
 }
 
-/// Bits beside a packed segment.
+/// Further bits of a packed segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Notes(u8);
 
 impl Notes {
-    /// The time stamps option is there.
+    /// Set if the segment has a time stamps option.
     const STAMPED: u8 = 0x01;
-    /// From the end that was opened to the end that opened.
+    /// Set if the segment goes from the passive opener to the active opener.
     const BACKWARD: u8 = 0x02;
-    /// Octets that were sent before.
+    /// Set if the segment carries octets sent before.
     const AGAIN: u8 = 0x04;
-    /// Of a SYN: SACK is permitted; an MSS, a window scale is given.
+    /// Set if a SYN permits SACK; the next two bits: has an MSS, has a window scale.
     const SACK_PERMITTED: u8 = 0x08;
     const HAS_MSS: u8 = 0x10;
     const HAS_SCALE: u8 = 0x20;
-    /// Of SACK blocks: the rightmost reaches the end of the stream.
+    /// Set if the rightmost SACK block reaches the end of the stream.
     const TO_END: u8 = 0x08;
     const ECE: u8 = 0x10;
     const CWR: u8 = 0x20;
-    /// A switch has cut its payload off.
+    /// Set if a switch has trimmed the payload.
     const TRIMMED: u8 = 0x40;
 
     const fn has(self, bit: u8) -> bool {
@@ -95,26 +94,26 @@ impl Notes {
     }
 }
 
-/// What is known of a segment beside itself, when it is packed.
+/// Properties of a segment that its header does not contain, needed to pack it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// From the end that was opened to the end that opened.
+    /// Whether the segment goes from the passive opener to the active opener.
     pub is_backward: bool,
-    /// Whether it carries octets that were sent before. Never read by engines; for counting only.
+    /// Whether the segment carries octets sent before. For counting only; never read by engines.
     pub is_again: bool,
 }
 
-/// What both ends know of the stream that a segment acknowledges.
+/// Properties, known to both ends, of the stream that a segment acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stream {
-    /// Payload of its full segments.
+    /// Payload of full segments.
     pub mss: u16,
-    /// One past its last octet.
+    /// Sequence number after the last octet.
     pub end: TcpSeq,
 }
 
 impl Tcp {
-    /// Packs a segment that acknowledges octets of `stream`. SACK blocks beside data are left out.
+    /// Packs a segment that acknowledges octets of `stream`. SACK blocks of a segment with data are omitted.
     pub fn pack(segment: &Segment, way: Way, stream: Stream) -> Self {
         let &Segment { seq, ack, flags, window, payload, syn, timestamps, sacks } = segment;
         let echo = timestamps.unwrap_or_default().echo;
@@ -148,8 +147,8 @@ impl Tcp {
         Self::Sack { ack, echo, window, edges: [first, second, third], notes }
     }
 
-    /// The segment again, for a taker who expects `expected` next and sends `stream`; `clock` is the
-    /// other end's when the packet left.
+    /// Unpacks the segment for a receiver that expects `expected` next and sends `stream`; `clock` is the other end's
+    /// time stamp clock when the packet was sent.
     pub fn unpack(&self, expected: TcpSeq, clock: u32, stream: Stream) -> Segment {
         let timestamps = |notes: Notes, echo| notes.has(Notes::STAMPED).then_some(Timestamps { value: clock, echo });
         match *self {
@@ -186,7 +185,7 @@ impl Tcp {
         }
     }
 
-    /// Octets of data.
+    /// Returns the octets of data.
     #[inline]
     pub const fn payload(&self) -> u16 {
         match self {
@@ -194,22 +193,22 @@ impl Tcp {
             Self::Syn { .. } | Self::Sack { .. } => 0,
         }
     }
-    /// From the end that was opened to the end that opened.
+    /// Returns whether the segment goes from the passive opener to the active opener.
     #[inline]
     pub const fn is_backward(&self) -> bool {
         self.notes().has(Notes::BACKWARD)
     }
-    /// Whether it carries octets that were sent before.
+    /// Returns whether the segment carries octets sent before.
     #[inline]
     pub const fn is_again(&self) -> bool {
         self.notes().has(Notes::AGAIN)
     }
-    /// Whether a switch has cut its payload off.
+    /// Returns whether a switch has trimmed the payload.
     #[inline]
     pub const fn is_trimmed(&self) -> bool {
         self.notes().has(Notes::TRIMMED)
     }
-    /// Says that its payload is missing.
+    /// Marks the payload as trimmed.
     pub(crate) const fn mark_trimmed(&mut self) {
         match self {
             Self::Plain { notes, .. } | Self::Syn { notes, .. } | Self::Sack { notes, .. } => {
@@ -224,7 +223,7 @@ impl Tcp {
     }
 }
 
-/// A block's edges in full segments from `ack`, rounded inwards.
+/// Returns a block's edges in full segments from `ack`, rounded inwards.
 fn to_segments((from, to): (TcpSeq, TcpSeq), ack: TcpSeq, stream: Stream) -> [u16; 2] {
     let mss = u32::from(stream.mss.max(1));
     let distance = |edge: TcpSeq| edge.get().wrapping_sub(ack.get());

@@ -7,17 +7,20 @@ use crate::ipv4::{Envelope, Ipv4, sum};
 /// A TCP segment in its IP datagram, without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpDatagram {
-    /// What is on the envelope.
+    /// Fields of the IP header.
     pub envelope: Envelope,
-    /// The header; how much payload there is follows from the payload.
+    /// The TCP header; the length of the payload follows from the payload itself.
     pub header: Header,
 }
 
-/// Where a header has its checksum.
+/// Position of the checksum in a header.
 const CHECKSUM: core::ops::Range<usize> = 16..18;
 
 impl TcpDatagram {
-    /// Reads a datagram from its IP header on and checks the segment's checksum; returns its payload, too.
+    /// Reads a datagram from its IP header on and checks the segment's checksum; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (ip, segment) = Ipv4::parse(bytes)?;
         if ip.protocol != Ipv4::TCP {
@@ -30,15 +33,15 @@ impl TcpDatagram {
         Ok((Self { envelope: ip.into(), header }, payload))
     }
 
-    /// Bytes of the datagram around `payload` bytes.
+    /// Returns the bytes of the datagram around `payload` bytes.
     pub fn length(&self, payload: usize) -> usize {
         Ipv4::LENGTH + self.header.segment.header() + payload
     }
 
-    /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
+    /// Writes the datagram around `payload` to the start of `buffer`; returns its bytes.
     ///
     /// # Panics
-    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    /// If `buffer` is too short, or the datagram is longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.length(payload.len());
         let ip = self.envelope.around(Ipv4::TCP, length - Ipv4::LENGTH);
@@ -55,7 +58,7 @@ impl TcpDatagram {
     }
 }
 
-/// The sum over what a segment's checksum covers of its IP header (RFC 9293, section 3.1).
+/// Returns the sum over the fields of the IP header that a segment's checksum covers (RFC 9293, section 3.1).
 fn pseudo_header(ip: &Ipv4) -> u16 {
     let [source, destination] = [ip.source, ip.destination].map(|address| sum(&address.octets(), 0));
     let length = ip.length - Ipv4::LENGTH as u16;

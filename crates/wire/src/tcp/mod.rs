@@ -10,7 +10,7 @@
 //! |       | 3..0    | reserved; ignored, sent as 0                                       |
 //! | 13    | 7..0    | CWR ECE URG ACK PSH RST SYN FIN                                    |
 //! | 14-15 |         | window                                                             |
-//! | 16-17 |         | checksum; covers IP's addresses: see [`TcpDatagram`]               |
+//! | 16-17 |         | checksum, over IP addresses, too: see [`TcpDatagram`]              |
 //! | 18-19 |         | urgent pointer; ignored, sent as 0                                 |
 //! | 20-59 |         | options                                                            |
 
@@ -27,25 +27,28 @@ pub use segment::{Flags, Segment};
 use crate::error::{ParseError, take};
 use selvedge_units::TcpSeq;
 
-/// The TCP header, with what follows it as a length.
+/// A TCP header, with the length of the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// Port of the one who sends.
+    /// Port of the sender.
     pub source: u16,
-    /// Port of the one who shall get it.
+    /// Port of the receiver.
     pub destination: u16,
-    /// Everything else.
+    /// All other fields.
     pub segment: Segment,
 }
 
 impl Header {
     /// Bytes of a header without options.
     pub const SHORTEST: usize = 20;
-    /// Bytes of a header with as many options as fit.
+    /// Bytes of a header with the most options.
     pub const LONGEST: usize = 60;
 
-    /// Reads the header; returns the payload, too. Options that are unknown, or out of place (MSS,
-    /// window scale and SACK-permitted without SYN, SACK with it), are ignored.
+    /// Reads the header; also returns the payload. Options that are unknown, or not allowed (MSS, window scale and
+    /// SACK-permitted without SYN, SACK with SYN), are ignored.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (fixed, _) = take::<{ Self::SHORTEST }>(bytes)?;
         let short = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);

@@ -10,8 +10,8 @@
 //! | 5    | 2 + 8n | SACK (RFC 2018, 3)                      |
 //! | 8    | 10     | time stamps (RFC 7323, 3.2)             |
 //!
-//! Emitted as common stacks do: each aligned to 4 bytes by NOPs before it, SACK-permitted in the
-//! place of the NOPs of the time stamps.
+//! Options are emitted as in common stacks: each aligned to 4 bytes by preceding NOPs, with SACK-permitted in the place
+//! of the NOPs of the time stamps.
 
 use selvedge_units::TcpSeq;
 
@@ -21,11 +21,11 @@ use crate::error::ParseError;
 /// Options of a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SynOptions {
-    /// The largest segment that its sender wants to receive.
+    /// Largest segment that the sender accepts.
     pub mss: Option<u16>,
-    /// Its sender's windows are shifted to the left by this, if the other end offers a shift, too.
+    /// Left shift of the sender's windows, valid if the other end offers a shift, too.
     pub window_scale: Option<u8>,
-    /// Its sender understands SACK.
+    /// Whether the sender understands SACK.
     pub sack_permitted: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// Blocks that have arrived out of order: first octet, and one past the last.
+/// SACK blocks, received out of order: first octet, and the position after the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sacks {
     blocks: [(TcpSeq, TcpSeq); Self::MOST],
@@ -46,27 +46,27 @@ pub struct Sacks {
 }
 
 impl Sacks {
-    /// Blocks that fit without time stamps.
+    /// Most blocks without time stamps.
     pub const MOST: usize = 4;
-    /// Blocks that fit beside time stamps.
+    /// Most blocks together with time stamps.
     pub const BESIDE_TIMESTAMPS: usize = 3;
 
-    /// Adds a block at the end; ignored when there is no room.
+    /// Appends a block; ignored if there is no room.
     pub const fn push(&mut self, from: TcpSeq, to: TcpSeq) {
         if (self.count as usize) < Self::MOST {
             self.blocks[self.count as usize] = (from, to);
             self.count += 1;
         }
     }
-    /// The blocks, most recent first.
+    /// Returns the blocks, most recent first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (TcpSeq, TcpSeq)> + '_ {
         self.blocks[..self.len()].iter().copied()
     }
-    /// How many there are.
+    /// Returns the number of blocks.
     pub const fn len(&self) -> usize {
         self.count as usize
     }
-    /// Whether there is none.
+    /// Returns whether there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -90,7 +90,7 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// Bytes of a segment's options.
+/// Returns the bytes of a segment's options.
 pub(super) const fn length(segment: &Segment) -> usize {
     let timestamps = if segment.timestamps.is_some() { 12 } else { 0 };
     if segment.flags.contains(Flags::SYN) {
@@ -104,13 +104,13 @@ pub(super) const fn length(segment: &Segment) -> usize {
     timestamps + sacks
 }
 
-/// SACK blocks that are sent.
+/// Returns the number of SACK blocks that fit the segment.
 const fn room_for(segment: &Segment) -> usize {
     let most = if segment.timestamps.is_some() { Sacks::BESIDE_TIMESTAMPS } else { Sacks::MOST };
     if segment.sacks.len() < most { segment.sacks.len() } else { most }
 }
 
-/// Writes a segment's options into as many bytes as [`length`] says.
+/// Writes a segment's options into `bytes`, whose length is that of [`length`].
 pub(super) fn emit(segment: &Segment, bytes: &mut [u8]) {
     let mut rest = bytes;
     let mut put = |part: &[u8]| {
@@ -151,7 +151,7 @@ pub(super) fn emit(segment: &Segment, bytes: &mut [u8]) {
     }
 }
 
-/// Reads options into `segment`, whose flags are known. Illegal lengths are errors (RFC 9293, MUST-7).
+/// Reads options into `segment`, whose flags are set. Illegal lengths are errors (RFC 9293, MUST-7).
 pub(super) fn parse(mut bytes: &[u8], segment: &mut Segment) -> Result<(), ParseError> {
     let is_syn = segment.flags.contains(Flags::SYN);
     while let Some((&kind, rest)) = bytes.split_first() {

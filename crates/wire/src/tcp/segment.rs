@@ -1,4 +1,4 @@
-//! A segment as engines see it.
+//! A TCP segment as transport engines see it.
 
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
@@ -12,15 +12,15 @@ use super::options::{self, Sacks, SynOptions, Timestamps};
 pub struct Segment {
     /// Sequence number of the first octet, or of the SYN.
     pub seq: TcpSeq,
-    /// The octet that its sender expects next; counts with [`Flags::ACK`].
+    /// Next octet that the sender of this segment expects; valid with [`Flags::ACK`].
     pub ack: TcpSeq,
     /// Control bits.
     pub flags: Flags,
-    /// How many octets from `ack` on its sender would take; scaled (RFC 7323, section 2).
+    /// Window: octets from `ack` on that the sender of this segment accepts; scaled (RFC 7323, section 2).
     pub window: u16,
     /// Octets of data.
     pub payload: u16,
-    /// Options that belong to a SYN; sent with [`Flags::SYN`] only.
+    /// Options of a SYN; sent only with [`Flags::SYN`].
     pub syn: SynOptions,
     /// The time stamps option.
     pub timestamps: Option<Timestamps>,
@@ -29,7 +29,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Bytes of its header, options included.
+    /// Returns the bytes of the header, options included.
     pub const fn header(&self) -> usize {
         super::Header::SHORTEST + options::length(self)
     }
@@ -40,7 +40,7 @@ impl Segment {
 pub struct Flags(u8);
 
 impl Flags {
-    /// No more data from its sender.
+    /// The sender has no more data.
     pub const FIN: Self = Self(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Self = Self(0x02);
@@ -48,7 +48,7 @@ impl Flags {
     pub const RST: Self = Self(0x04);
     /// Hand the data to the application.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
     /// ECN echo (RFC 3168, section 6.1).
     pub const ECE: Self = Self(0x40);
@@ -57,25 +57,25 @@ impl Flags {
 
     const NAMES: [&'static str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
 
-    /// These bits, in the order of the header.
+    /// Creates flags from bits in the order of the header.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
-    /// The bits in the order of the header.
+    /// Returns the bits in the order of the header.
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// Whether all of `others` are set.
+    /// Returns whether all of `others` are set.
     #[inline]
     pub const fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
-    /// Whether any of `others` is set.
+    /// Returns whether any of `others` is set.
     #[inline]
     pub const fn intersects(self, others: Self) -> bool {
         self.0 & others.0 != 0
     }
-    /// These flags if `condition` holds, else none.
+    /// Returns these flags if `condition` holds, else none.
     #[inline]
     pub const fn when(self, condition: bool) -> Self {
         if condition { self } else { Self(0) }

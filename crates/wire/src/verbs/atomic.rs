@@ -4,21 +4,21 @@
 //! |-------|----------------------------------------------------|
 //! | 0-7   | virtual address at the responder                   |
 //! | 8-11  | key of its memory region                           |
-//! | 12-19 | what to put there, or to add                       |
-//! | 20-27 | what to compare with                               |
+//! | 12-19 | value to store, or to add                          |
+//! | 20-27 | value to compare with                              |
 
 use crate::error::{ParseError, take};
 
-/// The atomic extended transport header.
+/// An atomic extended transport header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AtomicEth {
     /// Virtual address at the responder.
     pub address: u64,
-    /// Key of its memory region.
+    /// Key of the memory region.
     pub key: u32,
-    /// What to put there, or to add.
+    /// Value to store, or to add.
     pub swap_add: u64,
-    /// What to compare with; means nothing to an addition.
+    /// Value to compare with; unused by an addition.
     pub compare: u64,
 }
 
@@ -26,7 +26,10 @@ impl AtomicEth {
     /// Bytes of the header.
     pub const LENGTH: usize = 28;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         if bytes.len() < Self::LENGTH {
             return Err(ParseError::Truncated { found: bytes.len(), needed: Self::LENGTH });
@@ -44,7 +47,7 @@ impl AtomicEth {
         Ok((atomic, rest))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..8].copy_from_slice(&self.address.to_be_bytes());

@@ -1,4 +1,4 @@
-//! An RDMA packet of an application as a datagram, from its IP header to its ICRC.
+//! An application's RDMA packet as a datagram, from its IP header to its ICRC.
 
 use super::Headers;
 use crate::error::ParseError;
@@ -9,34 +9,37 @@ use crate::udp::Udp;
 /// A RoCEv2 datagram without its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// What is on the envelope.
+    /// Fields of the IP header.
     pub envelope: Envelope,
     /// UDP source port; see [`Udp::source_port`].
     pub port: u16,
-    /// The headers; what they say of padding follows from the payload.
+    /// The headers; their padding is derived from the payload.
     pub headers: Headers,
 }
 
 impl Datagram {
-    /// The most bytes of all headers together.
+    /// Most bytes of all headers together.
     pub const LONGEST_HEADERS: usize = Ipv4::LENGTH + Udp::LENGTH + Headers::LONGEST;
 
-    /// Reads a datagram from its IP header on and checks its ICRC; returns its payload, too.
+    /// Reads a datagram from its IP header on and checks its ICRC; also returns its payload.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (envelope, port, packet) = roce::open(bytes)?;
         let (headers, payload) = Headers::parse(packet)?;
         Ok((Self { envelope, port, headers }, payload))
     }
 
-    /// Bytes of the datagram around `payload` bytes.
+    /// Returns the bytes of the datagram around `payload` bytes.
     pub fn length(&self, payload: usize) -> usize {
         roce::length(self.headers.length(), payload)
     }
 
-    /// Writes the datagram around `payload` into the beginning of `buffer`; returns its bytes.
+    /// Writes the datagram around `payload` to the start of `buffer`; returns its bytes.
     ///
     /// # Panics
-    /// When `buffer` is too short, or the datagram longer than IPv4 allows.
+    /// If `buffer` is too short, or the datagram is longer than IPv4 allows.
     pub fn emit<'a>(&self, payload: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
         let mut headers = [0; Headers::LONGEST];
         let length = self.headers.emit(payload.len(), &mut headers);

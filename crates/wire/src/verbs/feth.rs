@@ -8,7 +8,7 @@
 
 use crate::error::{ParseError, take};
 
-/// The flush extended transport header: what is to be made sure of what was written before.
+/// A flush extended transport header: the guarantee requested for earlier writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Feth {
     /// The placement types, 4 bits.
@@ -20,22 +20,25 @@ pub struct Feth {
 impl Feth {
     /// Bytes of the header.
     pub const LENGTH: usize = 4;
-    /// Placement type: whoever reads the memory finds what was written.
+    /// Placement type: all readers of the memory see the written data.
     pub const GLOBAL: u8 = 1;
-    /// Placement type: what was written survives the loss of power.
+    /// Placement type: the written data survives a loss of power.
     pub const PERSISTENT: u8 = 1 << 1;
     /// Selectivity level: the bytes that the RETH names.
     pub const RANGE: u8 = 0;
     /// Selectivity level: all of the memory region.
     pub const REGION: u8 = 1;
 
-    /// Reads the header; returns what follows, too.
+    /// Reads the header; also returns the rest of the bytes.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[_, _, _, low], rest) = take::<{ Self::LENGTH }>(bytes)?;
         Ok((Self { placement: low & 0xf, selectivity: low >> 4 & 3 }, rest))
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn emit(&self) -> [u8; Self::LENGTH] {
         [0, 0, 0, (self.selectivity & 3) << 4 | self.placement & 0xf]
     }

@@ -1,5 +1,5 @@
-//! All headers of an InfiniBand transport packet (architecture, volume 1, chapter 9): the BTH, and what its opcode says
-//! follows.
+//! All headers of an InfiniBand transport packet (architecture, volume 1, chapter 9): the BTH, and the headers that its
+//! opcode determines.
 //!
 //! | header     | of                                                    | bytes |
 //! |------------|-------------------------------------------------------|-------|
@@ -12,8 +12,8 @@
 //! | ImmDt      | last or only packets with an immediate                | 4     |
 //! | IETH       | last or only packets of Sends that invalidate         | 4     |
 //!
-//! Between two of our own, every packet of a Write has a RETH (IRN, section 5.3.1), every packet of a Read's answer an
-//! AETH, and [`Extension`] and [`Placement`] follow: see [`Headers::ours`].
+//! Between two Selvedge ends, every packet of a Write has a RETH (IRN, section 5.3.1), every packet of a Read's answer
+//! an AETH, and [`Extension`] and [`Placement`] follow: see [`Headers::ours`].
 
 mod atomic;
 mod datagram;
@@ -38,43 +38,43 @@ use crate::reth::Reth;
 /// All headers of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Headers {
-    /// The base transport header. Its `pad` follows from the payload.
+    /// The base transport header. Its `pad` is derived from the payload.
     pub bth: Bth,
-    /// What our own packets say of themselves in the BTH's reserved bits, which others ignore.
+    /// Selvedge's use of the BTH's reserved bits, which other implementations ignore.
     pub ours: Ours,
-    /// Who sent a datagram.
+    /// Sender of a datagram.
     pub deth: Option<Deth>,
-    /// What a flush makes sure of.
+    /// Guarantee requested by a flush.
     pub flush: Option<Feth>,
-    /// Where a Write goes, or what a Read reads or a flush is about.
+    /// Memory that a Write, a Read or a flush is about.
     pub reth: Option<Reth>,
-    /// What an atomic operation does.
+    /// Operands of an atomic operation.
     pub atomic: Option<AtomicEth>,
-    /// What the responder says.
+    /// Acknowledgement by the responder.
     pub aeth: Option<Aeth>,
-    /// What was there before an atomic operation.
+    /// Value before an atomic operation.
     pub original: Option<u64>,
     /// Four bytes for the receiver's application.
     pub immediate: Option<[u8; 4]>,
-    /// A key that is to be invalidated.
+    /// Key to be invalidated.
     pub invalidate: Option<u32>,
     /// Time stamp and SACK.
     pub extension: Option<Extension>,
-    /// Where the packet belongs whatever the order of arrival.
+    /// Position of the packet, independent of the order of arrival.
     pub placement: Option<Placement>,
-    /// Packets that are missing (MELO).
+    /// Missing packets (MELO).
     pub holes: Option<Holes>,
 }
 
-/// The seven reserved bits behind the BTH's acknowledgement request: zero from others.
+/// The seven reserved bits after the BTH's acknowledgement request: zero from other implementations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ours {
-    /// A standard packet of somebody who knows nothing else.
+    /// A standard packet of an implementation without Selvedge's schemes.
     #[default]
     No,
-    /// A standard packet of somebody who would rather use this scheme, 0 to 15.
+    /// A standard packet of an end that prefers this scheme, 0 to 15.
     Offers(u8),
-    /// A packet with our headers, of a queue pair that uses this scheme, 0 to 15.
+    /// A packet with Selvedge's headers, of a queue pair that uses this scheme, 0 to 15.
     Uses(u8),
 }
 
@@ -82,7 +82,7 @@ impl Ours {
     const OFFERS: u8 = 0x20;
     const USES: u8 = 0x60;
 
-    /// From the reserved bits. What means nothing to us counts as nothing, as the standard wants.
+    /// Decodes the reserved bits. Unknown values count as zero, as the standard requires.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0x70 {
             Self::OFFERS => Self::Offers(bits & 0x0f),
@@ -90,7 +90,7 @@ impl Ours {
             _ => Self::No,
         }
     }
-    /// The reserved bits.
+    /// Returns the reserved bits.
     pub const fn bits(self) -> u8 {
         match self {
             Self::No => 0,
@@ -101,12 +101,12 @@ impl Ours {
 }
 
 impl Headers {
-    /// The most bytes.
+    /// Most bytes of all headers together.
     pub const LONGEST: usize = 96;
-    /// Where the reserved bits stand.
+    /// Position of the reserved bits in a BTH.
     const RESERVED: usize = 8;
 
-    /// A BTH and nothing else. Quicker than to make new headers, which are large.
+    /// Resets the headers to `bth` alone. Faster than constructing new headers, which are large.
     #[inline]
     pub fn begin(&mut self, bth: Bth) {
         self.bth = bth;
@@ -116,7 +116,7 @@ impl Headers {
         (self.extension, self.placement, self.holes) = (None, None, None);
     }
 
-    /// Bytes of the headers.
+    /// Returns the bytes of the headers.
     pub fn length(&self) -> usize {
         let of = |there: bool, length: usize| if there { length } else { 0 };
         Bth::LENGTH
@@ -133,7 +133,7 @@ impl Headers {
             + of(self.holes.is_some(), Hole::THREE)
     }
 
-    /// Bytes of the headers that a standard packet with this opcode has: without what only our own carry.
+    /// Returns the bytes of the headers in a standard packet with this opcode, without Selvedge's additions.
     pub fn standard_length(&self) -> usize {
         let layout = opcode::layout(self.bth.opcode).unwrap_or_default();
         let of = |there: bool, length: usize| if there { length } else { 0 };
@@ -144,8 +144,8 @@ impl Headers {
             + of(layout.middle && self.aeth.is_some(), Aeth::LENGTH);
         self.length() - ours
     }
-    /// Bytes of the headers that a packet of a queue pair which uses a scheme of ours has in the format of IRN's paper,
-    /// sections 5.3 and 6.3:
+    /// Returns the bytes of the headers that a packet of a queue pair with a Selvedge scheme has in the format of IRN's
+    /// paper, sections 5.3 and 6.3:
     ///
     /// | packet | on top of RoCE's headers |
     /// |---|---|
@@ -155,7 +155,7 @@ impl Headers {
     /// | a request that has an answer | 3 bytes: read_WQE_SN |
     /// | answers, acknowledgements | nothing |
     ///
-    /// A standard packet is as long as it is.
+    /// A standard packet has its own length.
     pub fn irn_length(&self) -> usize {
         use opcode::operation as op;
         /// Bytes of a sequence number.
@@ -181,14 +181,21 @@ impl Headers {
         standard + more
     }
 
-    /// Reads the headers of a packet without its ICRC; returns the payload without padding.
+    /// Reads the headers of a packet without its ICRC; also returns the payload without padding.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let mut headers = Self::default();
         let payload = headers.read(bytes)?;
         Ok((headers, payload))
     }
-    /// The same, over what was there before.
+    /// Reads the headers of a packet without its ICRC into `self`, replacing all fields; returns the payload without
+    /// padding.
+    ///
+    /// # Errors
+    /// If the bytes are truncated or malformed.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], ParseError> {
         let (bth, rest) = Bth::parse(bytes)?;
         self.bth = bth;
@@ -220,11 +227,11 @@ impl Headers {
         Ok(&padded[..payload])
     }
 
-    /// Writes the headers of a packet with so many bytes of `payload` into the beginning of `buffer`; returns how many
-    /// bytes they take. Behind them go the payload and zeros up to a multiple of four.
+    /// Writes the headers of a packet with `payload` bytes to the start of `buffer`; returns their length. The payload
+    /// and zeros up to a multiple of four bytes are to follow them.
     ///
     /// # Panics
-    /// When `buffer` is shorter than [`Headers::LONGEST`].
+    /// If `buffer` is shorter than [`Headers::LONGEST`].
     pub fn emit(&self, payload: usize, buffer: &mut [u8]) -> usize {
         let pad = payload.next_multiple_of(4) - payload;
         let mut writer = Writer { buffer, at: 0 };

@@ -1,6 +1,6 @@
 //! Opcodes: the upper three bits name the service, the lower five the operation.
 
-/// The bits that name the service.
+/// Mask of the bits that name the service.
 pub const SERVICE: u8 = 0xe0;
 /// Reliable connection.
 pub const RELIABLE: u8 = 0x00;
@@ -9,7 +9,7 @@ pub const UNRELIABLE: u8 = 0x20;
 /// Unreliable datagram.
 pub const DATAGRAM: u8 = 0x60;
 
-/// Operations, the lower five bits.
+/// Operations: the lower five bits of an opcode.
 pub mod operation {
     #![expect(missing_docs, reason = "the names are the specification's")]
     pub const SEND_FIRST: u8 = 0x00;
@@ -35,33 +35,33 @@ pub mod operation {
     pub const FETCH_ADD: u8 = 0x14;
     pub const SEND_LAST_INVALIDATE: u8 = 0x16;
     pub const SEND_ONLY_INVALIDATE: u8 = 0x17;
-    /// One of the eight that are free: the requester's answer to a Read response (IRN, section 5.2).
+    /// The requester's acknowledgement of a Read response (IRN, section 5.2), one of eight unused numbers.
     pub const READ_ACKNOWLEDGE: u8 = 0x18;
     pub const FLUSH: u8 = 0x1c;
     pub const ATOMIC_WRITE: u8 = 0x1d;
 }
 
-/// Which headers follow the BTH.
+/// The headers after a BTH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Layout {
     pub(super) deth: bool,
     pub(super) flush: bool,
     pub(super) reth: bool,
-    /// A later packet of a Write: between two of our own it has a RETH, too.
+    /// Whether the packet is a later one of a Write: between two Selvedge ends it has a RETH, too.
     pub(super) write: bool,
     pub(super) atomic: bool,
     pub(super) aeth: bool,
-    /// In the middle of an answer: between two of our own it has an AETH like the rest, so that all packets of an
-    /// answer are equally long, and can leave together.
+    /// Whether the packet is in the middle of an answer: between two Selvedge ends it has an AETH like the others, so
+    /// that all packets of an answer are equally long, and can leave together.
     pub(super) middle: bool,
     pub(super) original: bool,
     pub(super) immediate: bool,
     pub(super) invalidate: bool,
-    /// Between two of our own it says where it belongs.
+    /// Whether the packet carries a [`Placement`](super::Placement) between two Selvedge ends.
     pub(super) placed: bool,
 }
 
-/// Which headers follow a BTH with this opcode, if it is in use.
+/// Returns the headers after a BTH with this opcode, if the opcode is supported.
 pub(super) fn layout(opcode: u8) -> Option<Layout> {
     use operation::*;
     const NONE: Layout = Layout {

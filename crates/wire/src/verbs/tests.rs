@@ -4,7 +4,7 @@ use super::*;
 use crate::aeth::Syndrome;
 use crate::extension::Waited;
 
-/// What `Headers` of this opcode carry, all fields set that its layout has.
+/// Returns `Headers` of this opcode, with all fields set that its layout has.
 fn full(opcode: u8, ours: Ours) -> Option<Headers> {
     let layout = opcode::layout(opcode)?;
     let uses = matches!(ours, Ours::Uses(_));
@@ -58,7 +58,7 @@ fn every_opcode_comes_back_as_it_was_sent_and_none_survives_being_cut() {
     assert_eq!(known, 3 * 40, "26 operations of reliable connections, 12 of unreliable ones, two of datagrams");
 }
 
-/// Only packets of one length leave together, and messages of a few packets have many ends.
+/// Only packets of one length can leave together, and messages of a few packets have many first and last packets.
 #[test]
 fn between_two_of_our_own_all_packets_of_a_message_are_equally_long() {
     use opcode::operation::*;
@@ -88,7 +88,7 @@ fn a_flush_names_placement_selectivity_and_range() {
     let reth = Some(Reth { address: 0x1122_3344_5566_7788, key: 0x0102_0304, length: 0x40 });
     let mut buffer = [0; Headers::LONGEST];
     let length = Headers { bth, flush, reth, ..Headers::default() }.emit(0, &mut buffer);
-    // As Linux's soft RoCE sends it.
+    // The bytes that Linux's soft RoCE sends.
     let expected = [0, 0, 0, 2, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 1, 2, 3, 4, 0, 0, 0, 0x40];
     assert_eq!(buffer[Bth::LENGTH..length], expected);
 }

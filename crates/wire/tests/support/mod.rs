@@ -1,8 +1,8 @@
-//! What the fuzz targets call, so that `cargo test` can replay their corpora.
+//! The checks of the fuzz targets, so that `cargo test` can replay their corpora.
 
 use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp, eqds, tcp};
 
-/// Parses `bytes` as every header. What parses must survive a round trip.
+/// Parses `bytes` as every header. Headers that parse must survive a round trip.
 pub(crate) fn check_headers(bytes: &[u8]) {
     if let Ok((header, _)) = Bth::parse(bytes) {
         assert_eq!(Bth::parse(&header.emit()), Ok((header, &[][..])));
@@ -22,7 +22,7 @@ pub(crate) fn check_headers(bytes: &[u8]) {
     if let Ok((header, _)) = Ethernet::parse(bytes) {
         assert_eq!(Ethernet::parse(&header.emit()), Ok((header, &[][..])));
     }
-    // Lengths count what follows, so that has to follow.
+    // Length fields include the payload, so it must be appended.
     if let Ok((header, payload)) = Ipv4::parse(bytes) {
         assert_eq!(Ipv4::parse(&[&header.emit(), payload].concat()), Ok((header, payload)));
     }
@@ -46,7 +46,7 @@ pub(crate) fn check_headers(bytes: &[u8]) {
     check_tunnel_headers(bytes);
 }
 
-/// The same with EQDS's headers, in both widths, and its datagrams.
+/// Parses `bytes` as EQDS's headers, in both widths, and as its datagrams. Those that parse must survive a round trip.
 fn check_tunnel_headers(bytes: &[u8]) {
     for layout in [eqds::Layout::Wide, eqds::Layout::Compact] {
         let mut buffer = [0; 16];

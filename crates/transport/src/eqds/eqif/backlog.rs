@@ -1,16 +1,16 @@
-//! What an RDMA engine hears of the queues of its EQIF, which drop nothing (section 6, RDMA EQIF class).
+//! Back-pressure from the queues of an RDMA EQIF, which drop nothing, to its engine (section 6, RDMA EQIF class).
 
 use super::config::{BackPressure, CnpConfig, PauseConfig};
 use super::spacing::Spacing;
 
-/// What the queues of one RDMA EQIF make of their lengths.
+/// Back-pressure state of one RDMA EQIF.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog {
-    /// Queues that are too long, of those that may pause the engine.
+    /// Number of queues above the pause threshold.
     long: u32,
 }
 
-/// The back-pressure of one queue: its part in the [`Backlog`], and how it spaces its CNPs.
+/// Back-pressure state of one queue: its contribution to the [`Backlog`], and the spacing of its CNPs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueuePressure {
     is_long: bool,
@@ -18,14 +18,14 @@ pub struct QueuePressure {
 }
 
 impl Backlog {
-    /// The engine must not send: some queue is too long. As the paper says of PAUSE, it stops what is for other
-    /// destinations, too.
+    /// Returns whether the engine is paused because some queue is too long. As the paper notes of PAUSE, traffic to
+    /// other destinations stops, too.
     #[inline]
     pub fn pauses(&self) -> bool {
         self.long > 0
     }
 
-    /// A queue has become `bytes` long. Returns whether the engine may go on that could not before.
+    /// Records that a queue's length became `bytes`. Returns whether the engine resumes.
     pub fn note_length(&mut self, queue: &mut QueuePressure, pressure: &BackPressure, bytes: u64) -> bool {
         let BackPressure::Pause(PauseConfig { above, .. }) = pressure else { return false };
         let before = self.pauses();
@@ -41,7 +41,7 @@ impl Backlog {
 }
 
 impl QueuePressure {
-    /// Whether a packet that finds `waiting` bytes asks for a CNP to the queue pair that it is of.
+    /// Returns whether a packet that finds `waiting` bytes queued triggers a CNP to its queue pair.
     pub fn asks_for_cnp(&mut self, pressure: &BackPressure, waiting: u64) -> bool {
         let BackPressure::Cnp(CnpConfig { k_low, k_high, p_max, .. }) = pressure else { return false };
         if waiting <= k_low.get() {

@@ -12,28 +12,28 @@ use crate::fabric::{Fabric, SettingError, resolve, resolved};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct EqifConfig {
-    /// Packets of TCP go through tunnels, acknowledgements as well. Default: absent, they do not.
+    /// TCP's packets, acknowledgements included, go through tunnels. Default: absent, they do not.
     #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
     pub tcp: Option<TcpEqif>,
-    /// Packets of queue pairs go through tunnels, acknowledgements as well. Default: absent, they do not.
+    /// Packets of queue pairs, acknowledgements included, go through tunnels. Default: absent, they do not.
     #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
     pub rdma: Option<RdmaEqif>,
-    /// The turns of native messages, where there are such.
+    /// Share of native messages, if there are any.
     pub native: Share,
     /// Bytes that a tunnel adds to a frame that it carries. Default: "auto": IPv4 20, UDP 8, the tunnel header; the
-    /// inner Ethernet header and FCS take the outer one's place ("for testing, we encapsulated plain IP traffic"). At
-    /// most 1KB.
+    /// inner Ethernet header and FCS replace the outer ones ("for testing, we encapsulated plain IP traffic"). At most
+    /// 1KB.
     pub encapsulation: Setting<Bytes>,
 }
 
-/// The turns of an EQIF where several share an uplink.
+/// Share of an EQIF in an uplink that several EQIFs use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Share {
-    /// An EQIF goes before all of lower priority, 0 to 7. Default: 0.
+    /// Strict priority over EQIFs of lower priority, 0 to 7. Default: 0.
     pub priority: u8,
-    /// Packets' worth of bytes in its turn among those of its priority, at least 1. Default: 1.
+    /// Packets' worth of bytes per turn among EQIFs of equal priority, at least 1. Default: 1.
     pub weight: u16,
 }
 
@@ -51,9 +51,9 @@ pub struct TcpEqif {
     /// Packets that may wait for one destination, at least 1. Default: "auto", 100 (section 8.5), or three windows
     /// (`window`) where that is more: at least one is needed for full rate (appendix B).
     pub limit: Setting<u32>,
-    /// When ECN-capable packets are marked.
+    /// Marking of ECN-capable packets.
     pub red: Red,
-    /// Its turns.
+    /// Share of the uplink.
     pub share: Share,
 }
 
@@ -63,25 +63,25 @@ impl Default for TcpEqif {
     }
 }
 
-/// RED on the packets that wait for one destination (Floyd and Jacobson 1993). Marks are spaced evenly instead of
-/// drawn.
+/// RED on the packets that wait for one destination (Floyd and Jacobson 1993). Marks are spaced evenly, not random.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Red {
-    /// No mark below this average. Default: "auto", 16 packets (appendix B: DCTCP with K = 16), or one and a half
-    /// windows (`window`) where that is more, but not above `max`. Only what waits can be asked for, a round trip
-    /// ahead: with less than a window, several senders at one receiver go back and forth between bursts and requests.
+    /// Average queue below which nothing is marked. Default: "auto", 16 packets (appendix B: DCTCP with K = 16), or one
+    /// and a half windows (`window`) where that is more, but not above `max`. Only waiting packets can be asked for, a
+    /// round trip ahead: with less than a window, several senders to one receiver alternate between bursts and
+    /// requests.
     pub min: Setting<u32>,
-    /// Every packet is marked from this average on, not below `min`. Default: "auto", as `min`.
+    /// Average queue from which every packet is marked, not below `min`. Default: "auto", as `min`.
     pub max: Setting<u32>,
     /// Probability of a mark just below `max`; rises linearly from zero at `min`. Default: 1.
     pub probability: Chance,
-    /// The average moves by 2^-weight of the difference with each packet, 0 to 16; while none waits, as if some came
-    /// at `pull-rate`. Default: 0, the length itself, as DCTCP wants it.
+    /// Exponent of the average's weight, 0 to 16: each packet moves it by 2^-weight of the difference; an idle queue
+    /// ages as if packets came at `pull-rate`. Default: 0, the length itself, as for DCTCP.
     pub weight: u8,
-    /// Packets that are not ECN-capable are dropped where others would be marked. Default: false, they are dropped
-    /// when the queue is full (section 6).
+    /// Whether packets that are not ECN-capable are dropped instead of marked. Default: false, they are dropped when
+    /// the queue is full (section 6).
     pub drops: bool,
 }
 
@@ -95,7 +95,7 @@ impl Red {
     /// DCTCP's K in appendix B.
     const K: u32 = 16;
 
-    /// Replaces every "auto"; a tunnel may have `window` packets under way.
+    /// Replaces every "auto"; a tunnel may have `window` packets in flight.
     pub(super) fn resolve(&mut self, window: u32) {
         let usual = Self::K.max(window.saturating_mul(3).div_ceil(2));
         let least = self.min.resolve(|| Some(usual)).unwrap_or(usual);
@@ -104,37 +104,37 @@ impl Red {
         resolve(&mut self.min, || Some(usual.min(max)));
     }
 
-    /// Where marks begin, and from where on every packet has one; resolved.
+    /// Returns the resolved thresholds: the average at which marks begin, and that from which every packet is marked.
     #[inline]
     pub(super) fn ends(&self) -> (u32, u32) {
         (resolved(self.min, "red.min").unwrap_or(u32::MAX), resolved(self.max, "red.max").unwrap_or(u32::MAX))
     }
 }
 
-/// The RDMA EQIF, which drops nothing and slows the engine down instead.
+/// The RDMA EQIF, which drops nothing but slows the engine down.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct RdmaEqif {
-    /// How.
+    /// Means of slowing the engine down.
     pub back_pressure: BackPressure,
     /// Rate at which the engine hands packets to the EQIF. Default: "auto", the hosts' line rate; "off": at once.
     pub engine_rate: Setting<Rate>,
-    /// Its turns.
+    /// Share of the uplink.
     pub share: Share,
 }
 
-/// How an RDMA EQIF slows the engine down.
+/// Back-pressure from an RDMA EQIF to its engine.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum BackPressure {
-    /// By CNPs where congestion control heeds them, else by PAUSE.
+    /// CNPs if congestion control reacts to them, else PAUSE.
     #[default]
     Auto,
-    /// PAUSE to the engine, all of it, as to the Stingray's.
+    /// PAUSE to the entire engine, as on the Stingray.
     Pause(PauseConfig),
-    /// CNPs to the queue pairs whose packets wait, as to the BlueField-2's.
+    /// CNPs to the queue pairs whose packets wait, as on the BlueField-2.
     Cnp(CnpConfig),
 }
 
@@ -143,11 +143,11 @@ pub enum BackPressure {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct PauseConfig {
-    /// The engine is paused while more than this waits for some destination. Default: 584KB, the 375 packets of
-    /// section 8.5.
+    /// Bytes waiting for some destination above which the engine is paused. Default: 584KB, the 375 packets of section
+    /// 8.5.
     pub above: Bytes,
-    /// It goes on when no more than this waits for any, not above `above`. Default: "auto", half of `above`; the paper
-    /// does not say.
+    /// Most bytes waiting for any destination when the engine resumes, not above `above`. Default: "auto", half of
+    /// `above`; the paper does not say.
     pub resume: Setting<Bytes>,
 }
 
@@ -162,11 +162,12 @@ impl Default for PauseConfig {
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct CnpConfig {
-    /// No CNP up to so many bytes for one destination. Default: 72KB (appendix B).
+    /// Bytes for one destination up to which there is no CNP. Default: 72KB (appendix B).
     pub k_low: Bytes,
-    /// Each packet asks for one above this, which is not below `k-low`. Default: 584KB (appendix B).
+    /// Bytes above which each packet triggers a CNP, not below `k-low`. Default: 584KB (appendix B).
     pub k_high: Bytes,
-    /// Probability just below `k-high`; rises linearly from zero at `k-low`. Default: 1; the paper does not say.
+    /// Probability of a CNP just below `k-high`; rises linearly from zero at `k-low`. Default: 1; the paper does not
+    /// say.
     pub p_max: Chance,
     /// Least time between two CNPs to one queue pair. Default: 4us, as often as the rate decreases (appendix B, R_d).
     pub interval: Duration,
@@ -184,10 +185,10 @@ impl Default for CnpConfig {
 }
 
 impl BackPressure {
-    /// Below what the engine goes on.
+    /// Returns the length at or below which the engine resumes.
     ///
     /// # Panics
-    /// When the setting still says "auto".
+    /// If the setting is still "auto".
     pub(super) fn resume(&self) -> Bytes {
         match self {
             Self::Pause(pause) => resolved(pause.resume, "resume").unwrap_or(Bytes::ZERO),
@@ -197,16 +198,16 @@ impl BackPressure {
 }
 
 impl EqifConfig {
-    /// IPv4 20, UDP 8.
+    /// Bytes of IPv4 (20) and UDP (8) headers.
     const AROUND: u64 = 20 + 8;
 
-    /// Whether some stack sends through tunnels.
+    /// Returns whether any stack sends through tunnels.
     pub fn is_used(&self) -> bool {
         self.tcp.is_some() || self.rdma.is_some()
     }
 
-    /// Replaces every "auto"; `header` is the length of a tunnel header, a tunnel may have `window` packets under way,
-    /// and `hears_cnps` says whether congestion control does.
+    /// Replaces every "auto"; `header` is the length of a tunnel header, a tunnel may have `window` packets in flight,
+    /// and `hears_cnps` tells whether congestion control reacts to CNPs.
     pub(in crate::eqds) fn resolve(&mut self, fabric: &Fabric, header: Bytes, window: u32, hears_cnps: bool) {
         let added = self.added(header);
         resolve(&mut self.encapsulation, || Some(added));
@@ -226,7 +227,10 @@ impl EqifConfig {
         }
     }
 
-    /// What is wrong with the resolved settings, if anything is.
+    /// Checks the resolved settings.
+    ///
+    /// # Errors
+    /// If a setting is out of range or contradicts another.
     pub(in crate::eqds) fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message| Err(SettingError::new(key, message));
         let added = self.added(Bytes::ZERO);
@@ -243,23 +247,24 @@ impl EqifConfig {
         self.rdma.map_or(Ok(()), |rdma| rdma.check())
     }
 
-    /// Bytes that a tunnel with such a header adds to a frame, resolved or not.
+    /// Returns the bytes that a tunnel with a header of this length adds to a frame; works before "auto" is resolved,
+    /// too.
     pub(in crate::eqds) fn added(&self, header: Bytes) -> Bytes {
         self.encapsulation.resolve(|| Some(Bytes::new(Self::AROUND) + header)).unwrap_or(Bytes::ZERO)
     }
 }
 
 impl TcpEqif {
-    /// The least that "auto" lets wait.
+    /// Smallest queue limit that "auto" gives, in packets.
     const LEAST_LIMIT: u32 = 100;
 
-    /// Replaces every "auto"; a tunnel may have `window` packets under way.
+    /// Replaces every "auto"; a tunnel may have `window` packets in flight.
     pub(super) fn resolve(&mut self, window: u32) {
         resolve(&mut self.limit, || Some(Self::LEAST_LIMIT.max(window.saturating_mul(3))));
         self.red.resolve(window);
     }
 
-    /// Packets that may wait for one destination; resolved.
+    /// Returns the resolved limit: packets that may wait for one destination.
     #[inline]
     pub fn limit(&self) -> u32 {
         resolved(self.limit, "limit").unwrap_or(u32::MAX)
@@ -328,24 +333,24 @@ fn check_share(share: &Share, priority: &'static str, weight: &'static str) -> R
     Ok(())
 }
 
-/// What the EQIFs of all hosts share.
+/// Parameters shared by the EQIFs of all hosts.
 #[derive(Clone, Debug)]
 pub struct EqifParams {
-    /// Of the tunnels that carry packets.
+    /// Parameters of the tunnels that carry stacks' packets.
     pub tunnel: EqdsParams,
-    /// See [`EqifConfig::tcp`].
+    /// TCP's EQIF, see [`EqifConfig::tcp`].
     pub tcp: Option<TcpEqif>,
-    /// See [`EqifConfig::rdma`].
+    /// The RDMA EQIF, see [`EqifConfig::rdma`].
     pub rdma: Option<RdmaEqif>,
-    /// Flows that are not TCP's are native messages.
+    /// Whether flows other than TCP's are native messages.
     pub has_native: bool,
-    /// Turns of native messages, TCP and RDMA.
+    /// Shares of native messages, TCP and RDMA.
     pub shares: [Share; 3],
 }
 
 impl EqdsConfig {
-    /// What EQIFs are built from, where a stack has one; `own` are the parameters of all tunnels, and `has_native` says
-    /// whether there are native messages, too.
+    /// Returns the parameters of the EQIFs, if any stack has one; `own` are the parameters of all tunnels, and
+    /// `has_native` tells whether there are native messages, too.
     pub fn eqif_params(&self, own: &EqdsParams, has_native: bool) -> Option<EqifParams> {
         let EqifConfig { tcp, rdma, native, .. } = self.eqif;
         let tunnel =

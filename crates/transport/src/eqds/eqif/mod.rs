@@ -1,13 +1,12 @@
-//! Sending EQIFs (section 6, figure 5): how packets of stacks that know nothing of EQDS wait for its tunnels.
+//! Sending EQIFs (section 6, figure 5): queues in which packets of stacks unaware of EQDS wait for tunnels.
 //!
 //! ```text
 //!   TCP  ──offer──> Queue per destination ──┐
 //!   RDMA ──offer──> Queue per destination ──┼──> Schedule ──> the uplink
 //!   native messages ────────────────────────┘
 //! ```
-//!
-//! A [`Queue`] says what becomes of a packet: it waits, waits with an ECN mark, or is dropped. A [`Backlog`] says what
-//! an RDMA engine must hear. Who holds the tunnels is their owner's business, as is what packets are.
+//! A [`Queue`] decides whether a packet is queued, queued with an ECN mark, or dropped. A [`Backlog`] derives the
+//! back-pressure to an RDMA engine. The owner holds the tunnels and defines the packet type.
 
 mod backlog;
 mod config;

@@ -7,63 +7,63 @@ use selvedge_units::{Duration, Instant};
 use super::config::{Red, TcpEqif};
 use super::spacing::Spacing;
 
-/// Packets that wait for one tunnel, with the bytes that each needs credit for.
+/// Packets waiting for one tunnel, with the bytes of credit that each needs.
 #[derive(Clone, Debug)]
 pub struct Queue<H> {
     packets: VecDeque<(H, u32)>,
     bytes: u64,
     /// RED's average length, in units of 2^-16 packets.
     average: u64,
-    /// Since when nothing waits, where nothing does.
+    /// Start of the current idle period, while the queue is empty.
     idle_since: Instant,
     marks: Spacing,
 }
 
-/// What became of a packet.
+/// The verdict on an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offer {
-    /// It may wait.
+    /// The packet is queued.
     Taken,
-    /// It may wait, and carries a mark from now on.
+    /// The packet is queued with an ECN mark.
     Marked,
-    /// It is dropped.
+    /// The packet is dropped.
     Dropped,
 }
 
 impl<H> Queue<H> {
-    /// Nothing waits.
+    /// Creates an empty queue.
     pub const fn new() -> Self {
         Self { packets: VecDeque::new(), bytes: 0, average: 0, idle_since: Instant::ZERO, marks: Spacing(0) }
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     #[inline]
     pub fn len(&self) -> u32 {
         self.packets.len() as u32
     }
-    /// Whether none does.
+    /// Returns whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
-    /// Their bytes.
+    /// Returns the total bytes of the waiting packets.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// The first.
+    /// Returns the first packet.
     #[inline]
     pub fn first(&self) -> Option<&H> {
         self.packets.front().map(|(packet, _)| packet)
     }
-    /// Bytes of the first.
+    /// Returns the bytes of the first packet.
     #[inline]
     pub fn head(&self) -> Option<u32> {
         self.packets.front().map(|(_, bytes)| *bytes)
     }
 
-    /// What shall become of a packet that comes now; one that may wait is to be [`push`](Queue::push)ed. A packet
-    /// leaves in each `interval` while any wait.
+    /// Decides the fate of an arriving packet; the caller must [`push`](Queue::push) one that is queued. One packet
+    /// leaves per `interval` while any wait.
     pub fn offer(&mut self, eqif: &TcpEqif, now: Instant, interval: Duration, ecn_capable: bool) -> Offer {
         if self.is_empty() {
             self.age(&eqif.red, now, interval);
@@ -79,12 +79,12 @@ impl<H> Queue<H> {
         }
     }
 
-    /// Nothing waited: the average is what it would be had packets come all the time and found that (Floyd and Jacobson
-    /// 1993, section 4).
+    /// Ages the average over an idle period: as if packets had arrived throughout and found an empty queue (Floyd and
+    /// Jacobson 1993, section 4).
     fn age(&mut self, red: &Red, now: Instant, interval: Duration) {
         let mut packets = now.since(self.idle_since).as_ps() / interval.as_ps().max(1);
         self.idle_since = now;
-        // (1 - 2^-weight)^packets, by squares; in units of 2^-32.
+        // (1 - 2^-weight)^packets, by repeated squaring; in units of 2^-32.
         let mut left = (1 << 32) - (1u64 << 32 >> red.weight);
         while packets > 0 && self.average > 0 {
             if packets & 1 == 1 {
@@ -95,8 +95,8 @@ impl<H> Queue<H> {
         }
     }
 
-    /// Whether RED would tell the sender of a packet that finds what waits now (Floyd and Jacobson 1993, sections 4 and
-    /// 7).
+    /// Returns whether RED marks or drops a packet that finds the present queue (Floyd and Jacobson 1993, sections 4
+    /// and 7).
     fn red(&mut self, red: &Red) -> bool {
         let now = u64::from(self.len()) << 16;
         self.average = (self.average - (self.average >> red.weight)) + (now >> red.weight);
@@ -115,14 +115,14 @@ impl<H> Queue<H> {
         }
     }
 
-    /// A packet waits.
+    /// Appends a packet.
     #[inline]
     pub fn push(&mut self, packet: H, bytes: u32) {
         self.bytes += u64::from(bytes);
         self.packets.push_back((packet, bytes));
     }
 
-    /// The first leaves.
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self, now: Instant) -> Option<(H, u32)> {
         let first = self.packets.pop_front()?;

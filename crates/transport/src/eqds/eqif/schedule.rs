@@ -1,20 +1,20 @@
-//! Whose packet leaves next, where several EQIFs share an uplink (section 6): strict priorities, and among those of the
-//! same priority deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+//! Scheduling of several EQIFs that share an uplink (section 6): strict priorities, and deficit round robin (Shreedhar
+//! and Varghese, SIGCOMM 1995) among those of equal priority.
 //!
-//! The turn of an EQIF is charged when its packet has been sent, not before: which one it is only the tunnel knows,
-//! which may send something again, or a request. It may go beyond its share by that one packet, and pays for it in its
-//! next turn (surplus round robin, Adiseshu, Parulkar and Varghese, SIGCOMM 1996), which comes to the same shares. An
-//! EQIF's tunnels take turns packet by packet.
+//! An EQIF is charged after its packet was sent, not before: only the tunnel knows which packet that is, as it may send
+//! a retransmission or a request. An EQIF may exceed its share by that one packet and pays for it in its next turn
+//! (surplus round robin, Adiseshu, Parulkar and Varghese, SIGCOMM 1996), which gives the shares of deficit round robin.
+//! An EQIF's tunnels take turns packet by packet.
 
 use alloc::collections::VecDeque;
 
 use super::config::Share;
 
-/// The EQIFs of one host, with those of their tunnels that have something to send.
+/// The EQIFs of one host, each with its tunnels that have something to send.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     places: [Place; 3],
-    /// EQIFs that had something to send when their turns were last, in the order of these.
+    /// EQIFs that had something to send at their last turn, in the order of their turns.
     ring: VecDeque<u8>,
 }
 
@@ -22,13 +22,13 @@ pub struct Schedule {
 struct Place {
     share: Share,
     tunnels: VecDeque<u32>,
-    /// Bytes that it may send before its turn ends; below zero what it owes.
+    /// Bytes left in the turn; negative if the EQIF has overdrawn.
     balance: i64,
     in_ring: bool,
 }
 
 impl Schedule {
-    /// Of EQIFs with these shares.
+    /// Creates a schedule of EQIFs with the given shares.
     pub fn new(shares: &[Share; 3]) -> Self {
         Self {
             places: shares.map(|share| Place { share, tunnels: VecDeque::new(), balance: 0, in_ring: false }),
@@ -36,13 +36,13 @@ impl Schedule {
         }
     }
 
-    /// Whether nothing is to be sent.
+    /// Returns whether there is nothing to send.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.places.iter().all(|place| place.tunnels.is_empty())
     }
 
-    /// A tunnel of `eqif` that stood here not, has something to send.
+    /// Adds a tunnel of `eqif` that has something to send and is not yet in the schedule.
     pub fn join(&mut self, eqif: u8, tunnel: u32) {
         let place = &mut self.places[usize::from(eqif)];
         place.tunnels.push_back(tunnel);
@@ -52,7 +52,8 @@ impl Schedule {
         }
     }
 
-    /// The tunnel whose turn it is, which leaves; [`Schedule::charge`] its packet. A turn is worth `quantum` bytes.
+    /// Removes and returns the next tunnel and its EQIF; the caller must [`Schedule::charge`] the packet. A turn is
+    /// worth `quantum` bytes.
     pub fn pop(&mut self, quantum: u32) -> Option<(u8, u32)> {
         let waiting = self.places.iter().filter(|place| !place.tunnels.is_empty());
         let top = waiting.map(|place| place.share.priority).max()?;
@@ -60,7 +61,7 @@ impl Schedule {
             let eqif = *self.ring.front()?;
             let place = &mut self.places[usize::from(eqif)];
             if place.tunnels.is_empty() {
-                // Who has nothing to send when its turn comes saves up nothing.
+                // An EQIF with nothing to send at its turn accumulates no balance.
                 (place.in_ring, place.balance) = (false, place.balance.min(0));
                 self.ring.pop_front();
                 continue;
@@ -76,7 +77,7 @@ impl Schedule {
         }
     }
 
-    /// A packet of so many bytes was sent for `eqif`.
+    /// Charges `eqif` for a packet of `bytes` bytes.
     pub fn charge(&mut self, eqif: u8, bytes: u32) {
         self.places[usize::from(eqif)].balance -= i64::from(bytes);
     }

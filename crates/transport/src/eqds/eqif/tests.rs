@@ -1,4 +1,4 @@
-//! Queues, RED's curve, what an engine hears, shares of an uplink.
+//! Tests of queues, RED's curve, back-pressure, and shares of an uplink.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Setting};
 
 use super::*;
 
-/// In which a packet leaves.
+/// Interval in which one packet leaves.
 const EACH: Duration = Duration::from_us(1);
 
 fn queue_of(packets: u32) -> Queue<u32> {
@@ -16,20 +16,20 @@ fn queue_of(packets: u32) -> Queue<u32> {
     queue
 }
 
-/// What becomes of so many packets, one after another, that find a queue of this length each.
+/// Offers `packets` packets one after another to a queue of `length` packets; returns the verdicts.
 fn offers(eqif: &TcpEqif, length: u32, ecn_capable: bool, packets: u32) -> Vec<Offer> {
     let mut queue = queue_of(length);
     (0..packets).map(|_| queue.offer(eqif, Instant::ZERO, EACH, ecn_capable)).collect()
 }
 
-/// The defaults, where a tunnel's window holds so many packets.
+/// Returns the defaults, resolved for a tunnel's window of `packets` packets.
 fn with_window(packets: u32) -> TcpEqif {
     let mut eqif = TcpEqif::default();
     eqif.resolve(packets);
     eqif
 }
 
-/// The defaults with such marks, where a tunnel's window is short.
+/// Returns the defaults with `red`, resolved for a short window.
 fn with_red(red: Red) -> TcpEqif {
     let mut eqif = TcpEqif { red, ..TcpEqif::default() };
     eqif.resolve(10);
@@ -98,7 +98,7 @@ fn an_average_follows_slowly() {
     let red = Red { weight: 4, ..Red::default() };
     let eqif = with_red(red);
     let burst = offers(&eqif, 30, true, 40);
-    let first = burst.iter().position(|offer| *offer == Offer::Marked).expect("at last");
+    let first = burst.iter().position(|offer| *offer == Offer::Marked).expect("a packet is marked");
     assert!((8..20).contains(&first), "{first}: half of 30 within some 2^4 packets");
     assert_eq!(burst.last(), Some(&Offer::Marked));
 }
@@ -106,7 +106,7 @@ fn an_average_follows_slowly() {
 #[test]
 fn an_average_ages_while_nothing_waits() {
     let eqif = with_red(Red { min: Setting::Value(6), max: Setting::Value(6), weight: 4, ..Red::default() });
-    // Packets that come to an empty queue until one is not marked, where it was 30 long and is idle since then.
+    // Packets arriving at an empty queue until one is not marked; the queue was 30 long and has been idle since.
     let marked_after = |us| {
         let mut queue = queue_of(30);
         (0..200).for_each(|_| _ = queue.offer(&eqif, Instant::ZERO, EACH, true));
@@ -114,7 +114,7 @@ fn an_average_ages_while_nothing_waits() {
         let now = Instant::ZERO + Duration::from_us(us);
         (0..100).take_while(|_| queue.offer(&eqif, now, EACH, true) == Offer::Marked).count()
     };
-    // 30 (15/16)^n is below 6 from the 25th packet on, whether it was there or only might have been.
+    // 30 (15/16)^n is below 6 from the 25th packet on, whether the packets arrived or were only inferred.
     assert_eq!([0, 1, 10, 23, 24, 1_000_000].map(marked_after), [24, 23, 14, 1, 0, 0]);
 }
 
@@ -149,7 +149,7 @@ fn cnps_are_asked_for_between_the_thresholds_ever_more_often() {
     assert_eq!([1_000, 2_000, 3_000, 4_000, 5_000, 5_001].map(asked), [0, 25, 50, 75, 100, 100]);
 }
 
-/// Serves EQIFs whose tunnels always have packets of these sizes; returns the bytes of each.
+/// Serves EQIFs whose tunnels always have packets of these sizes; returns the bytes of each EQIF.
 fn served(shares: [Share; 3], sizes: [&[u32]; 3], packets: u32) -> Vec<u64> {
     let mut schedule = Schedule::new(&shares);
     let mut bytes = vec![0; 3];
@@ -157,7 +157,7 @@ fn served(shares: [Share; 3], sizes: [&[u32]; 3], packets: u32) -> Vec<u64> {
         (0..sizes.len() as u32).for_each(|tunnel| schedule.join(eqif, tunnel));
     }
     for _ in 0..packets {
-        let (eqif, tunnel) = schedule.pop(1_500).expect("all want to send");
+        let (eqif, tunnel) = schedule.pop(1_500).expect("every EQIF has a tunnel with packets");
         let size = sizes[usize::from(eqif)][tunnel as usize];
         bytes[usize::from(eqif)] += u64::from(size);
         schedule.charge(eqif, size);

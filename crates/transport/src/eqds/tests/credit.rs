@@ -1,5 +1,5 @@
-//! The credit invariant (section 5): credit held, packets in flight, pulls in flight and what the receiver owes are one
-//! window together, while demand remains, whatever is lost.
+//! The credit invariant (section 5): credit held, packets in flight, pulls in flight and credit owed by the receiver
+//! add up to one window while demand remains, whatever is lost.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use selvedge_wire::eqds::Flags;
 
 use super::*;
 
-/// All credit of a tunnel whose network keeps packets in order and loses none, in bytes.
+/// Returns the total credit in bytes of a tunnel whose network keeps packets in order and loses none.
 fn all_credit(tunnel: &Tunnel) -> u32 {
     let data: u32 = tunnel.data.iter().map(|(data, _)| u32::from(data.payload)).sum();
     let pulls = tunnel.control.iter().filter(|control| control.flags.any(Flags::PULL)).count() as u32;
@@ -44,8 +44,8 @@ fn credit_is_one_window_at_every_step() {
     }
 }
 
-/// Stacks hand over little by little: what was sent when nothing waited, and what was asked for, come by turns. The
-/// sender keeps no account by packet: now and then one or two have their credit twice.
+/// Stacks hand over packet by packet: packets sent when nothing waited, and packets requested, alternate. The sender
+/// keeps no account per packet: occasionally the credit of one or two packets counts twice.
 #[test]
 fn credit_is_one_window_at_most_whatever_is_supplied_when() {
     for seed in 0..40 {
@@ -53,7 +53,7 @@ fn credit_is_one_window_at_most_whatever_is_supplied_when() {
         let mut rng = Rng::stream(seed, Domain::Impairment, 3);
         let (mut supplied, mut most) = (0, 0);
         for step in 0..20_000 {
-            // At times more than can be sent, at times next to nothing.
+            // Alternately more than can be sent, and almost nothing.
             let often = if step / 500 % 2 == 0 { 3 } else { 12 };
             match rng.below(5 + often) {
                 0 => {
@@ -78,7 +78,7 @@ fn credit_is_one_window_at_most_whatever_is_supplied_when() {
     }
 }
 
-/// What must hold of the numbers at both ends, however packets fare; so many NACKs were lost.
+/// Checks the invariants of the numbers at both ends, whatever happens to packets; `lost` NACKs were lost.
 fn check_numbers(tunnel: &Tunnel, most_demand: bool, lost: i32) {
     let (params, sender, receiver) = (&tunnel.params, &tunnel.sender, &tunnel.receiver);
     let believed = sender.credit() + sender.awaited(params) * MTU;
@@ -90,7 +90,7 @@ fn check_numbers(tunnel: &Tunnel, most_demand: bool, lost: i32) {
         let asked = params.numbers.add(sender.pull(), sender.awaited(params));
         let owed_to = params.numbers.add(receiver.pull(), receiver.owed(params));
         let early = params.numbers.distance(asked, owed_to);
-        // A trimmed packet's credit may be owed before its sender knows, or although it never will.
+        // A trimmed packet's credit may be owed before its sender knows, or without it ever knowing.
         let naks = tunnel.control.iter().filter(|control| control.flags.any(Flags::NACK)).count() as i32;
         assert!(early <= naks + lost, "{early} more than was asked for, {naks} NACKs under way, {lost} lost");
     }
@@ -131,7 +131,7 @@ fn whatever_is_lost_doubled_or_overtaken_all_arrives_and_credit_stays_one_window
                     match packet {
                         Some(twin) => tunnel.control.push_back(twin),
                         None => {
-                            let control = tunnel.control.remove(place).expect("one of them");
+                            let control = tunnel.control.remove(place).expect("the control packet exists");
                             lost += i32::from(control.flags.any(Flags::NACK));
                         }
                     }
@@ -150,7 +150,7 @@ fn whatever_is_lost_doubled_or_overtaken_all_arrives_and_credit_stays_one_window
     }
 }
 
-/// Where packets are only trimmed and overtaken, nobody has to wait for a timeout: both ends agree upon who owes what.
+/// With only trimming and reordering, no timeout is needed: both ends agree on the credit owed.
 #[test]
 fn whatever_is_trimmed_or_overtaken_nobody_waits_for_a_timeout() {
     for seed in 0..2_000 {

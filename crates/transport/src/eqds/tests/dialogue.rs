@@ -1,4 +1,4 @@
-//! What both ends say to each other, in small scenes.
+//! Scripted dialogues between both ends of a tunnel.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -78,7 +78,7 @@ fn a_trimmed_packet_is_pulled_again_without_a_request() {
     assert_eq!(tunnel.wants(), Interest::Nothing, "not for what is left of the first window");
     assert!(tunnel.grant());
     tunnel.answer(0);
-    let again = tunnel.send().expect("it is pulled");
+    let again = tunnel.send().expect("a retransmission, as credit was pulled");
     assert!(again.retransmission && again.seq % 1024 == 1);
     assert_eq!(again.pull_target, 1, "which was promised");
     tunnel.settle();
@@ -93,7 +93,7 @@ fn who_hears_of_a_trim_when_its_credit_is_spent_requests_more() {
     tunnel.arrive(0, false);
     tunnel.arrive(0, true);
     let nack = tunnel.control.remove(1).expect("a NACK");
-    // The pull that would pay for it is overtaken by nothing, but used for the last new packet.
+    // The pull that would pay for the retransmission is spent on the last new packet.
     assert!(tunnel.grant());
     while !tunnel.control.is_empty() {
         tunnel.answer(0);
@@ -101,7 +101,7 @@ fn who_hears_of_a_trim_when_its_credit_is_spent_requests_more() {
     assert_eq!(tunnel.send_all(), 1);
     tunnel.control.push_back(nack);
     tunnel.answer(0);
-    assert!(tunnel.send().expect("not to be waited for").flags.any(Flags::RTS));
+    assert!(tunnel.send().expect("a request without waiting").flags.any(Flags::RTS));
     tunnel.settle();
     assert_eq!(tunnel.delivered, Vec::from_iter(0..11));
 }
@@ -220,7 +220,7 @@ fn a_first_window_that_is_lost_is_asked_for_as_one() {
         tunnel.now += Duration::from_ns(100);
     }
     tunnel.data.clear();
-    // Each of them has a timeout of its own, but the network is full, and its receiver has not been heard.
+    // Each packet has a timeout of its own, but the network is full, and the receiver has not answered.
     let (epoch, rto) = (tunnel.sender.epoch(), tunnel.params.rto);
     let mut requests = 0;
     while tunnel.sender.poll_timeout() < Instant::ZERO + rto * 2 {
@@ -316,7 +316,7 @@ fn a_late_packet_of_an_old_epoch_acknowledges_nothing_of_the_new_one() {
     tunnel.arrive(3, false);
     let refused = tunnel.answer(0);
     assert!(refused.flags.any(Flags::SYN));
-    // The three before the one that has come are still on their way.
+    // The three packets before the arrived one are still in flight.
     assert_eq!(tunnel.sender.in_flight(), 3 * u64::from(MTU));
     tunnel.data.clear();
     tunnel.wait();
@@ -384,7 +384,7 @@ fn a_header_of_what_has_arrived_is_no_duplicate() {
     tunnel.supply(vec![MTU; 3]);
     tunnel.send_all();
     let copies = tunnel.data.clone();
-    // One in order, one behind a gap.
+    // One packet in order, one beyond a gap.
     assert_eq!([tunnel.arrive(0, false), tunnel.arrive(1, false)], [Disposition::Taken; 2]);
     tunnel.data = copies.clone();
     assert_eq!([tunnel.arrive(0, true), tunnel.arrive(1, true)], [Disposition::Empty; 2]);
@@ -413,7 +413,7 @@ fn a_dead_path_leads_to_a_new_epoch() {
 fn numbers_wrap() {
     for bits in [16, 32] {
         let mut tunnel = Tunnel::new(EqdsParams { numbers: Numbers::new(bits, 10), ..params() });
-        // The last epoch of all.
+        // The highest epoch.
         tunnel.queue.extend(vec![MTU; 3_000]);
         tunnel.sender.supply(&tunnel.params, tunnel.now, 3_000 * u64::from(MTU), u32::MAX);
         tunnel.settle();

@@ -10,10 +10,10 @@ use selvedge_wire::eqds::{Control, Data};
 
 use super::{Disposition, EqdsParams, Interest, Messages, Numbers, Policy, Receiver, Sender, Transmit};
 
-/// Bytes of a full packet; headers have none here.
+/// Bytes of a full packet; the tests have headers of zero bytes.
 const MTU: u32 = 1000;
 
-/// A window of ten packets.
+/// Returns parameters with a window of ten packets.
 fn params() -> EqdsParams {
     EqdsParams {
         numbers: Numbers::new(32, 10),
@@ -36,15 +36,15 @@ fn params() -> EqdsParams {
     }
 }
 
-/// Both ends of a tunnel, and what the network holds.
+/// Both ends of a tunnel, and the packets in the network.
 struct Tunnel {
     params: EqdsParams,
     sender: Sender<u32>,
     receiver: Receiver<u32>,
     now: Instant,
-    /// Sizes of packets that wait to be sent.
+    /// Sizes of the packets that wait to be sent.
     queue: VecDeque<u32>,
-    /// The next packet's name.
+    /// Name of the next packet.
     name: u32,
     data: VecDeque<(Data, u32)>,
     control: VecDeque<Control>,
@@ -73,13 +73,13 @@ impl Tunnel {
         self.sender.supply(&self.params, self.now, bytes, 77);
     }
 
-    /// The sender sends one packet, if it may.
+    /// Sends one packet, if the sender may.
     fn send(&mut self) -> Option<Transmit<u32>> {
         let (queue, name) = (&mut self.queue, &mut self.name);
         let head = queue.front().copied();
         let mut taken = None;
         let transmit = self.sender.poll_transmit(&self.params, self.now, head, || {
-            let bytes = queue.pop_front().expect("something waits");
+            let bytes = queue.pop_front().expect("a packet waits");
             taken = Some(bytes);
             *name += 1;
             (*name - 1, bytes)
@@ -92,12 +92,12 @@ impl Tunnel {
         Some(transmit)
     }
 
-    /// The sender sends all that it may.
+    /// Sends all packets that the sender may send; returns their number.
     fn send_all(&mut self) -> usize {
         core::iter::from_fn(|| self.send()).count()
     }
 
-    /// The packet at `place` arrives.
+    /// Delivers the data packet at `place`.
     fn arrive(&mut self, place: usize, trimmed: bool) -> Disposition {
         let (data, cargo) = self.data.remove(place).expect("a packet");
         let deliver = |cargo| self.delivered.push(cargo);
@@ -106,14 +106,14 @@ impl Tunnel {
         disposition
     }
 
-    /// The control packet at `place` arrives.
+    /// Delivers the control packet at `place`.
     fn answer(&mut self, place: usize) -> Control {
         let control = self.control.remove(place).expect("a control packet");
         self.sender.handle_control(&self.params, self.now, &control, |_| {});
         control
     }
 
-    /// One quantum is granted, if any is owed.
+    /// Grants one quantum, if any is owed; returns whether one was.
     fn grant(&mut self) -> bool {
         let owed = self.receiver.owed(&self.params) > 0;
         if owed {
@@ -122,7 +122,7 @@ impl Tunnel {
         owed
     }
 
-    /// Everything arrives and is answered until nothing moves.
+    /// Delivers and answers everything until nothing is left to do.
     fn settle(&mut self) {
         loop {
             let mut moved = self.send_all() > 0;
@@ -141,7 +141,7 @@ impl Tunnel {
         }
     }
 
-    /// The next deadline of either end comes.
+    /// Advances the time to the next deadline of either end, and handles it.
     fn wait(&mut self) {
         let at = self.sender.poll_timeout().min(self.receiver.poll_timeout(&self.params));
         assert!(at != Instant::NEVER, "nothing is waited for");

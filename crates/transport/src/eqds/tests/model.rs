@@ -1,10 +1,10 @@
-//! Both state machines of appendix A, explored exhaustively.
+//! An exhaustive exploration of both state machines of appendix A.
 //!
-//! The model *is* the engine: its states are the engine's own, hashed, with what the network holds. A tunnel carries a
-//! few packets with a window of two; the network holds a few data and control packets, in no order, and may lose any of
-//! them at any time. A number of accidents may happen, in any order and at any time: an end forgets everything, a
-//! packet is trimmed or doubled, a timeout comes, however early ([`Bounds`]). Of epochs drawn at random it is supposed
-//! that they are not, by chance, next to one that is still in use somewhere: with 22 bits, one in a million or so.
+//! The model *is* the engine: its states are the engine's own, hashed, with the packets in the network. A tunnel
+//! carries a few packets with a window of two; the network holds a few data and control packets, in no order, and may
+//! lose any of them at any time. A number of accidents may happen, in any order and at any time: an end forgets
+//! everything, a packet is trimmed or duplicated, a timeout expires, however early ([`Bounds`]). Random epochs are
+//! assumed not to be next to one still in use, by chance: with 22 bits, the probability is about one in a million.
 //!
 //! In every state: no packet of one epoch is taken for one of another. From every state: once the network loses nothing
 //! more and nobody forgets, everything is sent and acknowledged, and nothing waits in the reorder queue.
@@ -19,20 +19,20 @@ use selvedge_wire::eqds::{Control, Data};
 use super::*;
 use crate::eqds::Memory;
 
-/// How much of the world is looked at.
+/// Bounds of the exploration.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// Packets to carry.
     packets: u8,
-    /// Data and control packets that the network holds.
+    /// Capacity of the network in data packets; `control`: in control packets.
     data: usize,
     control: usize,
-    /// See above.
+    /// Number of accidents (see the module's documentation).
     accidents: u8,
     bursts: bool,
 }
 
-/// Epochs that random numbers choose.
+/// Epochs that random numbers select.
 const EPOCHS: [u32; 3] = [20, 10, 30];
 
 fn small() -> EqdsParams {
@@ -48,7 +48,7 @@ fn small() -> EqdsParams {
     }
 }
 
-/// A packet, and in which epoch its sender was.
+/// A data packet in the network: header, name, and epoch of its sender.
 type InFlight = (Data, u8, u32);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -57,10 +57,10 @@ struct World {
     receiver: Receiver<u8>,
     data: Vec<InFlight>,
     control: Vec<Control>,
-    /// Packets that have not been supplied, and that wait with the owner.
+    /// Packets not supplied yet; `waiting`: packets that wait with the owner.
     unsupplied: u8,
     waiting: u8,
-    /// The name of the first of these.
+    /// Name of the first waiting packet.
     next: u8,
     accidents: u8,
 }
@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// What the order of packets in the network does not change.
+    /// Returns a hash that does not depend on the order of packets in the network.
     fn fingerprint(&mut self) -> (u64, u64) {
         let key = |data: &Data| (data.seq, data.pull_target, data.flags.bits(), data.payload);
         self.data.sort_by_key(|(data, cargo, epoch)| (key(data), data.retransmission, *cargo, *epoch));
@@ -161,7 +161,7 @@ impl World {
         if self.sender.poll_timeout() == Instant::NEVER {
             return false;
         }
-        // Later than any deadline: all that was waited for long enough is given up.
+        // The time is after any deadline, so all long waits are given up.
         self.sender.handle_timeout(params, Instant::ZERO + Duration::from_ms(1));
         self.sender.turn_back_time(params);
         true
@@ -191,7 +191,7 @@ impl World {
         some
     }
 
-    /// The sender forgets; what waits with its owner still waits.
+    /// Makes the sender forget its state; packets waiting with its owner still wait.
     fn forget(&mut self, params: &EqdsParams, memory: Memory, epoch: u32) -> bool {
         self.sender.forget(params, memory);
         let waiting = core::mem::take(&mut self.waiting);
@@ -201,7 +201,7 @@ impl World {
         true
     }
 
-    /// Whether a random epoch is far from every number that is in use.
+    /// Returns whether a random epoch is far from all numbers in use.
     fn is_fresh(&self, params: &EqdsParams, epoch: u32) -> bool {
         let first = params.numbers.random_epoch(epoch);
         let far =
@@ -211,7 +211,7 @@ impl World {
             && self.receiver.epoch().is_none_or(far)
     }
 
-    /// Every state that one event leads to.
+    /// Visits every state that one event leads to.
     fn successors(&self, bounds: &Bounds, params: &EqdsParams, mut visit: impl FnMut(World)) {
         let mut try_event = |accidents: u8, event: &dyn Fn(&mut World) -> bool| {
             if self.accidents < accidents {
@@ -251,7 +251,7 @@ impl World {
         try_event(1, &|world| world.release(params));
         try_event(1, &|world| core::mem::take(&mut world.receiver) != Receiver::new());
         try_event(1, &|world| world.forget(params, Memory::Number, 0));
-        // Of a sender that remembers, the epoch does not matter.
+        // The random epoch is irrelevant to a sender that remembers its number.
         let remembers = self.sender.state() != crate::eqds::State::Closed(None);
         for (choice, epoch) in EPOCHS.into_iter().enumerate() {
             let fresh = self.is_fresh(params, epoch);
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Runs on without losses until nothing is left to do; returns where it is stuck, if it is.
+    /// Runs without losses until everything is done; returns the state in which it is stuck, if any.
     fn finish(mut self, params: &EqdsParams) -> Option<Self> {
         for _ in 0..60 {
             for _ in 0..40 {
@@ -299,7 +299,7 @@ impl World {
     }
 }
 
-/// Looks at every state; returns how many there are.
+/// Explores every state; returns their number.
 fn explore(bounds: Bounds) -> usize {
     let params = EqdsParams { bursts: bounds.bursts, ..small() };
     let first = World::new(&bounds);
@@ -317,7 +317,7 @@ fn explore(bounds: Bounds) -> usize {
     seen.len()
 }
 
-/// Packets, data and control packets in the network, accidents; and how many states there are with bursts.
+/// Explores bounds given as packets, data and control packets in the network, and accidents, with and without bursts.
 fn explore_all(all: &[(u8, usize, usize, u8)]) {
     for &(packets, data, control, accidents) in all {
         for bursts in [true, false] {
@@ -338,7 +338,7 @@ fn larger_state_spaces_hold_too() {
     explore_all(&[(2, 2, 2, 2), (3, 2, 1, 2)]);
 }
 
-/// A hash that is the same everywhere.
+/// FNV, a hash that is equal on all platforms.
 struct Fnv(u64);
 
 impl Hasher for Fnv {

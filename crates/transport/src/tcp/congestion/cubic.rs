@@ -13,12 +13,11 @@ use crate::fabric::{Fabric, SettingError};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
-    /// C, in segments per cubic second: how fast the window grows. Default: 0.4 (section 5.1).
+    /// Growth speed C of the window, in segments per cubic second. Default: 0.4 (section 5.1).
     pub c: f64,
-    /// beta: what a loss leaves of the window. Default: 0.7 (section 4.6).
+    /// Factor beta of the window after a loss. Default: 0.7 (section 4.6).
     pub beta: f64,
-    /// Whether a flow whose window shrinks gives up some more of it to newcomers (section 4.7).
-    /// Default: true.
+    /// Whether a flow whose window shrinks reduces it further in favour of new flows (section 4.7). Default: true.
     pub fast_convergence: bool,
 }
 
@@ -45,35 +44,35 @@ impl Tuning for Config {
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     config: Config,
-    /// W_max, before the last reduction.
+    /// W_max: the window before the last reduction.
     w_max: f64,
     /// cwnd before the last reduction.
     prior: f64,
     /// The current stage of congestion avoidance.
     epoch: Option<Epoch>,
-    /// Octets of growth that were not whole.
+    /// Growth below a whole octet, in octets.
     fraction: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     begin: Instant,
-    /// K, in seconds.
+    /// K: time until the plateau of the curve, in seconds.
     k: f64,
-    /// Where the curve has its plateau.
+    /// Window at the plateau of the curve.
     origin: f64,
-    /// W_est: what Reno would have.
+    /// W_est: the window that Reno would have.
     reno: f64,
 }
 
 impl State {
-    /// Before any loss.
+    /// Creates the state before any loss.
     pub fn new(config: &Config) -> Self {
         Self { config: *config, w_max: 0.0, prior: 0.0, epoch: None, fraction: 0.0 }
     }
 
-    /// Section 4.2: the curve passes `cwnd` now and has its plateau at W_max; above that, it begins
-    /// there (section 4.8 for the first stage after a timeout).
+    /// Begins a stage: the curve passes `cwnd` now and has its plateau at W_max; if `cwnd` is above W_max, the curve
+    /// begins at its plateau (section 4.2; section 4.8 for the first stage after a timeout).
     fn begin(&self, cwnd: f64, now: Instant) -> Epoch {
         let origin = self.w_max.max(cwnd);
         Epoch { begin: now, k: libm::cbrt((origin - cwnd) / self.config.c), origin, reno: cwnd }
@@ -105,13 +104,13 @@ impl Control for State {
         let elapsed = acked.now.since(epoch.begin).as_secs_f64();
         let share = acked.octets as f64 / window.cwnd as f64;
 
-        // Section 4.3: additive increase that halving by beta makes as fast as Reno's.
+        // Section 4.3: the additive increase that, with reduction by beta, is as fast as Reno's.
         let alpha = if epoch.reno < self.prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
         epoch.reno += alpha * share;
         let wanted = if curve(elapsed) < epoch.reno {
             epoch.reno
         } else {
-            // Sections 4.4 and 4.5: towards where the curve will be in one round-trip time.
+            // Sections 4.4 and 4.5: the target is the curve one round-trip time ahead.
             let target = curve(elapsed + acked.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             cwnd + (target - cwnd) * share
         };

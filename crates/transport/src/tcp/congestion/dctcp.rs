@@ -11,10 +11,9 @@ use crate::fabric::{Fabric, SettingError};
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
-    /// g: the weight of the newest window's share of marks, above 0 up to 1. Default: 1/16 (section
-    /// 4.2).
+    /// Weight g of the newest window's fraction of marks, above 0 up to 1. Default: 1/16 (section 4.2).
     pub gain: f64,
-    /// alpha before anything is known, 0 to 1. Default: 1 (section 3.3).
+    /// Initial alpha, 0 to 1. Default: 1 (section 3.3).
     pub initial_alpha: f64,
 }
 
@@ -41,7 +40,7 @@ impl Tuning for Config {
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     gain: f64,
-    /// DCTCP.Alpha: the share of marked octets, smoothed.
+    /// DCTCP.Alpha: the smoothed fraction of marked octets.
     alpha: f64,
     /// DCTCP.BytesAcked and DCTCP.BytesMarked of this observation window.
     acked: u64,
@@ -51,11 +50,11 @@ pub struct State {
 }
 
 impl State {
-    /// At the beginning of a connection.
+    /// Creates the state of a new connection.
     pub fn new(config: &Config) -> Self {
         Self { gain: config.gain, alpha: config.initial_alpha, acked: 0, marked: 0, end: Octet::FIRST }
     }
-    /// DCTCP.Alpha.
+    /// Returns DCTCP.Alpha.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
@@ -78,7 +77,7 @@ impl Control for State {
             (self.acked, self.marked, self.end) = (0, 0, sent);
         }
     }
-    // Losses are met as by any TCP (section 3.5).
+    // Losses are handled as in any TCP (section 3.5).
     fn on_mark(&mut self, window: &Window, _: u64) -> u64 {
         let reduced = (window.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64;
         reduced.max(2 * window.mss)

@@ -1,11 +1,11 @@
-//! The linked increases of MPTCP (RFC 6356): the subflows of a connection take together no more of a bottleneck
-//! than one TCP would, and most where there is least congestion.
+//! The linked increases of MPTCP (RFC 6356): the subflows of a connection together take no more of a bottleneck than
+//! one TCP would, and prefer the least congested paths.
 
 use super::{Acked, Control, Window};
 use crate::congestion::Tuning;
 use crate::fabric::{Fabric, SettingError};
 
-/// Linked increases. No settings of its own. Alone, a connection behaves as with NewReno.
+/// Linked increases. Without settings. A single subflow behaves as with NewReno.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(deny_unknown_fields, default))]
@@ -18,21 +18,21 @@ impl Tuning for Config {
     }
 }
 
-/// What the windows of a connection's subflows make of each other.
+/// Mutual influence of the windows of a connection's subflows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Coupling {
     /// cwnd_total, in octets; zero without siblings.
     pub total: u64,
-    /// alpha: how aggressive all are together (RFC 6356, section 3, equation 2).
+    /// alpha: aggressiveness of all subflows together (RFC 6356, section 3, equation 2).
     pub alpha: f64,
 }
 
 impl Coupling {
-    /// A connection without siblings.
+    /// Coupling of a connection without siblings.
     pub const ALONE: Self = Self { total: 0, alpha: 1.0 };
 
-    /// Of subflows with these windows, in octets, and smoothed round-trip times, in picoseconds. Those without a
-    /// sample count with their windows alone.
+    /// Returns the coupling of subflows with these windows, in octets, and smoothed round-trip times, in picoseconds.
+    /// Subflows without a sample contribute only their windows.
     pub fn of(subflows: impl Iterator<Item = (u64, u64)>) -> Self {
         let (mut total, mut best, mut sum) = (0, 0.0_f64, 0.0);
         for (cwnd, rtt) in subflows {
@@ -48,20 +48,20 @@ impl Coupling {
     }
 }
 
-/// Growth that is no whole octet yet.
+/// Growth below a whole octet.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     remainder: f64,
 }
 
 impl State {
-    /// The control.
+    /// Creates the control.
     pub fn new(_: &Config) -> Self {
         Self { remainder: 0.0 }
     }
 }
 
-// Losses concern the subflow that suffers them alone (section 3).
+// Losses affect only the subflow on which they occur (section 3).
 impl Control for State {
     fn on_acked(&mut self, window: &mut Window, acked: Acked) {
         if window.is_slow_start() {
@@ -87,7 +87,7 @@ mod tests {
 
     const MSS: u64 = 1_000;
 
-    /// By how much a window of `cwnd` octets grows when all of it is acknowledged once.
+    /// Returns the growth of a window of `cwnd` octets when all of it is acknowledged once.
     fn growth(cwnd: u64, coupling: Coupling) -> u64 {
         let mut window = Window::new(cwnd, 1, MSS, MSS);
         let mut state = State::new(&Config {});

@@ -1,7 +1,7 @@
-//! How large the congestion window is.
+//! Congestion control: the size of the congestion window.
 //!
-//! Loss recovery tells a control what happened; the control moves the [`Window`]. One file per
-//! control and one line in the registry at the end of this file.
+//! Loss recovery reports events to a control, which adjusts the [`Window`]. Each control has one file and one line in
+//! the registry at the end of this file.
 
 use selvedge_units::{Duration, Instant, Octet};
 
@@ -16,18 +16,18 @@ pub mod new_reno;
 
 pub use lia::Coupling;
 
-/// The congestion window and where slow start ends, in octets.
+/// The congestion window and the slow start threshold, in octets.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// cwnd.
+    /// cwnd, the congestion window.
     pub cwnd: u64,
-    /// ssthresh.
+    /// ssthresh, the slow start threshold.
     pub ssthresh: u64,
-    /// SMSS.
+    /// SMSS, the sender's maximum segment size.
     pub mss: u64,
-    /// By how much one acknowledgement may enlarge it in slow start.
+    /// Most octets by which one acknowledgement enlarges the window in slow start.
     limit: u64,
-    /// Octets acknowledged since the last enlargement in congestion avoidance.
+    /// Octets acknowledged since the last increase in congestion avoidance.
     counted: u64,
 }
 
@@ -35,21 +35,20 @@ impl Window {
     pub(super) fn new(cwnd: u64, ssthresh: u64, mss: u64, limit: u64) -> Self {
         Self { cwnd, ssthresh, mss, limit, counted: 0 }
     }
-    /// What the limit is with smaller segments.
+    /// Returns the limit scaled to segments of `mss` octets.
     pub(super) fn scaled_limit(&self, mss: u64) -> u64 {
         if self.limit == u64::MAX { self.limit } else { self.limit / self.mss * mss }
     }
-    /// Whether slow start applies.
+    /// Returns whether slow start applies.
     pub fn is_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// RFC 5681, section 3.1, equation 2; however much is acknowledged, no more than a segment beyond
-    /// ssthresh.
+    /// Enlarges the window in slow start (RFC 5681, section 3.1, equation 2), to at most a segment above ssthresh.
     pub(super) fn slow_start(&mut self, acked: u64) {
         let distance = self.ssthresh.saturating_sub(self.cwnd).max(self.mss);
         self.cwnd += acked.min(self.limit).min(distance);
     }
-    /// RFC 5681, section 3.1: one segment per window acknowledged, by counting octets.
+    /// Enlarges the window by one segment per window acknowledged, by counting octets (RFC 5681, section 3.1).
     pub(super) fn avoid_congestion(&mut self, acked: u64) {
         self.counted += acked;
         if self.counted >= self.cwnd {
@@ -57,57 +56,56 @@ impl Window {
             self.cwnd += self.mss;
         }
     }
-    /// RFC 5681, section 3.1, equation 4.
+    /// Returns half the flight, at least two segments (RFC 5681, section 3.1, equation 4).
     pub(super) fn half(&self, flight: u64) -> u64 {
         (flight / 2).max(2 * self.mss)
     }
-    /// A new size, after a loss or a mark.
+    /// Sets the window after a loss or a mark.
     pub(super) fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd;
         self.counted = 0;
     }
 }
 
-/// What a congestion control may want to know of an acknowledgement.
+/// Properties of an acknowledgement that a congestion control may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// Octets that it newly acknowledges.
+    /// Octets newly acknowledged.
     pub octets: u64,
-    /// Now.
+    /// Present time.
     pub now: Instant,
     /// Smoothed round-trip time, zero before the first sample.
     pub srtt: Duration,
-    /// What the windows of other subflows of the same connection make of this one.
+    /// Influence of the other subflows of the same connection.
     pub coupling: Coupling,
 }
 
-/// A congestion control. Unless it says otherwise it halves, at marks as at losses (RFC 5681, section 3.1; RFC 3168,
+/// A congestion control. The default methods halve the window at losses and marks (RFC 5681, section 3.1; RFC 3168,
 /// section 6.1.2).
 pub trait Control {
-    /// Octets were acknowledged while the window was in use and nothing was being repaired by fast
-    /// retransmit.
+    /// Handles an acknowledgement of octets while the window was in use and outside fast recovery.
     fn on_acked(&mut self, window: &mut Window, acked: Acked);
-    /// Of octets up to `acked`, `octets` are newly acknowledged; `echo` says whether with a mark;
-    /// those before `sent` were sent. For every acknowledgement, with ECN.
+    /// Handles the ECN feedback of an acknowledgement up to `acked`, with `octets` newly acknowledged; `echo` tells
+    /// whether it echoes a mark; `sent` is the end of the octets sent. Called for every acknowledgement with ECN.
     fn on_echo(&mut self, octets: u64, echo: bool, acked: Octet, sent: Octet) {
         _ = (octets, echo, acked, sent);
     }
-    /// A segment was lost; returns ssthresh, with `flight` octets outstanding.
+    /// Handles a loss with `flight` octets outstanding; returns ssthresh.
     fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
         window.half(flight)
     }
-    /// Nothing was heard for a retransmission timeout; returns ssthresh.
+    /// Handles a retransmission timeout; returns ssthresh.
     fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
         window.half(flight)
     }
-    /// A mark was echoed, the first in this window of data; returns ssthresh.
+    /// Handles the first echoed mark in a window of data; returns ssthresh.
     fn on_mark(&mut self, window: &Window, flight: u64) -> u64 {
         window.half(flight)
     }
 }
 
 registry! {
-    /// Which congestion control, with its settings.
+    /// The choice of a congestion control, with its settings.
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
         fn check(&self) -> Result<(), SettingError>;
@@ -126,7 +124,7 @@ registry! {
         "new-reno" => NewReno(new_reno),
         /// A cubic function of the time since the last loss (RFC 9438).
         "cubic" => Cubic(cubic),
-        /// Reduces by the share of marked octets (RFC 8257).
+        /// Reduction by the fraction of marked octets (RFC 8257).
         "dctcp" => Dctcp(dctcp),
         /// MPTCP's linked increases: the subflows of a connection are as aggressive as one TCP (RFC 6356).
         "lia" => Lia(lia),

@@ -4,7 +4,7 @@ use super::{Acked, Control, Window};
 use crate::congestion::Tuning;
 use crate::fabric::{Fabric, SettingError};
 
-/// Additive increase, halving. No settings of its own.
+/// Additive increase, halving. Without settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(deny_unknown_fields, default))]
@@ -17,12 +17,12 @@ impl Tuning for Config {
     }
 }
 
-/// Nothing to remember: the window is all there is.
+/// State of NewReno, which is empty: the window is sufficient.
 #[derive(Clone, Copy, Debug)]
 pub struct State;
 
 impl State {
-    /// The control.
+    /// Creates the control.
     pub fn new(_: &Config) -> Self {
         Self
     }

@@ -1,4 +1,4 @@
-//! What a segment means to the connection.
+//! Input of a connection: segments of the other end.
 
 use core::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::tcp::receiving::{Arrival, Echo, Text};
 use crate::tcp::sending::{Heard, place};
 
 impl Connection {
-    /// Takes a segment; `marked` says whether it arrived with congestion experienced. Poll for what
-    /// there is to send afterwards.
+    /// Handles a segment; `marked` tells whether it arrived with congestion experienced. Call
+    /// [`Connection::poll_transmit`] afterwards.
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, segment: &Segment, marked: bool) -> Arrival {
         let arrival = match self.phase {
             Phase::Closed => Arrival::default(),
@@ -35,11 +35,11 @@ impl Connection {
         arrival
     }
 
-    /// The other end's SYN (RFC 9293, section 3.10.7.2). With ECN it carries `setup` (RFC 3168,
+    /// Handles the other end's SYN (RFC 9293, section 3.10.7.2). With ECN it carries the flags `setup` (RFC 3168,
     /// section 6.1.1).
     fn take_syn(&mut self, now: Instant, segment: &Segment, setup: Flags) {
         let scale = segment.syn.window_scale.zip(self.offers_syn.window_scale);
-        // RFC 7323, section 2.3: more than 14 is taken for 14.
+        // RFC 7323, section 2.3: shifts above 14 are treated as 14.
         self.is_scaled = scale.is_some();
         self.agreed.scale = scale.map_or(0, |(theirs, _)| theirs.min(14));
         self.receiving.scale = scale.map_or(0, |(_, ours)| ours);
@@ -50,7 +50,7 @@ impl Connection {
         if let Some(stamps) = segment.timestamps {
             let _ = self.receiving.is_outdated(now, stamps.value, Octet::SYN);
         }
-        // RFC 9293, section 3.7.1: without the option, 536. It counts no options (RFC 6691).
+        // RFC 9293, section 3.7.1: 536 without the option. The MSS excludes options (RFC 6691).
         let theirs = u64::from(segment.syn.mss.unwrap_or(536));
         let options = if self.agreed.timestamps { TcpConfig::STAMP } else { 0 };
         self.agree(theirs.saturating_sub(options).max(1));
@@ -64,7 +64,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, section 3.10.7.3.
+    /// Handles a segment in SYN-SENT (RFC 9293, section 3.10.7.3).
     fn on_answer(&mut self, cx: &mut Cx<'_>, segment: &Segment) {
         let has_ack = segment.flags.contains(Flags::ACK);
         if has_ack && segment.ack != Octet::FIRST.to_seq(self.sending.initial) {
@@ -84,14 +84,14 @@ impl Connection {
             self.receiving.hurry();
             self.take_ack(cx, segment, Octet::SYN);
         } else {
-            // Both opened at once.
+            // Simultaneous open.
             self.take_syn(cx.now, segment, Flags::ECE | Flags::CWR);
             self.phase = Phase::SynReceived;
             self.sending.repeat();
         }
     }
 
-    /// RFC 9293, section 3.10.7.4; with the caution of RFC 5961.
+    /// Handles a segment in a later state (RFC 9293, section 3.10.7.4; with the checks of RFC 5961).
     fn on_segment(&mut self, cx: &mut Cx<'_>, segment: &Segment, marked: bool) -> Arrival {
         let start = segment.seq.near(self.receiving.next, self.receiving.initial);
         let Some(start) = start else {
@@ -103,7 +103,7 @@ impl Connection {
             return Arrival::default();
         }
         if segment.flags.contains(Flags::SYN) {
-            // Who opened at once with us acknowledges our SYN by his.
+            // In a simultaneous open, the other end acknowledges our SYN with its SYN.
             if segment.flags.contains(Flags::ACK) {
                 self.take_ack(cx, segment, start);
             }
@@ -136,7 +136,8 @@ impl Connection {
         self.receiving.on_text(cx, &text)
     }
 
-    /// The acknowledgement of a segment that begins at `start`. Returns whether the rest counts.
+    /// Handles the acknowledgement of a segment that begins at `start`. Returns whether the rest of the segment is
+    /// processed.
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Segment, start: Octet) -> bool {
         let initial = self.sending.initial;
         let near = |seq: TcpSeq| seq.near(self.sending.next, initial);
@@ -170,8 +171,7 @@ impl Connection {
         true
     }
 
-    /// A reset: believed if it comes from where the other end is, else questioned (RFC 5961, section
-    /// 3.2).
+    /// Handles a reset: accepted at the expected sequence number, else challenged (RFC 5961, section 3.2).
     fn reset(&mut self, is_believed: bool) {
         if is_believed {
             self.phase = Phase::Closed;
@@ -181,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// Notices when both directions are closed.
+    /// Updates the state once both directions are closed.
     fn settle(&mut self, now: Instant) {
         if self.phase == Phase::Synchronised && self.state() == State::TimeWait {
             if self.closes_second {

@@ -40,21 +40,21 @@ pub struct Connection {
     phase: Phase,
     sending: Sending,
     receiving: Receiving,
-    /// What both ends use; before the handshake what this one offers.
+    /// Features used by both ends; before the handshake, those offered by this end.
     agreed: Agreed,
     offers_syn: SynOptions,
     has_exact_echo: bool,
-    /// The other end's FIN came before this end's went.
+    /// Whether the other end's FIN arrived before this end's was sent.
     closes_second: bool,
-    /// Both ends scale their windows.
+    /// Whether both ends scale their windows.
     is_scaled: bool,
     time_wait: Duration,
-    /// When TIME-WAIT ends.
+    /// Time at which TIME-WAIT ends.
     forget_at: Instant,
     is_reset: bool,
 }
 
-/// How far the connection has come. What FINs add is in the two halves.
+/// Progress of the connection, except for FINs, whose state is in the two halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Listen,
@@ -69,7 +69,7 @@ struct Agreed {
     sack: bool,
     timestamps: bool,
     ecn: bool,
-    /// The other end's windows are shifted to the left by this.
+    /// Left shift of the other end's window fields.
     scale: u8,
 }
 
@@ -95,21 +95,21 @@ pub enum State {
 pub struct Transmit {
     /// The segment.
     pub segment: Segment,
-    /// Whether it goes as ECN-capable.
+    /// Whether the segment is sent as ECN-capable.
     pub ecn_capable: bool,
-    /// Whether it carries octets that were sent before.
+    /// Whether the segment carries octets that were sent before.
     pub is_again: bool,
 }
 
-/// A clock's tick in time stamps: RFC 7323 wants one between 1 ms and 1 s, fabrics something finer.
+/// Tick of the time stamp clock: RFC 7323 requires 1 ms to 1 s, fabrics need a finer clock.
 pub(super) const TICK: Duration = Duration::from_us(1);
 
 impl Connection {
-    /// An end of a connection that exists already: sequence numbers begin behind `ours` and
-    /// `theirs`, and the other end has the same settings.
+    /// Creates an end of an existing connection: sequence numbers begin after `ours` and `theirs`, and the other end
+    /// has equal settings.
     ///
     /// # Panics
-    /// When a setting still says "auto".
+    /// If a setting is still "auto".
     pub fn established(config: &TcpConfig, ours: TcpSeq, theirs: TcpSeq) -> Self {
         let mut end = Self::new(config, ours, Phase::Synchronised);
         let scale = config.scale();
@@ -120,17 +120,17 @@ impl Connection {
         end.agree(config.mss());
         end
     }
-    /// The end that opens a connection.
+    /// Creates the end that opens a connection.
     ///
     /// # Panics
-    /// When a setting still says "auto".
+    /// If a setting is still "auto".
     pub fn connect(config: &TcpConfig, ours: TcpSeq) -> Self {
         Self::new(config, ours, Phase::SynSent)
     }
-    /// The end that waits for one.
+    /// Creates the end that waits for a connection.
     ///
     /// # Panics
-    /// When a setting still says "auto".
+    /// If a setting is still "auto".
     pub fn listen(config: &TcpConfig, ours: TcpSeq) -> Self {
         Self::new(config, ours, Phase::Listen)
     }
@@ -155,62 +155,62 @@ impl Connection {
         }
     }
 
-    /// The application has `octets` more to send. Nothing after [`Connection::close`].
+    /// Adds `octets` octets of the application to send. Not allowed after [`Connection::close`].
     pub fn supply(&mut self, octets: u64) {
         debug_assert!(!self.sending.is_closed, "supplied after the end");
         self.sending.supplied += octets;
     }
-    /// The application will supply no more.
+    /// Closes the sending direction: the application will supply no more.
     pub fn close(&mut self) {
         self.sending.is_closed = true;
     }
-    /// Whether a full segment more would be sent at once: a connection of several subflows hands each its data
-    /// no earlier.
+    /// Returns whether another full segment would be sent at once: a connection of several subflows supplies each no
+    /// sooner.
     pub fn has_room(&self) -> bool {
         self.sending.has_room_for_more()
     }
-    /// Whether it is open and has sent all it may: another subflow might do more.
+    /// Returns whether the connection is open and has sent all it may: another subflow might send more.
     pub fn is_full(&self) -> bool {
         self.sending.is_full()
     }
-    /// Congestion window in octets and smoothed round-trip time, for [`Coupling::of`].
+    /// Returns the congestion window in octets and the smoothed round-trip time, for [`Coupling::of`].
     pub fn window_and_rtt(&self) -> (u64, Option<Duration>) {
         self.sending.window_and_rtt()
     }
-    /// The other subflows of the same connection have changed.
+    /// Sets the coupling with the other subflows of the same connection, after they changed.
     pub fn couple(&mut self, coupling: Coupling) {
         self.sending.coupling = coupling;
     }
-    /// The application has read `octets` of what arrived in order.
+    /// Records that the application has read `octets` of the octets in order.
     pub fn read(&mut self, octets: u64) {
         self.receiving.read(octets);
     }
 
-    /// Whether everything supplied is acknowledged.
+    /// Returns whether everything supplied is acknowledged.
     pub fn is_acknowledged(&self) -> bool {
         self.sending.acked >= self.sending.supplied
     }
-    /// Octets supplied and acknowledged so far.
+    /// Returns the octets supplied and acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
         self.sending.acked.min(self.sending.supplied).since(Octet::FIRST)
     }
-    /// Octets that the application has supplied so far.
+    /// Returns the octets that the application has supplied so far.
     pub fn supplied(&self) -> u64 {
         self.sending.supplied.since(Octet::FIRST)
     }
-    /// Octets sent so far, each once.
+    /// Returns the octets sent so far, without retransmissions.
     pub fn sent(&self) -> u64 {
         self.sending.next.min(self.sending.supplied).since(Octet::FIRST)
     }
-    /// Octets received in order so far.
+    /// Returns the octets received in order so far.
     pub fn received(&self) -> u64 {
         self.receiving.next.since(Octet::FIRST) - u64::from(self.receiving.is_finished())
     }
-    /// The sequence number that a segment in order would have.
+    /// Returns the sequence number of the next segment in order.
     pub fn expected(&self) -> TcpSeq {
         self.receiving.next.to_seq(self.receiving.initial)
     }
-    /// What the sending half waits for.
+    /// Returns the reason why the sending half does not send.
     pub fn hold(&self) -> Hold {
         if self.sending.next().is_some() {
             Hold::Link
@@ -220,26 +220,26 @@ impl Connection {
             Hold::Acks
         }
     }
-    /// What limits the sending half: the congestion window, which here counts payload, and full
-    /// segments in flight.
+    /// Returns the limits of the sending half: the congestion window in octets of payload, and the full segments in
+    /// flight.
     pub fn limits(&self) -> Limits {
         let (in_flight, window) = self.sending.in_flight();
         Limits { window: Bytes::new(window), rate: Rate::MAX, in_flight }
     }
-    /// Whether the other end has reset the connection.
+    /// Returns whether the other end has reset the connection.
     pub fn is_reset(&self) -> bool {
         self.is_reset
     }
-    /// What was done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> TcpStats {
         self.sending.stats()
     }
-    /// Smoothed round-trip time, once there was a sample.
+    /// Returns the smoothed round-trip time, after the first sample.
     pub fn smoothed_rtt(&self) -> Option<Duration> {
         self.sending.smoothed_rtt()
     }
 
-    /// The state by its name in the RFC.
+    /// Returns the state by its name in RFC 9293.
     pub fn state(&self) -> State {
         let is_fin_sent = self.sending.is_fin_sent();
         let is_fin_acked = is_fin_sent && self.sending.flight() == 0;
@@ -261,12 +261,12 @@ impl Connection {
     }
 }
 
-/// The clock of the time stamps of all connections.
+/// Returns the time stamp clock of all connections at `now`.
 pub fn clock(now: Instant) -> u32 {
     (now.as_ps() / TICK.as_ps()) as u32
 }
 
-/// How long ago the clock showed `stamp` last; it shows the same again after 71.6 minutes.
+/// Returns the time since the clock last showed `stamp`; the clock repeats after 71.6 minutes.
 pub(super) fn age_of(stamp: u32, now: Instant) -> Duration {
     TICK * u64::from(clock(now).wrapping_sub(stamp))
 }

@@ -1,4 +1,4 @@
-//! What leaves, and when.
+//! Output of a connection: segments and deadlines.
 
 use selvedge_units::{Instant, Octet, TcpSeq};
 use selvedge_wire::tcp::{Flags, Sacks, Segment, Timestamps};
@@ -8,12 +8,12 @@ use crate::role::Cx;
 use crate::tcp::sending::{Piece, Reason};
 
 impl Connection {
-    /// Whether [`Connection::poll_transmit`] would return a segment now.
+    /// Returns whether [`Connection::poll_transmit`] would return a segment now.
     pub fn is_ready(&self) -> bool {
         self.next() != Step::Nothing
     }
 
-    /// The segment to send now, if any.
+    /// Returns the segment to send now, if any.
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Transmit> {
         self.sending.restart_after_idle(cx.now);
         match self.next() {
@@ -26,8 +26,8 @@ impl Connection {
         }
     }
 
-    /// When to call [`Connection::handle_timeout`] next. Until then, if nothing is fed in,
-    /// `poll_transmit` returns `None`. Assumes that it was polled until it did.
+    /// Returns the time at which [`Connection::handle_timeout`] is due. Until then, without further input,
+    /// `poll_transmit` returns `None`. Assumes that `poll_transmit` was called until it returned `None`.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.phase == Phase::Closed {
             return None;
@@ -36,7 +36,7 @@ impl Connection {
         (earliest < Instant::NEVER).then_some(earliest)
     }
 
-    /// Handles what is due at `cx.now`. Early or twice is a no-op.
+    /// Handles the deadlines due at `cx.now`. An early or repeated call has no effect.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         if self.phase == Phase::Closed {
             return;
@@ -52,7 +52,7 @@ impl Connection {
         }
     }
 
-    /// The one decision behind [`Connection::is_ready`] and [`Connection::poll_transmit`].
+    /// Decides the next step, for [`Connection::is_ready`] and [`Connection::poll_transmit`].
     fn next(&self) -> Step {
         if matches!(self.phase, Phase::Listen | Phase::Closed) {
             return Step::Nothing;
@@ -83,7 +83,7 @@ impl Connection {
         if is_syn {
             self.offer(&mut segment);
         }
-        // Only what is sent for the first time is ECN-capable (RFC 3168, section 6.1.5).
+        // Only octets sent for the first time are ECN-capable (RFC 3168, section 6.1.5).
         let ecn_capable = self.agreed.ecn && piece.data > 0 && piece.reason == Reason::New;
         Transmit { segment, ecn_capable, is_again: piece.is_again() }
     }
@@ -98,7 +98,7 @@ impl Connection {
         Transmit { segment, ecn_capable: false, is_again: false }
     }
 
-    /// A segment with all that speaks of the other direction.
+    /// Returns a segment with only the fields about the receiving direction filled in.
     fn blank(&mut self, now: Instant, is_syn: bool) -> Segment {
         let (ack, window, echo) = self.receiving.acknowledge(is_syn);
         let is_first = self.phase == Phase::SynSent;
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// The options of a SYN, and ECN's setup.
+    /// Adds the options of a SYN, and the ECN setup flags.
     fn offer(&self, segment: &mut Segment) {
         segment.syn = self.offers_syn;
         let mut setup = Flags::ECE | Flags::CWR;
@@ -125,7 +125,7 @@ impl Connection {
     }
 }
 
-/// What to do next.
+/// Next step of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Acknowledge,

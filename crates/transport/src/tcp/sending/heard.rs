@@ -1,4 +1,4 @@
-//! What an acknowledgement means.
+//! Handling of acknowledgements by the sending half.
 
 use core::ops::Range;
 
@@ -10,12 +10,12 @@ use crate::role::Cx;
 use crate::tcp::congestion::{Acked, Control};
 
 impl Sending {
-    /// Whether an acknowledgement names octets that were never sent.
+    /// Returns whether an acknowledgement covers octets that were never sent.
     pub(in crate::tcp) fn is_beyond(&self, ack: Octet) -> bool {
         ack > self.next.max(self.probed)
     }
 
-    /// An acknowledgement, no older than the newest.
+    /// Handles an acknowledgement, which must not be older than the newest.
     pub(in crate::tcp) fn on_ack(&mut self, cx: &mut Cx<'_>, heard: &Heard<'_>) {
         let flight = self.flight();
         let in_use = self.pipe() * 2 >= self.window.cwnd;
@@ -30,7 +30,7 @@ impl Sending {
         if self.settings.has_ecn {
             self.on_feedback(octets, heard.echo, flight);
         }
-        // Checked on every acknowledgement: SACK blocks beside progress tell of losses, too.
+        // Checked on every acknowledgement: SACK blocks reveal losses even if the acknowledgement number advances.
         let lost = self.board.is_lost(self.acked) && !self.board.is_empty();
         if self.mode == Mode::Open && lost && self.acked >= self.recover {
             self.enter_fast(cx);
@@ -38,7 +38,7 @@ impl Sending {
         self.watch_window(cx.now);
     }
 
-    /// RFC 9293, section 3.10.7.4. Returns whether the window changed.
+    /// Updates the send window (RFC 9293, section 3.10.7.4). Returns whether the window changed.
     fn update_window(&mut self, heard: &Heard<'_>) -> bool {
         let (seq, ack) = self.window_from;
         if heard.seq < seq || (heard.seq == seq && heard.ack < ack) {
@@ -56,14 +56,14 @@ impl Sending {
         self.window_from = (Octet::SYN, from);
     }
 
-    /// Returns how many octets are newly SACKed.
+    /// Adds SACK blocks to the scoreboard. Returns the number of newly SACKed octets.
     fn update_scoreboard(&mut self, sacks: &[Range<Octet>]) -> u64 {
         if !self.settings.has_sack {
             return 0;
         }
         let mut news = 0;
         for block in sacks {
-            // What is acknowledged, never sent, or nonsense.
+            // Other blocks cover acknowledged or unsent octets, or are malformed.
             if block.start >= self.acked && block.end <= self.next && block.start < block.end {
                 news += self.board.update(block.clone());
             }
@@ -74,7 +74,7 @@ impl Sending {
         news
     }
 
-    /// New data is acknowledged.
+    /// Handles an acknowledgement of new data.
     fn on_progress(&mut self, cx: &mut Cx<'_>, heard: &Heard<'_>, octets: u64, in_use: bool) {
         let was_syn = self.acked == Octet::SYN;
         let flight = self.flight();
@@ -99,7 +99,7 @@ impl Sending {
             Mode::Fast if self.settings.has_sack => {}
             Mode::Fast => restarts = self.on_partial(octets),
             Mode::Slow => {
-                // What was SACKed left the network long ago: it makes no room.
+                // Octets SACKed earlier left the network before: they do not open the window.
                 self.grow(cx.now, data.saturating_sub(heard_before), true);
                 if self.acked >= self.recover {
                     self.mode = Mode::Open;
@@ -122,7 +122,8 @@ impl Sending {
         }
     }
 
-    /// RFC 7323, section 4.1 and appendix G, or Karn's algorithm (RFC 6298, section 3).
+    /// Takes a round-trip sample by time stamps (RFC 7323, section 4.1 and appendix G) or Karn's algorithm (RFC 6298,
+    /// section 3).
     fn take_sample(&mut self, now: Instant, heard: &Heard<'_>, flight: u64) {
         let timed = self.timed.filter(|(end, _)| heard.ack >= *end);
         if timed.is_some() {
@@ -137,7 +138,8 @@ impl Sending {
         }
     }
 
-    /// RFC 5681, section 3.1, and RFC 6298, rule 5.7: who lost a SYN begins with one segment.
+    /// Handles the acknowledgement of the SYN: after a lost SYN, the window starts at one segment (RFC 5681, section
+    /// 3.1, and RFC 6298, rule 5.7).
     fn on_syn_acked(&mut self) {
         self.mode = Mode::Open;
         self.window.set(self.settings.initial_window);
@@ -148,7 +150,7 @@ impl Sending {
         }
     }
 
-    /// RFC 5681, section 2; with SACK RFC 6675, section 2.
+    /// Returns whether an acknowledgement is a duplicate (RFC 5681, section 2; with SACK RFC 6675, section 2).
     fn is_duplicate(&self, heard: &Heard<'_>, news: u64, is_same_window: bool) -> bool {
         if self.settings.has_sack { news > 0 } else { heard.is_pure && is_same_window && self.flight() > 0 }
     }
@@ -163,12 +165,13 @@ impl Sending {
         }
     }
 
-    /// Not for what was sent before a timeout (RFC 6675, section 5.1; RFC 6582, section 3.2).
+    /// Returns whether fast recovery may begin: not for octets sent before a timeout (RFC 6675, section 5.1; RFC 6582,
+    /// section 3.2).
     fn may_enter_fast(&self) -> bool {
         if self.settings.has_sack { self.acked >= self.recover } else { self.acked > self.recover }
     }
 
-    /// RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3.
+    /// Enters fast recovery (RFC 6675, section 5, step 4; RFC 6582, section 3.2, steps 2 and 3).
     fn enter_fast(&mut self, cx: &mut Cx<'_>) {
         let flight = self.flight() - self.limited.min(self.flight());
         self.window.ssthresh = self.control.on_loss(&self.window, self.in_network(flight));
@@ -183,7 +186,7 @@ impl Sending {
         self.was_partial = false;
         self.limited = 0;
         self.stats.recoveries += 1;
-        // A reduction for a loss is one for marks of the same window.
+        // A reduction for a loss also covers the marks of the same window.
         self.marked_until = self.next;
         cx.trace(|| Trace::RecoveryEntered { acked: place(self.acked), by_timeout: false });
     }
@@ -192,7 +195,7 @@ impl Sending {
         self.mode = Mode::Open;
         self.must_resend = false;
         self.limited = 0;
-        // RFC 6582, section 3.2, step 3, the first way; with SACK, cwnd is ssthresh already.
+        // RFC 6582, section 3.2, step 3, option 1; with SACK, cwnd equals ssthresh already.
         if !self.settings.has_sack {
             let mss = self.window.mss;
             self.window.set(self.window.ssthresh.min(self.flight().max(mss) + mss));
@@ -200,8 +203,8 @@ impl Sending {
         cx.trace(|| Trace::RecoveryLeft { acked: place(self.acked) });
     }
 
-    /// A partial acknowledgement (RFC 6582, section 3.2, step 3). Returns whether the timer restarts:
-    /// for the first one only.
+    /// Handles a partial acknowledgement (RFC 6582, section 3.2, step 3). Returns whether the timer restarts: only for
+    /// the first one.
     fn on_partial(&mut self, octets: u64) -> bool {
         let mss = self.window.mss;
         self.must_resend = true;
@@ -210,7 +213,7 @@ impl Sending {
         !core::mem::replace(&mut self.was_partial, true)
     }
 
-    /// ECN (RFC 3168, section 6.1.2; RFC 8257, section 3.3).
+    /// Handles ECN feedback (RFC 3168, section 6.1.2; RFC 8257, section 3.3).
     fn on_feedback(&mut self, octets: u64, echo: bool, flight: u64) {
         self.control.on_echo(octets, echo, self.acked, self.next);
         if echo && self.mode == Mode::Open && self.acked > self.marked_until {
@@ -220,7 +223,7 @@ impl Sending {
             self.reduced = true;
         }
     }
-    /// Marks will be echoed.
+    /// Enables the reaction to echoed marks.
     pub(in crate::tcp) fn expect_marks(&mut self) {
         self.settings.has_ecn = true;
     }

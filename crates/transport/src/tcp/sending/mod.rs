@@ -1,13 +1,13 @@
-//! The sending half of a connection: what to send next, and what an acknowledgement means.
+//! The sending half of a connection: the choice of the next segment, and the handling of acknowledgements.
 //!
 //! Design notes.
-//! 1. *Three ways to repair.* `Mode::Open`: nothing is missing. `Mode::Fast`: fast recovery, by the
-//!    scoreboard (RFC 6675) or by partial acknowledgements (RFC 6582). `Mode::Slow`: after a
-//!    timeout, everything that was in flight and is not SACKed goes again, in slow start.
-//! 2. *One pointer for retransmissions.* `resent` is HighRxt of RFC 6675; after a timeout it is what
-//!    SND.NXT is in RFC 9293. `next` is HighData and never goes back.
-//! 3. *One timer* for retransmission and for probing a closed window: while octets are outstanding
-//!    it is the former, else, if some wait, the latter.
+//! 1. *Three modes of loss recovery.* `Mode::Open`: nothing is missing. `Mode::Fast`: fast recovery, by the scoreboard
+//!    (RFC 6675) or by partial acknowledgements (RFC 6582). `Mode::Slow`: after a timeout, everything that was in
+//!    flight and is not SACKed is retransmitted in slow start.
+//! 2. *One pointer for retransmissions.* `resent` is HighRxt of RFC 6675; after a timeout it corresponds to SND.NXT of
+//!    RFC 9293. `next` is HighData and never decreases.
+//! 3. *One timer* for retransmission and for probing a closed window: the former while octets are outstanding, else the
+//!    latter if octets wait.
 
 use core::ops::Range;
 
@@ -23,44 +23,44 @@ mod heard;
 mod next;
 mod timer;
 
-/// The sending half.
+/// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
-    /// ISS.
+    /// ISS, the initial send sequence number.
     pub(super) initial: TcpSeq,
-    /// SND.UNA.
+    /// SND.UNA, the lowest unacknowledged octet.
     pub(super) acked: Octet,
     /// SND.NXT, one past the highest octet sent.
     pub(super) next: Octet,
-    /// One past the last octet that the application has supplied; a FIN stands there.
+    /// End of the octets supplied by the application; a FIN takes this position.
     pub(super) supplied: Octet,
-    /// The application will supply no more.
+    /// Whether the application will supply no more.
     pub(super) is_closed: bool,
 
     // The other end's window.
-    /// SND.UNA + SND.WND.
+    /// Right edge of the other end's window: SND.UNA + SND.WND.
     window_end: Octet,
     /// The largest window ever offered.
     largest_window: u64,
-    /// SND.WL1 and SND.WL2.
+    /// SND.WL1 and SND.WL2: sequence and acknowledgement number of the last window update.
     window_from: (Octet, Octet),
 
-    // Repair.
+    // Loss recovery.
     board: Scoreboard,
     mode: Mode,
-    /// RecoveryPoint: recovery is over when everything before it is acknowledged.
+    /// RecoveryPoint: recovery ends when everything before it is acknowledged.
     recover: Octet,
-    /// HighRxt.
+    /// HighRxt: end of the retransmitted octets.
     resent: Octet,
-    /// RescueRxt.
+    /// RescueRxt: limit of the rescue retransmission.
     rescue: Octet,
-    /// The first octet outstanding goes again, whatever the window says.
+    /// Whether the first outstanding octet is to be retransmitted regardless of the window.
     must_resend: bool,
-    /// This fast recovery has seen a partial acknowledgement.
+    /// Whether this fast recovery has seen a partial acknowledgement.
     was_partial: bool,
     duplicates: u32,
-    /// Octets that limited transmit has sent, beyond the window: they are no flight that ssthresh is computed from (RFC
-    /// 5681, section 3.2).
+    /// Octets sent by limited transmit beyond the window: excluded from the flight that determines ssthresh (RFC 5681,
+    /// section 3.2).
     limited: u64,
     /// SND.UNA at the last timeout.
     timed_out_at: Octet,
@@ -68,20 +68,20 @@ pub(super) struct Sending {
     // Congestion.
     window: Window,
     control: AnyControl,
-    /// What other subflows make of its window.
+    /// Influence of the other subflows on this one's window growth.
     pub(super) coupling: Coupling,
-    /// No further reduction for marks before this is acknowledged.
+    /// End of the window of data in which marks cause no further reduction.
     marked_until: Octet,
-    /// CWR goes out with the next new segment.
+    /// Whether the next new segment carries CWR.
     reduced: bool,
 
     // Time.
     rto: RetransmissionTimeout,
     timer: Instant,
-    /// Karn: an octet whose acknowledgement ends a sample, and when it was sent.
+    /// The octet whose acknowledgement ends a round-trip sample, and the time at which it was sent (Karn's algorithm).
     timed: Option<(Octet, Instant)>,
     last_sent: Instant,
-    /// A closed window is probed now; how far it was.
+    /// Whether the closed window is to be probed now; `probed` is the end of the octets probed with.
     must_probe: bool,
     probed: Octet,
 
@@ -89,7 +89,7 @@ pub(super) struct Sending {
     stats: TcpStats,
 }
 
-/// What does not change.
+/// Constant settings of a sending half.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     threshold: u32,
@@ -102,7 +102,7 @@ struct Settings {
     has_ecn: bool,
 }
 
-/// How losses are being repaired.
+/// Mode of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     Open,
@@ -110,33 +110,33 @@ enum Mode {
     Slow,
 }
 
-/// Octets to send as one segment.
+/// The octets of one segment to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
-    /// The first octet; the SYN stands alone.
+    /// The first octet; a SYN is sent alone.
     pub(super) start: Octet,
     /// Octets of data.
     pub(super) data: u64,
     /// Whether a FIN follows.
     pub(super) fin: bool,
-    /// Why.
+    /// Reason for the transmission.
     pub(super) reason: Reason,
 }
 
-/// Why octets are sent.
+/// Reason for sending octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
     New,
-    /// Sent before, and lost.
+    /// Retransmission of lost octets.
     Again,
-    /// Sent before; the last resort of RFC 6675, rule 4 of `NextSeg`.
+    /// Rescue retransmission (RFC 6675, `NextSeg`, rule 4).
     Rescue,
-    /// Beyond the other end's window, to hear of it.
+    /// Probe beyond the other end's window.
     Probe,
 }
 
 impl Piece {
-    /// One past its last octet.
+    /// Returns the position after the last octet.
     pub(super) fn end(&self) -> Octet {
         let syn = u64::from(self.start == Octet::SYN);
         self.start + (syn + self.data + u64::from(self.fin))
@@ -146,24 +146,24 @@ impl Piece {
     }
 }
 
-/// What an acknowledgement says, its numbers expanded.
+/// An acknowledgement, with its numbers expanded.
 pub(super) struct Heard<'a> {
     pub(super) ack: Octet,
-    /// The place of the segment that carries it, for the window.
+    /// Position of the segment that carries the acknowledgement, for window updates.
     pub(super) seq: Octet,
-    /// The window, unscaled.
+    /// The window in octets, after scaling.
     pub(super) window: u64,
     pub(super) sacks: &'a [Range<Octet>],
-    /// It carries nothing else.
+    /// Whether the segment carries nothing but the acknowledgement.
     pub(super) is_pure: bool,
-    /// Age of the time stamp that it echoes.
+    /// Age of the echoed time stamp.
     pub(super) rtt: Option<Duration>,
-    /// It echoes a mark.
+    /// Whether the segment echoes a congestion mark.
     pub(super) echo: bool,
 }
 
 impl Sending {
-    /// A half that has sent nothing, not even a SYN.
+    /// Creates a half that has sent nothing, not even a SYN.
     pub(super) fn new(config: &TcpConfig, initial: TcpSeq) -> Self {
         let mss = config.mss();
         let segments = |setting, key| resolved(setting, key).map_or(u64::MAX, |count| u64::from(count) * mss);
@@ -214,12 +214,12 @@ impl Sending {
         }
     }
 
-    /// The SYN has been sent and acknowledged already.
+    /// Skips the handshake: the SYN counts as sent and acknowledged.
     pub(super) fn skip_handshake(&mut self, window: u64) {
         (self.acked, self.next, self.resent) = (Octet::FIRST, Octet::FIRST, Octet::FIRST);
         self.offer(Octet::FIRST, window);
     }
-    /// What both ends agreed upon.
+    /// Applies the settings agreed upon in the handshake.
     pub(super) fn agree(&mut self, mss: u64, has_sack: bool, has_timestamps: bool) {
         if mss < self.window.mss {
             let segments = |octets: u64| if octets == u64::MAX { octets } else { octets / self.window.mss * mss };
@@ -232,26 +232,26 @@ impl Sending {
         self.settings.has_timestamps = has_timestamps;
     }
 
-    /// Octets sent and not acknowledged: FlightSize.
+    /// Returns FlightSize: octets sent and not acknowledged.
     pub(super) fn flight(&self) -> u64 {
         self.next - self.acked
     }
-    /// What a reduction begins from, with `flight` octets outstanding: no more than may be in the network.
-    /// While a hole stays open, what was SACKed behind it is outstanding, too, and may be many windows;
-    /// and who loses a retransmission reduces twice (RFC 5681, section 4.3).
+    /// Returns the flight from which a reduction starts, given `flight` outstanding octets: at most what may be in the
+    /// network. While a hole stays open, octets SACKed beyond it are outstanding, too, and may amount to many windows;
+    /// and a sender that loses a retransmission reduces twice (RFC 5681, section 4.3).
     fn in_network(&self, flight: u64) -> u64 {
         let is_inflated = self.mode == Mode::Fast && !self.settings.has_sack;
         flight.min(if is_inflated { self.window.ssthresh } else { self.window.cwnd })
     }
-    /// Full segments believed to be in the network, and the octets that may be.
+    /// Returns the full segments believed to be in the network, and the octets allowed there.
     pub(super) fn in_flight(&self) -> (u64, u64) {
         (self.pipe().div_ceil(self.window.mss), self.window.cwnd)
     }
-    /// Congestion window in octets and smoothed round-trip time, if there is one.
+    /// Returns the congestion window in octets and the smoothed round-trip time, if sampled.
     pub(super) fn window_and_rtt(&self) -> (u64, Option<Duration>) {
         (self.window.cwnd, self.rto.smoothed())
     }
-    /// Whether a full segment more would be sent at once.
+    /// Returns whether another full segment would be sent at once.
     pub(super) fn has_room_for_more(&self) -> bool {
         let is_open = self.acked > Octet::SYN && !self.must_resend && !self.has_unsent();
         let pipe = self.pipe();
@@ -261,15 +261,15 @@ impl Sending {
         };
         is_open && fits && self.window_end.since(self.next) >= self.window.mss
     }
-    /// Whether all was sent and nothing more could be.
+    /// Returns whether all supplied octets were sent and no more could be.
     pub(super) fn is_full(&self) -> bool {
         self.acked > Octet::SYN && !self.has_unsent() && !self.has_room_for_more()
     }
-    /// Whether the application has supplied octets that were never sent.
+    /// Returns whether the application has supplied octets that were never sent.
     pub(super) fn has_unsent(&self) -> bool {
         self.supplied > self.next
     }
-    /// Whether a FIN was sent.
+    /// Returns whether a FIN was sent.
     pub(super) fn is_fin_sent(&self) -> bool {
         self.next > self.supplied
     }
@@ -284,7 +284,7 @@ impl Sending {
     }
 }
 
-/// Traces count packets where engines of RDMA speak, octets here.
+/// Converts an octet to the sequence type of traces, which count octets for TCP and packets for RDMA engines.
 pub(super) fn place(octet: Octet) -> Seq {
     Seq::new(octet.index())
 }

@@ -1,4 +1,4 @@
-//! What to send next, and that it was sent.
+//! Selection of the next segment to send, and the bookkeeping of its transmission.
 
 use core::ops::Range;
 
@@ -9,7 +9,7 @@ use super::{Mode, Piece, Reason, Sending, place};
 use crate::role::Cx;
 
 impl Sending {
-    /// The segment to send next, if any may be sent.
+    /// Returns the segment to send next, if any may be sent.
     pub(in crate::tcp) fn next(&self) -> Option<Piece> {
         if self.next == Octet::SYN {
             return Some(Piece { start: Octet::SYN, data: 0, fin: false, reason: Reason::New });
@@ -31,7 +31,7 @@ impl Sending {
         }
     }
 
-    /// `NextSeg` (RFC 6675, section 4), if cwnd has room for a segment.
+    /// Returns the segment that `NextSeg` selects (RFC 6675, section 4), if cwnd allows a segment.
     fn next_by_scoreboard(&self, pipe: u64) -> Option<Piece> {
         if self.window.cwnd.saturating_sub(pipe) < self.window.mss {
             return None;
@@ -42,13 +42,13 @@ impl Sending {
         let again = |hole| self.again(hole, Reason::Again);
         lost.and_then(again).or_else(|| self.new_piece(pipe)).or_else(|| hole.and_then(again)).or_else(|| {
             let hole = self.board.last_hole(self.acked, self.next).filter(|_| self.acked > self.rescue)?;
-            // One segment that includes the last octet, cut where segments are cut.
+            // One segment that ends with the last octet, on the segment boundaries.
             let before = (hole.end - hole.start).div_ceil(self.window.mss).saturating_sub(1);
             self.again(hole.start + before * self.window.mss..hole.end, Reason::Rescue)
         })
     }
 
-    /// A segment from the beginning of `hole`.
+    /// Returns a segment from the beginning of `hole`.
     fn again(&self, hole: Range<Octet>, reason: Reason) -> Option<Piece> {
         if hole.is_empty() {
             return None;
@@ -63,8 +63,8 @@ impl Sending {
         Some(Piece { start, data, fin, reason })
     }
 
-    /// Octets that were never sent: congestion window, receiver's window, and no silly ones (RFC 9293,
-    /// section 3.8.6.2.1).
+    /// Returns a segment of new octets, within the congestion window and the receiver's window, with silly window
+    /// avoidance (RFC 9293, section 3.8.6.2.1).
     fn new_piece(&self, pipe: u64) -> Option<Piece> {
         let start = self.next;
         if self.acked == Octet::SYN || self.is_fin_sent() {
@@ -88,8 +88,8 @@ impl Sending {
         data > 0 && (data == self.window.mss || (data == waiting && may_be_short) || data * 2 >= self.largest_window)
     }
 
-    /// Whether cwnd lets `data` octets more into the network. Without SACK, the first two duplicate
-    /// acknowledgements let one segment each (RFC 3042).
+    /// Returns whether cwnd allows `data` more octets in the network. Without SACK, the first two duplicate
+    /// acknowledgements allow one segment each (RFC 3042).
     pub(super) fn has_room(&self, pipe: u64, data: u64) -> bool {
         let extra = match self.mode {
             Mode::Open if self.settings.has_limited_transmit && !self.settings.has_sack => {
@@ -100,17 +100,17 @@ impl Sending {
         pipe == 0 || pipe + data <= self.window.cwnd.saturating_add(extra)
     }
 
-    /// Octets believed to be in the network.
+    /// Returns the octets believed to be in the network.
     pub(super) fn pipe(&self) -> u64 {
         match self.mode {
-            // RFC 6582 inflates the window instead.
+            // RFC 6582 inflates the window, so the flight is not reduced.
             Mode::Fast if !self.settings.has_sack => self.flight(),
             Mode::Open if !self.settings.has_limited_transmit => self.flight(),
             _ => self.board.pipe(self.acked, self.resent.max(self.acked), self.next),
         }
     }
 
-    /// The piece that [`Sending::next`] named leaves now. Returns whether CWR goes with it.
+    /// Records the transmission of the piece that [`Sending::next`] returned. Returns whether the segment carries CWR.
     pub(in crate::tcp) fn on_sent(&mut self, cx: &mut Cx<'_>, piece: &Piece) -> bool {
         let end = piece.end();
         let mut cwr = false;
@@ -150,20 +150,20 @@ impl Sending {
     fn on_sent_again(&mut self, cx: &mut Cx<'_>, piece: &Piece) {
         self.stats.retransmissions += 1;
         cx.trace(|| Trace::Retransmitted { seq: place(piece.start) });
-        // Karn: whose acknowledgement is it?
+        // Karn's algorithm: the acknowledgement of a retransmission is ambiguous.
         if self.timed.is_some_and(|(end, _)| piece.start < end) {
             self.timed = None;
         }
-        // The careful variant of RFC 6675, section 6.
+        // The timer restarts, the conservative variant of RFC 6675, section 6.
         self.start_timer(cx.now);
     }
 
-    /// The first octet outstanding goes again.
+    /// Schedules the retransmission of the first outstanding octet, if any.
     pub(in crate::tcp) fn repeat(&mut self) {
         self.must_resend = self.flight() > 0;
     }
 
-    /// RFC 5681, section 4.1: who has been silent for an RTO begins again.
+    /// Restarts from the initial window after an idle period of an RTO (RFC 5681, section 4.1).
     pub(in crate::tcp) fn restart_after_idle(&mut self, now: Instant) {
         let is_idle = self.flight() == 0 && self.next > Octet::FIRST && now.since(self.last_sent) > self.rto.timeout();
         if is_idle && self.window.cwnd > self.settings.initial_window {

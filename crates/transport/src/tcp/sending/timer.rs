@@ -1,4 +1,4 @@
-//! The timer, and what it does when it goes off.
+//! The sending half's timer and its expiry.
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Instant, Octet};
@@ -12,8 +12,8 @@ impl Sending {
         self.timer = now.saturating_add(self.rto.timeout());
     }
 
-    /// While something waits, nothing is outstanding and nothing may be sent, the timer probes the
-    /// other end's window (RFC 9293, section 3.8.6.1).
+    /// Arms the timer to probe the other end's window (RFC 9293, section 3.8.6.1) while octets wait, nothing is
+    /// outstanding and nothing may be sent.
     pub(in crate::tcp) fn watch_window(&mut self, now: Instant) {
         if self.flight() > 0 || self.acked == Octet::SYN {
             return;
@@ -26,7 +26,7 @@ impl Sending {
         }
     }
 
-    /// The deadline has passed.
+    /// Handles the expiry of the timer.
     pub(in crate::tcp) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
         self.rto.back_off();
         if self.flight() == 0 {
@@ -39,12 +39,12 @@ impl Sending {
         }
         self.stats.timeouts += 1;
         cx.trace(|| Trace::TimedOut { acked: place(self.acked), quick: false });
-        // ssthresh is held while the same octets time out again (RFC 5681, section 3.1).
+        // ssthresh is unchanged if the same octets time out again (RFC 5681, section 3.1).
         let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
         if is_first {
             self.window.ssthresh = self.control.on_timeout(&self.window, self.in_network(self.flight()));
         }
-        // A receiver that reneges, or seems to (RFC 2018, section 8).
+        // The receiver reneges, or appears to (RFC 2018, section 8).
         if !is_first || self.board.is_sacked(self.acked) {
             self.board.forget_all();
         }

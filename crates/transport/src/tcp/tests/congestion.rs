@@ -46,7 +46,7 @@ fn the_initial_window_is_that_of_rfc_6928() {
     }
 }
 
-/// A sender with `window` segments in flight, all acknowledged every `rtt_us`, for so many rounds.
+/// Runs a sender with `window` segments in flight, all acknowledged every `rtt_us`, for `rounds` rounds.
 fn rounds(config: TcpConfig, rtt_us: u64, rounds: u64, mut event: impl FnMut(u64, &mut Segment)) -> Vec<u64> {
     let mut end = Connection::established(&resolved(config), OURS, THEIRS);
     end.supply(1 << 40);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tcp::State;
 
-/// Two ends and what is on its way between them.
+/// Two ends and the segments in flight between them.
 struct Both {
     ends: [Connection; 2],
     now: Instant,
@@ -13,7 +13,7 @@ impl Both {
         let server = Connection::listen(&resolved(server), THEIRS);
         Self { ends: [client, server], now: Instant::ZERO }
     }
-    /// The next segment of one end, if any.
+    /// Returns the next segment of one end, if any.
     fn poll(&mut self, from: usize) -> Option<Segment> {
         self.ends[from].poll_transmit(&mut Cx::at(self.now)).map(|sent| sent.segment)
     }
@@ -21,7 +21,7 @@ impl Both {
         let arrival = self.ends[to].handle_segment(&mut Cx::at(self.now), segment, false);
         self.ends[to].read(arrival.in_order);
     }
-    /// Carries segments until both are silent; returns their flags.
+    /// Carries segments until both ends are idle; returns the segments' flags.
     fn run(&mut self) -> String {
         let mut said = Vec::new();
         loop {
@@ -38,7 +38,7 @@ impl Both {
         }
     }
     fn wake(&mut self) {
-        let at = self.ends.iter().filter_map(Connection::poll_timeout).min().expect("somebody waits");
+        let at = self.ends.iter().filter_map(Connection::poll_timeout).min().expect("an end has a timer");
         self.now = self.now.max(at);
         for end in &mut self.ends {
             end.handle_timeout(&mut Cx::at(self.now));

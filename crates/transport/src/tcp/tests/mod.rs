@@ -1,4 +1,4 @@
-//! Dialogues with a connection: what is said to it and heard from it, with the time in the margin.
+//! Scripted dialogues with a connection: its inputs and its expected outputs, each with a time.
 //!
 //! Segments carry 1,000 octets and are named by their number, from 0; sequence numbers wrap early.
 
@@ -21,7 +21,7 @@ const MSS: u64 = 1_000;
 const OURS: TcpSeq = TcpSeq::new(u32::MAX - 2_500);
 const THEIRS: TcpSeq = TcpSeq::new(u32::MAX - 700);
 
-/// Plain settings: no time stamps, every segment acknowledged, RTO 1 ms.
+/// Returns plain settings: no time stamps, every segment acknowledged, RTO 1 ms.
 fn plain() -> TcpConfig {
     TcpConfig {
         mss: Setting::Value(Bytes::new(MSS)),
@@ -37,7 +37,7 @@ fn plain() -> TcpConfig {
 fn resolved(mut config: TcpConfig) -> TcpConfig {
     let fabric = Fabric { frame: Bytes::new(1_058), ..Fabric::IRN_PAPER };
     config.resolve(&fabric, Bytes::new(MSS));
-    config.check().expect("settings that work");
+    config.check().expect("a valid configuration");
     config
 }
 
@@ -55,22 +55,22 @@ fn at(us: u64) -> Instant {
 /// One line of a sender's dialogue.
 #[derive(Clone, Copy, Debug)]
 enum Say {
-    /// It sends these segments and then no more: "3 4r" is segment 3, and segment 4 again; "5s" is a
-    /// short one, "F" a FIN.
+    /// The sender sends these segments and then no more: "3 4r" is segment 3, and segment 4 again; "5s" is a short one,
+    /// "F" a FIN.
     Sends(&'static str),
-    /// It hears that everything before this segment has arrived.
+    /// Everything before this segment is acknowledged.
     Ack(u64),
-    /// It hears that, and of these that arrived out of order, the newest first.
+    /// Everything before this segment is acknowledged, and these ranges are SACKed, newest first.
     Sack(u64, &'static [(u64, u64)]),
-    /// It hears a window, in octets from this segment on.
+    /// A window is announced, in octets from this segment on.
     Window(u64, u16),
-    /// Its timers may fire.
+    /// The sender's timers may fire.
     Wake,
-    /// It asks to be woken at this time, in microseconds.
+    /// The sender's next timeout is at this time, in microseconds.
     Waits(u64),
-    /// It asks not to be woken.
+    /// The sender has no timeout.
     Rests,
-    /// Its congestion window, in octets.
+    /// The sender's congestion window, in octets.
     Cwnd(u64),
     /// The application supplies more octets.
     Supply(u64),
@@ -81,7 +81,7 @@ fn octet(segment: u64) -> Octet {
     Octet::FIRST + segment * MSS
 }
 
-/// Leads a dialogue with a sender of `segments` full segments, each line at its time.
+/// Runs a dialogue with a sender of `segments` full segments, each line at its time.
 fn sender(config: TcpConfig, segments: u64, lines: &[(u64, Say)]) -> Connection {
     let mut end = Connection::established(&resolved(config), OURS, THEIRS);
     end.supply(segments * MSS);
@@ -116,7 +116,7 @@ fn sender(config: TcpConfig, segments: u64, lines: &[(u64, Say)]) -> Connection 
     end
 }
 
-/// All that a sender sends now.
+/// Returns all segments that a sender sends now.
 fn sent(end: &mut Connection, cx: &mut Cx<'_>) -> String {
     let names: Vec<String> = core::iter::from_fn(|| end.poll_transmit(cx)).map(|sent| name(&sent)).collect();
     names.join(" ")

@@ -2,7 +2,7 @@ use selvedge_wire::tcp::Timestamps;
 
 use super::*;
 
-/// What a receiver answers: acknowledgement and SACK blocks in segments, or silence.
+/// Returns a receiver's answer: acknowledgement and SACK blocks in segments, or nothing.
 fn answer(end: &mut Connection, us: u64) -> String {
     let mut cx = Cx::at(at(us));
     let Some(Transmit { segment, .. }) = end.poll_transmit(&mut cx) else { return String::new() };
@@ -25,7 +25,7 @@ fn data(number: u64) -> Segment {
     }
 }
 
-/// At this time, this segment, this answer.
+/// Runs a dialogue with a receiver; each line is a time, a segment and the expected answer.
 fn receiver(config: TcpConfig, lines: &[(u64, u64, &str)]) -> Connection {
     let mut end = Connection::established(&resolved(config), OURS, THEIRS);
     for (number, &(us, segment, expected)) in lines.iter().enumerate() {
@@ -193,7 +193,8 @@ fn pieces_out_of_order_are_bounded() {
     assert_eq!(arrival.fresh, 1_000 - 8, "eight pieces were kept");
 }
 
-/// Two ends whose path is cut for so long, after a segment each way, and what is sent once it is whole again.
+/// Cuts the path between two ends for `minutes` after a segment each way; with `late`, segments held back on the path
+/// arrive first. Returns the number of segments sent afterwards, at most 100, and the octets received by both ends.
 fn after_silence(minutes: u64, late: bool) -> (u32, u64) {
     let config = TcpConfig { timestamps: true, ..plain() };
     let mut ends =
@@ -213,7 +214,7 @@ fn after_silence(minutes: u64, late: bool) -> (u32, u64) {
     };
     ends.iter_mut().for_each(|end| end.supply(MSS));
     assert!(carry(&mut ends, begin, 100) < 100);
-    // What each end had begun to say comes first, if it waited somewhere.
+    // Segments held back on the path arrive first, if there were any.
     ends.iter_mut().for_each(|end| end.supply(MSS));
     let waiting = [0, 1].map(|from| ends[from].poll_transmit(&mut Cx::at(begin)).expect("a segment").segment);
     let now = begin + Duration::from_ms(minutes * 60_000);
@@ -227,8 +228,7 @@ fn after_silence(minutes: u64, late: bool) -> (u32, u64) {
     (carry(&mut ends, now, 100), ends[0].received() + ends[1].received())
 }
 
-/// The clock of time stamps changes its sign bit after 35.8 minutes and shows the same again after 71.6 (RFC 7323,
-/// section 5.5).
+/// The clock of time stamps changes its sign bit after 35.8 minutes and repeats after 71.6 (RFC 7323, section 5.5).
 #[test]
 fn no_silence_is_so_long_that_ends_take_each_other_for_old() {
     for minutes in (1..=75).chain([107, 108, 143, 144, 180, 600, 1_000, 10_000]) {

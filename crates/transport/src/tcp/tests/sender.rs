@@ -1,6 +1,6 @@
 use super::*;
 
-/// Recovery by partial acknowledgements.
+/// Returns a configuration without SACK: recovery by partial acknowledgements.
 fn without_sack() -> TcpConfig {
     TcpConfig { sack: false, ..plain() }
 }
@@ -65,7 +65,7 @@ fn several_losses_are_repaired_in_one_round_trip() {
             (101, Sack(0, &[(3, 4), (1, 2)])),
             (102, Sack(0, &[(5, 6), (3, 4), (1, 2)])),
             (102, Cwnd(5_000)),
-            // 0 at once; 2 and 4 are not lost yet, and pipe is 7 - 1 + 1.
+            // 0 is lost at once; 2 and 4 are not lost yet, and pipe is 7 - 1 + 1.
             (102, Sends("0r")),
             (103, Sack(0, &[(5, 7), (3, 4), (1, 2)])),
             // Two segments and a separate one above 2: lost by octets (2,001 > 2,000).
@@ -250,7 +250,7 @@ fn a_timeout_sends_again_what_is_not_sacked() {
 
 #[test]
 fn a_second_timeout_trusts_no_sack() {
-    // RFC 2018, section 8: the receiver may have thrown away what it SACKed.
+    // RFC 2018, section 8: the receiver may have discarded SACKed octets.
     sender(
         plain(),
         4,
@@ -323,11 +323,11 @@ fn without_time_stamps_retransmissions_are_no_samples() {
             (0, Sends("0 1 2 3")),
             (5, Ack(1)),
             (5, Sends("4 5")),
-            // One sample per round trip: 4 is timed now.
+            // One sample per round trip: the next one times 4.
             (1_005, Wake),
             (1_005, Sends("1r")),
             (1_010, Ack(6)),
-            // Karn: nobody knows whose acknowledgement it was; the back-off stays (RFC 6298, section 5).
+            // Karn: the acknowledgement is ambiguous; the back-off stays (RFC 6298, section 5).
             (1_010, Sends("6 7")),
             (1_010, Waits(3_010)),
         ],
@@ -422,7 +422,7 @@ fn acknowledgements_of_what_was_never_sent_are_ignored() {
 
 #[test]
 fn a_partial_loss_at_the_end_of_recovery_is_noticed() {
-    // The acknowledgement that ends one recovery tells of the next loss: 12 is lost, too.
+    // The acknowledgement that ends one recovery reveals the next loss: 12 is lost, too.
     sender(
         TcpConfig { initial_window: Setting::Value(10), ..plain() },
         30,
