@@ -2,10 +2,11 @@
 //!
 //! Between `wr_start` and `wr_complete` the queue pair is locked, as the manual says; errors are reported at the end.
 
+use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::slice;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use selvedge_nic::verbs::{Attached, Data, Destination, Flush, Operation, Remote, SendRequest, Service};
 use selvedge_wire::verbs::Feth;
@@ -33,17 +34,30 @@ pub(crate) const fn operations(service: Service) -> u64 {
 /// Type of the function `wr_flush`, which `struct ibv_qp_ex` has at its end since rdma-core 45.
 pub(crate) type WrFlush = unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, usize, u8, u8);
 
-/// Send requests under construction.
+/// Send requests under construction, and the lock that the building thread holds.
 #[derive(Default)]
 pub(crate) struct Builder {
-    requests: Vec<SendRequest>,
-    failed: Option<c_int>,
-    /// The lock on this builder, held by the building thread from `wr_start` to `wr_complete`.
-    guard: Option<MutexGuard<'static, Builder>>,
+    /// Held from `wr_start` to `wr_complete` or `wr_abort`.
+    lock: Mutex<()>,
+    /// Accessed by the thread that holds `lock`, alone.
+    building: UnsafeCell<Building>,
 }
 
-// SAFETY: the guard within is put there and taken away by the thread that holds the lock.
+/// Send requests under construction.
+#[derive(Default)]
+struct Building {
+    requests: Vec<SendRequest>,
+    /// The first error.
+    failed: Option<c_int>,
+    /// The builder's lock, between calls.
+    guard: Option<MutexGuard<'static, ()>>,
+}
+
+// SAFETY: `building` is accessed under `lock` alone, and the guard is put there and taken away by the thread that holds
+// it.
 unsafe impl Send for Builder {}
+// SAFETY: as above.
+unsafe impl Sync for Builder {}
 
 /// Sets the functions of the extended interface in a queue pair.
 pub(crate) fn equip(qp: &mut ibv_qp_ex) {
@@ -71,25 +85,33 @@ pub(crate) fn equip(qp: &mut ibv_qp_ex) {
 unsafe extern "C" fn start(qp: *mut ibv_qp_ex) {
     // SAFETY: the queue pair outlives the lock, or the application destroys what it is using.
     let qp: &'static Qp = unsafe { &*qp.cast() };
-    let mut guard = qp.builder.lock().unwrap_or_else(PoisonError::into_inner);
-    guard.requests.clear();
-    guard.failed = None;
-    let inside = &raw mut *guard;
-    // SAFETY: the lock is ours from here to `finish`.
-    unsafe { (*inside).guard = Some(guard) };
+    let guard = qp.builder.lock.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the lock is held.
+    let building = unsafe { &mut *qp.builder.building.get() };
+    building.requests.clear();
+    building.failed = None;
+    building.guard = Some(guard);
 }
 
-/// Returns the builder, for the thread that has called `start`.
-unsafe fn building<'a>(qp: *mut ibv_qp_ex) -> &'a mut Builder {
-    // SAFETY: that thread holds the lock.
-    unsafe { (*qp.cast::<Qp>()).builder.get_mut().unwrap_or_else(PoisonError::into_inner) }
+/// Returns the requests under construction, for the thread that has called `start`.
+///
+/// # Safety
+/// The calling thread holds the lock, and has no other reference to them.
+unsafe fn building<'a>(qp: *mut ibv_qp_ex) -> &'a mut Building {
+    // SAFETY: the queue pair exists, and the calling thread holds the lock.
+    unsafe { &mut *(*qp.cast::<Qp>()).builder.building.get() }
 }
 
 /// Releases the lock; returns the requests and the first error.
+///
+/// # Safety
+/// As for [`building`].
 unsafe fn finish(qp: *mut ibv_qp_ex) -> (Vec<SendRequest>, Option<c_int>) {
-    let builder = unsafe { building(qp) };
-    let taken = (mem::take(&mut builder.requests), builder.failed.take());
-    let guard = builder.guard.take();
+    // SAFETY: as the caller promises; the reference ends before the lock is released.
+    let (taken, guard) = unsafe {
+        let building = building(qp);
+        ((mem::take(&mut building.requests), building.failed.take()), building.guard.take())
+    };
     drop(guard);
     taken
 }

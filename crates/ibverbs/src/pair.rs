@@ -2,7 +2,6 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::Mutex;
 
 use selvedge_dataplane::rnic::{Adapter, settings};
 use selvedge_nic::verbs::{Capacities, Operation, QpChange, QpInit, QpState, SendRequest, Service};
@@ -34,7 +33,7 @@ pub(crate) struct Qp {
     /// Whether requests can be built field by field.
     pub(crate) is_extended: bool,
     /// Send requests under construction.
-    pub(crate) builder: Mutex<Builder>,
+    pub(crate) builder: Builder,
     /// Whether the emulated NIC has no Atomics.
     pub(crate) no_atomics: bool,
     _held: Held,
@@ -125,7 +124,7 @@ impl Qp {
             adapter: domain.adapter,
             unacknowledged: Unacknowledged::default(),
             is_extended,
-            builder: Mutex::default(),
+            builder: Builder::default(),
             no_atomics: profile.no_atomics,
             _held: held,
         });
