@@ -113,7 +113,7 @@ impl Followed {
         self.marks[word] & bit != 0 && self.pairs.contains(&pair)
     }
 
-    /// Whether a pair with this number may be among them.
+    /// Returns whether a pair with this number may be in the set.
     #[inline]
     fn may_have(&self, qp: QpNumber) -> bool {
         let (word, bit) = Self::mark_of_number(qp);
@@ -125,7 +125,7 @@ impl Followed {
         ((qp >> 6) as usize % 16, 1 << (qp & 63))
     }
 
-    /// Where the bit of a pair is.
+    /// Returns the word and the bit of a pair.
     #[inline]
     fn mark((HostId(host), QpNumber(qp)): QueuePair) -> (usize, u64) {
         let hash = (u64::from(host) << 32 | u64::from(qp)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
