@@ -43,9 +43,9 @@ enum Place {
 /// State of a port for which a packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Busy {
-    /// Sends data of others, or is about to send.
+    /// Sends data of other flows, or is about to send.
     Others,
-    /// Sends data of the same flow; the link may be slower than that of its host.
+    /// Sends data of the waiting flow; the link may be slower than that of the flow's host.
     Own { is_slower: bool },
     /// Sends an acknowledgement or a congestion notification.
     Answer,
@@ -108,7 +108,7 @@ impl Stand {
 /// Flow that is looked at.
 struct Subject {
     workload: u16,
-    /// Where it is sent.
+    /// Sending host: its partition, and its number there.
     host: (usize, u32),
     port: Port,
     class: u8,
@@ -126,11 +126,11 @@ struct Subject {
     in_queues: [u64; Busy::ALL],
     /// Data packet of the flow that was sent last: when, and where it is.
     newest: Option<(Instant, Place)>,
-    /// What its receiver waits for is in the fabric: as it was sent before, or for the first time.
+    /// Whether the packet that the receiver waits for was found in the fabric: `true` if as a retransmission.
     found: Option<bool>,
-    /// What its data packets carry, in the unit of its receiver.
+    /// Amount that the flow's data packets carry, in the unit of its receiver.
     carried: u64,
-    /// The news that what was sent again has filled a hole are on their way.
+    /// Whether an acknowledgement in the fabric tells that a retransmission has filled a hole.
     is_filled: bool,
 }
 

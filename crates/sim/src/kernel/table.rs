@@ -4,7 +4,7 @@
 //! instructions (callgrind, RoCE + PFC permutation on 128 hosts: 556 instead of 505 per packet-hop), although no number
 //! comes from outside: ports, lines, queues and switches are numbered by `kernel::build`, packets by `net::pool`, and
 //! both tables and numbers live as long as the partition. Debug builds check.
-
+//!
 //! Tables that grow during a run (packets, and queue entries) are large in large fabrics, and copying them to larger
 //! memory, with a page fault for each new page, takes a considerable part of the time. So large tables that grow
 //! reserve address space, far more than they will need, and use as much of it as they have entries for.
