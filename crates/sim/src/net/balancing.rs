@@ -54,8 +54,8 @@ impl Default for DrillConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FlowletConfig {
-    /// A flow that was silent for longer than this may change its way. Nothing is reordered if ways differ
-    /// by less. "auto": the base round-trip time of the longest path.
+    /// Silence after which a flow may change its path. Nothing is reordered if paths differ by less. "auto": the base
+    /// round-trip time of the longest path.
     pub gap: Setting<Duration>,
     /// Flows that a switch can tell apart, at least 1; flows with equal hashes count as one.
     pub entries: u32,

@@ -44,7 +44,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         false
     }
 
-    /// Lets packets pass output `at`, for which nothing waits, until more than one has to, or something is rare.
+    /// Lets packets pass output `at`, for which nothing waits, until more than one has to wait, or a rare case occurs.
     #[inline(always)]
     fn pass(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> Passed {
         let port = &mut self.egress[at];
@@ -93,7 +93,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Passed { count, one_waits }
     }
 
-    /// Handles what is left, once something waits at output `at`, or is rare.
+    /// Handles the events that are left once something waits at output `at`, or a rare case has occurred.
     #[inline(always)]
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // Prevents others from scheduling a return to the port, which is being visited.

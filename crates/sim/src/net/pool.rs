@@ -103,7 +103,7 @@ impl Pool {
         (slot, &mut self.places[slot].packet)
     }
 
-    /// Takes the vacancy.
+    /// Occupies the place that [`Pool::vacancy`] has returned.
     #[inline(always)]
     pub(crate) fn occupy(&mut self, slot: Slot) {
         debug_assert_eq!(slot, self.free[self.vacancies]);

@@ -69,7 +69,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Through which port a packet goes on; see [`Partition::route`].
+    /// Returns the output port of a packet; see [`Partition::route`].
     #[inline(always)]
     pub(super) fn route(&self, ways: Ways<'_>, packet: &Descriptor) -> u32 {
         if packet.leaf == self.leaf {
