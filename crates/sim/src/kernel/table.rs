@@ -173,7 +173,7 @@ impl<T> Drop for Table<T> {
         unsafe {
             ptr::slice_from_raw_parts_mut(self.begin.as_ptr(), self.len).drop_in_place();
             if self.room > 0 && self.reserve.is_none() {
-                dealloc(self.begin.as_ptr().cast(), Layout::array::<T>(self.room).expect("the layout that it was allocated with"));
+                dealloc(self.begin.as_ptr().cast(), Layout::array::<T>(self.room).expect("the former layout"));
             }
         }
     }

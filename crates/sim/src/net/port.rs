@@ -122,7 +122,7 @@ const _: () = assert!(offset_of!(PortExtra, drops) == 64 && offset_of!(PortExtra
 /// Pause of one class, which may be over.
 #[derive(Clone, Copy)]
 pub(crate) struct ClassPause {
-    /// When it runs out unless it is refreshed; meaningless unless the class is paused.
+    /// Time at which the pause expires unless it is refreshed; meaningless unless the class is paused.
     pub(crate) expires: Instant,
     /// Beginning of the pause; meaningless unless the class is paused.
     pub(crate) since: Instant,

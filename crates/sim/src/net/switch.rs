@@ -258,7 +258,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &mut self.switches[switch];
         state.timers.push(Reverse((time, whose)));
         state.timer_at = state.timer_at.min(time);
-        // A timer in the present visit ends the batch of events before it.
+        // A timer within the present visit fires during the visit.
         self.stop = self.stop.min(time.saturating_add(1));
     }
 

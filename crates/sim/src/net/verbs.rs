@@ -179,7 +179,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if verb.is_atomic() {
             let found = self.hosts[host].nic.ledger().map_or(0, |ledger| ledger.take(answer));
             if verb == Verb::CompareSwap {
-                // The word has the value that the application wrote, or that another one did.
+                // The word has the value that this application wrote, or that of another application.
                 queue.seen = if found == queue.seen { found.wrapping_add(1) } else { found };
             }
         }

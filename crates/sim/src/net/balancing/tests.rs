@@ -51,7 +51,7 @@ fn drill_spreads_over_queues_that_are_alike() {
 fn drill_finds_the_shortest_queue_and_remembers_it() {
     let mut drill = balancer(BalancingConfig::Drill(DrillConfig::default()));
     let load = waiting([0, 0, 900, 600, 0, 100, 0, 800]);
-    let first = (0..100).position(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5).expect("the port is drawn within 100 packets");
+    let first = (0..100).position(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5).expect("port 5 is drawn soon");
     assert!(first < 30);
     assert!((0..100).all(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5), "memory keeps it");
     let others = (2..LEAVES as u32).map(|leaf| drill.choose(&WAYS, leaf, 9, us(0), load));
