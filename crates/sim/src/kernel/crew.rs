@@ -60,7 +60,8 @@ impl Crew {
 
     /// Ends the pool after all threads have returned.
     ///
-    /// # Panics If one of the threads has panicked.
+    /// # Panics
+    /// If one of the threads has panicked.
     pub(crate) fn finish(self) {
         if let Some(reason) = self.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
             resume_unwind(reason);

@@ -66,7 +66,7 @@ impl Mail {
     /// Makes all descriptors of `other` the contents of this inbox.
     fn copy(&mut self, other: &[Descriptor]) {
         assert!(other.len() <= 1 << self.size(), "there is room for all");
-        // SAFETY: there is room, and `other` lies elsewhere, as `self` is borrowed for writing.
+        // SAFETY: the block suffices, and `other` lies elsewhere, as `self` is borrowed for writing.
         unsafe { ptr::copy_nonoverlapping(other.as_ptr(), self.begin, other.len()) };
         self.tail.next = self.begin.wrapping_add(other.len());
     }
@@ -80,7 +80,8 @@ fn bytes_between(begin: *const Descriptor, end: *const Descriptor) -> usize {
 pub(crate) trait Letter {
     /// Writes the descriptor to `place`.
     ///
-    /// # Safety `place` is in a block of an inbox.
+    /// # Safety
+    /// `place` is in a block of an inbox.
     unsafe fn write(self, place: *mut Descriptor);
     /// Shows the descriptor to `see`.
     fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R;
@@ -133,7 +134,8 @@ impl<F: FnOnce() -> Descriptor> Letter for F {
 
 /// Writes the descriptor of a packet that will enter through `port`, `at` picoseconds after the window's beginning.
 ///
-/// # Safety `place` is in a block of an inbox.
+/// # Safety
+/// `place` is in a block of an inbox.
 #[inline(always)]
 unsafe fn write(place: *mut Descriptor, packet: impl Letter, at: u32, port: u16) {
     // SAFETY: as above.

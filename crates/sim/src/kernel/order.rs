@@ -85,7 +85,7 @@ impl Key {
     #[inline(always)]
     pub(crate) fn packet(self, mail: &[Descriptor]) -> &Descriptor {
         debug_assert!(self.place() < mail.len(), "the key was made for this mail");
-        // SAFETY: the place of a packet of this mail.
+        // SAFETY: the key holds the place of a packet of this inbox.
         unsafe { mail.get_unchecked(self.place()) }
     }
 }
@@ -101,7 +101,7 @@ impl Order {
         self.outputs.clear();
         self.outputs.reserve(count);
         let (keys, outputs) = (self.keys.as_mut_ptr(), self.outputs.as_mut_ptr());
-        // SAFETY: there is room for that many of both, and all are written, each before it is read.
+        // SAFETY: both have the capacity for that many, and all are written, each before it is read.
         unsafe {
             keys.write(Key::FIRST);
             if count > FEW && count <= SOME {
@@ -142,7 +142,7 @@ impl Order {
         }
         let mut row = self.dealt.as_mut_ptr().cast::<Key>();
         for port in 0..ports {
-            // SAFETY: there is room for all rows.
+            // SAFETY: `dealt` has capacity for all rows.
             unsafe {
                 row.write(Key::FIRST);
                 self.ends[port] = row.add(1);
@@ -166,7 +166,7 @@ impl Order {
         }
         self.keys.clear();
         self.keys.reserve(mail.len() + 1);
-        // SAFETY: there is room for one before them, and for all of them, which are written.
+        // SAFETY: `keys` has capacity for one in front of them, and for all of them, which are written.
         unsafe {
             let keys = self.keys.as_mut_ptr();
             keys.write(Key::FIRST);
@@ -220,7 +220,7 @@ impl Order {
     #[inline(always)]
     pub(crate) fn output(&self, key: Key) -> u16 {
         debug_assert!(key.place() < self.outputs.len(), "it has been looked up");
-        // SAFETY: the key was made for mail that has been looked up.
+        // SAFETY: the key was made for an inbox whose outputs have been noted.
         unsafe { *self.outputs.get_unchecked(key.place()) }
     }
 }
@@ -309,7 +309,8 @@ fn deal_one(
 /// Writes the keys of `mail`: first those of all packets that arrive in the first part of the window, then those of the
 /// next. The packets of each part are counted before; meanwhile, each packet is shown to `see` with its place.
 ///
-/// # Safety `keys` has capacity for all of them.
+/// # Safety
+/// `keys` has capacity for all of them.
 #[inline(always)]
 unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut see: impl FnMut(usize, &Descriptor)) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
@@ -334,7 +335,8 @@ unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut s
 
 /// Sorts the `count` keys from `keys` on, most of which are in order.
 ///
-/// # Safety The keys have been written, and an earlier key stands in front of them.
+/// # Safety
+/// The keys have been written, and an earlier key stands in front of them.
 #[inline(always)]
 unsafe fn put_right(keys: *mut Key, count: usize) {
     for n in 1..count {
@@ -350,7 +352,8 @@ unsafe fn put_right(keys: *mut Key, count: usize) {
 
 /// Writes the keys of `mail` in order.
 ///
-/// # Safety `keys` has capacity for all of them, and an earlier key stands in front of the first.
+/// # Safety
+/// `keys` has capacity for all of them, and an earlier key stands in front of the first.
 #[inline(always)]
 unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
     for (place, packet) in mail.iter().enumerate() {
@@ -369,7 +372,8 @@ unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
 
 /// Inserts `key` in its place among the keys before `end`, which are sorted. Most keys move by a few places at most.
 ///
-/// # Safety There is capacity for the key at `end`, and some key before `end` is earlier.
+/// # Safety
+/// There is capacity for the key at `end`, and some key before `end` is earlier.
 #[inline(always)]
 unsafe fn insert(end: *mut Key, key: Key) {
     let mut at = end;

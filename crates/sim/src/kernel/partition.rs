@@ -1,7 +1,7 @@
 //! Partition: a part of the fabric that runs on its own for the length of a window.
 //!
 //! ```text
-//!    Calendar --node, its mail--> Partition --packet--> Port --descriptor--> Calendar (a later window)
+//!    Calendar ---node, inbox----> Partition --packet--> Port --descriptor--> Calendar (a later window)
 //!                                     |                                \--parcel--> another partition's calendar
 //!                                     \--row--> Observer (after the window)
 //! ```

@@ -59,7 +59,8 @@ impl Default for Parallel {
 
 /// Runs `config` to its end.
 ///
-/// # Errors If the configuration cannot be built; nothing has run then.
+/// # Errors
+/// If the configuration cannot be built; nothing has run then.
 pub fn run(
     config: &SimConfig,
     library: &dyn Library,
@@ -73,7 +74,8 @@ pub fn run(
 /// Runs `config` to its end, and tells `recorder` what happened to the flows and packets that `focus` names. The
 /// results equal those of [`run`].
 ///
-/// # Errors If the configuration cannot be built; nothing has run then.
+/// # Errors
+/// If the configuration cannot be built; nothing has run then.
 pub fn run_recorded(
     config: &SimConfig,
     library: &dyn Library,
@@ -153,7 +155,7 @@ fn drive<const RECORDED: bool>(
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Runs a window and moves what it sends to other partitions into their mailboxes.
+    /// Runs a window and moves what it sends to other partitions into `mailboxes`.
     fn run_shared(&mut self, stretch: Stretch, mailboxes: &[Mutex<Outbox>]) {
         self.run_window(stretch);
         self.pack();

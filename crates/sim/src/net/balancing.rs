@@ -83,7 +83,8 @@ pub enum Choice {
 impl BalancingConfig {
     /// Checks the values.
     ///
-    /// # Errors If a value is out of range: names the key and the valid range.
+    /// # Errors
+    /// If a value is out of range: names the key and the valid range.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Drill(drill) if !(1..=MOST_CHOICES).contains(&usize::from(drill.choices)) => Err(ConfigError::new(

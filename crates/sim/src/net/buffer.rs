@@ -292,7 +292,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns whether a frame of a lossless class of an input goes into headroom. The class may hold `ingress_alpha`
     /// times the free bytes of a shared buffer, then its headroom, as far as the pool of all headroom suffices.
     ///
-    /// # Errors If the frame fits nowhere.
+    /// # Errors
+    /// If the frame fits nowhere.
     fn share_lossless(&self, shared: &SharedBuffer, switch: u32, account: u32, frame: u64) -> Result<bool, DropReason> {
         let state = &self.switches[switch];
         let free = state.shared_free();

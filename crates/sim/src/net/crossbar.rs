@@ -37,7 +37,8 @@ impl Crossbar {
 
     /// Checks whether `input` may feed `output` now.
     ///
-    /// # Errors The time at which to ask again, in picoseconds.
+    /// # Errors
+    /// The time at which to ask again, in picoseconds.
     fn may_feed(&self, input: u32, output: u32, now: u64) -> Result<(), u64> {
         let Input { free_at, claimed_by } = self.inputs[input];
         if free_at > now {
