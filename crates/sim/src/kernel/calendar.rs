@@ -228,8 +228,8 @@ impl Calendar {
         Some(self.take_words(0..self.tour.words()))
     }
 
-    /// Takes the nodes of one leg of the visit order that are to be visited in this window; `None` if there are none.
-    /// The list goes back through [`Calendar::return_agenda`].
+    /// Takes the nodes of one section of the visit order that are to be visited in this window; `None` if there are
+    /// none. The list goes back through [`Calendar::return_agenda`].
     pub(crate) fn take_leg(&mut self, leg: &Leg) -> Option<Vec<u32>> {
         let nodes = self.take_words(leg.words.clone());
         if nodes.is_empty() {
@@ -249,7 +249,7 @@ impl Calendar {
         nodes
     }
 
-    /// Returns leg number `n` of the visit order; `None` behind the last.
+    /// Returns section number `n` of the visit order; `None` behind the last.
     pub(crate) fn leg(&self, n: usize) -> Option<Leg> {
         self.tour.legs().get(n).cloned()
     }

@@ -91,7 +91,7 @@ pub(crate) trait Letter {
 impl Letter for &Descriptor {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a place in a block of an inbox.
         unsafe { place.write(*self) };
     }
     #[inline(always)]
@@ -106,7 +106,7 @@ pub(crate) struct Like<'a>(pub(crate) &'a Descriptor, pub(crate) Slot);
 impl Letter for Like<'_> {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a place in a block of an inbox.
         unsafe {
             place.write(*self.0);
             (*place).slot = self.1;
@@ -123,7 +123,7 @@ impl Letter for Like<'_> {
 impl<F: FnOnce() -> Descriptor> Letter for F {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a place in a block of an inbox.
         unsafe { place.write(self()) };
     }
     #[inline(always)]
@@ -138,7 +138,7 @@ impl<F: FnOnce() -> Descriptor> Letter for F {
 /// `place` is in a block of an inbox.
 #[inline(always)]
 unsafe fn write(place: *mut Descriptor, packet: impl Letter, at: u32, port: u16) {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a place in a block of an inbox.
     unsafe {
         // Written as a whole and then changed: the copy takes two vector stores.
         packet.write(place);
@@ -160,7 +160,7 @@ impl Tail {
     #[inline(always)]
     pub(crate) fn push(&mut self, packet: impl Letter, at: u32, port: u16) {
         debug_assert!(!self.is_full(), "there is room for one more");
-        // SAFETY: as above.
+        // SAFETY: the block is not full, as asserted.
         unsafe { write(self.next, packet, at, port) };
         self.next = self.next.wrapping_add(1);
     }
@@ -179,7 +179,7 @@ impl Deref for Mail {
 impl DerefMut for Mail {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Descriptor] {
-        // SAFETY: as above.
+        // SAFETY: this many descriptors have been written.
         unsafe { std::slice::from_raw_parts_mut(self.begin, self.count()) }
     }
 }

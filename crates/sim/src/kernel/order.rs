@@ -203,7 +203,7 @@ impl Order {
     #[inline(always)]
     pub(crate) fn key(&self, n: usize) -> Key {
         debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         unsafe { *self.keys.get_unchecked(n + 1) }
     }
 
@@ -211,7 +211,7 @@ impl Order {
     #[inline(always)]
     pub(crate) fn keys_from(&self, n: usize) -> Keys<'_> {
         debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         let first = unsafe { self.keys.as_ptr().add(n + 1) };
         Keys { first, end: self.keys.as_ptr_range().end, keys: PhantomData }
     }
@@ -262,7 +262,7 @@ impl Keys<'_> {
     #[inline(always)]
     pub(crate) fn first(&self) -> Key {
         debug_assert!(self.first < self.end, "nobody reads on behind the last key");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         unsafe { *self.first }
     }
 
@@ -291,7 +291,7 @@ fn deal_one(
     output_of: &impl Fn(&Descriptor) -> u32,
 ) -> bool {
     debug_assert!(place < mail.len(), "places are those of packets");
-    // SAFETY: as the assertion says.
+    // SAFETY: the index is in range, as asserted.
     let packet = unsafe { mail.get_unchecked(place) };
     let output = output_of(packet);
     if output >= ports {

@@ -208,8 +208,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Handles two whole windows leg by leg: that of the leading side, and that of the other. The results equal those
-    /// of one window after the other.
+    /// Handles two whole windows section by section: that of the leading side, and that of the other. The results equal
+    /// those of one window after the other.
     pub(crate) fn run_pair(&mut self, windows: [Stretch; 2]) {
         let mut legs = 0;
         while let Some(leg) = self.calendar.leg(legs) {

@@ -7,7 +7,7 @@
 //! leading nodes, then the following nodes that waited only for these.
 //!
 //! ```text
-//!   fat-tree:  |cores, edges| hosts |edges| hosts, aggs |edges| hosts |edges| hosts, aggs | ...      legs
+//!   fat-tree:  |cores, edges| hosts |edges| hosts, aggs |edges| hosts |edges| hosts, aggs | ...      sections
 //!               \_ pod 0 ___________________________/ \_ pod 1 _______________________/
 //! ```
 //!
@@ -23,8 +23,8 @@ use super::table::Table;
 const NOBODY: u32 = u32::MAX;
 /// Number of nodes in a word of the calendar's bit sets.
 const WORD: usize = 64;
-/// Number of following nodes that no longer wait, at which a leg of leading nodes ends. The descriptors of that many
-/// nodes take some hundred kilobytes, and the first visits of a leg, which nothing has prefetched, are few in
+/// Number of following nodes that no longer wait, at which a section of leading nodes ends. The descriptors of that
+/// many nodes take some hundred kilobytes, and the first visits of a section, which nothing has prefetched, are few in
 /// comparison.
 const ENOUGH: usize = 128;
 
@@ -41,23 +41,23 @@ pub(crate) struct Tour {
 /// Section of the visit order: nodes of one side, none of which is a neighbour of another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Leg {
-    /// Words in which the nodes of the leg stand.
+    /// Words in which the nodes of the section stand.
     pub(crate) words: Range<u32>,
     /// Whether the nodes belong to the leading side.
     pub(crate) leads: bool,
 }
 
 impl Tour {
-    /// Returns the order of `count` nodes by number, without legs.
+    /// Returns the order of `count` nodes by number, without sections.
     pub(crate) fn by_number(count: usize) -> Self {
         let mut tour = Self { places: Table::of(count, || 0), nodes: Table::new(), legs: Vec::new() };
         tour.add(&(0..count as u32).collect::<Vec<_>>());
         tour
     }
 
-    /// Returns an order of all nodes in legs. `leads` tells which nodes belong to the leading side, where only nodes of
-    /// different sides are neighbours; `distance` is each node's distance from the hosts. Leading nodes that are far
-    /// from hosts come first, because their followers would have to wait for them otherwise.
+    /// Returns an order of all nodes in sections. `leads` tells which nodes belong to the leading side, where only
+    /// nodes of different sides are neighbours; `distance` is each node's distance from the hosts. Leading nodes that
+    /// are far from hosts come first, because their followers would have to wait for them otherwise.
     pub(crate) fn in_legs(neighbours: &[Vec<u32>], distance: &[u32], leads: impl Fn(u32) -> bool) -> Self {
         let all = 0..neighbours.len() as u32;
         let (mut leaders, others): (Vec<u32>, Vec<u32>) = all.partition(|&node| leads(node));
@@ -127,7 +127,7 @@ impl Tour {
         })
     }
 
-    /// Returns the legs in order; empty where windows do not run in pairs.
+    /// Returns the sections in order; empty where windows do not run in pairs.
     pub(crate) fn legs(&self) -> &[Leg] {
         &self.legs
     }

@@ -101,7 +101,7 @@ impl<'a> Visit<'a> {
     #[inline(always)]
     pub(super) fn at(&self, place: u32) -> &'a Descriptor {
         debug_assert!((place as usize) < self.mail.len(), "it is a place of this mail");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         unsafe { self.mail.get_unchecked(place as usize) }
     }
 

@@ -117,7 +117,7 @@ impl Host {
 /// State that does not change while a host is visited.
 #[derive(Clone, Copy)]
 struct HostVisit {
-    /// See [`Ingress::slow_path`](super::port::Ingress::slow_path).
+    /// Whether arrivals take the slow path: [`Ingress::slow_path`](super::port::Ingress::slow_path) of the port.
     slow_path: bool,
     /// Whether NICs read no records with packets, and have no more to report than what these have finished.
     plain: bool,

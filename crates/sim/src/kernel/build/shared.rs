@@ -129,7 +129,7 @@ pub(super) fn fabric(
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
     let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
-    // RDMA headers vary in length; the queue that a packet enters is checked for the longest.
+    // RDMA headers vary in length: queues are sized for frames with the longest.
     let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
     Ok(FabricParams {
         busy_host_bytes: Host::busy_bytes(nic),
