@@ -1,32 +1,32 @@
-//! Where threads wait for each other.
+//! Barrier at which threads wait for each other.
 //!
-//! Small fabrics have windows of some tens of microseconds, and to sleep and be woken takes as long. So who comes first
-//! watches for a while whether the last one has come, and sleeps only then.
+//! Small fabrics have windows of some tens of microseconds, about as long as sleeping and waking takes. So threads that
+//! arrive early first poll for a while, and sleep only then.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// How often a thread looks before it sleeps: for some tens of microseconds.
+/// Number of times that a thread polls before it sleeps: some tens of microseconds.
 const LOOKS: u32 = 2_000;
 
-/// A meeting point of a number of threads, again and again.
+/// Reusable barrier for a fixed number of threads.
 pub(crate) struct Barrier {
     threads: usize,
     looks: u32,
-    /// How many have come.
+    /// Number of threads that have arrived.
     arrived: AtomicUsize,
-    /// How often all have; changes while [`sleepers`](Self::sleepers) is locked.
+    /// Number of times that all threads have met; changes while [`sleepers`](Self::sleepers) is locked.
     meetings: AtomicUsize,
     sleepers: Mutex<usize>,
     wake: Condvar,
 }
 
 impl Barrier {
-    /// Of so many threads.
+    /// Creates a barrier for `threads` threads.
     pub(crate) fn new(threads: usize) -> Self {
-        // Who watches must not keep the processor from those who are waited for.
+        // Polling must not keep a processor from the threads that have not arrived.
         let has_room = available_parallelism().is_ok_and(|processors| processors.get() >= threads);
         Self {
             threads,
@@ -38,12 +38,12 @@ impl Barrier {
         }
     }
 
-    /// Comes to a meeting; returns when all have. What each did before it came, all others see then.
+    /// Waits until all threads have arrived. Everything that each thread did before is visible to all threads after.
     pub(crate) fn wait(&self) {
         let meeting = self.meetings.load(Ordering::Acquire);
         let is_over = || self.meetings.load(Ordering::Acquire) != meeting;
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            // Nobody comes to the next one before this is over.
+            // No thread arrives at the next meeting before this one is over.
             self.arrived.store(0, Ordering::Relaxed);
             let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
             self.meetings.store(meeting.wrapping_add(1), Ordering::Release);
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether they watch or sleep, nobody goes on before all have come.
+    /// Checks that no thread goes on before all have arrived, whether threads poll or sleep.
     #[test]
     fn nobody_is_ahead_of_others() {
         for (threads, looks) in [(2, LOOKS), (2, 0), (5, 0), (5, 50), (1, 0)] {

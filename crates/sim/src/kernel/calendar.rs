@@ -1,18 +1,18 @@
-//! Which node has something to do in which window, and the mail that waits for it.
+//! Calendar of one partition: which node has something to do in which window, and the inboxes that wait for it.
 //!
 //! Design notes.
-//! 1. *Windows* ([`Pace`]). What a node sends in a window arrives in a later one, so a node's arrivals of a window are
-//!    all known when the window begins, and nodes can be visited one after the other: each handles its whole window
-//!    while its state is in the cache. Which node comes first makes no difference.
-//! 2. *Mail.* What is on its way to a node waits in the node's inbox for the window of its arrival, in no
-//!    order. Inboxes are borrowed from a stack of spare ones, so that memory that was just read is
+//! 1. *Windows* ([`Pace`]). A descriptor that a node sends in a window arrives in a later one, so all arrivals of a
+//!    window are known when the window begins, and nodes can be visited one after the other: each handles its whole
+//!    window while its state is in the cache. The order of visits does not change results.
+//! 2. *Inboxes.* Descriptors on their way to a node wait in the node's inbox for the window of their arrival, in no
+//!    order. The memory of inboxes is borrowed from a stack of spare blocks, so that memory that was just read is
 //!    written next.
-//! 3. *Agendas.* A node that has mail or a timer in a window is booked for it once: a ring of bit sets for
-//!    the near future, a tree for what lies beyond. Nodes are visited in the order of their numbers, so
-//!    that neighbours, whose mail goes to the same places, come one after the other. An early visit does
-//!    no harm, so a node that is booked far away needs no second far booking that is later.
-//! 4. *Abroad.* Neighbours that other partitions own have inboxes here, too, but are never visited: after each window
-//!    what lies there is taken to the calendar in which they are.
+//! 3. *Agendas.* A node that has descriptors or a timer in a window is booked for it once: in a ring of bit sets for
+//!    the near future, in a tree for what lies beyond. Nodes are visited in [`Tour`] order, so that neighbours, which
+//!    send to the same nodes, come one after the other. An early visit does no harm, so a node that is booked far ahead
+//!    needs no second far booking that is later.
+//! 4. *Remote inboxes.* Neighbours that other partitions own have inboxes here, too, but are never visited: after each
+//!    window, the descriptors in these inboxes are taken to the calendar of the partition that owns the node.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,78 +23,80 @@ use super::table::Table;
 use super::tour::{Leg, Tour};
 use crate::net::descriptor::Descriptor;
 
-/// Windows that the ring of agendas covers.
+/// Number of windows that the ring of agendas covers.
 const NEAR: u64 = 64;
-/// Those that are booked there, the one before the present one included: who turns back sees one more.
+/// Number of windows that are booked in the ring, counting the one before the present window. After turning back by a
+/// window, the ring covers one more.
 const REACH: u64 = NEAR - 1;
 
-/// So little mail of a window, as a logarithm, lies in one room, whenever it comes: it is not worth a move.
+/// Binary logarithm of the largest usual inbox whose early descriptors are not moved: for so few, moving does not pay.
 const SMALL: u8 = 5;
 
-/// The windows of [`Calendar::at_hand`].
+/// Indices of [`Calendar::at_hand`]: the present window, and the two in which its descriptors mostly arrive.
 const NOW: usize = 0;
 const SOON: usize = 1;
 const LATER: usize = 2;
 
-/// Never.
+/// Time that never comes, in picoseconds.
 const NEVER: u64 = u64::MAX;
 
-/// The future of one partition, by window and node.
+/// Future of one partition, by window and node.
 pub(crate) struct Calendar {
     pace: Pace,
-    /// The side of each node: first this partition's own, then those of others that mail is left for.
+    /// Side of each node: this partition's own nodes first, then those of other partitions that have a remote inbox.
     sides: Table<u8>,
-    /// The window that runs, or ran last.
+    /// Number of the present window: the one that runs, or ran last.
     window: u64,
-    /// When it begins and ends, and when the next one begins, in picoseconds.
+    /// Beginning and end of the present window, and beginning of the next window of the same nodes, in picoseconds.
     begin: u64,
     end: u64,
     next: u64,
     /// Length of a window in picoseconds.
     length: u64,
     tour: Tour,
-    /// Nodes to visit: a bit per node, at its place in the tour, for each window modulo [`NEAR`].
+    /// Nodes to visit: a bit per node, at its place in the visit order, for each window modulo [`NEAR`].
     agendas: Table<u64>,
-    /// Bit per agenda: somebody is booked.
+    /// Bit per agenda: set where some node is booked.
     filled: u64,
-    /// The nodes of the window that runs. Kept from window to window for its memory.
+    /// Nodes of the present window. Kept from window to window to reuse its memory.
     agenda: Vec<u32>,
-    /// Per node: the far window for which it is booked.
+    /// Far window for which each node is booked, by node.
     booked_far: Vec<u64>,
     far: BTreeMap<u64, Vec<u32>>,
-    /// The inboxes of the window that runs, and of the two in which its mail mostly arrives: [`NOW`], [`SOON`],
-    /// [`LATER`]. By node; one that is empty has no memory.
+    /// Inboxes of the present window and of the two in which its descriptors mostly arrive: [`NOW`], [`SOON`],
+    /// [`LATER`]. Indexed by node; an empty inbox has no memory.
     at_hand: [Table<Mail>; 3],
-    /// The inboxes of all windows for which there are any, but for those three, by the window's number modulo theirs, a
-    /// power of two. The first is the window before the one that runs.
+    /// Inboxes of all other windows that have inboxes, indexed by the window's number modulo the length of the table, a
+    /// power of two. The first of these windows is the one before the present window.
     inboxes: Vec<Table<Mail>>,
-    /// Where those three belong.
+    /// Indices in `inboxes` to which the three tables of `at_hand` belong.
     places: [usize; 3],
     rooms: Rooms,
-    /// Per node: for how much mail of a window it had to have room, as a logarithm.
+    /// Binary logarithm of the largest inbox that each node has needed for a window, by node.
     usual: Table<u8>,
-    /// The same for what comes early: before the window is its next.
+    /// Binary logarithm of the largest inbox that each node has needed for early descriptors, which come before their
+    /// window is the node's next. Indexed by node.
     usual_early: Table<u8>,
-    /// Mail for windows beyond those.
+    /// Descriptors for windows that have no inboxes yet, with their nodes.
     far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
     abroad: Abroad,
 }
 
-/// What is left for nodes of other partitions, whose inboxes stand behind those of this partition's own.
+/// Descriptors for nodes of other partitions. Their remote inboxes stand behind those of this partition's own nodes.
 struct Abroad {
-    /// The number of the first of them.
+    /// Number of the first remote node here.
     first: u32,
-    /// Which partition's they are, and what their numbers are there.
+    /// Partition of each remote node, and its number there.
     whose: Vec<(u16, u32)>,
-    /// Who has mail in the inboxes of which window.
+    /// Remote nodes with descriptors, and the windows in whose inboxes these are.
     mail: Vec<(u32, u64)>,
-    /// What is for windows that have no inboxes.
+    /// Descriptors for windows that have no inboxes, with node and window.
     far: Vec<(u32, u64, Descriptor)>,
 }
 
 impl Calendar {
-    /// A calendar for nodes of these sides, which are visited in the order of `tour`. Mail usually takes no longer than
-    /// `reach` ps.
+    /// Creates the calendar of nodes with these sides, visited in the order of `tour`. Descriptors usually arrive
+    /// within `reach` picoseconds.
     pub(crate) fn new(sides: Vec<u8>, tour: Tour, pace: Pace, reach: u64) -> Self {
         let nodes = sides.len();
         let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) * pace.each();
@@ -126,8 +128,8 @@ impl Calendar {
         calendar
     }
 
-    /// Adds a node of another partition, which is its `node` and of that side, so that mail can be left for it; returns
-    /// its number here. The mail is taken away after each window.
+    /// Adds a remote inbox for `node` of another partition, which is of the given side; returns the node's number here.
+    /// The inbox is emptied after each window.
     pub(crate) fn add_abroad(&mut self, partition: u16, node: u32, side: u8) -> u32 {
         let number = self.sides.len() as u32;
         self.abroad.whose.push((partition, node));
@@ -140,22 +142,22 @@ impl Calendar {
         number
     }
 
-    /// The side of a node.
+    /// Returns the side of a node.
     pub(crate) fn side_of(&self, node: u32) -> u8 {
         self.sides[node]
     }
 
-    /// When the window that runs begins.
+    /// Returns the beginning of the present window, in picoseconds.
     #[inline]
     pub(crate) fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// The next window with something to do, `from` or later; `None` if there is nothing at all. Nothing may be left of
-    /// what is earlier by two or more.
+    /// Returns the next window with something to do, at `from` or later; `None` if there is none at all. Windows that
+    /// are earlier than `from` by two or more must be done.
     pub(crate) fn next_window(&self, from: u64) -> Option<u64> {
         let first = |window: Option<&u64>| window.copied().unwrap_or(NEVER);
-        // A window may have been cut short and be left for later.
+        // The window before may have been cut short and be left for later.
         let base = self.window.saturating_sub(1);
         let earlier = from.saturating_sub(base);
         let near =
@@ -165,13 +167,13 @@ impl Calendar {
         (window != NEVER).then_some(window)
     }
 
-    /// When the window that runs ends.
+    /// Returns the end of the present window, in picoseconds.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Turns to `window`, or back to the one before that which ran last.
+    /// Turns to `window`, which may also be the one before the window that ran last.
     pub(crate) fn turn_to(&mut self, window: u64) {
         self.window = window;
         (self.begin, self.end) = (self.pace.begin(window), self.pace.end(window));
@@ -182,7 +184,7 @@ impl Calendar {
         self.fetch_far();
     }
 
-    /// Brings the inboxes to hand that are mostly used, or back to where they belong.
+    /// Swaps the inboxes that are used most into `at_hand`, or back to where they belong.
     fn exchange_inboxes(&mut self) {
         for (inboxes, &place) in self.at_hand.iter_mut().zip(&self.places) {
             std::mem::swap(inboxes, &mut self.inboxes[place]);
@@ -194,7 +196,7 @@ impl Calendar {
         window as usize & (self.inboxes.len() - 1)
     }
 
-    /// The inboxes of `window`, one of those for which there are any.
+    /// Returns the inboxes of `window`, which must have inboxes.
     #[inline]
     fn inboxes_of(&mut self, window: u64) -> &mut Table<Mail> {
         let place = self.place(window);
@@ -204,18 +206,19 @@ impl Calendar {
         }
     }
 
-    /// Whether there are inboxes for `window`.
+    /// Returns whether there are inboxes for `window`.
     #[inline]
     fn has_inboxes_for(&self, window: u64) -> bool {
         is_near(self.window, window, self.inboxes.len() as u64)
     }
 
-    /// Turns to the window in which `node` handles what happens at `time`.
+    /// Turns to the window in which `node` handles events at `time`.
     pub(crate) fn turn_to_window_of(&mut self, node: u32, time: u64) {
         self.turn_to(self.pace.window_of(self.sides[node], time));
     }
 
-    /// The nodes to visit in this window, in order, if there are any. Give the list back when done.
+    /// Takes the nodes to visit in this window, in visit order; `None` if there are none. The list goes back through
+    /// [`Calendar::return_agenda`].
     pub(crate) fn take_agenda(&mut self) -> Option<Vec<u32>> {
         let slot = (self.window % NEAR) as u32;
         if self.filled & 1 << slot == 0 {
@@ -225,7 +228,8 @@ impl Calendar {
         Some(self.take_words(0..self.tour.words()))
     }
 
-    /// The same for the nodes of one leg of the tour; some if there are any.
+    /// Takes the nodes of one section of the visit order that are to be visited in this window; `None` if there are
+    /// none. The list goes back through [`Calendar::return_agenda`].
     pub(crate) fn take_leg(&mut self, leg: &Leg) -> Option<Vec<u32>> {
         let nodes = self.take_words(leg.words.clone());
         if nodes.is_empty() {
@@ -245,18 +249,18 @@ impl Calendar {
         nodes
     }
 
-    /// A leg of the tour, if there are so many.
+    /// Returns section number `n` of the visit order; `None` behind the last.
     pub(crate) fn leg(&self, n: usize) -> Option<Leg> {
         self.tour.legs().get(n).cloned()
     }
 
-    /// Returns what [`Calendar::take_agenda`] gave.
+    /// Takes back a list from [`Calendar::take_agenda`] or [`Calendar::take_leg`].
     pub(crate) fn return_agenda(&mut self, mut nodes: Vec<u32>) {
         nodes.clear();
         self.agenda = nodes;
     }
 
-    /// Brings near what was far.
+    /// Moves bookings and descriptors that have come within reach from the trees to the ring and the inboxes.
     fn fetch_far(&mut self) {
         let now = self.window;
         while let Some(entry) = self.far.first_entry()
@@ -278,16 +282,16 @@ impl Calendar {
         }
     }
 
-    /// Makes sure that `node` is visited when `time` comes, which is not over, or earlier.
+    /// Books `node` for a visit at `time`, which has not passed, or earlier.
     #[inline]
     pub(crate) fn book(&mut self, node: u32, time: u64) {
         self.book_window(node, self.pace.window_of(self.sides[node], time));
     }
 
-    /// The same for a node whose turn it is.
+    /// Books the node that is being visited for another visit at `time` or earlier.
     #[inline]
     pub(crate) fn book_again(&mut self, node: u32, time: u64) {
-        // Most often it is this window or its next, and divisions are slow.
+        // Mostly `time` is in this window or the node's next one, and divisions are slow.
         if time < self.end {
             self.book_window(node, self.window);
         } else if time - self.end < self.length {
@@ -318,12 +322,13 @@ impl Calendar {
         }
     }
 
-    /// Sends `packet` from a node whose turn it is to its neighbour `node`, where it arrives at `time` through `port`.
+    /// Sends `packet` from the node that is being visited to its neighbour `node`, where it arrives at `time` through
+    /// `port`.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: impl Letter) {
         debug_assert!(time >= self.next, "a link delays by a step at least");
         debug_assert!(self.pace.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
-        // Most often it arrives in the neighbour's next window, or in the one after that.
+        // Mostly the packet arrives in the neighbour's next window, or in the one after that.
         let after = time - self.next;
         if after < self.length {
             self.put_at_hand::<SOON>(node, after, port, packet);
@@ -342,8 +347,8 @@ impl Calendar {
         self.at_hand[WHICH][node].tail().push(packet, after as u32, port);
     }
 
-    /// A way to send many packets, in the order of their arrival, from a node whose turn it is to its neighbour `node`,
-    /// where they arrive through `port`. Times are in picoseconds after the beginning of the window.
+    /// Returns an outlet: a way to send many packets, in order of arrival, from the node that is being visited to its
+    /// neighbour `node`, where they arrive through `port`. Times are in picoseconds after the beginning of the window.
     #[inline(always)]
     pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
         let begin = self.next - self.begin;
@@ -351,7 +356,8 @@ impl Calendar {
         Outlet { calendar: self, node, port, later: false, begin, end, tail }
     }
 
-    /// Makes room for one more in the inbox in which `node` finds mail soon, or later.
+    /// Grows the inbox of `node` for its next window, or the one after that (`later`), so that one more descriptor
+    /// fits.
     #[inline(never)]
     fn make_room_at_hand(&mut self, node: u32, later: bool) {
         let inbox = if later { LATER } else { SOON };
@@ -360,12 +366,12 @@ impl Calendar {
         self.at_hand[inbox][node] = mail;
     }
 
-    /// Makes room for one more in `mail`, that of `node` for `window`. Whose first mail it is, is booked; of another
-    /// partition, noted.
+    /// Grows `mail`, the inbox of `node` for `window`, so that one more descriptor fits. If the inbox was empty, the
+    /// node is booked for the window; a node of another partition is noted.
     ///
-    /// What comes `early` is little and waits long. If all the rest were written behind it, that memory would have left
-    /// the cache; so, unless that is little as well, it has a small room of its own, and moves to one that was just
-    /// read.
+    /// Descriptors that come `early` are few and wait long. If all later ones were written behind them, that memory
+    /// would have left the cache. So, unless these are few as well, early descriptors have a small block of their own,
+    /// and move to one that was just read when the others come.
     #[inline]
     fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64, early: bool) {
         if mail.is_empty() {
@@ -384,7 +390,7 @@ impl Calendar {
         }
     }
 
-    /// Puts packets into the inbox of a window.
+    /// Puts packets into the inbox of a node and window.
     fn put(&mut self, node: u32, window: u64, early: bool, packets: impl IntoIterator<Item = Descriptor>) {
         let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
         for packet in packets {
@@ -396,7 +402,7 @@ impl Calendar {
         self.inboxes_of(window)[node] = mail;
     }
 
-    /// As [`Calendar::send`], whoever sends it.
+    /// Sends `packet` to `node`, like [`Calendar::send`], but with any arrival time and from any sender.
     #[inline(never)]
     pub(crate) fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
         let window = self.pace.window_of(self.sides[node], time);
@@ -411,8 +417,8 @@ impl Calendar {
         }
     }
 
-    /// Some of the mail that has been sent to other partitions' nodes, if any is left: for which partition's node and
-    /// which window. Give it back when it is read.
+    /// Takes the descriptors of one remote inbox, with the node's partition, its number there, and the window; `None`
+    /// if all remote inboxes are empty. The inbox goes back through [`Calendar::return_mail`] when it is read.
     pub(crate) fn take_mail_abroad(&mut self) -> Option<((u16, u32), u64, Mail)> {
         let (node, window, mail) = if let Some((node, window, packet)) = self.abroad.far.pop() {
             let mut mail = self.rooms.lend(SMALLEST);
@@ -425,7 +431,7 @@ impl Calendar {
         Some((self.abroad.whose[(node - self.abroad.first) as usize], window, mail))
     }
 
-    /// Takes in mail of `node` for `window` that other partitions' nodes have sent.
+    /// Takes in descriptors for `node` and `window` that nodes of other partitions have sent.
     pub(crate) fn take_in(&mut self, node: u32, window: u64, packets: impl Iterator<Item = Descriptor>) {
         if self.has_inboxes_for(window) {
             self.put(node, window, window > self.window + 1, packets);
@@ -434,14 +440,14 @@ impl Calendar {
         }
     }
 
-    /// Fetches what tells where the mail of `node` lies.
+    /// Prefetches the entry that tells where the inbox of `node` lies.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
         super::prefetch(&self.at_hand[NOW], node);
     }
 
-    /// Shows all mail that nobody has read: for which of this partition's nodes it is, when the window begins in which
-    /// it arrives, and the packets. Nothing may be left for nodes of other partitions.
+    /// Shows all descriptors that have not been read: the node of this partition that they are for, the beginning of
+    /// the window in which they arrive, and the packets. Remote inboxes must be empty.
     pub(crate) fn for_all_mail(&self, mut see: impl FnMut(u32, u64, &[Descriptor])) {
         let first = self.window.saturating_sub(1);
         for window in first..first + self.inboxes.len() as u64 {
@@ -465,47 +471,48 @@ impl Calendar {
         }
     }
 
-    /// The mail of `node` for this window, which stays where it is.
+    /// Returns the inbox of `node` for this window, which stays in place.
     #[inline]
     pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {
         &self.at_hand[NOW][node]
     }
 
-    /// The mail of `node` for this window, in no order. Give it back when it is read.
+    /// Takes the inbox of `node` for this window, in no order. It goes back through [`Calendar::return_mail`] when it
+    /// is read.
     #[inline]
     pub(crate) fn take_mail(&mut self, node: u32) -> Mail {
         std::mem::replace(&mut self.at_hand[NOW][node], Mail::NONE)
     }
 
-    /// Returns what [`Calendar::take_mail`] gave.
+    /// Takes back an inbox from [`Calendar::take_mail`].
     #[inline]
     pub(crate) fn return_mail(&mut self, mail: Mail) {
         self.rooms.take_back(mail);
     }
 
-    /// Keeps what is left of the mail of `node` for another visit in this window, which somebody books. Return the mail
-    /// then, as if all had been read.
+    /// Keeps the rest of the inbox of `node` for another visit in this window, which the caller books. Afterwards,
+    /// `mail` goes back as if all of it had been read.
     #[cold]
     pub(crate) fn keep_mail<'m>(&mut self, node: u32, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) {
         self.at_hand[NOW][node] = self.rooms.keep(mail, rest);
     }
 }
 
-/// See [`Calendar::outlet`].
+/// Way to send many packets to one neighbour; see [`Calendar::outlet`].
 pub(crate) struct Outlet<'a> {
     calendar: &'a mut Calendar,
     node: u32,
     port: u16,
-    /// In which inbox the last packet has arrived, and when its window begins and ends.
+    /// Whether the last packet went to the inbox of the later window; that window's beginning and end.
     later: bool,
     begin: u64,
     end: u64,
-    /// Where its mail ends.
+    /// End of the descriptors in that inbox.
     tail: Tail,
 }
 
 impl Outlet<'_> {
-    /// Sends `packet`, which arrives at `time`, not earlier than the one before.
+    /// Sends `packet`, which arrives at `time`, not earlier than the packet before it.
     #[inline(always)]
     pub(crate) fn send(&mut self, time: u64, packet: impl Letter) {
         if time >= self.end && !self.turn_to_window_of(time) {
@@ -518,15 +525,15 @@ impl Outlet<'_> {
         self.tail.push(packet, (time - self.begin) as u32, self.port);
     }
 
-    /// Where the mail of the inbox ends.
+    /// Returns the end of the descriptors in the inbox at hand.
     #[inline(always)]
     fn inbox(&mut self) -> &mut Tail {
         let inboxes = &mut self.calendar.at_hand;
         if self.later { inboxes[LATER][self.node].tail() } else { inboxes[SOON][self.node].tail() }
     }
 
-    /// Turns to the inbox for what arrives at `time`, behind the end of the first window. Returns whether there is one
-    /// near enough.
+    /// Turns to the inbox for arrivals at `time`, behind the end of the first window. Returns whether such an inbox is
+    /// at hand.
     #[inline(never)]
     fn turn_to_window_of(&mut self, time: u64) -> bool {
         let (begin, length) = (self.calendar.next - self.calendar.begin + self.calendar.length, self.calendar.length);
@@ -554,7 +561,7 @@ impl Drop for Outlet<'_> {
     }
 }
 
-/// Whether `window` has its place in a ring of so many windows, the first of which is the one before `now`.
+/// Returns whether `window` has its place in a ring of `ring` windows, the first of which is the one before `now`.
 #[inline]
 fn is_near(now: u64, window: u64, ring: u64) -> bool {
     window + 1 - now < ring
@@ -583,8 +590,8 @@ mod tests {
         }
     }
 
-    /// Visits and mail come in their windows, however far away those are; also when a window is cut short, and its
-    /// nodes go on after those of the next have come as far.
+    /// Checks that visits and descriptors come in their windows, however far away, also where a window is cut short and
+    /// its nodes continue after nodes of the next window have come as far.
     #[test]
     fn everybody_is_visited_in_time_and_gets_all_mail() {
         for (seed, reach) in [(1, 3_000), (2, 40_000), (3, 900_000)] {
@@ -595,7 +602,7 @@ mod tests {
                 let nodes = sides.len() as u64;
                 let side = |node: u32| if in_turns { sides[node as usize] } else { 0 };
                 let mut calendar = Calendar::new(sides.clone(), Tour::by_number(sides.len()), pace, 5_000);
-                // (node, time) of visits and of mail to come.
+                // (node, time) of the visits and arrivals to come.
                 let mut visits = BTreeSet::from([(0, 0)]);
                 let mut mail = BTreeSet::new();
                 calendar.book(0, 0);
@@ -655,7 +662,7 @@ mod tests {
                         }
                     }
                     calendar.return_agenda(list.clone());
-                    // Visitors book their next visits.
+                    // Visited nodes book their next visits.
                     for node in list {
                         if let Some(&(_, at)) = visits.iter().find(|&&(other, _)| other == node) {
                             calendar.book_again(node, at);

@@ -1,4 +1,4 @@
-//! Threads that work in phases, with a barrier after each.
+//! Worker pool: threads that work in phases, with a barrier after each phase.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::barrier::Barrier;
 
-/// What such threads share. Who panics in a phase comes to its barrier all the same, where the others would wait for
-/// ever.
+/// State shared by the threads of a worker pool. A thread that panics in a phase still arrives at its barrier, because
+/// the other threads would wait there forever otherwise.
 pub(crate) struct Crew {
     threads: usize,
     barrier: Barrier,
@@ -17,24 +17,24 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Of so many threads.
+    /// Creates the shared state of a pool of `threads` threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self { threads, barrier: Barrier::new(threads), done: AtomicBool::new(false), panic: Mutex::new(None) }
     }
 
-    /// How many threads it has.
+    /// Returns the number of threads of the pool.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Does this thread's part of a phase, and waits for the others.
+    /// Runs this thread's part of a phase, then waits for the other threads.
     pub(crate) fn phase(&self, part: impl FnOnce()) {
         self.attempt(part);
         self.barrier.wait();
     }
 
-    /// A phase of one thread, which says whether to go on; the others have no part in it. All hear what it says: not,
-    /// if somebody has panicked.
+    /// Runs a phase in which only one thread has a `part`; the part returns whether to go on. Returns its answer in
+    /// every thread, or `false` if any thread has panicked.
     pub(crate) fn goes_on(&self, part: Option<impl FnOnce() -> bool>) -> bool {
         if let Some(part) = part {
             let goes_on = self.lock().is_none() && self.attempt(part) == Some(true);
@@ -58,7 +58,10 @@ impl Crew {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All threads have come back: panics if one of them has.
+    /// Ends the pool after all threads have returned.
+    ///
+    /// # Panics
+    /// If one of the threads has panicked.
     pub(crate) fn finish(self) {
         if let Some(reason) = self.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
             resume_unwind(reason);
@@ -72,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Three threads, of which `whose` panics in one of the two phases of the fourth round.
+    /// Runs three threads, of which number `whose` panics in one of the two phases of the fourth round.
     fn work(whose: u32, phase: u32) -> Result<u32, Box<dyn Any + Send>> {
         let (crew, rounds) = (Crew::new(3), AtomicU32::new(0));
         std::thread::scope(|scope| {
@@ -105,6 +108,6 @@ mod tests {
                 assert_eq!(reason.downcast_ref::<String>(), Some(&format!("thread {whose}")));
             }
         }
-        assert_eq!(work(3, 0).expect("nobody panics"), 8);
+        assert_eq!(work(3, 0).expect("no thread panics"), 8);
     }
 }

@@ -1,12 +1,11 @@
-//! Runs that would never end: PFC deadlocks, and traffic that goes round without getting anywhere.
+//! Detection of runs that would never end: PFC deadlocks, and traffic that circulates without progress.
 //!
-//! A paused port waits until the switch at its other end has room; that switch has room when the
-//! packets that came from the port leave through its outputs; which may be paused themselves. Where
-//! some paused ports have sent nothing since the last look, and all outputs that they wait for are
-//! among them, nothing there will ever move again.
+//! A paused port waits until the switch at its other end has buffer space. The switch gains space when the packets that
+//! came from the port leave through its outputs, which may be paused themselves. Where some paused ports have sent
+//! nothing since the last check, and all outputs that they wait for are among them, nothing there will ever move again.
 //!
-//! Time that a link spends losing one packet after the other does not count as standing still, however often senders
-//! try in vain: what loses packets by chance lets others pass some time.
+//! Time during which a link loses one packet after the other does not count as a stall, however often senders repeat
+//! them: a random loss process lets packets pass at some time.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -19,27 +18,27 @@ use super::stall::{BURST, StallLimits};
 use crate::net::port::of_bits;
 use crate::topology::Node;
 
-/// Looks at the whole fabric from time to time.
+/// Periodic check of the whole fabric.
 pub(crate) struct Watch {
     next: Instant,
-    /// When the last look was, and the frames that each port with something paused had sent by then.
+    /// Time of the last check, and the frames that each port with a paused class had sent by then.
     last: Instant,
     frames: BTreeMap<PortId, u64>,
-    /// Payload accepted so far, and since when it has been that much.
+    /// Payload accepted so far, and the time since when it has not changed.
     goodput: u64,
     since: Instant,
-    /// Events before the last look.
+    /// Number of events before the last check.
     events: u64,
     limits: StallLimits,
 }
 
-/// Why a run has to end.
+/// Reason why a run has to end.
 pub(crate) struct Verdict {
-    /// The cycle, if it is one; else nothing has arrived for too long.
+    /// Cycle of a deadlock; `None` if nothing has arrived for too long.
     pub(crate) deadlock: Option<Deadlock>,
 }
 
-/// A class of a port in the fabric: the partition, the port's number there, and the class.
+/// Class of a port in the fabric: the partition, the port's number there, and the class.
 type Place = (usize, u32, u8);
 
 impl Watch {
@@ -59,8 +58,8 @@ impl Watch {
         self.next
     }
 
-    /// Looks for reasons to give up. `hopeful`: a link is still going to change, which may help. Nothing happens before
-    /// `begin`.
+    /// Returns a reason to end the run, if there is one. `hopeful`: a link will still change, which may help. Nothing
+    /// happens before `begin`.
     pub(crate) fn check<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         now: Instant,
@@ -86,8 +85,8 @@ impl Watch {
             let deadlock = Deadlock { at: now, since, cycle };
             return Some(Verdict { deadlock: Some(deadlock) });
         }
-        // Hosts may compute for days, and senders wait for long timeouts: the looks until then, but for the last one,
-        // would see the same again.
+        // Hosts may compute for days, and senders wait for long timeouts: all checks until then but the last one would
+        // see the same state, and are skipped.
         let end = self.limits.end(self.since);
         let stall = if self.since == now { Instant::NEVER } else { end };
         let until = begin.min(stall);
@@ -98,7 +97,7 @@ impl Watch {
         (now >= end).then_some(Verdict { deadlock: None })
     }
 
-    /// Whether some link is losing everything that is sent over it, for a while.
+    /// Returns whether some link is at present losing everything that is sent over it.
     fn meets_burst<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
         now: Instant,
@@ -109,26 +108,26 @@ impl Watch {
         losses.any(|loss| loss.is_in_burst(BURST, since))
     }
 
-    /// A cycle of ports that wait for each other and have not moved since the last look.
+    /// Returns a cycle of ports that wait for each other and have not moved since the last check.
     fn find_cycle<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         partitions: &[P],
     ) -> Option<Vec<PausedHop>> {
         let mut frames = BTreeMap::new();
-        // By port, so that what is found does not depend on how the fabric is cut.
+        // Ordered by port, so that the result does not depend on how the fabric is cut.
         let mut stuck: BTreeMap<(PortId, u8), Place> = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
             for (at, port) in (0..).zip(partition.egress.iter()) {
-                // What waits and may not leave.
+                // Lossless classes that wait and are paused.
                 let held = port.waiting & port.paused & partition.accounting.lossless;
                 if held == 0 || port.is_host {
                     continue;
                 }
                 let extra = &partition.extras[at];
-                // Pause frames still leave through a paused port; they move nothing.
+                // Pause frames still leave through a paused port, but do not count as progress.
                 let sent = port.frames - extra.pause_frames;
                 frames.insert(extra.id, sent);
-                // Nothing has left since the last look, or nothing of this class may have.
+                // Either nothing has left since the last check, or the class has been paused throughout.
                 let idle = self.frames.get(&extra.id) == Some(&sent);
                 for class in of_bits(held).filter(|&class| idle || extra.pauses[class].since <= self.last) {
                     let class = class as u8;
@@ -139,8 +138,8 @@ impl Watch {
         self.frames = frames;
         let mut waits: BTreeMap<Place, Vec<Place>> =
             stuck.values().map(|&place| (place, waits_for(place, partitions))).collect();
-        // Whoever waits for an output that is not stuck may be released by it. What is left after all
-        // of these have gone can only be released by itself.
+        // A port that waits for an output that is not stuck may be released by it. The ports that are left after
+        // removing all such ports can only release each other.
         loop {
             let hopeless = |next: &Vec<Place>| !next.is_empty() && next.iter().all(|place| waits.contains_key(place));
             let hopeful: Vec<Place> =
@@ -151,7 +150,7 @@ impl Watch {
             hopeful.iter().for_each(|place| drop(waits.remove(place)));
         }
         let first = *stuck.values().find(|place| waits.contains_key(place))?;
-        // Following any of these leads round.
+        // Following any of the outputs that a port waits for leads into a cycle.
         let mut path = vec![first];
         loop {
             let next = waits[path.last()?][0];
@@ -163,7 +162,7 @@ impl Watch {
     }
 }
 
-/// The outputs that hold packets of the paused class which came from the paused port `place`, each with that
+/// Returns the outputs that hold packets of the paused class which came from the paused port `place`, each with that
 /// class.
 fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
     (index, at, class): Place,

@@ -1,7 +1,6 @@
-//! What a recorded partition writes down.
+//! Log of a recorded partition: events of the flows in focus.
 //!
-//! Nothing here runs unless somebody watches: the callers ask `RECORDED` first, which is known when
-//! they are compiled.
+//! Code of this module runs only in recorded runs: callers check `RECORDED` first, which is known at compile time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,32 +19,32 @@ use crate::net::pool::Slot;
 use crate::record::{Chosen, Event, FlowKey, Focus, What};
 use crate::topology::Node;
 
-/// A queue pair: the host that sends its data, and its number there.
+/// Queue pair: the host that sends its data, and its number there.
 pub(crate) type QueuePair = (HostId, QpNumber);
 
-/// What has happened since the last window, and what to look at.
+/// Events since the last window, and the queue pairs to follow.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) focus: Arc<Focus>,
     pub(crate) events: Vec<Event>,
-    /// Queue pairs of the flows in focus, those of other partitions too.
+    /// Queue pairs of the flows in focus, including those of other partitions.
     pub(crate) followed: Followed,
-    /// Those that the other partitions have not heard of. Packets cannot reach them before the end of
-    /// the window, when they do.
+    /// Followed queue pairs that the other partitions have not been told of. No packet can reach these partitions
+    /// before the end of the window, when they are told.
     pub(crate) fresh: Vec<QueuePair>,
-    /// Where this partition's NICs keep those that still send, and the first of their flows.
+    /// Slot of each followed queue pair that still sends in its NIC, and the queue pair of the first of its flows.
     slots: BTreeMap<QueuePair, (u32, QpNumber)>,
     heard: Heard,
-    /// Bytes by input, kept for its memory.
+    /// Bytes by input. Kept to reuse its memory.
     by_input: Vec<u64>,
 }
 
-/// What engines have said during the present call.
+/// Reports of the engines during the present call.
 #[derive(Default)]
 struct Heard {
     /// Queue pairs that the NIC has named, in order.
     named: Vec<QpNumber>,
-    /// What was said, and about which of them.
+    /// Reports, with the queue pair that each is about, if it was named.
     traces: Vec<(Option<QpNumber>, Trace)>,
 }
 
@@ -59,19 +58,20 @@ impl Probe for Heard {
 }
 
 impl Log {
-    /// Who listens to the engines, in a run that is recorded.
+    /// Returns the listener for the engines' reports, in a recorded run.
     #[inline]
     pub(crate) fn probe<const RECORDED: bool>(&mut self) -> Option<&mut dyn Probe> {
         if RECORDED { Some(&mut self.heard) } else { None }
     }
 
-    /// What engines have just said leads to no packet: of a standard Read, answers that were asked for count as sent.
+    /// Discards the engines' latest reports, which lead to no packet: of a standard Read, responses count as sent when
+    /// they are requested.
     #[cold]
     pub(crate) fn ignore_heard(&mut self) {
         self.heard.traces.clear();
     }
 
-    /// Whether a packet of a queue pair with this number may be in focus: `false` for nearly all packets.
+    /// Returns whether a packet of a queue pair with this number may be in focus: `false` for nearly all packets.
     #[inline]
     fn may_see(&self, qp: QpNumber) -> bool {
         self.followed.may_have(qp) || self.focus.flows == Chosen::All || self.focus.ports.has_any()
@@ -82,13 +82,13 @@ impl Log {
     }
 }
 
-/// Queue pairs that are followed, asked about each packet on each hop: nearly always in vain.
+/// Queue pairs that are followed. The set is asked about each packet on each hop, and nearly always answers no.
 #[derive(Default)]
 pub(crate) struct Followed {
     pairs: BTreeSet<QueuePair>,
-    /// A bit for each pair among [`Followed::BITS`]: where it is not set, the pair is not among them.
+    /// Hashed bit per pair, of [`Followed::BITS`] bits: a pair whose bit is not set is not in the set.
     marks: [u64; Self::BITS / 64],
-    /// Bits of the pairs' numbers alone, whichever their hosts.
+    /// Hashed bit per number of a pair, regardless of the host.
     numbers: [u64; 16],
 }
 
@@ -113,7 +113,7 @@ impl Followed {
         self.marks[word] & bit != 0 && self.pairs.contains(&pair)
     }
 
-    /// Whether a pair with this number may be among them.
+    /// Returns whether a pair with this number may be in the set.
     #[inline]
     fn may_have(&self, qp: QpNumber) -> bool {
         let (word, bit) = Self::mark_of_number(qp);
@@ -125,7 +125,7 @@ impl Followed {
         ((qp >> 6) as usize % 16, 1 << (qp & 63))
     }
 
-    /// Where the bit of a pair is.
+    /// Returns the word and the bit of a pair.
     #[inline]
     fn mark((HostId(host), QpNumber(qp)): QueuePair) -> (usize, u64) {
         let hash = (u64::from(host) << 32 | u64::from(qp)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -134,7 +134,7 @@ impl Followed {
     }
 }
 
-/// The queue pair that a packet belongs to.
+/// Returns the queue pair that a packet belongs to.
 pub(crate) fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) | Repr::EqdsData(_) => Some((packet.src, packet.qp)),
@@ -157,13 +157,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Whose port `at` is.
+    /// Returns the node that owns port `at`.
     fn owner_of(&self, at: u32) -> Node {
         let port = &self.egress[at];
         if port.is_host { Node::Host(self.hosts[port.owner].id) } else { Node::Switch(self.switches[port.owner].id) }
     }
 
-    /// Whether a packet at one of these ports is in focus.
+    /// Returns whether a packet at one of these ports is in focus.
     #[inline]
     fn sees(&self, ports: &[u32], packet: &Packet) -> bool {
         self.log.may_see(packet.qp) && self.sees_in_full(ports, packet)
@@ -178,24 +178,24 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.log.focus.ports.contains(&self.extras[at].id)
     }
 
-    /// The packet in `slot` at one of these ports, if it is in focus. Those of a train are all of one queue pair, so
-    /// that the first of them tells.
+    /// Returns the packet in `slot` at one of these ports if it is in focus. All packets of a train belong to one queue
+    /// pair, so the first of them is enough.
     #[inline]
     fn seen(&self, ports: &[u32], slot: Slot) -> Option<Packet> {
         self.sees(ports, self.pool.first(slot).0).then(|| self.pool.get(slot))
     }
 
-    /// The headers of a packet of an application's queue pair.
+    /// Returns the headers of a packet of an application's queue pair.
     fn headers_of(&self, packet: &Packet, slot: Slot) -> Option<Headers> {
         (packet.slot == REQUESTS).then(|| self.records.headers(slot))
     }
 
-    /// How long port `at` has been transmitting.
+    /// Returns how long port `at` has been transmitting.
     fn busy(&self, at: u32) -> Duration {
         busy_time(&self.egress[at], self.extras[at].rate, self.gap, self.now)
     }
 
-    /// Port `at`, which is free, begins to send.
+    /// Logs that port `at`, which is free, begins to send.
     #[cold]
     pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
         let bytes = u64::from(self.pool.get(slot).frame) + self.gap;
@@ -203,7 +203,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.note_sent_slowly(at, slot, serialisation);
     }
 
-    /// As [`Partition::note_sent`], where the frame takes this long on the wire, what its NIC takes to begin included.
+    /// Logs that port `at` begins to send, like [`Partition::note_sent`], but with the given time on the wire,
+    /// including the time that its NIC takes to begin.
     #[cold]
     pub(crate) fn note_sent_slowly(&mut self, at: u32, slot: Slot, serialisation: Duration) {
         if let Some(packet) = self.seen(&[at], slot) {
@@ -215,7 +216,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet's last bit has reached port `at`.
+    /// Logs that the last bit of a packet has reached port `at`.
     #[cold]
     pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
         if let Some(packet) = self.seen(&[at], slot) {
@@ -224,7 +225,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that entered through port `at` has begun to wait for port `out`.
+    /// Logs that a packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
     pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
         if let Some(packet) = self.seen(&[out, at], slot) {
@@ -235,7 +236,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that entered through port `at` and waits for port `out`, `before` that, has been trimmed.
+    /// Logs that a packet that entered through port `at` and waits for port `out` has been trimmed; `before` describes
+    /// the whole packet.
     #[cold]
     pub(crate) fn note_trimmed(&mut self, at: u32, out: u32, before: &Descriptor) {
         let packet = self.pool.get(before.slot);
@@ -247,7 +249,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that entered through port `at` is gone.
+    /// Logs that a packet that entered through port `at` has been dropped.
     #[cold]
     pub(crate) fn note_dropped(&mut self, at: u32, packet: &Packet, reason: DropReason) {
         if self.sees(&[at], packet) {
@@ -256,7 +258,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Port `at` may send other classes than before.
+    /// Logs that the set of classes that port `at` may send has changed.
     #[cold]
     pub(crate) fn note_paused(&mut self, at: u32) {
         if self.log.focus.pauses || self.is_watched(at) {
@@ -265,7 +267,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The link at port `at` has gone down or come back.
+    /// Logs that the link at port `at` has gone down or come back.
     #[cold]
     pub(crate) fn note_link(&mut self, at: u32, up: bool) {
         if self.log.focus.pauses || self.is_watched(at) {
@@ -273,7 +275,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Input `at` of a switch has filled up with a packet of `frame` bytes for port `out`.
+    /// Logs that input `at` of a switch has filled up with a packet of `frame` bytes for port `out`.
     #[cold]
     pub(crate) fn note_filled(&mut self, at: u32, out: u32, frame: u64) {
         if !self.log.focus.pauses && !self.is_watched(at) {
@@ -286,7 +288,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.add_waiting_for(output, &mut by_input);
             let input = (at - self.switches[self.egress[at].owner].site.first_port) as usize;
             if output == out {
-                // The one that it filled up with stands in no queue yet.
+                // The packet that filled the input is in no queue yet.
                 by_input.resize(by_input.len().max(input + 1), 0);
                 by_input[input] += frame;
             }
@@ -304,8 +306,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.log.by_input = by_input;
     }
 
-    /// Adds up the bytes that wait for port `out` of a switch, by the number at the switch of the port through which
-    /// they entered.
+    /// Adds up the bytes that wait for port `out` of a switch, by the number of their input port at the switch.
     fn add_waiting_for(&self, out: u32, by_input: &mut Vec<u64>) {
         let owner = self.egress[out].owner;
         let switch = &self.switches[owner];
@@ -320,7 +321,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A flow begins at a host of this partition.
+    /// Logs that a flow begins at a host of this partition.
     #[cold]
     pub(crate) fn note_flow_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, slot: u32) {
         let state = &self.hosts[host];
@@ -341,8 +342,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A message begins at a host of this partition, on a queue pair that has others under way, whose other end is
-    /// `peer`. Both ends are followed from the next window on, for everybody alike.
+    /// Logs that a message begins at a host of this partition, on a queue pair that has others under way and whose
+    /// other end is `peer`. All partitions follow both ends from the next window on.
     #[cold]
     pub(crate) fn note_message_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, peer: QueuePair) {
         let id = self.hosts[host].id;
@@ -355,7 +356,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A flow has ended at a host of this partition.
+    /// Logs that a flow has ended at a host of this partition.
     #[cold]
     pub(crate) fn note_flow_finished(&mut self, host: u32, flow: FlowRow) {
         if self.log.focus.flows.contains(&FlowKey::from(&flow)) {
@@ -363,7 +364,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A host's NIC has taken in or sent `packet`.
+    /// Logs that a host's NIC has taken in or sent `packet`.
     #[cold]
     pub(crate) fn note_handled(&mut self, host: u32, packet: &Packet) {
         let Some((sender, qp)) = pair_of(packet) else { return };
@@ -373,7 +374,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A host's NIC has let queue pairs act whose time had come.
+    /// Logs that a host's NIC has let queue pairs act whose timers had expired.
     #[cold]
     pub(crate) fn note_woken(&mut self, host: u32) {
         self.note_engines(host, None);
@@ -382,8 +383,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Writes down what engines have just said: about `pair`, or about a queue pair of this host that
-    /// the NIC has named.
+    /// Logs the latest reports of the engines: about `pair`, or about a queue pair of this host that the NIC has named.
     fn note_engines(&mut self, host: u32, pair: Option<QueuePair>) {
         let id = self.hosts[host].id;
         for (about, trace) in std::mem::take(&mut self.log.heard.traces) {
@@ -395,7 +395,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Writes down what holds the flow of a queue pair of this host.
+    /// Logs what holds the flow of a queue pair of this host.
     fn note_held(&mut self, host: u32, pair: QpNumber) {
         let state = &self.hosts[host];
         let (id, port) = (state.id, state.port);
@@ -405,7 +405,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let (busy, limits) = (self.busy(port), state.nic.limits(slot, qp));
                 self.write(Node::Host(id), What::Held { qp, hold, busy, limits });
             }
-            // It is done and gone.
+            // The queue pair has finished.
             None => drop(self.log.slots.remove(&(id, pair))),
         }
     }

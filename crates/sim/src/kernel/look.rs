@@ -1,14 +1,15 @@
-//! A look at the flows under way: what does each wait for just now?
+//! Looks at the flows under way: what does each flow wait for at the moment?
 //!
 //! Design notes.
-//! 1. *What is looked at.* Some of the measured flows, chosen by a hash; then every packet in the fabric once, by what
-//!    its descriptor says: whose it is shows its ECMP hash, so that of other flows' packets nothing else is read.
-//!    Where packets of a flow take several ways, all of them are read.
-//! 2. *What a queue waits for* is what the port does now: it is paused, its link is down, or it sends something, which
-//!    then lies in the mail of the node at the other end. A packet that waits while an acknowledgement is sent waits
-//!    for acknowledgements, at this moment; so the sum over many looks is the time that they took.
+//! 1. *Subjects.* Some of the measured flows are chosen by a hash; then every packet in the fabric is looked at once,
+//!    by its descriptor: the ECMP hash tells whose it is, so of other flows' packets nothing else is read. Where
+//!    packets of a flow take several paths, all packets are read.
+//! 2. *Time in a queue* is classified by what the port does at that time: it is paused, its link is down, or it sends a
+//!    packet, which then lies in the inbox of the node at the other end. A packet that waits while an acknowledgement
+//!    is sent waits for acknowledgements at this moment, so the sum over many looks is the time that acknowledgements
+//!    took.
 //! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step ([`Pace`](super::pace::Pace)). Every
-//!    packet is in one place all the same, and what a node does is read as of its own time.
+//!    packet is in one place all the same, and the state of a node is read as of its own time.
 
 use std::ops::Deref;
 
@@ -27,30 +28,30 @@ use crate::net::pool::Slot;
 use crate::net::port::{Egress, of_bits};
 use crate::topology::Framing;
 
-/// A port: its partition, and its number there.
+/// Port: its partition, and its number there.
 type Port = (usize, u32);
 
-/// Where a packet of a flow is.
+/// Place of a packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// On a link, and its last bit has left the port before it, or has not.
+    /// On a link. `is_leaving`: its last bit has not left the sending port.
     Link { is_leaving: bool },
-    /// In a queue, while its port does this.
+    /// In a queue, while its port has this state.
     Queue(Busy),
 }
 
-/// What a port does that something waits for.
+/// State of a port for which a packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Busy {
-    /// Sends data of others, or is about to send.
+    /// Sends data of other flows, or is about to send.
     Others,
-    /// Sends data of the same flow; the link may be slower than that of its host.
+    /// Sends data of the waiting flow; the link may be slower than that of the flow's host.
     Own { is_slower: bool },
-    /// Sends an acknowledgement, or a congestion notification.
+    /// Sends an acknowledgement or a congestion notification.
     Answer,
-    /// It is paused for the class that waits.
+    /// Paused for the class that waits.
     Paused,
-    /// Its link is down.
+    /// Link down.
     Down,
 }
 
@@ -68,7 +69,7 @@ impl Busy {
         }
     }
 
-    /// By index: the part that time in a queue belongs to.
+    /// Part of the completion time to which time in a queue belongs, indexed by [`Busy`].
     const PARTS: [TimePart; Self::ALL] = [
         TimePart::Queueing,
         TimePart::Queueing,
@@ -83,17 +84,17 @@ impl Busy {
     }
 }
 
-/// What a port does, whoever waits for it.
+/// State of a port, regardless of who waits for it.
 #[derive(Clone, Copy)]
 struct Stand {
     busy: Busy,
-    /// Whose data it sends, if it does.
+    /// Queue pair whose data the port sends, if it sends data.
     whose: Option<(HostId, QpNumber)>,
     rate: Rate,
 }
 
 impl Stand {
-    /// What that is to a subject that waits for it.
+    /// Returns the state from the view of a subject that waits for the port.
     fn seen_by(self, subject: &Subject) -> Busy {
         match self.busy {
             Busy::Others if self.whose.is_some_and(|pair| subject.has(pair)) => {
@@ -104,99 +105,100 @@ impl Stand {
     }
 }
 
-/// A flow that is looked at.
+/// Flow that is looked at.
 struct Subject {
     workload: u16,
-    /// Where it is sent.
+    /// Sending host: its partition, and its number there.
     host: (usize, u32),
     port: Port,
     class: u8,
     pair: (HostId, QpNumber),
-    /// How many queue pairs it has; their numbers follow each other.
+    /// Number of its queue pairs, which are numbered consecutively.
     pairs: u32,
     slot: u32,
     dst: HostId,
-    /// Of its host's link.
+    /// Rate of the sending host's link.
     rate: Rate,
     standing: Option<Standing>,
     received: Option<Received>,
-    /// Packets on links, its own and what answers them, and in queues.
+    /// Packets of the flow and their answers: on links, and in queues by the state of the port.
     on_links: u64,
     in_queues: [u64; Busy::ALL],
-    /// Of its data packets that which was sent last: when, and where it is.
+    /// Data packet of the flow that was sent last: when, and where it is.
     newest: Option<(Instant, Place)>,
-    /// What its receiver waits for is in the fabric: as it was sent before, or for the first time.
+    /// Whether the packet that the receiver waits for was found in the fabric: `true` if as a retransmission.
     found: Option<bool>,
-    /// What its data packets carry, in the unit of its receiver.
+    /// Amount that the flow's data packets carry, in the unit of its receiver.
     carried: u64,
-    /// The news that what was sent again has filled a hole are on their way.
+    /// Whether an acknowledgement in the fabric tells that a retransmission has filled a hole.
     is_filled: bool,
 }
 
-/// What a flow waits for.
+/// Reason for which a flow waits.
 pub(super) enum Answer {
-    /// This.
+    /// Exactly one part of the completion time.
     One(TimePart),
-    /// Parts of it these, by weight.
+    /// Several parts, with their weights.
     Several(Vec<(TimePart, u64)>),
-    /// Something was lost. If it is not a timeout that ends this, it is the second part; if nobody can tell any more,
-    /// it was the third.
+    /// A loss. Unless a timeout ends the wait, it belongs to the part `other`; if that can no longer be found out, it
+    /// belongs to the part `guess`.
     Lost {
-        /// Where it is sent.
+        /// Sending host: its partition, and its number there.
         host: (usize, u32),
         slot: u32,
         qp: QpNumber,
-        /// How it stands.
+        /// State of the flow's sender.
         standing: Standing,
         other: TimePart,
         guess: TimePart,
     },
 }
 
-/// What a port sends: when that was found out, and where the packet is kept.
+/// Packet that a port sends: the look that found it, and the packet's slot in the pool.
 #[derive(Clone, Copy, Default)]
 struct Wire {
     look: u32,
     slot: Slot,
 }
 
-/// What is found out in a look. Kept for its memory.
+/// State and results of a look. Kept to reuse its memory.
 #[derive(Default)]
 pub(super) struct Scan {
     look: u32,
     subjects: Vec<Subject>,
-    /// Of these, those that wait for packets.
+    /// Subjects that wait for packets, by queue pair.
     by_pair: Found<(HostId, QpNumber)>,
     has_followed: bool,
-    /// Bit per hash of what ECMP hashes: packets of subjects may have it. Empty where all may.
+    /// Bit per hash of a packet's ECMP key: set where packets of subjects may have the hash. Empty where all packets
+    /// may belong to subjects.
     filter: Vec<u64>,
-    /// By partition and port: what is about to arrive there, and has not left the other end.
+    /// Packet that is about to arrive at each port and has not left the other end, by partition and port.
     wires: Vec<Vec<Wire>>,
-    /// About how many instructions it took.
+    /// Approximate number of instructions that the look took.
     pub(super) cost: u64,
 }
 
-/// Bits of the filter, as a logarithm.
+/// Binary logarithm of the number of bits in the filter.
 const FILTER: u32 = 14;
 
-/// What a look costs, in instructions, about: for each packet, more for each of a flow that waits for packets, for each
-/// flow that is looked at, for each port, and for each host.
+/// Approximate cost of a look in instructions: for each packet, in addition for each packet of a flow that waits for
+/// packets, for each flow that is looked at, for each port, and for each host.
 const PER_PACKET: u64 = 8;
 const PER_SEEN: u64 = 150;
 const PER_FLOW: u64 = 1_500;
 const PER_PORT: u64 = 6;
 const PER_HOST: u64 = 60;
 
-/// When a look is, by side, and whom it is at.
+/// Times of a look, by side, and the share of flows that are looked at.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
     pub(super) times: [Instant; 2],
-    /// Of so many flows, a power of two, one is looked at.
+    /// Divisor: one in `one_in` flows, a power of two, is looked at.
     pub(super) one_in: u64,
 }
 
 impl Scan {
-    /// Looks at flows, and tells `tell` of each the workload, and what it waits for.
+    /// Looks at flows, and calls `tell` for each with its workload and the reason for which it waits.
     pub(super) fn look<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         look: Look,
@@ -304,7 +306,7 @@ impl Scan {
             carried: 0,
             is_filled: false,
         });
-        // Who wants to send, and may not yet, waits for no packet.
+        // A sender that wants to send and may not yet does not wait for a packet.
         if let Some(Hold::Link | Hold::Pacing(_) | Hold::Recovery(_)) = standing.map(|standing| standing.hold) {
             return;
         }
@@ -320,19 +322,19 @@ impl Scan {
         }
     }
 
-    /// Whether a packet may be one of a subject.
+    /// Returns whether a packet may belong to a subject.
     #[inline(always)]
     fn may_see(&self, packet: &Descriptor) -> bool {
         let bit = packet.entropy >> (u32::BITS - FILTER);
         self.filter.get((bit >> 6) as usize).is_none_or(|word| word & 1 << (bit & 63) != 0)
     }
 
-    /// The subject that a packet belongs to.
+    /// Returns the subject that a packet belongs to.
     fn whose(&self, packet: &Packet) -> Option<usize> {
         Some(self.by_pair.get(pair_of(packet)?)? as usize)
     }
 
-    /// Sees what is on links to nodes of a partition.
+    /// Reads the packets that are on links to nodes of a partition.
     fn read_mail<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         look: Look,
@@ -350,7 +352,7 @@ impl Scan {
             };
             let side = partition.calendar.side_of(node);
             let other = if pace.leader().is_some() { 1 - side } else { side };
-            // What senders have begun to send until then has left if no link delays it further.
+            // Packets that senders began to send before that time have left, if the link does not delay them further.
             let left = look.times[usize::from(other)].as_ps();
             let since = (left + pace.step()).saturating_sub(begin);
             self.cost += PER_PACKET * mail.len() as u64;
@@ -386,7 +388,7 @@ impl Scan {
         }
     }
 
-    /// Sees what waits in switches of a partition.
+    /// Reads the packets that wait in switches of a partition.
     fn read_queues<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         index: usize,
@@ -405,7 +407,7 @@ impl Scan {
                 let line = partition.line_of(at, class as u8);
                 let mut stand = None;
                 let mut see = |place: &Descriptor| {
-                    // How many share a place depends on how the fabric is cut.
+                    // The number of packets that share a descriptor depends on how the fabric is cut.
                     let count = 1 + u64::from(place.more);
                     self.cost += PER_PACKET * count;
                     if self.may_see(place) {
@@ -436,7 +438,7 @@ impl Scan {
         }
     }
 
-    /// Sees what waits at the NIC that answers a subject.
+    /// Reads the packets that wait at the NIC that answers a subject.
     fn read_answers<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         number: usize,
@@ -455,7 +457,8 @@ impl Scan {
         }
     }
 
-    /// The packet that a port sends just now; `None` where it sends none, or a pause frame that has no place.
+    /// Returns the packet that a port sends just now; `None` where it sends none, or a pause frame, which lies in no
+    /// inbox.
     fn sent_by<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
         (index, at): Port,
@@ -467,7 +470,7 @@ impl Scan {
         (wire.look == self.look).then(|| partitions[there].pool.get(wire.slot))
     }
 
-    /// What a port does that a packet of `class` waits for.
+    /// Returns the state of a port that a packet of `class` waits for.
     fn stand<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
         (index, at): Port,
@@ -480,7 +483,7 @@ impl Scan {
         if port.paused == Egress::DOWN {
             return stand(Busy::Down);
         }
-        // Where switches trim, a class may count as paused in between.
+        // Where switches trim, a class may be marked as paused in between.
         if port.paused & 1 << class != 0 && !partition.fabric.queueing.trims() {
             return stand(Busy::Paused);
         }
@@ -490,7 +493,7 @@ impl Scan {
         }
     }
 
-    /// What a subject waits for.
+    /// Returns the reason for which a subject waits.
     fn answer<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
         subject: &Subject,
@@ -516,7 +519,7 @@ impl Scan {
             }),
             Hold::Pacing(_) => Answer::One(TimePart::Pacing),
             Hold::Recovery(_) => Answer::One(TimePart::Recovery),
-            // Inside tunnels, nobody knows whose packets are where.
+            // Inside tunnels, the packets of a flow cannot be told apart.
             _ if partition.fabric.nic.eqif.is_some() => Answer::One(TimePart::Other),
             Hold::Window => self.window(subject, TimePart::Window, partitions),
             Hold::Cap => self.window(subject, TimePart::Cap, partitions),
@@ -531,12 +534,12 @@ impl Scan {
         }
     }
 
-    /// What a subject waits for that a window, or a cap, lets send nothing.
+    /// Returns the reason for which a subject waits whose window, or a cap, allows no packet.
     ///
-    /// As in `selvedge explain`, as much of that wait as the round trip is late is put down to where it is: with `l` of
-    /// its packets on links and `q` in queues, a round trip of `R` without them takes `R (l + q) / l` (Little's law).
-    /// Its host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R + R q / l) (1 - l t /
-    /// R)`, of which `R q / l` is late.
+    /// Like in `selvedge explain`, the share of that wait by which the round trip is late belongs to the place of the
+    /// delay. With `l` packets of the flow on links and `q` in queues, a round trip of `R` without queues takes `R (l +
+    /// q) / l` (Little's law). The host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R +
+    /// R q / l) (1 - l t / R)`, of which `R q / l` is late.
     fn window<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &self,
         subject: &Subject,
@@ -573,19 +576,19 @@ impl Scan {
 }
 
 impl Subject {
-    /// Whether a queue pair is one of its own.
+    /// Returns whether a queue pair belongs to the subject.
     fn has(&self, (host, qp): (HostId, QpNumber)) -> bool {
         host == self.pair.0 && qp.0.wrapping_sub(self.pair.1.0) < self.pairs
     }
 
-    /// Takes in one of its packets, or of what answers them.
+    /// Counts a packet of the subject, or an answer to one.
     fn see(&mut self, packet: &Packet, place: Place) {
         match place {
             Place::Link { .. } => self.on_links += 1,
             Place::Queue(busy) => self.in_queues[busy.index()] += 1,
         }
         if let Repr::Ack(ack) = packet.repr {
-            // It answers one packet, and acknowledges others behind it.
+            // The acknowledgement answers one packet, and acknowledges others behind it.
             let beyond = ack.expected.get().wrapping_sub(ack.sack.get()) % Psn::MODULUS;
             self.is_filled |= ack.kind == AckKind::Ack && (2..Psn::MODULUS / 2).contains(&beyond);
         }
@@ -603,26 +606,27 @@ impl Subject {
         }
     }
 
-    /// Whether a window waits for what is sent again.
+    /// Returns whether the window waits for a retransmission.
     fn waits_for_repair(&self) -> bool {
         self.is_filled || self.found == Some(true) || self.standing.is_some_and(|standing| standing.has_lost)
     }
 
-    /// Whether what its receiver expects next, and its window waits for, has been sent and is nowhere.
+    /// Returns whether the packet that the receiver expects next, for which the window waits, has been sent and is
+    /// neither there nor in the fabric.
     fn waits_for_lost(&self) -> bool {
         let sent = self.standing.and_then(|standing| standing.sent);
         let received = self.received.and_then(|received| received.count);
         self.found.is_none() && received.zip(sent).is_some_and(|(received, sent)| received < sent)
     }
 
-    /// Whether something of what was sent has neither arrived nor is in the fabric.
+    /// Returns whether something that was sent has neither arrived nor is in the fabric.
     fn has_lost(&self) -> bool {
         let Some((standing, received)) = self.standing.zip(self.received) else { return false };
         received.missing > standing.unsent + self.carried
     }
 
-    /// It waits for what a loss has held up, if nothing else; `other` where neither a timeout nor sending again ends
-    /// it.
+    /// Returns the reason of a subject that waits only for the effects of a loss; `other` where neither a timeout nor a
+    /// retransmission ends the wait.
     fn lost(&self, other: TimePart) -> Answer {
         let Some(standing) = self.standing else { return Answer::One(TimePart::Recovery) };
         let is_silent = self.on_links + self.in_queues.iter().sum::<u64>() == 0 && !standing.has_lost;
@@ -632,7 +636,7 @@ impl Subject {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// How long a full packet of a flow from `host`, and what answers it, take if nothing is in their way.
+    /// Returns how long a full packet of a flow from `host` and its answer take in an idle fabric.
     fn undisturbed_round(&self, host: u32, subject: &Subject) -> Duration {
         let params = &self.hosts[host].params;
         let [frame, gap] = [params.mtu + params.header, params.gap].map(|bytes| Bytes::new(bytes.into()));
@@ -642,7 +646,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// Whether a packet carries nothing of a flow: an acknowledgement, or something else that receivers say.
+/// Returns whether a packet carries no data of a flow: an acknowledgement, or another message from a receiver.
 fn is_answer(packet: &Packet) -> bool {
     match packet.repr {
         Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => true,
@@ -651,7 +655,7 @@ fn is_answer(packet: &Packet) -> bool {
     }
 }
 
-/// Whether a packet carries what was sent before.
+/// Returns whether a packet is a retransmission.
 fn is_again(packet: &Packet) -> bool {
     match packet.repr {
         Repr::Data(data) => data.retransmission,

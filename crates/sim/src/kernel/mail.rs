@@ -1,7 +1,7 @@
-//! Where mail lies until it is read.
+//! Memory of inboxes: where descriptors lie until they are read.
 //!
-//! Every hop writes half a cache line of mail and reads it a window later, so this is much of what a busy fabric moves
-//! through memory. It lies in rooms that are cut from large pieces ([`pages`]); those that were read last
+//! Every hop writes a descriptor of half a cache line and reads it a window later, which is much of the memory traffic
+//! of a busy fabric. Inboxes lie in blocks that are cut from large pieces ([`pages`]); the blocks that were read last
 //! are given out first, so that what is written next is still in the cache.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -12,31 +12,31 @@ use super::{CACHE, pages};
 use crate::net::descriptor::Descriptor;
 use crate::net::pool::Slot;
 
-/// Mail of one node for one window, in no order. Borrowed from [`Rooms`].
+/// Inbox of one node for one window: descriptors in no order. Its memory is a block borrowed from [`Rooms`].
 pub(crate) struct Mail {
-    /// Where its room begins.
+    /// Beginning of the block.
     begin: *mut Descriptor,
     tail: Tail,
 }
 
-/// Where mail ends, and where its room does, which holds nothing or a power of two.
+/// End of the descriptors in an inbox, and end of its block, whose capacity is zero or a power of two.
 #[derive(Clone, Copy)]
 pub(crate) struct Tail {
     next: *mut Descriptor,
     end: *mut Descriptor,
 }
 
-// SAFETY: whoever has the mail is the only one who reads and writes it.
+// SAFETY: the owner of the inbox is the only one who reads and writes its memory.
 unsafe impl Send for Mail {}
 
 impl Mail {
-    /// No mail, and no room for any.
+    /// Empty inbox without memory.
     pub(crate) const NONE: Self = {
         let nowhere = ptr::dangling_mut();
         Self { begin: nowhere, tail: Tail { next: nowhere, end: nowhere } }
     };
 
-    /// None yet, in a room for two to the power of `size` that begins at `begin`.
+    /// Returns an empty inbox in a block for two to the power of `size` descriptors that begins at `begin`.
     fn in_room(begin: *mut Descriptor, size: u32) -> Self {
         Self { begin, tail: Tail { next: begin, end: begin.wrapping_add(1 << size) } }
     }
@@ -50,22 +50,23 @@ impl Mail {
         bytes_between(self.begin, self.tail.next) / size_of::<Descriptor>()
     }
 
-    /// How many it has room for, if any, as a logarithm.
+    /// Returns the binary logarithm of the inbox's capacity, if it has any.
     #[inline]
     pub(crate) fn size(&self) -> u32 {
         bytes_between(self.begin, self.tail.end).ilog2() - size_of::<Descriptor>().ilog2()
     }
 
-    /// Where it ends, to add packets there. Many can be added to a copy, which takes its place then.
+    /// Returns the end of the descriptors, to add packets there. Many can be added to a copy, which then replaces the
+    /// original.
     #[inline(always)]
     pub(crate) fn tail(&mut self) -> &mut Tail {
         &mut self.tail
     }
 
-    /// Begins with all of `other`.
+    /// Makes all descriptors of `other` the contents of this inbox.
     fn copy(&mut self, other: &[Descriptor]) {
         assert!(other.len() <= 1 << self.size(), "there is room for all");
-        // SAFETY: there is room, and `other` lies elsewhere, as `self` is borrowed for writing.
+        // SAFETY: the block suffices, and `other` lies elsewhere, as `self` is borrowed for writing.
         unsafe { ptr::copy_nonoverlapping(other.as_ptr(), self.begin, other.len()) };
         self.tail.next = self.begin.wrapping_add(other.len());
     }
@@ -75,22 +76,22 @@ fn bytes_between(begin: *const Descriptor, end: *const Descriptor) -> usize {
     end.addr() - begin.addr()
 }
 
-/// A packet that is written where mail lies.
+/// Descriptor that is written into an inbox, in one of several forms.
 pub(crate) trait Letter {
-    /// Writes it.
+    /// Writes the descriptor to `place`.
     ///
     /// # Safety
-    /// `place` is in a room for mail.
+    /// `place` is in a block of an inbox.
     unsafe fn write(self, place: *mut Descriptor);
-    /// Shows it to `see`.
+    /// Shows the descriptor to `see`.
     fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R;
 }
 
-/// One that lies somewhere else, as a whole.
+/// Descriptor that lies somewhere else, as a whole.
 impl Letter for &Descriptor {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a place in a block of an inbox.
         unsafe { place.write(*self) };
     }
     #[inline(always)]
@@ -99,13 +100,13 @@ impl Letter for &Descriptor {
     }
 }
 
-/// One that is like this one, but for where it is kept.
+/// Copy of a descriptor, except for the packet's slot in the pool.
 pub(crate) struct Like<'a>(pub(crate) &'a Descriptor, pub(crate) Slot);
 
 impl Letter for Like<'_> {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a place in a block of an inbox.
         unsafe {
             place.write(*self.0);
             (*place).slot = self.1;
@@ -117,12 +118,12 @@ impl Letter for Like<'_> {
     }
 }
 
-/// One that is put together where it is written: elsewhere, it could not be read as a whole before all of its parts
-/// have left the processor's store buffer.
+/// Descriptor that is put together where it is written. Assembled elsewhere, it could not be copied as a whole before
+/// all of its parts have left the processor's store buffer.
 impl<F: FnOnce() -> Descriptor> Letter for F {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
-        // SAFETY: as above.
+        // SAFETY: the caller passes a place in a block of an inbox.
         unsafe { place.write(self()) };
     }
     #[inline(always)]
@@ -131,34 +132,35 @@ impl<F: FnOnce() -> Descriptor> Letter for F {
     }
 }
 
-/// Writes a packet that will enter through `port`, `at` picoseconds after the window's beginning.
+/// Writes the descriptor of a packet that will enter through `port`, `at` picoseconds after the window's beginning.
 ///
 /// # Safety
-/// `place` is in a room for mail.
+/// `place` is in a block of an inbox.
 #[inline(always)]
 unsafe fn write(place: *mut Descriptor, packet: impl Letter, at: u32, port: u16) {
-    // SAFETY: as above.
+    // SAFETY: the caller passes a place in a block of an inbox.
     unsafe {
-        // As a whole and then changed: what is copied takes two vector stores.
+        // Written as a whole and then changed: the copy takes two vector stores.
         packet.write(place);
         ((*place).at, (*place).port) = (at, port);
     }
-    // Where whoever sends there after the next will write.
+    // Place of the next descriptor but one of this inbox.
     super::prefetch_at(place.wrapping_add(2));
 }
 
 impl Tail {
-    /// Whether there is no room for more.
+    /// Returns whether the block is full.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.next == self.end
     }
 
-    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. There must be room.
+    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. The block must not
+    /// be full.
     #[inline(always)]
     pub(crate) fn push(&mut self, packet: impl Letter, at: u32, port: u16) {
         debug_assert!(!self.is_full(), "there is room for one more");
-        // SAFETY: as above.
+        // SAFETY: the block is not full, as asserted.
         unsafe { write(self.next, packet, at, port) };
         self.next = self.next.wrapping_add(1);
     }
@@ -169,7 +171,7 @@ impl Deref for Mail {
 
     #[inline(always)]
     fn deref(&self) -> &[Descriptor] {
-        // SAFETY: so many have been written.
+        // SAFETY: this many descriptors have been written.
         unsafe { std::slice::from_raw_parts(self.begin, self.count()) }
     }
 }
@@ -177,30 +179,30 @@ impl Deref for Mail {
 impl DerefMut for Mail {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Descriptor] {
-        // SAFETY: as above.
+        // SAFETY: this many descriptors have been written.
         unsafe { std::slice::from_raw_parts_mut(self.begin, self.count()) }
     }
 }
 
-/// Rooms for mail.
+/// Pool of memory blocks for inboxes.
 pub(crate) struct Rooms {
-    /// All memory there is: where it begins and how it was asked for.
+    /// Pieces of memory from the allocator: beginning and layout of each.
     pieces: Vec<(*mut Descriptor, Layout)>,
-    /// How large all pieces are together.
+    /// Size of all pieces together, in bytes.
     bytes: usize,
-    /// What has not been cut from the last piece.
+    /// Beginning of the part of the last piece that has not been cut into blocks, and its capacity in descriptors.
     rest: *mut Descriptor,
     left: usize,
-    /// Free rooms by the logarithm of their size.
+    /// Free blocks, indexed by the binary logarithm of their capacity.
     free: [Vec<*mut Descriptor>; SIZES],
 }
 
-// SAFETY: it owns its memory.
+// SAFETY: the pool owns its memory.
 unsafe impl Send for Rooms {}
 
-/// The smallest room, as a logarithm: two cache lines, which the processor fetches together.
+/// Binary logarithm of the smallest block's capacity: two cache lines, which the processor fetches together.
 pub(crate) const SMALLEST: u32 = 2;
-/// How many sizes there are: up to what 16 bits can count.
+/// Number of block sizes: capacities up to what 16 bits can count.
 const SIZES: usize = 17;
 
 impl Rooms {
@@ -208,13 +210,14 @@ impl Rooms {
         Self { pieces: Vec::new(), bytes: 0, rest: ptr::null_mut(), left: 0, free: [const { Vec::new() }; SIZES] }
     }
 
-    /// An empty mail with room for two to the power of `size`, of which [`SMALLEST`] is the least.
+    /// Returns an empty inbox with capacity for two to the power of `size` descriptors; `size` is at least
+    /// [`SMALLEST`].
     pub(crate) fn lend(&mut self, size: u32) -> Mail {
         let begin = self.free[size as usize].pop().unwrap_or_else(|| self.cut(1 << size));
         Mail::in_room(begin, size)
     }
 
-    /// Takes back what was lent.
+    /// Takes back the block of an inbox.
     #[inline(always)]
     pub(crate) fn take_back(&mut self, mail: Mail) {
         if mail.has_room() {
@@ -222,35 +225,35 @@ impl Rooms {
         }
     }
 
-    /// Makes room for two to the power of `size`, which is more.
+    /// Moves an inbox to a block with capacity for two to the power of `size` descriptors, more than before.
     pub(crate) fn enlarge(&mut self, mail: &mut Mail, size: u32) {
         let mut larger = self.lend(size);
         larger.copy(mail);
         self.take_back(std::mem::replace(mail, larger));
     }
 
-    /// What is left of some mail, which can be taken back then.
+    /// Returns an inbox with the rest of `mail`, whose block can be taken back then.
     pub(crate) fn keep<'m>(&mut self, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) -> Mail {
         let mut kept = self.lend(mail.size());
         rest.for_each(|packet| kept.tail.push(packet, packet.at, packet.port));
         kept
     }
 
-    /// Whether all rooms together are more than stays in the cache.
+    /// Returns whether all blocks together take more memory than stays in the cache.
     #[inline]
     pub(crate) fn exceed_cache(&self) -> bool {
         self.bytes > CACHE
     }
 
-    /// A new room.
+    /// Returns a new block.
     #[cold]
     fn cut(&mut self, count: usize) -> *mut Descriptor {
         if self.left < count {
-            // As large as all the others together: so pieces are few, and what is not needed is half of them at most.
+            // As large as all other pieces together: so pieces are few, and at most half of the memory is unused.
             let bytes = (count * size_of::<Descriptor>()).max(self.bytes.next_power_of_two()).clamp(1 << 16, 1 << 25);
             self.bytes += bytes;
             let layout = pages::layout(bytes);
-            // SAFETY: it is not empty.
+            // SAFETY: the layout is not empty.
             let begin = unsafe { alloc(layout) }.cast::<Descriptor>();
             if begin.is_null() {
                 handle_alloc_error(layout);
@@ -261,7 +264,7 @@ impl Rooms {
         }
         let begin = self.rest;
         self.left -= count;
-        // SAFETY: so many are left.
+        // SAFETY: this many descriptors are left in the piece.
         self.rest = unsafe { begin.add(count) };
         begin
     }
@@ -270,7 +273,7 @@ impl Rooms {
 impl Drop for Rooms {
     fn drop(&mut self) {
         for &(begin, layout) in &self.pieces {
-            // SAFETY: allocated with this layout, and nobody has mail any more when the calendar goes.
+            // SAFETY: allocated with this layout; no inbox outlives the calendar.
             unsafe { dealloc(begin.cast(), layout) };
         }
     }

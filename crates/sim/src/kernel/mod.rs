@@ -1,4 +1,4 @@
-//! What happens next, and where: the calendar, the partitions, the windows in which they run.
+//! The simulation kernel: the calendar, the partitions, and the windows in which they run.
 
 mod barrier;
 mod build;
@@ -28,42 +28,43 @@ pub use build::{port_infos, ports_of_links};
 pub use pages::{Allocator, return_freed_memory};
 pub use window::{Parallel, run, run_recorded};
 
-/// Up to so many bytes of a kind are taken to stay in the cache, where to save some costs more than it saves. None in
-/// debug builds, so that the smallest test goes the ways of large fabrics, too, to the same fingerprints.
+/// Bytes of one kind of state up to which it is taken to stay in the cache, where saving memory accesses costs more
+/// than it gains. Zero in debug builds, so that the smallest test also takes the code paths of large fabrics, to the
+/// same fingerprints.
 pub(crate) const CACHE: usize = if cfg!(debug_assertions) { 0 } else { 4 << 20 };
 
-/// Bytes that the processor fetches together.
+/// Bytes that the processor fetches together: a cache line.
 const LINE: usize = 64;
 
-/// Bytes that a host takes in a run, without its port and its flows.
+/// Returns the bytes that a host takes in a run, without its port and its flows.
 pub(crate) const fn bytes_per_host() -> usize {
     size_of::<crate::net::host::Host>() + INBOX
 }
 
-/// Bytes that a switch takes in a run, without its ports.
+/// Returns the bytes that a switch takes in a run, without its ports.
 pub(crate) const fn bytes_per_switch() -> usize {
     size_of::<crate::net::switch::Switch>() + INBOX
 }
 
-/// Bytes that a port takes in a run: its two directions, its queues, where samples and results stand.
+/// Returns the bytes that a port takes in a run: its two directions, its queues, its entries in samples and results.
 pub(crate) const fn bytes_per_port() -> usize {
     use crate::net::port::{Egress, Ingress, PortExtra};
     size_of::<Egress>() + size_of::<Ingress>() + size_of::<PortExtra>() + PORT
 }
 
-/// Bytes of the rooms in which mail for a node lies.
+/// Bytes of a node's inboxes.
 const INBOX: usize = 2_048;
-/// Bytes of a port beside its own state: queues, a row of a sample, a column of the report.
+/// Bytes of a port in addition to its own state: queues, a row of a sample, a column of the report.
 const PORT: usize = 1_024;
 
-/// Tells the processor that `table[index]` will be needed soon, if there is such a place.
+/// Prefetches `table[index]`, if there is such an entry.
 #[inline]
 pub(crate) fn prefetch<T>(table: &[T], index: u32) {
-    // `wrapping_add` makes no promise about where the pointer points.
+    // `wrapping_add` allows any address, inside the table or not.
     prefetch_at(table.as_ptr().wrapping_add(index as usize));
 }
 
-/// Tells the processor that what lies at `place`, if anything, will be needed soon.
+/// Prefetches the cache line at `place`, which may be any address.
 #[inline(always)]
 pub(crate) fn prefetch_at<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -76,16 +77,16 @@ pub(crate) fn prefetch_at<T>(place: *const T) {
     let _ = place;
 }
 
-/// Tells the processor that all of `things` will be needed soon.
+/// Prefetches all of `things`.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(things: &[T]) {
     prefetch_bytes(things.as_ptr().cast(), size_of_val(things));
 }
 
-/// Tells the processor that `count` bytes will be needed soon.
+/// Prefetches `count` bytes from `bytes` on.
 #[inline(always)]
 pub(crate) fn prefetch_bytes(bytes: *const u8, count: usize) {
-    // Two at a time, which may be one more than asked for, are less to do.
+    // Fetching two lines at a time takes fewer instructions; it may fetch one more than asked for.
     let fetch_two = |at: usize| {
         prefetch_at(bytes.wrapping_add(at));
         prefetch_at(bytes.wrapping_add(at + LINE));

@@ -1,4 +1,4 @@
-//! In which order a node's mail is read.
+//! Sorting of the descriptors in an inbox by time of arrival.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -9,34 +9,37 @@ use selvedge_units::mix64;
 use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
-/// Up to so many packets, insertion is the fastest way to sort: each neighbour's lie in order.
+/// Largest number of packets that are sorted by insertion alone: fastest for so few, as those of each neighbour lie in
+/// order.
 const FEW: usize = 32;
-/// Up to so many it is while they are dealt out, too.
+/// Largest number of packets that are sorted by insertion alone while they are dealt out to outputs.
 const MANY: usize = 256;
-/// Up to so many, it is counted what comes in each part of a window.
+/// Largest number of packets that are presorted by counting the arrivals in each part of a window.
 const SOME: usize = 1_000;
-/// Into so many parts a window is divided.
+/// Number of parts into which a window is divided for presorting.
 const PARTS: usize = 128;
-/// For more keys than that there is no room to deal them out.
+/// Largest number of keys, over the rows of all outputs, for which packets are dealt out.
 const MOST: usize = 1 << 16;
 
-/// The packets of one node and window by time of arrival, all together or those for each output apart; of simultaneous
-/// ones that with the lowest port comes first, unless [`Ties`] say otherwise. Kept from visit to visit for its memory.
+/// Packets of one node and window by time of arrival, either all together or for each output apart. Of simultaneous
+/// packets, the one with the lowest input port comes first, unless [`Ties`] say otherwise. Kept from visit to visit to
+/// reuse its memory.
 pub(crate) struct Order {
-    /// One for each packet. Before them stands a key before all, and behind the last one of all that are sorted
-    /// together one beyond all windows.
+    /// Keys, one per packet. A key before all others stands in front; where all packets are sorted together, a key
+    /// beyond all windows stands at the end.
     keys: Vec<Key>,
-    /// Through which port each packet will leave, by place in the mail.
+    /// Output port of each packet, indexed by its place in the inbox.
     outputs: Vec<u16>,
-    /// The keys of packets that have been [dealt out](Order::deal), row by row.
+    /// Keys of packets that have been [dealt out](Order::deal), row by row.
     dealt: Vec<MaybeUninit<Key>>,
-    /// How many keys a row has room for.
+    /// Capacity of a row, in keys.
     width: u32,
-    /// Where the keys of each output end, among those. Of some node, there are more.
+    /// End of each output's keys in `dealt`, indexed by output port. The table may be longer than the present node has
+    /// ports.
     ends: Table<*mut Key>,
 }
 
-// SAFETY: it owns the keys at whose ends it points.
+// SAFETY: the order owns the keys to whose ends it points.
 unsafe impl Send for Order {}
 
 impl Default for Order {
@@ -45,50 +48,51 @@ impl Default for Order {
     }
 }
 
-/// When a packet arrives, through which port, and its place in the mail.
+/// Key of a packet: its time of arrival, its input port and its place in the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key(u64);
 
 impl Key {
-    /// Before all others, and behind them.
+    /// Keys before all others, and behind all others.
     const FIRST: Self = Self(0);
     const LAST: Self = Self(u64::MAX);
 
     #[inline(always)]
     fn of(packet: &Descriptor, place: usize) -> Self {
-        // With the packet's time and port in their places: one load.
+        // The packet's time and port already have their places in the word: a single load.
         Self(packet.way() & !0xffff | place as u64)
     }
 
-    /// When it arrives, in picoseconds after the window's beginning; `u32::MAX` behind the last.
+    /// Returns the time of arrival, in picoseconds after the window's beginning; `u32::MAX` for the key behind the
+    /// last.
     #[inline(always)]
     pub(crate) fn time(self) -> u64 {
         self.0 >> 32
     }
 
-    /// Through which port it arrives.
+    /// Returns the input port.
     fn port(self) -> u64 {
         self.0 >> 16 & 0xffff
     }
 
-    /// The packet's place in the mail.
+    /// Returns the packet's place in the inbox.
     #[inline(always)]
     pub(crate) fn place(self) -> usize {
         usize::from(self.0 as u16)
     }
 
-    /// The packet, of the mail that was sorted.
+    /// Returns the packet; `mail` is the inbox that was sorted.
     #[inline(always)]
     pub(crate) fn packet(self, mail: &[Descriptor]) -> &Descriptor {
         debug_assert!(self.place() < mail.len(), "the key was made for this mail");
-        // SAFETY: the place of a packet of this mail.
+        // SAFETY: the key holds the place of a packet of this inbox.
         unsafe { mail.get_unchecked(self.place()) }
     }
 }
 
 impl Order {
-    /// Sorts `mail`, of at most 65,535 packets, most of which arrive within `window` picoseconds; and notes on the way
-    /// through which port each will leave, as `output_of` says.
+    /// Sorts `mail`, at most 65,535 packets, most of which arrive within `window` picoseconds, and notes the output
+    /// port of each packet, given by `output_of`.
     #[inline(always)]
     pub(crate) fn sort(&mut self, mail: &[Descriptor], window: u64, mut output_of: impl FnMut(&Descriptor) -> u16) {
         let count = mail.len();
@@ -97,11 +101,11 @@ impl Order {
         self.outputs.clear();
         self.outputs.reserve(count);
         let (keys, outputs) = (self.keys.as_mut_ptr(), self.outputs.as_mut_ptr());
-        // SAFETY: there is room for that many of both, and all are written, each before it is read.
+        // SAFETY: both have the capacity for that many, and all are written, each before it is read.
         unsafe {
             keys.write(Key::FIRST);
             if count > FEW && count <= SOME {
-                // Processors guess how comparisons will end; where keys are nearly in order, they are mostly right.
+                // Branch prediction is mostly right about comparisons where keys are nearly in order.
                 write_by_parts(keys.add(1), mail, window, |place, packet| outputs.add(place).write(output_of(packet)));
                 put_right(keys.add(1), count);
             } else {
@@ -116,9 +120,9 @@ impl Order {
         }
     }
 
-    /// Deals out `mail`, of which most arrives within `window` picoseconds, to the ports of a switch with so many, as
-    /// `output_of` says, in the order of time. Returns whether it did: not, if there are too many of both, or a packet
-    /// has no such port.
+    /// Deals out `mail`, most of which arrives within `window` picoseconds, in order of time to the output ports given
+    /// by `output_of`, on a switch with `ports` ports. Returns whether all packets were dealt out: `false` if there are
+    /// too many packets and ports, or a packet has no such port.
     #[inline(always)]
     pub(crate) fn deal(
         &mut self,
@@ -138,7 +142,7 @@ impl Order {
         }
         let mut row = self.dealt.as_mut_ptr().cast::<Key>();
         for port in 0..ports {
-            // SAFETY: there is room for all rows.
+            // SAFETY: `dealt` has capacity for all rows.
             unsafe {
                 row.write(Key::FIRST);
                 self.ends[port] = row.add(1);
@@ -154,7 +158,7 @@ impl Order {
         places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of))
     }
 
-    /// Puts the keys of `mail` in the order of the parts of the window, at least.
+    /// Sorts the keys of `mail` at least by the parts of the window.
     #[inline(never)]
     fn sort_by_parts(&mut self, mail: &[Descriptor], window: u64) {
         if mail.len() > SOME {
@@ -162,7 +166,7 @@ impl Order {
         }
         self.keys.clear();
         self.keys.reserve(mail.len() + 1);
-        // SAFETY: there is room for one before them, and for all of them, which are written.
+        // SAFETY: `keys` has capacity for one in front of them, and for all of them, which are written.
         unsafe {
             let keys = self.keys.as_mut_ptr();
             keys.write(Key::FIRST);
@@ -171,68 +175,69 @@ impl Order {
         }
     }
 
-    /// Puts packets that have been [sorted](Order::sort) and arrive at the same time in the order that `ties` say.
+    /// Puts packets that have been [sorted](Order::sort) and arrive at the same time in the order given by `ties`.
     pub(crate) fn break_ties(&mut self, ties: Ties) {
         let count = self.outputs.len();
         ties.settle(&mut self.keys[1..=count]);
     }
 
-    /// As [`Order::break_ties`], for packets that have been [dealt out](Order::deal) to so many ports.
+    /// Puts packets that have been [dealt out](Order::deal) to `ports` ports and arrive at the same time in the order
+    /// given by `ties`.
     pub(crate) fn break_dealt_ties(&mut self, ties: Ties, ports: u32) {
         for port in 0..ports {
             let begin = self.dealt.as_mut_ptr().wrapping_add((port * self.width + 1) as usize).cast::<Key>();
-            // SAFETY: these have been written, and nobody else looks at them.
+            // SAFETY: these keys have been written, and nothing else borrows them.
             ties.settle(unsafe { std::slice::from_raw_parts_mut(begin, self.ends[port].offset_from(begin) as usize) });
         }
     }
 
-    /// The keys that were dealt out to `port`, in order.
+    /// Returns the keys that were dealt out to `port`, in order.
     #[inline(always)]
     pub(crate) fn dealt_to(&self, port: u32) -> &[Key] {
         let begin = self.dealt.as_ptr().wrapping_add((port * self.width + 1) as usize).cast::<Key>();
-        // SAFETY: these have been written.
+        // SAFETY: these keys have been written.
         unsafe { std::slice::from_raw_parts(begin, self.ends[port].offset_from(begin) as usize) }
     }
 
-    /// The key of number `n`; nobody reads on behind the last one, which belongs to no window.
+    /// Returns key number `n`. Must not be called beyond the last key, which belongs to no window.
     #[inline(always)]
     pub(crate) fn key(&self, n: usize) -> Key {
         debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         unsafe { *self.keys.get_unchecked(n + 1) }
     }
 
-    /// The keys from number `n` on.
+    /// Returns the keys from number `n` on.
     #[inline(always)]
     pub(crate) fn keys_from(&self, n: usize) -> Keys<'_> {
         debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         let first = unsafe { self.keys.as_ptr().add(n + 1) };
         Keys { first, end: self.keys.as_ptr_range().end, keys: PhantomData }
     }
 
-    /// Through which port the packet will leave whose key that is.
+    /// Returns the output port of the packet with this key.
     #[inline(always)]
     pub(crate) fn output(&self, key: Key) -> u16 {
         debug_assert!(key.place() < self.outputs.len(), "it has been looked up");
-        // SAFETY: the key was made for mail that has been looked up.
+        // SAFETY: the key was made for an inbox whose outputs have been noted.
         unsafe { *self.outputs.get_unchecked(key.place()) }
     }
 }
 
-/// In which order the packets come that arrive at one switch at the same time through several ports: an order that is
-/// drawn anew for each instant, from the switch and the time alone. So no port is ahead of another one in the long run,
-/// and the order does not depend on how runs are cut into partitions and windows, or packets dealt out.
+/// Order of the packets that arrive at one switch at the same time through several ports. The order is drawn anew for
+/// each instant, from the switch and the time alone. So no port is ahead of another in the long run, and the order
+/// depends neither on how runs are cut into partitions and windows nor on whether packets are dealt out.
 #[derive(Clone, Copy)]
 pub(crate) struct Ties {
-    /// What the switch draws from.
+    /// Number from which the switch's draws derive.
     pub(crate) salt: u64,
-    /// When the window begins.
+    /// Beginning of the window.
     pub(crate) begin: u64,
 }
 
 impl Ties {
-    /// Puts keys that are sorted by time and port in order where times are equal.
+    /// Reorders keys of equal times; `keys` are sorted by time and port.
     fn settle(self, keys: &mut [Key]) {
         let mut first = 0;
         while let Some(place) = keys[first..].windows(2).position(|two| two[0].time() == two[1].time()) {
@@ -246,7 +251,7 @@ impl Ties {
     }
 }
 
-/// The keys that have not been read; the last one of all belongs to no window, and nobody reads on behind it.
+/// Keys that have not been read. The last key of all belongs to no window, and is never passed.
 pub(crate) struct Keys<'a> {
     first: *const Key,
     end: *const Key,
@@ -257,17 +262,17 @@ impl Keys<'_> {
     #[inline(always)]
     pub(crate) fn first(&self) -> Key {
         debug_assert!(self.first < self.end, "nobody reads on behind the last key");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         unsafe { *self.first }
     }
 
-    /// Goes on to the next.
+    /// Advances to the next key.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         self.first = self.first.wrapping_add(1);
     }
 
-    /// How many there are, but for the last one of all.
+    /// Returns the number of keys left, not counting the last one of all.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         // SAFETY: both point into the same keys, or behind them.
@@ -275,8 +280,8 @@ impl Keys<'_> {
     }
 }
 
-/// Deals out the packet at `place` to the row that ends where `ends` says; of each row, most come in order. Returns
-/// whether it has such a row.
+/// Deals out the packet at `place` to the row that ends at its output's entry of `ends`; most packets of a row come in
+/// order. Returns whether the packet has such a row.
 #[inline(always)]
 fn deal_one(
     ends: &mut Table<*mut Key>,
@@ -286,14 +291,14 @@ fn deal_one(
     output_of: &impl Fn(&Descriptor) -> u32,
 ) -> bool {
     debug_assert!(place < mail.len(), "places are those of packets");
-    // SAFETY: as the assertion says.
+    // SAFETY: the index is in range, as asserted.
     let packet = unsafe { mail.get_unchecked(place) };
     let output = output_of(packet);
     if output >= ports {
         return false;
     }
     let end = &mut ends[output];
-    // SAFETY: each output has room for all; nothing is earlier than what its row begins with.
+    // SAFETY: each row has capacity for all packets; no key is earlier than the one in front of the row.
     unsafe {
         insert(*end, Key::of(packet, place));
         *end = end.add(1);
@@ -301,15 +306,15 @@ fn deal_one(
     true
 }
 
-/// Writes the keys of `mail`: first those of all that arrive in the first part of the window, then those of the next.
-/// How many these are is counted before, and meanwhile each packet shown to `see`, with its place.
+/// Writes the keys of `mail`: first those of all packets that arrive in the first part of the window, then those of the
+/// next. The packets of each part are counted before; meanwhile, each packet is shown to `see` with its place.
 ///
 /// # Safety
-/// There is room for them.
+/// `keys` has capacity for all of them.
 #[inline(always)]
 unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut see: impl FnMut(usize, &Descriptor)) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
-    // What comes later is anywhere.
+    // Later packets may go to any part.
     let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
     let mut places = [0_u16; PARTS];
     for (place, packet) in mail.iter().enumerate() {
@@ -322,20 +327,20 @@ unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut s
     }
     for (place, packet) in mail.iter().enumerate() {
         let next = &mut places[part(packet)];
-        // SAFETY: as many have been counted.
+        // SAFETY: this many packets have been counted.
         unsafe { keys.add(usize::from(*next)).write(Key::of(packet, place)) };
         *next += 1;
     }
 }
 
-/// Puts the `count` keys from `keys` on in order, where most are.
+/// Sorts the `count` keys from `keys` on, most of which are in order.
 ///
 /// # Safety
-/// They have been written, and before them stands one that is earlier.
+/// The keys have been written, and an earlier key stands in front of them.
 #[inline(always)]
 unsafe fn put_right(keys: *mut Key, count: usize) {
     for n in 1..count {
-        // SAFETY: all have been written, and those before this one are in order.
+        // SAFETY: all keys have been written, and those before this one are in order.
         unsafe {
             let key = *keys.add(n);
             if *keys.add(n - 1) > key {
@@ -348,14 +353,14 @@ unsafe fn put_right(keys: *mut Key, count: usize) {
 /// Writes the keys of `mail` in order.
 ///
 /// # Safety
-/// There is room for them, and something earlier before the first.
+/// `keys` has capacity for all of them, and an earlier key stands in front of the first.
 #[inline(always)]
 unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
     for (place, packet) in mail.iter().enumerate() {
-        // SAFETY: there is room.
+        // SAFETY: there is capacity for all keys.
         unsafe { keys.add(place).write(Key::of(packet, place)) };
     }
-    // SAFETY: they have been written, and nobody else looks at them.
+    // SAFETY: the keys have been written, and nothing else borrows them.
     unsafe {
         if mail.len() > SOME {
             std::slice::from_raw_parts_mut(keys, mail.len()).sort_unstable();
@@ -365,14 +370,14 @@ unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
     }
 }
 
-/// Puts `key` in its place among those before `end`, which are sorted. Most have to move by a few places at most.
+/// Inserts `key` in its place among the keys before `end`, which are sorted. Most keys move by a few places at most.
 ///
 /// # Safety
-/// There is room for it at `end`, and some key before that is earlier.
+/// There is capacity for the key at `end`, and some key before `end` is earlier.
 #[inline(always)]
 unsafe fn insert(end: *mut Key, key: Key) {
     let mut at = end;
-    // SAFETY: it ends at that which is earlier.
+    // SAFETY: the loop ends at the earlier key.
     unsafe {
         while *at.sub(1) > key {
             *at = *at.sub(1);

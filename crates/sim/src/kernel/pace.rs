@@ -1,10 +1,10 @@
-//! Windows: how much time a node handles in one visit.
+//! Window schedule: how much time a node handles in one visit.
 //!
-//! Let L be the smallest delay of any link. What a node sends at T reaches its neighbour at T + L or later, so all
-//! nodes can go L ahead without a word to each other. In most fabrics they can go twice as far. Where nodes are of two
-//! sides, and every link leads from one to the other (fat-trees, leaf-spine networks: tiers are sides in turn), the
-//! sides take turns: once one has come to T + L, the other can go from T to T + 2 L, as nothing sent after T + L
-//! arrives before.
+//! Let L be the smallest delay of any link. A packet that a node sends at T reaches its neighbour at T + L or later, so
+//! all nodes can run L ahead without synchronisation: L is the lookahead. In most fabrics they can run twice as far.
+//! Where nodes are of two sides, and every link leads from one side to the other (fat-trees, leaf-spine networks: tiers
+//! alternate between the sides), the sides take turns: once one side has come to T + L, the other can run from T to T +
+//! 2 L, as nothing sent after T + L arrives before.
 //!
 //! ```text
 //!                  0    L    2L   3L   4L   5L
@@ -12,87 +12,88 @@
 //!     side 1:      |----1----|----3----|----5-
 //! ```
 //!
-//! A node is visited half as often then, and finds twice as much to do: its state is fetched into the cache half as
-//! often.
+//! Where sides take turns, a node is visited half as often and has twice as much to do: its state is fetched into the
+//! cache half as often.
 
 use selvedge_units::{Duration, Instant};
 
-/// Which windows there are. Times are in picoseconds.
+/// Schedule of windows. Times are in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// L, or less.
+    /// Length of a step: L, or less.
     step: u64,
-    /// 1 where two sides take turns, so that windows are two steps long and overlap by one; else 0.
+    /// Number of steps by which windows overlap: 1 where two sides take turns, with windows of two steps, else 0.
     overlap: u64,
-    /// Of two sides, that whose windows come first where windows run in pairs.
+    /// Leading side, where there are two: its windows come first where windows run in pairs.
     leader: u8,
 }
 
 impl Pace {
-    /// Steps of `step`; if there are two sides, `leader` is that which leads.
+    /// Creates a schedule with steps of `step`; where there are two sides, `leader` is the leading one.
     pub(crate) fn new(step: Duration, leader: Option<u8>) -> Self {
         let (overlap, leader) = (u64::from(leader.is_some()), leader.unwrap_or(0));
         Self { step: step.as_ps().max(1), overlap, leader }
     }
 
-    /// The side that leads, if there are two.
+    /// Returns the leading side, where there are two.
     pub(crate) fn leader(self) -> Option<u8> {
         (self.overlap != 0).then_some(self.leader)
     }
 
-    /// Whether `window` and the next one are a pair: those of the side that leads and of the other.
+    /// Returns whether `window` and the next one are a pair: a window of the leading side, then one of the other.
     pub(crate) fn leads(self, window: u64) -> bool {
         self.leader().is_some_and(|leader| self.is_turn(leader, window))
     }
 
-    /// How long windows are.
+    /// Returns the length of windows.
     pub(crate) fn length(self) -> u64 {
         self.step * self.each()
     }
 
-    /// No link delays by less.
+    /// Returns the length of a step; no link's delay is shorter.
     pub(crate) fn step(self) -> u64 {
         self.step
     }
 
-    /// How many numbers lie between two windows of the same node.
+    /// Returns the difference between the numbers of consecutive windows of the same node.
     #[inline(always)]
     pub(crate) fn each(self) -> u64 {
         1 + self.overlap
     }
 
-    /// When a window begins. All of the windows before it are over when it runs, so everything earlier has happened.
+    /// Returns the beginning of a window. All windows before it are over when it runs, so everything earlier has
+    /// happened.
     #[inline]
     pub(crate) fn begin(self, window: u64) -> u64 {
         window.saturating_sub(self.overlap).saturating_mul(self.step)
     }
 
-    /// When a window ends.
+    /// Returns the end of a window.
     #[inline]
     pub(crate) fn end(self, window: u64) -> u64 {
         (window + 1).saturating_mul(self.step)
     }
 
-    /// Whether nodes of `side` are visited in `window`.
+    /// Returns whether nodes of `side` are visited in `window`.
     #[inline]
     pub(crate) fn is_turn(self, side: u8, window: u64) -> bool {
         (window ^ u64::from(side)) & self.overlap == 0
     }
 
-    /// The window in which nodes of `side` handle what happens at `time`.
+    /// Returns the window in which nodes of `side` handle events at `time`.
     #[inline]
     pub(crate) fn window_of(self, side: u8, time: u64) -> u64 {
         let first = self.first_with(time);
         first + u64::from(!self.is_turn(side, first))
     }
 
-    /// The first window in which something may happen at `time`.
+    /// Returns the first window in which something may happen at `time`.
     #[inline]
     pub(crate) fn first_with(self, time: u64) -> u64 {
         time / self.step
     }
 
-    /// Until when everything has happened once `window` has run until `end`.
+    /// Returns the time before which everything has happened once `window` has run until `end`.
     pub(crate) fn done(self, window: u64, end: Instant) -> Instant {
         Instant::from_ps(self.begin(window + 1)).min(end)
     }
@@ -102,7 +103,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Whatever is sent in a window arrives in one that has not begun, and every moment has its window.
+    /// Checks that everything sent in a window arrives in one that has not begun, and that every moment has its window.
     #[test]
     fn nothing_arrives_in_the_past() {
         for in_turns in [false, true] {

@@ -1,33 +1,33 @@
-//! Large pages for what is looked up at random.
+//! Large pages for memory that is accessed at random.
 //!
-//! With hundreds of megabytes of packets in flight, most look-ups miss the processor's table of pages, and walking the
-//! page tables takes as long as the memory itself. Systems that have large pages give them to who asks.
+//! With hundreds of megabytes of packets in flight, most look-ups miss the TLB, and walking the page tables takes as
+//! long as the memory access itself. Systems with large pages provide them on request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
 
-/// What a large page holds.
+/// Size of a large page in bytes.
 const LARGE: usize = 2 << 20;
 
-/// How to allocate so many `bytes`.
+/// Returns the layout in which to allocate `bytes` bytes.
 pub(crate) fn layout(bytes: usize) -> Layout {
     let align = if bytes >= LARGE { LARGE } else { 64 };
     Layout::from_size_align(bytes, align).expect("memory that can be addressed")
 }
 
-/// Asks for large pages, as many as fit into these `bytes`.
+/// Asks the system for large pages, as many as fit into these `bytes`.
 pub(crate) fn advise(begin: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
         let before = begin.align_offset(LARGE);
         let pages = bytes.saturating_sub(before) / LARGE;
         if pages > 0 {
-            // SAFETY: memory of ours, whose contents this does not change.
+            // SAFETY: memory of the caller, whose contents do not change.
             let advised = unsafe {
                 let first = begin.wrapping_add(before).cast();
                 rustix::mm::madvise(first, pages * LARGE, rustix::mm::Advice::LinuxHugepage)
             };
-            // A system without large pages is slower, and that is all.
+            // A failure only makes accesses slower.
             let _ = advised;
         }
     }
@@ -35,20 +35,20 @@ pub(crate) fn advise(begin: *mut u8, bytes: usize) {
     let _ = (begin, bytes);
 }
 
-/// Address space: memory that is there once it is used, in large pages.
+/// Reserved address space: memory that is provided once it is used, in large pages.
 pub(crate) struct Reserve {
     begin: NonNull<u8>,
     bytes: usize,
 }
 
 impl Reserve {
-    /// So many bytes; `None` where the system gives none that it may not have.
+    /// Reserves `bytes` bytes; `None` where the system refuses.
     pub(crate) fn new(bytes: usize) -> Option<Self> {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         {
             use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
             let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-            // SAFETY: new memory, wherever the system likes.
+            // SAFETY: new memory at any address.
             let begin = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, flags) }.ok()?;
             let begin = NonNull::new(begin.cast::<u8>())?;
             advise(begin.as_ptr(), bytes);
@@ -68,9 +68,9 @@ impl Reserve {
 impl Drop for Reserve {
     fn drop(&mut self) {
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        // SAFETY: it was mapped with this size, and nobody uses it any more.
+        // SAFETY: the memory was mapped with this size, and is not used any more.
         unsafe {
-            // It cannot fail; and if it did, nothing would be wrong but memory that is lost.
+            // A failure, which is not possible here, would only leak memory.
             let _ = rustix::mm::munmap(self.begin.as_ptr().cast(), self.bytes);
         }
         #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
@@ -78,10 +78,10 @@ impl Drop for Reserve {
     }
 }
 
-/// The system's allocator, but when it has nothing left, `on_exhausted` is called with what was asked for, in place of
-/// an abort. It must not allocate.
+/// Allocator of the system, except that when memory is exhausted, `on_exhausted` is called with the requested layout
+/// instead of an abort. That function must not allocate.
 pub struct Allocator {
-    /// Ends the process.
+    /// Function that ends the process.
     pub on_exhausted: fn(Layout) -> !,
 }
 
@@ -92,7 +92,7 @@ impl Allocator {
     }
 }
 
-// SAFETY: all that it returns is the system's, with the layouts that it was asked for; it does not return otherwise.
+// SAFETY: all memory that is returned is the system's, with the requested layout; otherwise no call returns.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -113,17 +113,17 @@ unsafe impl GlobalAlloc for Allocator {
     }
     #[inline]
     unsafe fn dealloc(&self, begin: *mut u8, layout: Layout) {
-        // SAFETY: it came from the system.
+        // SAFETY: the memory came from the system.
         unsafe { System.dealloc(begin, layout) }
     }
 }
 
-/// From now on, blocks from 128 kB on are returned to the system when they are freed. By itself glibc raises that bound
-/// to the size of each such block that is freed, and keeps what is smaller: a study of very many flows, whose tables
-/// grow and shrink, would need more memory than one of few.
+/// Makes the C library return blocks of 128 kB or more to the system when they are freed. By default, glibc raises that
+/// bound to the size of each such block that is freed, and keeps smaller blocks: a study of very many flows, whose
+/// tables grow and shrink, would need more memory than one of few.
 pub fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets a number of the allocator's; it may be set at any time, and says itself whether it was.
+    // SAFETY: sets a parameter of the allocator, which may be set at any time; the call reports whether it succeeded.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10);
     }

@@ -1,4 +1,4 @@
-//! What partitions send each other.
+//! Data that partitions send each other.
 
 use std::mem;
 
@@ -9,30 +9,30 @@ use crate::net::descriptor::Descriptor;
 use crate::net::notice::Notice;
 use crate::net::records::Record;
 
-/// Mail of a node of another partition.
+/// Descriptors for a node of another partition, as a part of an [`Outbox`].
 pub(crate) struct Parcel {
     pub(crate) node: u32,
     pub(crate) window: u64,
-    /// How much it is.
+    /// Number of descriptors.
     pub(crate) count: usize,
 }
 
-/// What a partition has for another one at the end of a window.
+/// Everything that a partition has for another one at the end of a window.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
-    /// The mail of all of them, one after the other.
+    /// Descriptors of all parcels, one after the other.
     pub(crate) mail: Vec<Descriptor>,
-    /// The packet of each.
+    /// Packet of each descriptor.
     pub(crate) packets: Vec<Packet>,
-    /// What lies beside each of them, where something does.
+    /// Records that belong to the packets that have one.
     pub(crate) records: Vec<Record>,
     pub(crate) headers: Vec<Headers>,
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
 impl Outbox {
-    /// Takes all that `other` holds.
+    /// Moves everything that `other` holds to the end of this outbox.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             return mem::swap(self, other);
@@ -45,7 +45,7 @@ impl Outbox {
         self.notices.append(&mut other.notices);
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the outbox is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.parcels.is_empty() && self.notices.is_empty()
     }

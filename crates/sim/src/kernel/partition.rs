@@ -1,16 +1,16 @@
-//! A part of the fabric that runs on its own for the length of a window.
+//! Partition: a part of the fabric that runs on its own for the length of a window.
 //!
 //! ```text
-//!    Calendar --node, its mail--> Partition --packet--> Port --descriptor--> Calendar (a later window)
+//!    Calendar ---node, inbox----> Partition --packet--> Port --descriptor--> Calendar (a later window)
 //!                                     |                                \--parcel--> another partition's calendar
 //!                                     \--row--> Observer (after the window)
 //! ```
 //!
-//! A partition owns hosts and switches with all their ports. In each window it visits the nodes whose turn it is and
-//! that have something to do, one after the other; a node handles its events of the whole window in the order of
-//! (time, kind, port). Nodes meet only through packets and notices, which arrive in later windows.
+//! A partition owns hosts and switches with all their ports. In each window it visits the nodes that are due and have
+//! something to do, one after the other; a node handles its events of the whole window in the order of (time, kind,
+//! port). Nodes interact only through packets and notices, which arrive in later windows.
 //!
-//! Nodes are numbered within the partition: hosts first, then switches. So are ports.
+//! Nodes are numbered within the partition: hosts first, then switches. Ports are numbered in the same order.
 
 use std::sync::Arc;
 
@@ -48,66 +48,66 @@ use crate::net::trimming::Trimmer;
 use crate::net::verbs::Applications;
 use crate::workload::{FlowSpec, Workload};
 
-/// A part of the fabric. What `RECORDED` guards is compiled apart and costs other runs nothing.
+/// Part of the fabric. Code that `RECORDED` guards is compiled separately and costs other runs nothing.
 pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) index: u16,
     pub(crate) fabric: Arc<FabricParams>,
     pub(crate) forwarding: Arc<Forwarding>,
-    /// What every frame takes on the wire beside itself.
+    /// Bytes that every frame takes on the wire in addition to its own.
     pub(crate) gap: u64,
-    /// See [`FabricParams::classes`].
+    /// Number of traffic classes in use; see [`FabricParams::classes`].
     pub(crate) classes: u32,
     pub(crate) accounting: Accounting,
     pub(crate) calendar: Calendar,
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
-    /// Where the list of what is pending at a switch lies during its visit.
+    /// Scratch buffer for the list of pending ports of the switch that is visited.
     pub(crate) desk: Desk,
-    /// What switches that will be visited soon need.
+    /// Prefetch of the state of switches that will be visited soon.
     pub(crate) trickle: Trickle,
-    /// The order of the mail that is being read; kept for its memory.
+    /// Order of the descriptors that are being read. Kept to reuse its memory.
     pub(crate) order: Option<Box<Order>>,
-    /// What waits for the output that is visited; kept for its memory.
+    /// Entries that wait for the output that is visited. Kept to reuse its memory.
     pub(crate) listed: Vec<Entry>,
     pub(crate) now: Instant,
-    /// Nothing that is handled now is earlier.
+    /// Beginning of the present window: no event that is handled now is earlier.
     pub(crate) begin: u64,
-    /// The switch that is visited handles what is earlier: the window's end, or a timer.
+    /// Time before which the visited switch handles events: the window's end, or a timer.
     pub(crate) stop: u64,
     pub(crate) pool: Pool,
-    /// What waits in the queues of switches.
+    /// Entries that wait in the queues of switches.
     pub(crate) store: Store,
     pub(crate) records: Records,
     pub(crate) egress: Table<Egress>,
     pub(crate) ingress: Table<Ingress>,
     pub(crate) extras: Table<PortExtra>,
-    /// Of each port, by class; none in the plain case.
+    /// Accounts of buffer space, indexed by port and class; empty in the plain case.
     pub(crate) accounts: Table<Account>,
-    /// Of each port of switches that trim.
+    /// Trimming state of the ports of switches, indexed by port; empty where no switch trims.
     pub(crate) trimmers: Table<Trimmer>,
-    /// Of each port and class of switches that queue fairly.
+    /// Fair-queueing state, indexed by port and class; empty where no switch queues fairly.
     pub(crate) fair: Table<FairLine>,
     pub(crate) lines: Table<Line>,
     pub(crate) queues: Table<Queue>,
     pub(crate) switches: Table<Switch>,
-    /// By port; none where every input may feed all outputs at once.
+    /// Crossbar state, indexed by port; empty where every input may feed all outputs at once.
     pub(crate) crossbar: Crossbar,
-    /// By switch; none where hashes choose the ways.
+    /// Load-balancing state, indexed by switch; empty where hashes choose the paths.
     pub(crate) balancers: Table<Balancer>,
-    /// By switch: what makes a ToR of NetRT of it; none where nothing does.
+    /// NetRT state of ToR switches, indexed by switch; empty where NetRT is not in use.
     pub(crate) tors: Table<Option<Box<Tor>>>,
     pub(crate) hosts: Table<Host>,
-    /// By host: applications that use verbs; none where nobody does.
+    /// Applications that use verbs, indexed by host; empty where there are none.
     pub(crate) applications: Vec<Applications>,
-    /// By destination partition.
+    /// Outboxes, indexed by destination partition.
     pub(crate) outboxes: Vec<Outbox>,
-    /// Where flows come from. Every partition has a copy and skips foreign sources.
+    /// Source of flows. Every partition has a copy and skips flows of other partitions' hosts.
     pub(crate) workload: Workload,
-    /// The next flow that begins at a time of its own.
+    /// Next flow that begins at a time of its own.
     pub(crate) next_arrival: Option<FlowSpec>,
-    /// Flows that hosts of this partition will begin later.
+    /// Number of flows that hosts of this partition will begin later.
     pub(crate) later: u64,
-    /// As many flows have begun as shall: the end of one releases no others.
+    /// Whether as many flows have begun as configured: the end of a flow releases no others.
     pub(crate) closing: bool,
     pub(crate) rows: Vec<FlowRow>,
     /// Ranks that have finished their part in a repetition.
@@ -115,28 +115,29 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) tally: Tally,
     pub(crate) events: u64,
     pub(crate) flows_started: u64,
-    /// Flows whose receiver has everything; counted where they end.
+    /// Flows whose receiver has everything, counted at the receiving host.
     pub(crate) flows_finished: u64,
-    /// Flows whose sender knows that; counted where they begin.
+    /// Flows whose sender knows that they are complete, counted at the sending host.
     pub(crate) flows_closed: u64,
-    /// What has happened since the last window; stays empty unless `RECORDED`.
+    /// Events since the last window; stays empty unless `RECORDED`.
     pub(crate) log: Log,
 }
 
-/// How many bytes are fetched as fast as it is found out what of them a packet needs.
+/// Bytes per packet of an inbox up to which a host's state is prefetched as a whole, because finding out what a packet
+/// needs would take as long.
 const ASKING: usize = 4 * LINE;
 
-/// How many packets ahead the place of one that goes to another partition, or comes from there, is fetched.
+/// Distance, in packets, at which the pool's entries of packets to or from other partitions are prefetched.
 const PACKED_AHEAD: usize = 16;
 
-/// In how many steps a visit is prepared.
+/// Number of steps in which a visit is prepared.
 const STEPS: usize = 5;
 
-/// So many queue pairs are fetched before their turn to send.
+/// Number of queue pairs that are prefetched before their turn to send.
 pub(crate) const AHEAD: usize = 4;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// One without nodes, of so many; `shared` is what it has in common with the others.
+    /// Creates partition number `index` of `count`, without nodes; `shared` holds what all partitions have in common.
     pub(crate) fn new(
         index: u16,
         count: usize,
@@ -195,7 +196,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Handles what is left of a window before the end of the stretch.
+    /// Handles the events that are left of a window, up to the end of `stretch`.
     pub(crate) fn run_window(&mut self, stretch: Stretch) {
         let limit = self.turn_to(stretch);
         self.admit_flows(limit);
@@ -207,8 +208,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Handles two whole windows, leg by leg: that of the side that leads, and that of the other. The results are those
-    /// of one after the other.
+    /// Handles two whole windows section by section: that of the leading side, and that of the other. The results equal
+    /// those of one window after the other.
     pub(crate) fn run_pair(&mut self, windows: [Stretch; 2]) {
         let mut legs = 0;
         while let Some(leg) = self.calendar.leg(legs) {
@@ -222,7 +223,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         windows.into_iter().for_each(|window| self.run_window(window));
     }
 
-    /// Turns to a window; returns when it ends, or what is to be handled of it does.
+    /// Turns to a window; returns the time, in picoseconds, at which it ends, or at which `stretch` does if that is
+    /// earlier.
     fn turn_to(&mut self, stretch: Stretch) -> u64 {
         if self.closing {
             self.next_arrival = None;
@@ -232,7 +234,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         stretch.end.as_ps().min(self.calendar.end())
     }
 
-    /// Visits nodes, which then go back to the calendar.
+    /// Visits `nodes`; the list then goes back to the calendar.
     fn visit(&mut self, nodes: Vec<u32>, limit: u64) {
         let hosts = self.hosts.len() as u32;
         for before in (1..=STEPS).rev() {
@@ -245,9 +247,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.calendar.return_agenda(nodes);
     }
 
-    /// Brings what the next visits need into the cache. Most of it is known only when what leads to it is
-    /// there, so nodes are looked at several times as their turn comes nearer, one step each. The first of them are
-    /// looked at before anybody has a turn. Most of what a switch needs [trickles](Trickle) in during the visit before.
+    /// Prefetches the state that the next visits need. Most addresses are known only when the state that leads to them
+    /// has been fetched, so nodes are prepared in several steps as their visit comes nearer. The first nodes are
+    /// prepared before any visit. Most of the state of a switch is [prefetched](Trickle) during the visit before.
     #[inline(always)]
     fn prepare(&mut self, nodes: &[u32], at: usize, hosts: u32) {
         self.trickle.fetch_rest();
@@ -258,7 +260,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.prepare_soon::<1>(nodes, at, hosts);
     }
 
-    /// The same for the node that has its turn after so many steps.
+    /// Prefetches state of the node whose visit is `IN` visits away.
     #[inline(always)]
     fn prepare_soon<const IN: usize>(&mut self, nodes: &[u32], at: usize, hosts: u32) {
         match nodes.get(at.wrapping_add(IN)) {
@@ -268,7 +270,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The same for a host.
+    /// Prefetches state of a host whose visit is `IN` visits away.
     #[inline(always)]
     fn prepare_host<const IN: usize>(&self, host: u32) {
         let mail = || self.calendar.mail(host);
@@ -290,7 +292,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             2 => {
                 let all = nic().all_whereabouts(&self.fabric.nic);
-                // As long as what lies there is fetched sooner than a packet is asked.
+                // Worthwhile as long as prefetching everything takes less time than reading the packets to find out
+                // what they need.
                 if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= mail().len() * ASKING {
                     all.into_iter().for_each(|(address, bytes)| prefetch_bytes(address, bytes));
                 } else {
@@ -312,7 +315,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The same for a switch, by its number as a node and among switches.
+    /// Prefetches state of a switch whose visit is `IN` visits away; `node` is its number as a node, `index` its number
+    /// among switches.
     #[inline(always)]
     fn prepare_switch<const IN: usize>(&mut self, node: u32, index: u32) {
         let switch = &self.switches[index];
@@ -337,7 +341,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let is_far = self.queues_exceed_cache();
                 let prefetch = |port| line(port).prefetch_packets(&self.queues, &self.store, is_far);
                 switch.pending.whose().for_each(prefetch);
-                // Where classes have accounts of their own, no input is calm: that says nothing.
+                // Where classes have accounts of their own, no input is ever calm, which tells nothing about pauses.
                 if self.accounting.is_plain {
                     switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
                 }
@@ -346,19 +350,19 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Whether queues are more than stays in the cache.
+    /// Returns whether the queues take more memory than stays in the cache.
     #[inline]
     pub(crate) fn queues_exceed_cache(&self) -> bool {
         self.queues.len() * size_of::<Queue>() > CACHE
     }
 
-    /// The next window, `from` or later, in which something may happen; `None` if nothing will.
+    /// Returns the next window, at `from` or later, in which something may happen; `None` if there is none.
     pub(crate) fn next_window(&self, from: u64) -> Option<u64> {
         let flow = self.next_arrival.map(|spec| self.fabric.pace.first_with(spec.start.as_ps()).max(from));
         flow.into_iter().chain(self.calendar.next_window(from)).min()
     }
 
-    /// A visit to `node`, which ended at `limit`, is over; its next event comes at `next`.
+    /// Ends a visit to `node` at `limit`; the node's next event comes at `next`.
     #[inline]
     pub(crate) fn leave(&mut self, node: u32, next: u64, limit: u64) {
         if next == NEVER {
@@ -371,7 +375,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// From now on, what arrives at port `at` takes the slow path, or no more.
+    /// Sets whether arrivals at port `at` take the slow path from now on.
     pub(crate) fn set_slow_path(&mut self, at: u32, slow: bool) {
         self.ingress[at].slow_path = slow;
         let port = &self.egress[at];
@@ -382,7 +386,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Handles what few packets meet; returns whether this one goes on.
+    /// Handles a packet with one of the rare cases of the slow path; returns whether the packet goes on.
     #[cold]
     #[inline(never)]
     pub(crate) fn enter_slow_path(&mut self, at: u32, packet: &Descriptor) -> bool {
@@ -400,7 +404,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.tors.is_empty() || self.pass_tor(at, packet)
     }
 
-    /// Whether the transport that a trimmed packet is of wants its headers.
+    /// Returns whether the transport of a trimmed packet wants its headers.
     fn hears_trim(&self, slot: Slot) -> bool {
         self.fabric.hears_trims
             && match self.pool.first(slot).0.repr {
@@ -410,7 +414,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
     }
 
-    /// Asks the loss processes of the link that ends at `at`, and whether it is up at all.
+    /// Returns whether the packet is lost on the link that ends at port `at`, because of its loss processes or because
+    /// the link is down. A lost packet is dropped here.
     fn is_lost(&mut self, at: u32, slot: Slot) -> bool {
         let extra = &mut self.extras[at];
         let packet = self.pool.first(slot).0;
@@ -436,13 +441,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.tally.trimmed_drops += u64::from(packet.is_trimmed());
     }
 
-    /// Puts a packet on the wire of port `at`, which is free.
+    /// Sends a packet through port `at`, which is free.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
         self.transmit_letter(at, packet.slot, packet.frame, packet);
     }
 
-    /// The same for a packet in `slot`, of so many bytes.
+    /// Sends the packet in `slot`, of `frame` bytes, through port `at`, which is free.
     #[inline(always)]
     pub(crate) fn transmit_letter(&mut self, at: u32, slot: Slot, frame: u16, packet: impl Letter) {
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
@@ -459,7 +464,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
     }
 
-    /// As [`Partition::transmit`], through a port with a slow path.
+    /// Sends a packet like [`Partition::transmit`], but through a port with a slow path.
     #[cold]
     #[inline(never)]
     fn transmit_slow(&mut self, at: u32, packet: &Descriptor) {
@@ -478,8 +483,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
     }
 
-    /// Puts the mail of other partitions' nodes into outboxes, then the packets: all together, as they lie anywhere in
-    /// the pool.
+    /// Moves the descriptors in remote inboxes to the outboxes, then their packets, all together because these lie at
+    /// random places of the pool.
     pub(crate) fn pack(&mut self) {
         while let Some(((partition, node), window, mail)) = self.calendar.take_mail_abroad() {
             let outbox = &mut self.outboxes[usize::from(partition)];
@@ -501,7 +506,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Comes back to port `at` when what it has just begun to send has left.
+    /// Schedules a return to port `at` for the time when the frame that it has just begun to send has left.
     #[inline]
     pub(crate) fn return_when_free(&mut self, at: u32) {
         let port = &mut self.egress[at];
@@ -519,7 +524,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The same if something is left to do there. Of hosts, nobody knows.
+    /// Schedules a return to port `at` for the time when it is free, if something is left to do there. Always done for
+    /// ports of hosts, where it is not known.
     pub(crate) fn return_to_do_more(&mut self, at: u32) {
         let port = &self.egress[at];
         if port.is_host || port.pause_due() || port.waiting != 0 {
@@ -527,20 +533,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Nobody comes back to port `at` of a switch if nothing is left to do there: what comes just when it is free goes
-    /// straight through, as where nobody ever waited.
+    /// Cancels the return to port `at` of a switch if nothing is left to do there: a packet that arrives just when the
+    /// port is free then goes straight through, like at a port where no packet ever waited.
     pub(crate) fn forget_idle(&mut self, at: u32) {
         let port = &mut self.egress[at];
         if port.free_pending && !port.is_host && !port.pause_due() && port.waiting == 0 {
             let switch = &mut self.switches[port.owner];
-            // A port that is served just now counts as one to come back to, but nobody does.
+            // The port that is being served is marked as one to return to, but has no entry in the list.
             if switch.pending.forget(at - switch.site.first_port) {
                 port.free_pending = false;
             }
         }
     }
 
-    /// Makes port `at` serve what waits: now if it is free, else when it will be.
+    /// Makes port `at` serve what waits: now if the port is free, else when it will be.
     #[inline]
     pub(crate) fn kick(&mut self, at: u32) {
         let port = &self.egress[at];
@@ -554,8 +560,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Sends the next packet of a free port, if there is one, and comes back when it is free again
-    /// if more waits.
+    /// Serves a free port: sends the next packet, if there is one, and schedules a return if more packets wait.
     pub(crate) fn serve(&mut self, at: u32) {
         let port = &self.egress[at];
         if port.pause_due() {
@@ -586,7 +591,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Whether flows are still to begin by themselves.
+    /// Returns whether flows are still to begin at times of their own.
     pub(crate) fn expects_arrivals(&self) -> bool {
         !self.closing && (self.next_arrival.is_some() || self.later > 0)
     }
@@ -631,18 +636,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         record.flows_finished += self.flows_finished;
     }
 
-    /// The line of packets of `class` that wait for port `at`.
+    /// Returns the index of the line of packets of `class` that wait for port `at`.
     #[inline(always)]
     pub(crate) fn line_of(&self, at: u32, class: u8) -> u32 {
         at.wrapping_mul(self.classes).wrapping_add(u32::from(class))
     }
 
-    /// The lines of port `at`, one per class.
+    /// Returns the lines of port `at`, one per class.
     pub(crate) fn lines_of(&self, at: u32) -> &[Line] {
         self.lines.part(self.line_of(at, 0), self.classes)
     }
 
-    /// The local number of a host of this partition.
+    /// Returns the local number of a host if it belongs to this partition.
     #[inline]
     pub(crate) fn local_host(&self, host: HostId) -> Option<u32> {
         let (partition, local) = self.fabric.home[host.index()];
@@ -650,13 +655,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// Adds a digest of what has happened at some place. Summed, so that the order of places and partitions does not
-/// matter; mixed with the place's number, so that two places do not trade what happened there unseen.
+/// Adds a digest of the events at some place to the fingerprint. Digests are summed, so that the order of places and
+/// partitions does not matter, and mixed with the place's number, so that two places cannot exchange their events
+/// unnoticed.
 fn add_digest(record: &mut RunRecord, place: u64, digest: u64) {
     record.fingerprint = record.fingerprint.wrapping_add(mix64(digest ^ mix64(place + 1)));
 }
 
-/// Adds an arrival to a host's rolling hash: when, and which packet.
+/// Returns a host's rolling hash after an arrival of the packet with hash `name` at `now`.
 #[inline(always)]
 pub(crate) fn fold(digest: u64, now: Instant, name: u64) -> u64 {
     (digest.rotate_left(17) ^ now.as_ps()).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(name)

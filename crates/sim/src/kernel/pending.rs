@@ -1,37 +1,38 @@
-//! The ports of a switch that will be free soon, in order.
+//! Ports of a switch that will be free soon, in order of time.
 //!
-//! A list, sorted by time. A port that begins to send is most often the one that will be done last, or, with a short
-//! packet, the first: putting it in its place then moves nothing. The list wanders through its tables as the first
-//! leave and others come behind the last; where the tables end, it is moved to their beginning. While a switch is
-//! visited, its list lies on a [`Desk`] that all of them share, and that stays in the cache: it has room to wander.
+//! The list is sorted by time. A port that begins to send is mostly the one that will be free last, or, with a short
+//! packet, first: inserting it then moves no other entry. The list advances through its tables as the first entries
+//! leave and others are added at the end; at the end of the tables, it is moved to their beginning. While a switch is
+//! visited, its list lies in a scratch buffer ([`Desk`]) that all switches share and that stays in the cache: it has
+//! space to advance.
 
 use super::table::Table;
 
-/// No time.
+/// Marker of no time, in picoseconds.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Times of numbered things, each of which has one at most; of equal ones the lowest number comes first.
+/// Times of numbered items, at most one per item. Of equal times, the item with the lowest number comes first.
 pub(crate) struct Pending {
-    /// From `head` to `end`. Behind them is [`NEVER`] everywhere.
+    /// Times, from `head` to `end`; [`NEVER`] everywhere behind these.
     times: Table<u64>,
-    /// Whose they are.
+    /// Item of each time.
     whose: Table<u32>,
     head: u32,
     end: u32,
-    /// The earliest time.
+    /// Earliest time.
     first: u64,
     in_order: bool,
 }
 
-/// Tables for the list of the switch that is visited, which are longer than its own: hence there is room for all that
-/// it holds in either.
+/// Scratch buffer: tables for the list of the switch that is visited. They are longer than the switch's own tables, so
+/// that either hold the whole list.
 pub(crate) struct Desk {
-    /// [`NEVER`] everywhere but before the beginning.
+    /// Times; [`NEVER`] everywhere but in front of the first entry.
     times: Table<u64>,
     whose: Table<u32>,
 }
 
-/// Empty tables for so many. What stands before the beginning of a list is earlier than all that comes behind it.
+/// Returns empty tables with `room` entries. The entry in front of the list is earlier than all that follow.
 fn tables(room: usize) -> (Table<u64>, Table<u32>) {
     let mut times = Table::of(room, || NEVER);
     times[0] = 0;
@@ -39,14 +40,14 @@ fn tables(room: usize) -> (Table<u64>, Table<u32>) {
 }
 
 impl Desk {
-    /// How often a list can be moved by its length before it comes to the end of the tables.
+    /// Number of times that a list can advance by its length before it reaches the end of the tables.
     const ROUNDS: u32 = 8;
 
     pub(crate) const fn new() -> Self {
         Self { times: Table::new(), whose: Table::new() }
     }
 
-    /// Makes room for lists of things numbered below `count`.
+    /// Enlarges the tables for lists of items numbered below `count`.
     pub(crate) fn make_room_for(&mut self, count: u32) {
         let room = (Self::ROUNDS * (count + 2)) as usize;
         if self.times.len() < room {
@@ -56,14 +57,14 @@ impl Desk {
 }
 
 impl Pending {
-    /// For things numbered below `count`, none of which has a time.
+    /// Creates an empty list of items numbered below `count`.
     pub(crate) fn new(count: u32) -> Self {
         let (times, whose) = tables(count as usize + 2);
         Self { times, whose, head: 1, end: 1, first: NEVER, in_order: true }
     }
 
-    /// Moves the list to the beginning of the tables on the desk, which are its own then, and the former ones lie
-    /// there: before a visit, and back after it.
+    /// Moves the list to the beginning of the tables in the scratch buffer and exchanges these with its own tables:
+    /// once before a visit, and once more, in the other direction, after it.
     #[inline]
     pub(crate) fn change_places(&mut self, desk: &mut Desk) {
         let mut end = 1;
@@ -80,20 +81,20 @@ impl Pending {
         (self.head, self.end) = (1, end);
     }
 
-    /// The earliest time.
+    /// Returns the earliest time.
     #[inline(always)]
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Whose time is the earliest. There must be one.
+    /// Returns the item whose time is the earliest. The list must not be empty.
     #[inline(always)]
     pub(crate) fn whose_is_first(&self) -> u32 {
         debug_assert!(self.in_order && self.head < self.end, "the first is the earliest");
         self.whose[self.head]
     }
 
-    /// Takes out whose time is the earliest. There must be one.
+    /// Removes the item whose time is the earliest and returns it. The list must not be empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> u32 {
         let who = self.whose_is_first();
@@ -102,7 +103,7 @@ impl Pending {
         who
     }
 
-    /// Gives `who`, whose time is the earliest, a later one.
+    /// Gives item `who`, whose time is the earliest, a later time.
     #[inline(always)]
     pub(crate) fn postpone_first(&mut self, who: u32, time: u64) {
         debug_assert!(who == self.whose_is_first() && time > self.first, "later than the earliest");
@@ -111,7 +112,7 @@ impl Pending {
         self.first = self.times[self.head];
     }
 
-    /// Gives `who`, which has none, the time `time`.
+    /// Gives item `who`, which has no time, the time `time`.
     #[inline(always)]
     pub(crate) fn push(&mut self, who: u32, time: u64) {
         debug_assert!(self.in_order, "there is an order to keep");
@@ -126,11 +127,11 @@ impl Pending {
         self.insert(who, time);
     }
 
-    /// Puts a time in its place.
+    /// Inserts the time of item `who` in its place.
     #[inline(always)]
     fn insert(&mut self, who: u32, time: u64) {
         let end = self.end;
-        // Where there is no last one, an old one stands there, or none.
+        // In an empty list, the entry before holds an old time or zero.
         if time > self.times[end - 1] {
             (self.times[end], self.whose[end]) = (time, who);
         } else {
@@ -149,11 +150,11 @@ impl Pending {
         (self.times[place], self.whose[place]) = (time, who);
     }
 
-    /// Counts what has been added behind the last.
+    /// Makes the list one entry longer.
     #[inline(always)]
     fn lengthen(&mut self) {
         self.end += 1;
-        // There has to be room for [`NEVER`], too.
+        // The table must have space for a [`NEVER`] behind the last entry, too.
         if self.end as usize == self.times.len() {
             self.return_to_the_beginning();
         }
@@ -169,12 +170,12 @@ impl Pending {
         self.times.iter_mut().skip(self.end as usize).for_each(|time| *time = NEVER);
     }
 
-    /// Takes the time of `who` away; returns whether it had one.
+    /// Removes the time of item `who`; returns whether it had one.
     pub(crate) fn forget(&mut self, who: u32) -> bool {
         self.put_in_order();
         let Some(n) = self.whose().position(|other| other == who) else { return false };
         let (place, end) = (self.head as usize + n, self.end as usize);
-        // That behind the last one moves, too.
+        // The [`NEVER`] behind the last entry moves, too.
         self.times.copy_within(place + 1..=end, place);
         self.whose.copy_within(place + 1..end, place);
         self.end -= 1;
@@ -182,7 +183,7 @@ impl Pending {
         true
     }
 
-    /// Forgets all times.
+    /// Removes all times.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         (*self.times)[1..self.end as usize].fill(NEVER);
@@ -190,8 +191,8 @@ impl Pending {
         self.first = NEVER;
     }
 
-    /// Gives `who`, which has none, the time `time`, without an eye on the order. To be [cleared](Self::clear) before
-    /// the first of these, and [put in order](Self::put_in_order) before anything else.
+    /// Gives item `who`, which has no time, the time `time`, without keeping the order. The list must be
+    /// [cleared](Self::clear) before the first such call, and [put in order](Self::put_in_order) before any other use.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
         (self.times[self.end], self.whose[self.end]) = (time, who);
@@ -200,7 +201,7 @@ impl Pending {
         self.in_order = false;
     }
 
-    /// Puts in order what has been [appended](Self::append).
+    /// Sorts the times that have been [appended](Self::append).
     #[inline(always)]
     pub(crate) fn put_in_order(&mut self) {
         if !self.in_order {
@@ -219,13 +220,13 @@ impl Pending {
         self.in_order = true;
     }
 
-    /// Everything that has a time.
+    /// Returns all items that have a time.
     #[inline(always)]
     pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
         (self.head..self.end).map(|place| self.whose[place])
     }
 
-    /// Fetches what [`Pending::first`] and [`Pending::push`] will need.
+    /// Prefetches the entries that [`Pending::first`] and [`Pending::push`] will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
         super::prefetch(&self.times, self.head);
@@ -264,7 +265,7 @@ mod tests {
             let mut model: Vec<Option<u64>> = vec![None; count as usize];
             for round in 0..5_000 {
                 let n = rng.below(u64::from(count)) as u32;
-                // Now it lies on the desk, and now where it is between visits.
+                // The list lies in the scratch buffer at some times, and in its own tables at others.
                 if rng.below(16) == 0 {
                     pending.change_places(&mut desk);
                 }
@@ -276,7 +277,7 @@ mod tests {
                     model[n as usize] = Some(time);
                 } else {
                     let earliest = model.iter().zip(0..).filter_map(|(time, who)| time.map(|time| (time, who))).min();
-                    let (time, who) = earliest.expect("some");
+                    let (time, who) = earliest.expect("the model holds a time");
                     assert_eq!((pending.first(), pending.pop()), (time, who));
                     model[who as usize] = None;
                 }

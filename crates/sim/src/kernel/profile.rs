@@ -1,9 +1,9 @@
-//! Where completion time goes: when to look at the flows under way, and what comes of it.
+//! Profiler of completion times: chooses the moments at which flows under way are looked at, and sums up the results.
 //!
-//! Little's law: what all flows spend waiting for something is the number of those that do, over time. So the time is
-//! cut into intervals, and of each the flows are looked at once, at a moment that is chosen at random; each counts for
-//! the whole interval. How long an interval is depends on what happened before it alone, so that no part of any flow's
-//! time is more likely to be seen than another.
+//! Little's law: the time that all flows spend waiting for something is the number of flows that wait for it,
+//! integrated over time. The simulated time is cut into intervals. In each interval, the flows are looked at once, at a
+//! moment chosen at random, and the result counts for the whole interval. The length of an interval depends only on
+//! what happened before it, so every part of a flow's time is equally likely to be seen.
 
 use std::ops::Deref;
 
@@ -15,39 +15,40 @@ use super::look::{Answer, Look, Scan};
 use super::partition::Partition;
 use crate::config::Looks;
 
-/// An interval is no longer than this part of the time so far in which flows were under way, unless looks get too dear.
+/// Inverse of the longest interval, as a fraction of the time so far in which flows were under way. Intervals become
+/// longer where looks cost too much.
 const PART: u64 = 64;
-/// Then it may be so many times that time.
+/// Longest interval where looks cost too much, as a multiple of the time so far in which flows were under way.
 const GROWTH: u64 = 3;
-/// Instructions that looks may take, and one more for each so many events: of some hundred that a packet takes at a
-/// hop, in two events or less, two thirds of one.
+/// Instructions that looks may take, in addition to one for every [`PER_EVENTS`] events. A packet takes some hundred
+/// instructions at a hop, in two events or fewer, so looks take two thirds of one instruction of these.
 const FREE: u64 = 1_000_000;
 const PER_EVENTS: u64 = 3;
-/// Flows that are looked at at a time, about, where there are more.
+/// Approximate number of flows that are looked at at a time, where there are more.
 const FLOWS: u64 = 256;
 
-/// Looks at flows from time to time.
+/// Sampler of the flows under way, with the profile summed up so far.
 pub(super) struct Profiler {
     looks: Looks,
     rng: Rng,
-    /// The interval: when it begins, how long it is, and when to look in it.
+    /// Beginning of the present interval, its length, and the moment to look in it, in picoseconds.
     begin: u64,
     length: u64,
     next: u64,
-    /// The least that one is long.
+    /// Shortest length of an interval.
     least: u64,
-    /// How long flows were under way.
+    /// Time so far in which flows were under way.
     active: u64,
-    /// Instructions that all looks have taken, about, and the last one.
+    /// Approximate number of instructions that all looks have taken, and the last look.
     spent: u64,
     last: u64,
     scan: Scan,
-    /// Who waits for news of a loss.
+    /// Flows that waited for news of a loss, whose cause is not known yet.
     pending: Vec<Pending>,
     profile: TimeProfile,
 }
 
-/// A flow that waited for news of a loss, or a timeout, and for how long that counts.
+/// Flow that waited for news of a loss or for a timeout, and the time for which that counts.
 struct Pending {
     workload: u16,
     time: u128,
@@ -60,7 +61,7 @@ struct Pending {
 }
 
 impl Profiler {
-    /// With windows of `step`; `None` if nobody shall look.
+    /// Creates a profiler of a run with windows of `step` picoseconds; `None` if the configuration asks for no looks.
     pub(super) fn new(looks: Looks, seed: u64, step: u64) -> Option<Self> {
         let least = match looks {
             Looks::Never => return None,
@@ -85,7 +86,7 @@ impl Profiler {
         Some(profiler)
     }
 
-    /// An interval begins.
+    /// Begins the next interval.
     fn begin_at(&mut self, begin: u64, events: u64) {
         let affordable = FREE.saturating_add(events / PER_EVENTS);
         let short = (self.spent + self.last).saturating_sub(affordable);
@@ -93,7 +94,7 @@ impl Profiler {
             Looks::Never | Looks::Every(_) => self.least,
             Looks::Cheaply if short == 0 => (self.active / PART).max(self.least),
             Looks::Cheaply => {
-                // Until so many more events have happened, if that goes on as before.
+                // Length until enough further events have happened, if events go on at their present rate.
                 let until = u128::from(short * PER_EVENTS) * u128::from(self.active) / u128::from(events.max(1));
                 let until = u64::try_from(until).unwrap_or(u64::MAX);
                 until.clamp(self.active / PART, self.active.saturating_mul(GROWTH)).max(self.least)
@@ -103,20 +104,20 @@ impl Profiler {
         self.next = begin.saturating_add(self.rng.below(self.length));
     }
 
-    /// Nothing is under way before `time`.
+    /// Begins an interval at `time` at the earliest: no flow is under way before.
     pub(super) fn skip_to(&mut self, time: Instant, events: impl FnOnce() -> u64) {
         if time.as_ps() > self.begin {
             self.begin_at(time.as_ps(), events());
         }
     }
 
-    /// When to look next.
+    /// Returns the time of the next look.
     pub(super) fn next(&self) -> Instant {
         Instant::from_ps(self.next)
     }
 
-    /// Looks at flows, of which so many are under way, for all intervals whose moment comes before `limit`: nothing
-    /// happens between the `times` of the sides and that.
+    /// Looks at the flows under way, for all intervals whose moment comes before `limit`. Nothing happens between the
+    /// `times` of the sides and that moment.
     pub(super) fn look<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         times: [Instant; 2],
@@ -159,7 +160,7 @@ impl Profiler {
         self.spent += self.scan.cost;
     }
 
-    /// Finds out what ended waits for news of losses.
+    /// Finds out how the waits for news of losses ended.
     fn resolve<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(&mut self, partitions: &[P]) {
         let profile = &mut self.profile;
         self.pending.retain(|pending| {
@@ -177,7 +178,7 @@ impl Profiler {
         });
     }
 
-    /// What came of it.
+    /// Returns the profile of the whole run.
     pub(super) fn finish(mut self) -> TimeProfile {
         for pending in &self.pending {
             of_workload(&mut self.profile, pending.workload).parts[pending.guess] += pending.time;
@@ -194,7 +195,7 @@ fn of_workload(profile: &mut TimeProfile, workload: u16) -> &mut WorkloadTime {
     &mut profile.workloads[at]
 }
 
-/// Puts `time` down to parts by their weights, all of it.
+/// Divides all of `time` among parts in proportion to their weights.
 fn share(parts: &mut PartTimes, weights: &[(TimePart, u64)], time: u128) {
     let sum: u128 = weights.iter().map(|&(_, weight)| u128::from(weight)).sum();
     let (mut before, mut given) = (0, 0);
@@ -221,10 +222,10 @@ mod tests {
         assert_eq!((parts.total(), parts[TimePart::Queueing], parts[TimePart::Acks]), (100, 33, 0));
     }
 
-    /// Intervals follow each other without a gap, and moments lie in them.
+    /// Checks that intervals follow each other without a gap, and that the moments of looks lie in them.
     #[test]
     fn intervals_cover_the_time() {
-        let mut profiler = Profiler::new(Looks::Cheaply, 1, 1_000).expect("it looks");
+        let mut profiler = Profiler::new(Looks::Cheaply, 1, 1_000).expect("a profiler, as looks are on");
         let mut end = 0;
         for _ in 0..1_000 {
             assert_eq!(profiler.begin, end);
@@ -233,14 +234,14 @@ mod tests {
             profiler.active += profiler.length;
             profiler.begin_at(end, 0);
         }
-        // With 64 of 1,000 ps, each further one is a 64th of all before it.
+        // After 64 intervals of 1,000 ps, each further one is a 64th of the time before it.
         let expected = 64_000.0 * (1.0_f64 + 1.0 / 64.0).powi(1_000 - 64);
         assert!((0.9..1.1).contains(&(end as f64 / expected)), "{end} {expected}");
     }
 
     #[test]
     fn dear_looks_are_rare() {
-        let mut profiler = Profiler::new(Looks::Cheaply, 1, 1_000).expect("it looks");
+        let mut profiler = Profiler::new(Looks::Cheaply, 1, 1_000).expect("a profiler, as looks are on");
         let (mut looks, mut events) = (0, 0);
         while profiler.begin < 1_000_000_000 {
             // Five million events, and looks of two million instructions each.

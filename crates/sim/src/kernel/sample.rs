@@ -1,4 +1,4 @@
-//! What the ports look like at one time.
+//! Samples: the state of all ports at one time.
 
 use std::mem::offset_of;
 
@@ -9,11 +9,12 @@ use super::partition::Partition;
 use super::prefetch_at;
 use crate::net::port::{Egress, PortExtra, Sampled};
 
-/// How many ports ahead what samples need is fetched: processors see no order in what lies so far apart.
+/// Distance, in ports, at which the state that samples need is prefetched: it is too far apart for hardware
+/// prefetching.
 const AHEAD: usize = 8;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// One row per port for the interval that ends at `now`: those of this partition, by the ports' numbers.
+    /// Writes one row per port of this partition, at the port's number in `rows`, for the interval that ends at `now`.
     pub(crate) fn sample(&mut self, now: Instant, rows: &mut [PortRow]) {
         for at in 0..self.extras.len() as u32 {
             let soon = self.extras.as_ptr().wrapping_add(at as usize + AHEAD);
@@ -43,7 +44,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Totals of the ports up to `now`.
+    /// Adds the totals of this partition's ports up to `now`.
     pub(crate) fn totals(&self, now: Instant, totals: &mut Vec<PortTotals>) {
         for at in 0..self.extras.len() as u32 {
             let (port, extra) = (&self.egress[at], &self.extras[at]);
@@ -62,8 +63,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// How long a port has been transmitting up to `now`. The rounding of odd rates is not worth a counter
-/// per packet.
+/// Returns how long a port has been transmitting up to `now`. Rounding errors at odd rates do not justify a counter per
+/// packet.
 pub(crate) fn busy_time(port: &Egress, rate: Rate, gap: u64, now: Instant) -> Duration {
     port.serialisation(port.bytes + port.frames * gap, || rate).saturating_sub(port.busy_until.since(now))
 }

@@ -1,5 +1,5 @@
-//! How long a run may go without news before it counts as standing still: longer than anything that it may be waiting
-//! for, so that only a run that would never end is cut short.
+//! Stall limits: how long a run may go without progress before it counts as stalled. The limit is longer than anything
+//! that the run may be waiting for, so that only a run that would never end is cut short.
 
 use std::ops::RangeInclusive;
 
@@ -12,44 +12,44 @@ use selvedge_units::{Bytes, Duration, Instant, Rate, Setting};
 use crate::config::{BufferConfig, SimConfig, TransportConfig};
 use crate::fault::LossModel;
 
-/// How often to look, at the least.
+/// Smallest interval between checks.
 const LOOK: Duration = Duration::from_ms(1);
-/// On usual fabrics far longer than any timeout of RDMA.
+/// Smallest stall timeout: on usual fabrics far longer than any timeout of RDMA.
 const STALL: Duration = Duration::from_ms(200);
-/// Round trips and timeouts that may pass in a row, because what is sent again may be lost as well: at least, and at
-/// most.
+/// Smallest and largest number of round trips and timeouts that may pass in a row, because retransmissions may be lost
+/// as well.
 const IN_A_ROW: RangeInclusive<u64> = 8..=200;
-/// As many packets that a link loses in a row are a burst, during which a run does not count as standing still: fewer
-/// than may be sent in vain anyway.
+/// Number of packets lost in a row by a link that count as a burst, during which a run is not stalled: fewer than the
+/// number of failed attempts that is allowed for anyway.
 pub(crate) const BURST: u64 = *IN_A_ROW.start() / 2;
-/// How unlikely it shall be that more of them pass.
+/// Probability that counts as negligible: that more attempts in a row fail than are allowed for.
 const UNLIKELY: f64 = 1e-12;
 
-/// When a run counts as standing still.
+/// Limits beyond which a run counts as stalled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StallLimits {
-    /// The time between two looks. What is on its way over a link has arrived at the next but one.
+    /// Time between two checks. A packet that is on a link at one check has arrived at the next but one.
     pub(crate) look: Duration,
-    /// A run ends when no receiver has accepted anything for this long, and for what TCP takes, although flows are open
-    /// and none is about to begin.
+    /// Time after which a run ends in which no receiver has accepted anything although flows are open and none is about
+    /// to begin. The time that TCP may take is added.
     pub(crate) timeout: Duration,
-    /// A sender that loses packets sends the next one within this time.
+    /// Time within which a sender that loses packets sends the next one.
     pub(crate) silence: Duration,
     tcp: Option<TcpWaits>,
 }
 
-/// How long TCP's timeouts may become, which double.
+/// Durations of TCP's timeouts, which double.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct TcpWaits {
-    /// The first may be so long at the beginning.
+    /// Longest first timeout at the beginning of a connection.
     first: Duration,
     longest: Duration,
-    /// So many of them may pass in a row.
+    /// Number of timeouts that may pass in a row.
     in_a_row: u64,
 }
 
 impl StallLimits {
-    /// What a run of `config` asks for.
+    /// Returns the limits for a run of `config`.
     pub(crate) fn of(config: &SimConfig) -> Self {
         let frame = config.largest_frame() + config.nic.gap;
         let links = &config.paths.graph().links;
@@ -66,7 +66,7 @@ impl StallLimits {
         let wait = round.saturating_add(timeout).saturating_add(pace);
         let waits = [
             wait.saturating_mul(in_a_row),
-            // What is in front may be what everybody has already.
+            // The packets in front may be duplicates that receivers have already.
             slowest.time_for(largest_buffer(&config.switch.buffer, frame)),
         ];
         let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL);
@@ -81,7 +81,7 @@ impl StallLimits {
         Self { look: crossing.saturating_mul(2).max(LOOK), timeout: stall, silence, tcp }
     }
 
-    /// When a run ends in which nothing has been accepted since then.
+    /// Returns the time at which a run ends in which nothing has been accepted since `since`.
     pub(crate) fn end(&self, since: Instant) -> Instant {
         let tcp = self.tcp.map_or(Duration::ZERO, |tcp| tcp.after(since));
         since.saturating_add(self.timeout.saturating_add(tcp))
@@ -89,16 +89,17 @@ impl StallLimits {
 }
 
 impl TcpWaits {
-    /// RDMA sends again all the time meanwhile, in vain: no longer than needed. TCP alone is silent for as long as it
-    /// waits, and that costs nothing.
+    /// Returns TCP's waits in a run with RDMA traffic, which retransmits all the time meanwhile: no longer than needed.
+    /// TCP alone is silent while it waits, so that waiting costs nothing.
     fn beside_rdma(tcp: &TcpConfig, in_a_row: u64) -> Self {
         let set = |setting: Setting<Duration>| setting.resolve(|| None).unwrap_or_default();
         // After a second SYN, three times the first (RFC 6298, section 5, rule 5.7).
         let first = set(tcp.initial_rto).saturating_mul(3).max(set(tcp.min_rto));
         Self { first, longest: tcp.max_rto, in_a_row }
     }
-    /// How long it takes them from `since` on. A timeout begins at five round trips at most (SRTT and four RTTVAR),
-    /// none of which is longer than the run, and has passed whenever it doubles: it cannot be long early in a run.
+    /// Returns how long TCP's timeouts take from `since` on. A timeout begins at five round trips at most (SRTT and
+    /// four RTTVAR), none of which is longer than the run, and has passed whenever it doubles: it cannot be long early
+    /// in a run.
     fn after(&self, since: Instant) -> Duration {
         let mut next = self.first.max(since.since(Instant::ZERO).saturating_mul(6)).min(self.longest);
         let mut sum = Duration::ZERO;
@@ -110,33 +111,32 @@ impl TcpWaits {
     }
 }
 
-/// How often in a row a packet may be sent in vain, where links lose packets.
+/// Returns how many times in a row a packet may be lost, where links lose packets.
 fn in_a_row(config: &SimConfig, hops: u32, frame: Bytes) -> u64 {
     let links = config.paths.graph().links.iter().map(|link| link.loss.as_f64()).fold(0.0, f64::max);
     let models = || config.loss.iter().map(|rule| &rule.model);
     let rates = models().map(|model| (model.usual(frame), model.again(frame))).chain([(links, links)]);
-    // Each link on the way has its own count, and each on the way back.
+    // Each link of the path has its own count, and so has each link of the path back.
     let listed = models().map(LossModel::listed).max().unwrap_or(0).saturating_mul(2 * u64::from(hops));
     IN_A_ROW.start().saturating_add(listed).max(unlucky(rates, hops)).min(*IN_A_ROW.end())
 }
 
-/// After how many packets in a row that are lost on their way, or back, it is unlikely that the next one is, too. Each
-/// of the processes on a link loses packets with the first of these chances, and with the second where it has lost the
-/// one before.
+/// Returns the number of losses in a row, of a packet or its answer, after which another loss is unlikely. Each of the
+/// processes on a link loses packets with the first of its probabilities, and with the second where it has lost the
+/// packet before.
 ///
-/// Losses that come in bursts count packets, not time: a packet that is sent again and again, alone, meets the rest of
-/// the burst.
+/// Bursts of losses count packets, not time: a packet that is sent again and again, alone, meets the rest of the burst.
 fn unlucky(rates: impl Iterator<Item = (f64, f64)>, hops: u32) -> u64 {
-    // What loses everything, and for ever, is not waited for.
+    // Processes that lose everything for ever are not waited for.
     let (passes, worst) = rates
         .filter(|(_, again)| *again < 1.0)
         .fold((1.0, 0.0), |(passes, worst), (usual, again)| (passes * (1.0 - usual), f64::max(worst, again)));
-    // There and back, and one of these links has lost what came before.
+    // The path there and back, one link of which has lost the packet before.
     let arrives = (1.0 - worst) * libm::pow(passes, f64::from((2 * hops).max(1) - 1));
     libm::ceil(libm::log(UNLIKELY) / libm::log(1.0 - arrives)) as u64
 }
 
-/// The longest timeout of RDMA's loss recovery, EQDS or NDP; every "auto" is resolved.
+/// Returns the longest timeout of RDMA's loss recovery, EQDS or NDP; every "auto" is resolved.
 fn longest_timeout(transport: &TransportConfig) -> Duration {
     let set = |setting: Setting<Duration>| setting.resolve(|| None).unwrap_or_default();
     let recovery = match &transport.recovery {
@@ -156,7 +156,8 @@ fn longest_timeout(transport: &TransportConfig) -> Duration {
     recovery.max(eqds).max(ndp)
 }
 
-/// The longest time from one packet of a flow to the next that congestion control or its receiver's pace may ask for.
+/// Returns the longest time from one packet of a flow to the next that congestion control or the receiver's pacing may
+/// ask for.
 fn slowest_pace(transport: &TransportConfig, frame: Bytes, round: Duration) -> Duration {
     let at = |rate: Setting<Rate>| match rate.resolve(|| None) {
         Some(rate) if rate > Rate::ZERO => rate.time_for(frame),
@@ -178,7 +179,7 @@ fn slowest_pace(transport: &TransportConfig, frame: Bytes, round: Duration) -> D
     congestion.max(eqds).max(ndp)
 }
 
-/// The most that may wait before one packet in one switch, where that is limited.
+/// Returns the largest number of bytes that may wait before a packet in one switch, where that is limited.
 fn largest_buffer(buffer: &BufferConfig, frame: Bytes) -> Bytes {
     match buffer {
         BufferConfig::InputQueued(config) => config.per_port.resolve(|| None).unwrap_or_default(),
@@ -192,7 +193,8 @@ fn largest_buffer(buffer: &BufferConfig, frame: Bytes) -> Bytes {
 mod tests {
     use super::*;
 
-    /// Beside RDMA, which sends again all the time, each second of them is millions of events.
+    /// Checks that the limit allows for TCP's doubling timeouts, but not for longer: in a run with RDMA, which
+    /// retransmits all the time, each second of waiting is millions of events.
     #[test]
     fn timeouts_that_double_are_waited_for_as_long_as_they_can_be() {
         let [ms, s] = [Duration::from_ms, |s| Duration::from_ms(1_000 * s)];
@@ -208,11 +210,11 @@ mod tests {
     fn bursts_are_waited_for_and_what_never_ends_is_not() {
         let unlucky = |rates: &[(f64, f64)], hops| unlucky(rates.iter().copied(), hops);
         assert_eq!(unlucky(&[(0.0, 0.0)], 6), 0);
-        // One in a hundred, on twelve links: 0.114 to the 13th is 5e-13.
+        // One loss in a hundred, on twelve links: 0.114 to the 13th is 5e-13.
         assert_eq!(unlucky(&[(0.01, 0.01)], 6), 13);
-        // Bursts of four, with nothing else: three quarters to the 97th is 8e-13.
+        // Bursts of four, with no other losses: three quarters to the 97th is 8e-13.
         assert_eq!(unlucky(&[(0.0, 0.75)], 6), 97);
-        // Losses of several processes meet; none of them is certain.
+        // Losses of several processes add up; none of them is certain.
         assert!(unlucky(&[(0.6, 0.6), (0.6, 0.6)], 1) > unlucky(&[(0.6, 0.6)], 1));
         assert_eq!(unlucky(&[(1.0, 1.0), (0.01, 0.01)], 6), 13);
     }

@@ -1,15 +1,13 @@
-//! Tables of entities, indexed by numbers that the builder handed out.
+//! Tables of entities, indexed by numbers that the builder assigned.
 //!
-//! Every hop looks into half a dozen of them. Checking each index against the length again was a tenth
-//! of all instructions (callgrind, RoCE + PFC permutation on 128 hosts: 556 and 505 per packet-hop),
-//! although no number ever comes from outside: ports, lines, queues and switches are numbered by
-//! `kernel::build`, packets by `net::pool`, and both tables and numbers live as long as the partition.
-//! Debug builds check.
-
+//! Every hop looks into half a dozen tables. Checking each index against the length costs a considerable part of all
+//! instructions (callgrind, RoCE + PFC permutation on 128 hosts: 556 instead of 505 per packet-hop), although no number
+//! comes from outside: ports, lines, queues and switches are numbered by `kernel::build`, packets by `net::pool`, and
+//! both tables and numbers live as long as the partition. Debug builds check.
 //!
-//! What grows during a run (packets, and what waits) is large in large fabrics, and copying it to a larger place, page
-//! by new page, was a tenth of their time. So large tables that grow have address space of their own, far more than
-//! they will need, and use as much of it as they do.
+//! Tables that grow during a run (packets, and queue entries) are large in large fabrics, and copying them to larger
+//! memory, with a page fault for each new page, takes a considerable part of the time. So large tables that grow
+//! reserve address space, far more than they will need, and use as much of it as they have entries for.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -20,22 +18,22 @@ use std::slice;
 
 use super::pages::{self, Reserve};
 
-/// A table whose indices are known to be in range.
+/// Table whose indices are known to be in range.
 pub(crate) struct Table<T> {
     begin: NonNull<T>,
     len: usize,
     room: usize,
-    /// Where the entries lie, if not in memory of the allocator's.
+    /// Address space in which the entries lie, if they are not in memory of the allocator.
     reserve: Option<Reserve>,
     entries: PhantomData<T>,
 }
 
-// SAFETY: it owns its entries, as a vector does.
+// SAFETY: the table owns its entries, as a vector does.
 unsafe impl<T: Send> Send for Table<T> {}
-// SAFETY: as above.
+// SAFETY: the table owns its entries, as a vector does.
 unsafe impl<T: Sync> Sync for Table<T> {}
 
-/// A table that grows to so many bytes gets address space of its own: so much.
+/// Size in bytes from which a growing table gets address space of its own, and the size of that address space.
 const LARGE: usize = 4 << 20;
 const RESERVED: usize = (32_u64 << 30) as usize; // none, where that cannot be addressed
 
@@ -44,7 +42,7 @@ impl<T> Table<T> {
         const { assert!(size_of::<T>() > 0, "entries take room") };
         Self { begin: NonNull::dangling(), len: 0, room: 0, reserve: None, entries: PhantomData }
     }
-    /// `count` entries that `make` makes.
+    /// Returns a table of `count` entries that `make` makes.
     pub(crate) fn of(count: usize, make: impl FnMut() -> T) -> Self {
         let mut entries = Self::with_room(count);
         entries.extend(std::iter::repeat_with(make).take(count));
@@ -55,7 +53,7 @@ impl<T> Table<T> {
         if self.len == self.room {
             self.grow();
         }
-        // SAFETY: there is room for one more.
+        // SAFETY: the capacity suffices for one more entry.
         unsafe { self.begin.add(self.len).write(entry) };
         self.len += 1;
     }
@@ -65,49 +63,50 @@ impl<T> Table<T> {
         let wanted = (2 * self.len).max(4);
         let large = wanted * size_of::<T>() >= LARGE && self.reserve.is_none();
         let mut larger = large.then(Self::with_reserve).flatten().unwrap_or_else(|| Self::with_room(wanted));
-        // SAFETY: there is room for twice as many; they are moved, and forgotten here.
+        // SAFETY: the new capacity is twice as large; the entries are moved, and forgotten here.
         unsafe { ptr::copy_nonoverlapping(self.begin.as_ptr(), larger.begin.as_ptr(), self.len) };
         larger.len = std::mem::take(&mut self.len);
         *self = larger;
     }
-    /// Room for so many entries, in large pages if it is large.
+    /// Returns an empty table with capacity for `count` entries, in large pages if it is large.
     pub(crate) fn with_room(count: usize) -> Self {
         if count == 0 {
             return Self::new();
         }
         let layout = Layout::array::<T>(count).expect("memory that can be addressed");
-        // SAFETY: it is not empty.
+        // SAFETY: the layout is not empty.
         let begin = unsafe { alloc(layout) };
         let Some(begin) = NonNull::new(begin) else { handle_alloc_error(layout) };
         pages::advise(begin.as_ptr(), layout.size());
         Self { begin: begin.cast(), len: 0, room: count, reserve: None, entries: PhantomData }
     }
-    /// Far more room than will be needed; `None` where the system gives none such.
+    /// Returns an empty table with far more capacity than will be needed; `None` where the system refuses the address
+    /// space.
     fn with_reserve() -> Option<Self> {
         let reserve = Reserve::new(RESERVED)?;
         let (begin, room) = (reserve.begin().cast(), RESERVED / size_of::<T>());
         Some(Self { begin, len: 0, room, reserve: Some(reserve), entries: PhantomData })
     }
-    /// `count` entries from `first` on, all of which must exist.
+    /// Returns `count` entries from `first` on, all of which must exist.
     #[inline(always)]
     pub(crate) fn part(&self, first: u32, count: u32) -> &[T] {
         debug_assert!(first as usize + count as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: as for one entry.
+        // SAFETY: all of these entries exist.
         unsafe { slice::from_raw_parts(self.begin.as_ptr().add(first as usize), count as usize) }
     }
-    /// All entries from `first` on, numbered from there.
+    /// Returns a view of all entries from `first` on, numbered from there.
     #[inline(always)]
     pub(crate) fn view(&self, first: u32) -> View<'_, T> {
         debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: the end of the table at most.
+        // SAFETY: at most the end of the table.
         let begin = unsafe { self.begin.add(first as usize) };
         View { begin, len: self.len - first as usize, entries: PhantomData }
     }
-    /// The same for writing.
+    /// Returns a mutable view of all entries from `first` on, numbered from there.
     #[inline(always)]
     pub(crate) fn part_mut(&mut self, first: u32) -> Part<'_, T> {
         debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: the end of the table at most.
+        // SAFETY: at most the end of the table.
         let begin = unsafe { self.begin.add(first as usize) };
         Part { begin, len: self.len - first as usize, entries: PhantomData }
     }
@@ -116,7 +115,7 @@ impl<T> Table<T> {
     }
 }
 
-/// A part of a table, for reading. Indices are known to be in range, as those of tables are.
+/// Part of a table, for reading. Indices are known to be in range, like those of tables.
 pub(crate) struct View<'a, T> {
     begin: NonNull<T>,
     len: usize,
@@ -136,12 +135,12 @@ impl<T> Index<u32> for View<'_, T> {
     #[inline(always)]
     fn index(&self, at: u32) -> &T {
         debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: as for tables.
+        // SAFETY: indices are in range, like those of tables.
         unsafe { &*self.begin.as_ptr().add(at as usize) }
     }
 }
 
-/// A part of a table, for writing. Indices are known to be in range, as those of tables are.
+/// Part of a table, for writing. Indices are known to be in range, like those of tables.
 pub(crate) struct Part<'a, T> {
     begin: NonNull<T>,
     len: usize,
@@ -153,7 +152,7 @@ impl<T> Index<u32> for Part<'_, T> {
     #[inline(always)]
     fn index(&self, at: u32) -> &T {
         debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: as for tables.
+        // SAFETY: indices are in range, like those of tables.
         unsafe { &*self.begin.as_ptr().add(at as usize) }
     }
 }
@@ -162,19 +161,19 @@ impl<T> IndexMut<u32> for Part<'_, T> {
     #[inline(always)]
     fn index_mut(&mut self, at: u32) -> &mut T {
         debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: as for tables.
+        // SAFETY: indices are in range, like those of tables.
         unsafe { &mut *self.begin.as_ptr().add(at as usize) }
     }
 }
 
 impl<T> Drop for Table<T> {
     fn drop(&mut self) {
-        // SAFETY: so many entries have been written, and nobody reads them any more; what holds them was allocated with
-        // this layout, or goes with its reserve.
+        // SAFETY: this many entries have been written, and are not used any more; their memory was allocated with this
+        // layout, or goes with its reserve.
         unsafe {
             ptr::slice_from_raw_parts_mut(self.begin.as_ptr(), self.len).drop_in_place();
             if self.room > 0 && self.reserve.is_none() {
-                dealloc(self.begin.as_ptr().cast(), Layout::array::<T>(self.room).expect("as it was allocated"));
+                dealloc(self.begin.as_ptr().cast(), Layout::array::<T>(self.room).expect("the former layout"));
             }
         }
     }
@@ -203,7 +202,7 @@ impl<T> IndexMut<u32> for Table<T> {
     #[inline(always)]
     fn index_mut(&mut self, at: u32) -> &mut T {
         debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: as above.
+        // SAFETY: indices are in range, as for reading.
         unsafe { &mut *self.begin.as_ptr().add(at as usize) }
     }
 }
@@ -211,14 +210,14 @@ impl<T> IndexMut<u32> for Table<T> {
 impl<T> Deref for Table<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: so many entries have been written.
+        // SAFETY: this many entries have been written.
         unsafe { slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }
 }
 
 impl<T> DerefMut for Table<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above.
+        // SAFETY: this many entries have been written.
         unsafe { slice::from_raw_parts_mut(self.begin.as_ptr(), self.len) }
     }
 }
@@ -233,7 +232,7 @@ mod tests {
     fn entries_outlive_every_move_and_go_with_the_table() {
         let alive = Rc::new(());
         let mut table = Table::new();
-        // Past the size from which it has address space of its own.
+        // More bytes than the size from which a table has address space of its own.
         let count = 3 * LARGE / size_of::<(usize, Rc<()>)>();
         for n in 0..count {
             table.push((n, Rc::clone(&alive)));

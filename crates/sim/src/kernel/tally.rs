@@ -1,15 +1,15 @@
-//! Packets, counted by kind.
+//! Counters of packets, by kind.
 
 use selvedge_telemetry::{ByKind, Drops, PacketKind, RunRecord};
 use selvedge_wire::{Packet, Repr};
 
-/// What has become of packets.
+/// Counters of packets by what became of them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) drops: ByKind<Drops>,
     pub(crate) delivered: ByKind<u64>,
     pub(crate) ecn_marks: u64,
-    /// Packets dropped when they were cut to their headers already.
+    /// Packets dropped although they were cut to their headers already.
     pub(crate) trimmed_drops: u64,
 }
 
@@ -31,7 +31,7 @@ impl Tally {
     }
 }
 
-/// What a packet counts as.
+/// Returns the kind that a packet counts as.
 #[inline(always)]
 pub(crate) fn kind_of(packet: &Packet) -> PacketKind {
     match packet.repr {
@@ -42,7 +42,7 @@ pub(crate) fn kind_of(packet: &Packet) -> PacketKind {
     }
 }
 
-/// The same of packets of which there are few, or which have to be asked.
+/// Returns the kind of a packet of a rare kind, or of one whose headers must be read.
 #[inline(never)]
 fn kind_of_others(packet: &Packet) -> PacketKind {
     match packet.repr {
@@ -56,7 +56,7 @@ fn kind_of_others(packet: &Packet) -> PacketKind {
     }
 }
 
-/// What packets of either kind count as.
+/// Returns the kind of packets with or without payload.
 #[inline(always)]
 fn with_payload(has_payload: bool) -> PacketKind {
     if has_payload { PacketKind::Data } else { PacketKind::Ack }

@@ -1,60 +1,63 @@
-//! In which order the nodes of a partition are visited.
+//! Visit order: the order in which the nodes of a partition are visited.
 //!
-//! Within a window it makes no difference to results. It does to the cache: what a node sends is read sooner if the
-//! receiver's turn comes soon. Where two sides take turns ([`Pace`](super::pace::Pace)), most windows run in pairs,
-//! those of the side that leads and those of the other: nodes of the other side may be visited as soon as all their
-//! neighbours have been, so both windows are gone through together, a few leaders at a time, and then those who have
-//! only waited for these.
+//! Within a window, the order does not change results, but it matters to the cache: descriptors are read sooner after
+//! they were written if their receiver is visited soon. Where two sides alternate ([`Pace`](super::pace::Pace)), most
+//! windows run in pairs: a window of the leading side, then one of the following side. A node of the following side may
+//! be visited as soon as all of its neighbours have been, so both windows are run together in sections ([`Leg`]): a few
+//! leading nodes, then the following nodes that waited only for these.
 //!
 //! ```text
-//!   fat-tree:  |cores, edges| hosts |edges| hosts, aggs |edges| hosts |edges| hosts, aggs | ...      legs
+//!   fat-tree:  |cores, edges| hosts |edges| hosts, aggs |edges| hosts |edges| hosts, aggs | ...      sections
 //!               \_ pod 0 ___________________________/ \_ pod 1 _______________________/
 //! ```
 //!
-//! A pod's mail is read while it is in the cache then, and the memory that it lay in is written again.
+//! With this order, the descriptors of a pod are read while they are in the cache, and their memory is then written
+//! again.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::table::Table;
 
-/// No node.
+/// Marker of an empty place in the order.
 const NOBODY: u32 = u32::MAX;
-/// Nodes of a word.
+/// Number of nodes in a word of the calendar's bit sets.
 const WORD: usize = 64;
-/// A leg of leaders ends when so many others need not wait any longer: their mail is some hundred kilobytes, and what
-/// one leg begins with, which nothing has prepared, is little of it.
+/// Number of following nodes that no longer wait, at which a section of leading nodes ends. The descriptors of that
+/// many nodes take some hundred kilobytes, and the first visits of a section, which nothing has prefetched, are few in
+/// comparison.
 const ENOUGH: usize = 128;
 
-/// An order of nodes. Their places in it are counted in words of 64, as calendars are kept; some are empty.
+/// Visit order of nodes. Places in the order are counted in words of 64, like the bit sets of calendars; some places
+/// are empty.
 pub(crate) struct Tour {
-    /// By node.
+    /// Place of each node, indexed by node.
     places: Table<u32>,
-    /// By place.
+    /// Node at each place, indexed by place.
     nodes: Table<u32>,
     legs: Vec<Leg>,
 }
 
-/// Nodes of one side, none of which is a neighbour of another.
+/// Section of the visit order: nodes of one side, none of which is a neighbour of another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Leg {
-    /// Where they stand.
+    /// Words in which the nodes of the section stand.
     pub(crate) words: Range<u32>,
-    /// Whether they are of the side that leads.
+    /// Whether the nodes belong to the leading side.
     pub(crate) leads: bool,
 }
 
 impl Tour {
-    /// All of so many nodes by their numbers, without legs.
+    /// Returns the order of `count` nodes by number, without sections.
     pub(crate) fn by_number(count: usize) -> Self {
         let mut tour = Self { places: Table::of(count, || 0), nodes: Table::new(), legs: Vec::new() };
         tour.add(&(0..count as u32).collect::<Vec<_>>());
         tour
     }
 
-    /// All nodes in legs. `leads` says who leads, of two sides of which only nodes of different ones are neighbours;
-    /// `distance` how far hosts are. Leaders that are far from hosts come first, else their followers would have to
-    /// wait for them.
+    /// Returns an order of all nodes in sections. `leads` tells which nodes belong to the leading side, where only
+    /// nodes of different sides are neighbours; `distance` is each node's distance from the hosts. Leading nodes that
+    /// are far from hosts come first, because their followers would have to wait for them otherwise.
     pub(crate) fn in_legs(neighbours: &[Vec<u32>], distance: &[u32], leads: impl Fn(u32) -> bool) -> Self {
         let all = 0..neighbours.len() as u32;
         let (mut leaders, others): (Vec<u32>, Vec<u32>) = all.partition(|&node| leads(node));
@@ -63,7 +66,7 @@ impl Tour {
         for (n, &leader) in leaders.iter().enumerate() {
             turn[leader as usize] = n;
         }
-        // By the turn of the last leader that they wait for.
+        // Following nodes, indexed by the turn of the last leading node that they wait for.
         let mut waiting = vec![Vec::new(); leaders.len().max(1)];
         for node in others {
             let last = neighbours[node as usize].iter().map(|&leader| turn[leader as usize]).max();
@@ -102,19 +105,19 @@ impl Tour {
         begin..self.words()
     }
 
-    /// How many words there are.
+    /// Returns the number of words.
     pub(crate) fn words(&self) -> u32 {
         (self.nodes.len() / WORD) as u32
     }
 
-    /// The word and the bit of a node.
+    /// Returns the word of a node and its bit there.
     #[inline(always)]
     pub(crate) fn place(&self, node: u32) -> (u32, u64) {
         let place = self.places[node];
         (place / WORD as u32, 1 << (place % WORD as u32))
     }
 
-    /// The nodes of a word whose bits are set, in order.
+    /// Returns the nodes of a word whose bits are set, in order.
     #[inline(always)]
     pub(crate) fn nodes(&self, word: u32, mut bits: u64) -> impl Iterator<Item = u32> {
         std::iter::from_fn(move || {
@@ -124,7 +127,7 @@ impl Tour {
         })
     }
 
-    /// The legs, in order; none where windows do not run in pairs.
+    /// Returns the sections in order; empty where windows do not run in pairs.
     pub(crate) fn legs(&self) -> &[Leg] {
         &self.legs
     }

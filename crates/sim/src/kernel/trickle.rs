@@ -1,23 +1,24 @@
-//! What a visit will need, fetched little by little while others run.
+//! Prefetch of the state that a visit needs, a few cache lines at a time during other visits.
 //!
-//! Processors wait for two dozen lines at a time, and do not go far beyond what has to wait for one of these. A switch
-//! of 32 ports needs a hundred: where all are asked for at once, nothing else is done for most of that time.
+//! Processors have about two dozen cache misses outstanding, and do not run far beyond an instruction that waits for
+//! one. A switch of 32 ports needs a hundred lines: where all are prefetched at once, nothing else is done for most of
+//! that time.
 
 use super::{LINE, prefetch_bytes};
 
-/// Some memory to fetch: where it begins, and how many bytes are left.
+/// Memory to prefetch: its beginning, and the number of bytes left.
 type Stretch = (*const u8, usize);
 
-/// What is left to fetch.
+/// Prefetch in progress.
 pub(crate) struct Trickle {
-    /// The stretch under way; nothing is left of it only if there are no others.
+    /// Present stretch; empty only if no others are left.
     current: Stretch,
-    /// Those that come after it, the last one first.
+    /// Stretches after the present one, the last one first.
     others: [Stretch; Trickle::MOST],
     count: usize,
 }
 
-// SAFETY: it does not read what it points at, and may point anywhere.
+// SAFETY: the memory is not accessed through these pointers, which may point anywhere.
 unsafe impl Send for Trickle {}
 
 impl Trickle {
@@ -28,7 +29,7 @@ impl Trickle {
         Self { current: nothing, others: [nothing; Self::MOST], count: 0 }
     }
 
-    /// Turns to these stretches, the last of which comes first. Nothing may be left of others.
+    /// Begins to prefetch these stretches, the last one first. No earlier stretches may be left.
     #[inline(always)]
     pub(crate) fn turn_to(&mut self, stretches: [Stretch; Self::MOST]) {
         debug_assert!(self.current.1 == 0 && self.count == 0, "nothing is forgotten");
@@ -36,13 +37,13 @@ impl Trickle {
         self.take_next();
     }
 
-    /// Fetches as much as processors wait for at once, at most.
+    /// Prefetches at most as many lines as processors have outstanding.
     #[inline(always)]
     pub(crate) fn fetch_some(&mut self) {
         self.fetch(24 * LINE);
     }
 
-    /// Fetches a little, where that is often done.
+    /// Prefetches a few lines, for callers that do so often.
     #[inline(always)]
     pub(crate) fn fetch_a_little(&mut self) {
         self.fetch(4 * LINE);
@@ -59,7 +60,7 @@ impl Trickle {
         }
     }
 
-    /// Fetches all that is left.
+    /// Prefetches all that is left.
     #[inline(always)]
     pub(crate) fn fetch_rest(&mut self) {
         while self.current.1 > 0 {
@@ -67,7 +68,7 @@ impl Trickle {
         }
     }
 
-    /// Turns to the next stretch of which something is left, if nothing is of this one.
+    /// Turns to the next stretch that is not empty, if the present one is.
     #[inline(always)]
     fn take_next(&mut self) {
         while self.current.1 == 0 && self.count > 0 {
@@ -77,7 +78,7 @@ impl Trickle {
     }
 }
 
-/// Where these lie.
+/// Returns the memory of these things.
 #[inline(always)]
 pub(crate) fn stretch_of<T>(things: &[T]) -> Stretch {
     (things.as_ptr().cast(), size_of_val(things))

@@ -1,13 +1,13 @@
 //! Windows: how partitions run side by side and still agree on everything.
 //!
-//! What nodes send in a [window](Pace) arrives in a later one, so all partitions may run a window
-//! without a word to each other. Then they exchange what they sent, and the next window begins.
-//! Windows depend on the fabric alone, not on how it is cut: with one partition they are the same,
-//! which makes everything that happens *between* windows (samples, failures, the end) the same too.
+//! A descriptor that a node sends in a [window](Pace) arrives in a later one, so all partitions may run a window
+//! without synchronisation. Then they exchange what they sent, and the next window begins. Windows depend on the fabric
+//! alone, not on how it is cut: one partition has the same windows, so everything that happens *between* windows
+//! (samples, failures, the end) is the same, too.
 //!
-//! Where windows overlap, some nodes are ahead of the others. What wants to see the whole fabric at
-//! one time cuts both windows short that hold it; both go on from there. Where nothing wants that, two windows are a
-//! pair: nobody looks between them, so that one partition may go through both at once ([`Tour`](super::tour::Tour)).
+//! Where windows overlap, some nodes are ahead of the others. An event that concerns the whole fabric at one time cuts
+//! both windows short that contain that time; both continue from there. Where there is no such event, two windows are a
+//! pair: nothing happens between them, so that one partition may run both at once ([`Tour`](super::tour::Tour)).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -27,22 +27,24 @@ use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
 use crate::workload::schedule::Executor;
 
-/// How one run is spread over processors and time. Results do not depend on it.
+/// Distribution of one run over processors and time. Results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parallel {
-    /// Threads that work on it; at least 1.
+    /// Number of threads; at least 1.
     pub threads: usize,
-    /// Parts that the fabric is cut into; at least 1. More than threads can pay through locality.
+    /// Number of partitions that the fabric is cut into; at least 1. More partitions than threads can pay through
+    /// locality.
     pub partitions: usize,
-    /// A window after one with fewer events than this is left to one thread: waking the others would take longer.
+    /// Number of events: a window after one with fewer is left to one thread, because waking the others would take
+    /// longer.
     pub shared_from: u64,
-    /// Neighbours take turns where every link leads from one half of the nodes to the other, which halves the visits. A
-    /// run that is not stopped at a time then ends up to a link's delay later, with the same flows.
+    /// Whether neighbours take turns where every link leads from one half of the nodes to the other, which halves the
+    /// number of visits. A run without an end time then ends up to a link's delay later, with the same flows.
     pub in_turns: bool,
 }
 
 impl Parallel {
-    /// A part for each of so many threads.
+    /// Returns a setup with `threads` threads and one partition for each.
     pub fn on(threads: usize) -> Self {
         Self { threads, partitions: threads, ..Self::default() }
     }
@@ -50,7 +52,7 @@ impl Parallel {
 
 impl Default for Parallel {
     fn default() -> Self {
-        // Three barriers take less than so many events do, but more where processors have other work.
+        // Three barriers take less time than this many events, but more where processors have other work.
         Self { threads: 1, partitions: 1, shared_from: 400, in_turns: true }
     }
 }
@@ -58,7 +60,7 @@ impl Default for Parallel {
 /// Runs `config` to its end.
 ///
 /// # Errors
-/// When the configuration cannot be built; nothing has run then.
+/// If the configuration cannot be built; nothing has run then.
 pub fn run(
     config: &SimConfig,
     library: &dyn Library,
@@ -69,11 +71,11 @@ pub fn run(
     Ok(drive::<false>(config, built, parallel, observer, &mut Nobody))
 }
 
-/// Runs `config` to its end, and tells `recorder` what happened to what `focus` names. The run is the
-/// same as that of [`run`].
+/// Runs `config` to its end, and tells `recorder` what happened to the flows and packets that `focus` names. The
+/// results equal those of [`run`].
 ///
 /// # Errors
-/// As [`run`].
+/// If the configuration cannot be built; nothing has run then.
 pub fn run_recorded(
     config: &SimConfig,
     library: &dyn Library,
@@ -108,10 +110,10 @@ fn drive<const RECORDED: bool>(
         return run.finish();
     }
 
-    // A look (thread 0 only), and two phases per window: run, and exchange.
+    // A step between windows (thread 0 only), and two phases per window: run, and exchange.
     let crew: OnceLock<Crew> = OnceLock::new();
     let next = Mutex::new(Round::default());
-    // `mailboxes[to]` holds what everybody sent to partition `to`.
+    // `mailboxes[to]` holds what all partitions sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
     let work = |thread: usize, crew: &Crew, mut run: Option<&mut Run<'_, RECORDED>>| {
         let mine = || (thread..count).step_by(crew.threads());
@@ -140,7 +142,7 @@ fn drive<const RECORDED: bool>(
         for thread in 1..threads {
             let (work, crew) = (&work, &crew);
             let begin = move || work(thread, crew.wait(), None);
-            // A system that has no room for more threads runs with fewer.
+            // If the system refuses further threads, the run has fewer.
             if std::thread::Builder::new().spawn_scoped(scope, begin).is_err() {
                 break;
             }
@@ -153,7 +155,7 @@ fn drive<const RECORDED: bool>(
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Runs a window and puts what it sends to others into their mailboxes.
+    /// Runs a window and moves what it sends to other partitions into `mailboxes`.
     fn run_shared(&mut self, stretch: Stretch, mailboxes: &[Mutex<Outbox>]) {
         self.run_window(stretch);
         self.pack();
@@ -165,7 +167,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// A window, or what lies between `begin` and `end` of it: all that its nodes could handle earlier is done.
+/// Window, or the part of one between `begin` and `end`. Everything that its nodes could handle earlier is done.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stretch {
     pub(crate) window: u64,
@@ -173,8 +175,8 @@ pub(crate) struct Stretch {
     pub(crate) end: Instant,
 }
 
-/// What happens before anybody looks at the whole fabric again: a window, or a part of one, and the whole one that it
-/// is a pair with.
+/// Windows to run until the whole fabric is considered again: a window or a part of one, and the other window of its
+/// pair, if it has one.
 #[derive(Clone, Copy, Default)]
 struct Round {
     first: Stretch,
@@ -187,17 +189,17 @@ impl Round {
     }
 }
 
-/// Events between two reports of what has been delivered: a hundredth of a second's.
+/// Number of events between two reports of what has been delivered: about a hundredth of a second of computing.
 const TOLD_EVERY: u64 = 200_000;
 
-/// Who is told of a run that is not recorded.
+/// Recorder of a run that is not recorded.
 struct Nobody;
 
 impl Recorder for Nobody {
     fn on_events(&mut self, _: &[Event]) {}
 }
 
-/// A lock that nobody else holds: partitions are handed from phase to phase by barriers.
+/// Locks a mutex that no other thread holds: barriers hand partitions from phase to phase.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -213,7 +215,7 @@ fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], ro
     }
 }
 
-/// Carries everything that was sent to where it belongs, on one thread.
+/// Delivers what all partitions sent to each other, on one thread.
 fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
     if partitions.len() == 1 {
         return;
@@ -228,24 +230,24 @@ fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
     }
 }
 
-/// How patient to be with a run, its applications' queue pairs included.
+/// Returns the stall limits of a run, taking the queue pairs of its applications into account.
 fn stall_limits<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> StallLimits {
     let mut limits = StallLimits::of(config);
     limits.timeout = limits.timeout.saturating_add(silence(config, partitions));
     limits
 }
 
-/// How long queue pairs of applications may have nothing to say although all is well: twice their timeout.
+/// Returns how long queue pairs of applications may be silent in normal operation: twice their timeout.
 fn silence<const RECORDED: bool>(config: &SimConfig, partitions: &[Mutex<Partition<RECORDED>>]) -> Duration {
     let partition = lock(&partitions[0]);
     let slowest = config.paths.slowest_host();
     let code = |posting| config.transport.connection_params(posting, slowest).timeout;
     let longest = partition.workload.postings.iter().map(code).max().unwrap_or(0);
-    // Above a second everything is silent.
+    // The shift is limited: beyond a second, anything counts as silence.
     if longest == 0 { Duration::ZERO } else { Duration::from_ns(4_096 << longest.min(18)) * 2 }
 }
 
-/// What happens between windows, on one thread with the whole fabric in view.
+/// Part of a run between windows, on one thread with access to the whole fabric.
 struct Run<'a, const RECORDED: bool> {
     partitions: &'a [Mutex<Partition<RECORDED>>],
     /// Partition and local number of each port.
@@ -254,42 +256,42 @@ struct Run<'a, const RECORDED: bool> {
     recorder: &'a mut dyn Recorder,
     happened: Vec<Event>,
     pace: Pace,
-    /// The first window that may still have something to do.
+    /// First window that may still have something to do.
     from: u64,
-    /// The other window of a pair, which runs before anybody looks.
+    /// Other window of a pair, which runs before anything happens between windows.
     owed: Option<u64>,
-    /// When windows were last cut short.
+    /// Time at which windows were last cut short.
     cut: Instant,
     /// Failures and repairs to come, latest first.
     changes: Vec<Change>,
     sample: Option<Duration>,
     next_sample: Instant,
-    /// Samples so far.
+    /// Number of samples so far.
     samples: u64,
-    /// Events at the last sample.
+    /// Number of events at the last sample.
     sampled: u64,
-    /// Events before the last window.
+    /// Number of events before the last window.
     handled: u64,
-    /// Events after which the observer is told next how much has been delivered.
+    /// Number of events after which the observer is next told how much has been delivered.
     next_told: u64,
     stop_at: Instant,
     stop_flows: u64,
-    /// Flows that had begun before the last look, and finished.
+    /// Flows that had begun before the last step between windows, and those that had finished.
     started: u64,
     finished: u64,
-    /// Whether nothing is under way any more, nor to begin.
+    /// Whether no flow is under way or still to begin.
     is_over: bool,
-    /// Everything earlier has happened.
+    /// Time before which everything has happened.
     now: Instant,
-    /// Nothing later has happened.
+    /// Time after which nothing has happened.
     ahead: Instant,
-    /// The same for each side, if that is later than `now`.
+    /// Time before which everything has happened on each side, if that is later than `now`.
     sides: [Instant; 2],
     watch: Watch,
     profiler: Option<Profiler>,
     flows: Vec<FlowRow>,
     ranks: Vec<RankRow>,
-    /// By number. Kept from sample to sample for its memory.
+    /// Rows of the ports, by number. Kept from sample to sample to reuse its memory.
     ports: Vec<PortRow>,
     record: RunRecord,
 }
@@ -341,8 +343,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
     }
 
-    /// Runs windows alone as long as there are few events in them. The next round, which all threads are to run; `None`
-    /// when the run is over.
+    /// Runs windows on this thread as long as they have few events. Returns the next round, which all threads are to
+    /// run; `None` when the run is over.
     fn next_shared_round(&mut self, shared_from: u64) -> Option<Round> {
         loop {
             let round = self.between_windows()?;
@@ -355,7 +357,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
     }
 
-    /// Decides which window comes next, and how far it goes; `None` when the run is over.
+    /// Returns the next round: which window comes next, and how far it goes; `None` when the run is over.
     fn between_windows(&mut self) -> Option<Round> {
         if RECORDED {
             self.report_events(self.now);
@@ -367,10 +369,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             return None;
         }
         loop {
-            // What was cut short goes on when that is over for which it was.
+            // A window that was cut short continues after the event for which it was cut.
             let left = self.next_window(self.pace.first_with(self.now.as_ps()));
             let next = left.filter(|&window| window >= self.from).or_else(|| self.next_window(self.from));
-            // Where everything waits for a link to come back, that happens next.
+            // Where everything waits for a link to come back, the repair is next.
             let begin = left.map_or(self.next_change(), |window| Instant::from_ps(self.pace.begin(window)));
             self.look_at_flows(begin);
             if begin.max(self.now) == Instant::NEVER {
@@ -379,10 +381,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             }
             if self.is_done() {
                 self.is_over = true;
-                // Those who are behind come up.
+                // The nodes that are behind catch up.
                 self.stop_at = self.stop_at.min(self.ahead.max(self.now));
             }
-            // What is due before anything else happens.
+            // Time of the next event that concerns the whole fabric.
             let due = self.next_sample.min(self.next_change()).min(self.watch.next_check()).min(self.stop_at);
             if let Some(window) = next
                 && self.pace.begin(window) < due.as_ps()
@@ -395,8 +397,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
     }
 
-    /// Tells the observer what has happened, and partitions whether more flows are wanted; returns whether the run is
-    /// to go on.
+    /// Tells the observer what has happened, and the partitions whether more flows are wanted; returns whether the run
+    /// is to go on.
     fn report(&mut self) -> bool {
         self.report_flows(self.now);
         let (mut started, mut finished) = (0, 0);
@@ -407,7 +409,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
         (self.started, self.finished) = (started, finished);
         if started >= self.stop_flows {
-            // Streams know their number; flows that follow others end here.
+            // Streams of flows end by their number; flows that follow others end here.
             self.partitions.iter().for_each(|partition| lock(partition).closing = true);
         }
         if self.events() >= self.next_told {
@@ -416,7 +418,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.observer.on_progress(self.now, finished)
     }
 
-    /// Tells the observer how much has been delivered. Hosts are asked one by one, hence seldom.
+    /// Tells the observer how much has been delivered. Rarely called, because it asks every host.
     #[cold]
     fn tell_delivered(&mut self) {
         let (mut delivered, mut hosts) = (0, 0);
@@ -429,12 +431,12 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.observer.on_delivered(Bytes::new(delivered));
     }
 
-    /// When a link fails or comes back next.
+    /// Returns the time at which a link next fails or comes back.
     fn next_change(&self) -> Instant {
         self.changes.last().map_or(Instant::NEVER, |change| change.at)
     }
 
-    /// What is left of `window`, up to `due`; and the next one, if it is a pair with that.
+    /// Returns a round with the rest of `window`, up to `due`, and the next window if the two are a pair.
     fn enter(&mut self, window: u64, due: Instant) -> Round {
         let first = self.enter_window(window, due);
         let whole = |window| Stretch {
@@ -445,7 +447,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         let second = whole(window + 1);
         let are_pair = self.pace.leads(window) && first == whole(window) && second.end <= due && !self.is_ending();
         if RECORDED {
-            // All partitions have to hear of what is followed.
+            // All partitions have to learn which queue pairs are followed.
             self.owed = are_pair.then_some(window + 1);
             return Round { first, second: None };
         }
@@ -463,10 +465,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         Stretch { window, begin, end }
     }
 
-    /// Looks at flows under way if it is time to; nothing happens before `begin`.
+    /// Looks at the flows under way if a look is due; nothing happens before `begin`.
     fn look_at_flows(&mut self, begin: Instant) {
         let Some(profiler) = &mut self.profiler else { return };
-        // What is left of the run may be nothing.
+        // Nothing may be left of the run.
         let begin =
             if begin == Instant::NEVER { self.now } else { begin.max(self.now).min(self.stop_at.max(self.now)) };
         let under_way = self.started - self.finished;
@@ -479,8 +481,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
     }
 
-    /// Does what is `due`, with the whole fabric at that time; nothing else happens before `begin`. Returns whether the
-    /// run goes on.
+    /// Handles the events `due` that concern the whole fabric at that time; nothing else happens before `begin`.
+    /// Returns whether the run goes on.
     fn do_what_is_due(&mut self, due: Instant, begin: Instant) -> bool {
         let (is_change, is_check) = (due == self.next_change(), due == self.watch.next_check());
         self.from = self.pace.first_with(due.as_ps());
@@ -511,22 +513,22 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         true
     }
 
-    /// The next window, `from` or later, in which something may happen.
+    /// Returns the next window, at `from` or later, in which something may happen.
     fn next_window(&self, from: u64) -> Option<u64> {
         self.partitions.iter().filter_map(|partition| lock(partition).next_window(from)).min()
     }
 
-    /// Whether every flow has ended and none will begin: what is still under way does not matter.
+    /// Returns whether every flow has ended and none will begin: what is still under way does not matter.
     fn is_done(&self) -> bool {
         self.partitions.iter().all(|partition| !lock(partition).expects_arrivals()) && self.is_quiet()
     }
 
-    /// Whether as many flows have begun as shall, but for an eighth: somebody has to look when it is enough.
+    /// Returns whether seven eighths of the configured number of flows have begun: each window may then be the last.
     fn is_ending(&self) -> bool {
         self.started >= self.stop_flows - self.stop_flows / 8
     }
 
-    /// Whether every flow that has begun has ended at both ends.
+    /// Returns whether every flow that has begun has ended at both ends.
     fn is_quiet(&self) -> bool {
         let (mut started, mut finished, mut closed) = (0, 0, 0);
         for partition in self.partitions {
@@ -538,13 +540,13 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         started == finished && started == closed
     }
 
-    /// Whether nothing has happened since the last sample.
+    /// Returns whether nothing has happened since the last sample.
     fn is_still(&self) -> bool {
         self.events() == self.sampled
     }
 
-    /// Whether nothing will happen for very many samples, until `begin`, or for some where there have been very many
-    /// already. Senders wait for timeouts that have grown to seconds.
+    /// Returns whether nothing will happen until `begin`, 1,000 samples away or more; after 20,000 samples, one sample
+    /// is enough. Senders may wait for timeouts that have grown to seconds.
     fn is_far(&self, begin: Instant) -> bool {
         let many = if self.samples < 20_000 { 1_000 } else { 1 };
         self.sample.is_some_and(|interval| begin.since(self.now) > interval * many)
@@ -554,8 +556,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.partitions.iter().map(|partition| lock(partition).events).sum()
     }
 
-    /// Tells the recorder what has happened before `end`; others may still have something to add to what is later. The
-    /// partitions' logs are in order; a node's events are all in one of them.
+    /// Tells the recorder the events before `end`; later events may still be incomplete. The partitions' logs are in
+    /// order, and all events of a node are in one of them.
     fn report_events(&mut self, end: Instant) {
         let mut fresh = Vec::new();
         for partition in self.partitions {
@@ -606,7 +608,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         self.next_sample = self.next_sample.saturating_add(self.sample.unwrap_or(Duration::MAX));
     }
 
-    /// Flow lists may begin seconds into the run, and lost flows may wait for minutes: nobody wants samples of nothing.
+    /// Skips samples until `begin` where nothing happens for long: flow lists may begin seconds into the run, and lost
+    /// flows may wait for minutes.
     fn skip_samples(&mut self, begin: Instant) {
         let Some(interval) = self.sample else { return };
         let skipped = begin.since(self.next_sample).as_ps() / interval.as_ps() + 1;
@@ -635,7 +638,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         exchange(self.partitions);
     }
 
-    /// Who waits in a schedule, where all messages have come.
+    /// Returns a rank that waits in a schedule although all messages have arrived, if there is one.
     fn stuck(&self) -> Option<StuckRank> {
         let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
         let executors = partitions.first()?.workload.executors.len();
@@ -645,14 +648,14 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         })
     }
 
-    /// Reports what is left and adds everything up.
+    /// Reports the remaining events and returns the record of the whole run.
     fn finish(mut self) -> RunRecord {
         self.now = self.now.max(self.ahead);
         if RECORDED {
             self.report_events(Instant::NEVER);
         }
         self.report_flows(Instant::NEVER);
-        // What is left of the last interval, unless it belongs to those of which nobody wants samples.
+        // The rest of the last interval is sampled, unless samples of it are skipped.
         if self.sample.is_some_and(|interval| !self.is_still() || self.now + interval > self.next_sample) {
             self.sample_ports();
         }

@@ -1,13 +1,13 @@
-//! Load balancing: which of several equally short ways a packet takes.
+//! Load balancing: the choice among several equally short paths.
 //!
 //! ```text
 //! route: Forwarding::port --one way, or ECMP's--> port
 //!                         \--several ways-------> Balancer::choose(ways, queues) --> port
 //! ```
 //!
-//! ECMP goes by the packet alone and is part of [`Forwarding`](super::forward::Forwarding). What else a
-//! switch may go by it keeps in a [`Balancer`]; switches with ECMP have none. A switch decides by its own
-//! queues and its own random stream, so that results do not depend on partitions.
+//! ECMP depends on the packet alone and is part of [`Forwarding`](super::forward::Forwarding). Other state on which a
+//! choice depends is kept in a [`Balancer`]; switches with ECMP have none. A switch decides by its own queues and its
+//! own random stream, so that results do not depend on partitions.
 
 use schemars::JsonSchema;
 use selvedge_units::{Duration, Instant, Rng, Setting, mix64};
@@ -18,18 +18,18 @@ use super::descriptor::Descriptor;
 use crate::error::ConfigError;
 use crate::kernel::partition::Partition;
 
-/// Which of several equally short ways packets take.
+/// Choice among several equally short paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BalancingConfig {
-    /// All packets of a flow take the way that its hash chooses (RFC 2992).
+    /// All packets of a flow take the path that its hash chooses (RFC 2992).
     #[default]
     Ecmp,
-    /// Each packet takes any of the ways, at random.
+    /// Each packet takes a path at random.
     Spray,
     /// Each packet takes the shortest of a few queues (DRILL, SIGCOMM 2017).
     Drill(DrillConfig),
-    /// A flow that has paused may go on another way (LetFlow, NSDI 2017).
+    /// A flow may change its path after a pause (LetFlow, NSDI 2017).
     Flowlet(FlowletConfig),
 }
 
@@ -37,11 +37,10 @@ pub enum BalancingConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct DrillConfig {
-    /// Queues that are drawn at random for each packet, 1 to 8 (DRILL's choice: 2). Each is drawn from all,
-    /// so that one may be drawn twice; ConWeave's ns-3 code draws different ones.
+    /// Queues that are drawn at random for each packet, 1 to 8 (DRILL's choice: 2). Each is drawn from all, so one may
+    /// be drawn twice; ConWeave's ns-3 code draws different ones.
     pub choices: u8,
-    /// Shortest queues of the last time that are remembered for each leaf switch, 0 to 8 (DRILL's choice:
-    /// 1).
+    /// Shortest queues of the last time that are remembered for each leaf switch, 0 to 8 (DRILL's choice: 1).
     pub memory: u8,
 }
 
@@ -55,12 +54,12 @@ impl Default for DrillConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct FlowletConfig {
-    /// A flow that was silent for longer than this may change its way. Nothing is reordered if ways differ
-    /// by less. "auto": the base round-trip time of the longest path.
+    /// Silence after which a flow may change its path. Nothing is reordered if paths differ by less. "auto": the base
+    /// round-trip time of the longest path.
     pub gap: Setting<Duration>,
-    /// Flows that a switch can tell apart, at least 1; flows whose hashes meet count as one.
+    /// Flows that a switch can tell apart, at least 1; flows with equal hashes count as one.
     pub entries: u32,
-    /// Where it goes then.
+    /// Choice of the new path.
     pub choice: Choice,
 }
 
@@ -70,22 +69,22 @@ impl Default for FlowletConfig {
     }
 }
 
-/// Which way a flowlet takes.
+/// Choice of a flowlet's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// Any (LetFlow).
+    /// Any path (LetFlow).
     #[default]
     Random,
-    /// That with the shortest queue.
+    /// Path with the shortest queue.
     LeastLoaded,
 }
 
 impl BalancingConfig {
-    /// Whether the values can work.
+    /// Checks the values.
     ///
     /// # Errors
-    /// Names the key and says what would be right.
+    /// If a value is out of range: names the key and the valid range.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Drill(drill) if !(1..=MOST_CHOICES).contains(&usize::from(drill.choices)) => Err(ConfigError::new(
@@ -108,22 +107,22 @@ impl BalancingConfig {
     }
 }
 
-/// The most that [`DrillConfig`] can draw or remember.
+/// Largest number of queues that [`DrillConfig`] can draw or remember.
 const MOST_CHOICES: usize = 8;
 
-/// Flows that a switch can tell apart with [`FlowletConfig::entries`], at most.
+/// Largest number of flows that a switch can tell apart with [`FlowletConfig::entries`].
 const MOST_ENTRIES: u32 = 1 << 20;
 
-/// How full an output is: bytes that wait, then how long it is still busy.
+/// Load of an output: bytes that wait, then the time for which it is still busy.
 pub(crate) type Load = (u64, Duration);
 
-/// What one switch goes by.
+/// Load-balancing state of one switch.
 pub(crate) struct Balancer {
     rng: Rng,
     scheme: Scheme,
-    /// By a flow's hash: the port of its last packet. For counting.
+    /// Port of the last packet, indexed by a flow's hash. For counting only.
     last: Vec<u16>,
-    /// Data packets that took another way than their flow's packet before.
+    /// Data packets that took another path than the packet of their flow before.
     pub(crate) path_switches: u64,
 }
 
@@ -133,11 +132,11 @@ enum Scheme {
     Flowlet(Flowlets),
 }
 
-/// No port.
+/// Marker of no port.
 const NONE: u16 = u16::MAX;
 
 impl Balancer {
-    /// For a switch that reaches `leaves`; `None` where forwarding does all by itself.
+    /// Returns the state of a switch that reaches `leaves` leaves; `None` where forwarding needs none.
     pub(crate) fn new(config: &BalancingConfig, leaves: usize, rng: Rng) -> Option<Self> {
         let scheme = match config {
             BalancingConfig::Ecmp => return None,
@@ -164,7 +163,7 @@ impl Balancer {
         }
     }
 
-    /// Notes which way a data packet takes.
+    /// Counts a change of path if a data packet takes another port than the one before.
     fn count(&mut self, leaf: u32, entropy: u32, port: u16) {
         let last = &mut self.last[index(leaf, entropy, WATCHED)];
         self.path_switches += u64::from(*last != NONE && *last != port);
@@ -172,10 +171,10 @@ impl Balancer {
     }
 }
 
-/// Flows whose ways a balancer tells apart when it counts.
+/// Number of flows whose paths a balancer tells apart for counting.
 const WATCHED: usize = 1 << 12;
 
-/// Where a flow stands in a table of `entries`.
+/// Returns the index of a flow in a table of `entries`.
 fn index(leaf: u32, entropy: u32, entries: usize) -> usize {
     let hash = mix64(u64::from(leaf) << 32 | u64::from(entropy));
     ((u128::from(hash) * entries as u128) >> 64) as usize
@@ -185,11 +184,11 @@ fn any(ways: &[u16], rng: &mut Rng) -> u16 {
     ways[rng.below(ways.len() as u64) as usize]
 }
 
-/// The queues that were shortest when a packet last went to a leaf.
+/// Queues that were shortest when a packet last went to each leaf.
 struct Drill {
     choices: usize,
     memory: usize,
-    /// By leaf: `memory` ports.
+    /// Remembered ports, `memory` per leaf, indexed by leaf.
     remembered: Vec<u16>,
 }
 
@@ -204,7 +203,7 @@ impl Drill {
         let mut seen = [(Load::default(), NONE); 2 * MOST_CHOICES];
         let mut count = 0;
         let drawn = (0..self.choices).map(|_| any(ways, rng));
-        // Links may have failed since.
+        // Links may have failed since the ports were remembered.
         let known = remembered.iter().copied().filter(|port| ways.contains(port));
         for port in drawn.chain(known) {
             if seen[..count].iter().all(|&(_, other)| other != port) {
@@ -212,7 +211,7 @@ impl Drill {
                 count += 1;
             }
         }
-        // Stable: of equals, those drawn go before those remembered, or one port would take all.
+        // The sort is stable: of equals, drawn ports go before remembered ones, or one port would take all packets.
         let seen = &mut seen[..count];
         seen.sort_by_key(|&(load, _)| load);
         for (place, &(_, port)) in remembered.iter_mut().zip(&*seen) {
@@ -222,7 +221,7 @@ impl Drill {
     }
 }
 
-/// Where flows went last, and when.
+/// Last port of each flow, and the time of its last packet.
 struct Flowlets {
     gap: Duration,
     choice: Choice,
@@ -249,7 +248,7 @@ impl Flowlets {
     ) -> u16 {
         let at = index(leaf, entropy, self.table.len());
         let (last, port) = &mut self.table[at];
-        // A flow whose hash is alike may have gone elsewhere.
+        // The entry may belong to a flow with an equal hash that went elsewhere.
         if now.since(*last) > self.gap || !ways.contains(port) {
             *port = match self.choice {
                 Choice::Random => any(ways, rng),
@@ -261,15 +260,15 @@ impl Flowlets {
     }
 }
 
-/// The least loaded of `ways`; looks at them from a random one on, so that equals take turns.
+/// Returns the least loaded of `ways`; the search begins at a random one, so that equals take turns.
 fn least_loaded(ways: &[u16], rng: &mut Rng, load: impl Fn(u16) -> Load) -> u16 {
     let (before, from) = ways.split_at(rng.below(ways.len() as u64) as usize);
     from.iter().chain(before).copied().min_by_key(|&port| load(port)).unwrap_or(NONE)
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// The port through which `switch` forwards a packet that has several ways, numbered within the
-    /// switch; `None` without a path.
+    /// Returns the port through which `switch` forwards a packet with several paths, numbered within the switch; `None`
+    /// without a path.
     #[inline(never)]
     pub(crate) fn balance(&mut self, switch: u32, packet: &Descriptor) -> Option<u32> {
         let state = &self.switches[switch];

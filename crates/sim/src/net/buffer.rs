@@ -1,13 +1,12 @@
-//! Who may wait: admission to a switch's buffer, and what leaving it frees.
+//! Admission to a switch's buffer, and release of buffer space.
 //!
 //! Design notes.
-//! 1. *Accounts.* An input keeps one account for each of its lossless classes, with thresholds, headroom
-//!    and pausing of its own (802.1Qbb), and one for all lossy classes together. No class takes another
-//!    one's room.
-//! 2. *The plain case*: inputs have buffers of their own, and all classes in use share one account,
-//!    which then lies in [`Ingress`](super::port::Ingress): one lossless class, or none.
-//! 3. *Short queues.* Switches that trim look at the output's queue alone ([`Line::room`](super::queue::Line)), and
-//!    pause nobody: they keep no accounts.
+//! 1. *Accounts.* An input keeps one account for each of its lossless classes, with thresholds, headroom and pauses of
+//!    its own (802.1Qbb), and one for all lossy classes together. No class takes the space of another.
+//! 2. *The plain case*: inputs have buffers of their own, and all classes in use share one account, which then lies in
+//!    [`Ingress`](super::port::Ingress): one lossless class, or none.
+//! 3. *Short queues.* Switches that trim consider the output's queue alone ([`Line::room`](super::queue::Line)), and
+//!    pause no peer: they keep no accounts.
 
 use selvedge_telemetry::DropReason;
 
@@ -16,7 +15,7 @@ use super::{fair, trimming};
 use crate::config::{BufferConfig, SharedBuffer};
 use crate::kernel::partition::Partition;
 
-/// What outputs do beyond serving their lines.
+/// Behaviour of outputs beyond serving their lines.
 #[derive(Clone, Copy)]
 pub(crate) enum Queueing {
     Plain,
@@ -25,25 +24,25 @@ pub(crate) enum Queueing {
 }
 
 impl Queueing {
-    /// Bytes of `class` that may wait for one output, where inputs do not say so.
+    /// Returns the bytes of `class` that may wait for one output, where inputs set no limit.
     pub(crate) fn room(&self, class: u8) -> u64 {
         if let Self::Trimming(rules) = self { rules.room(class) } else { u64::MAX }
     }
 
-    /// Whether switches cut packets to their headers.
+    /// Returns whether switches cut packets to their headers.
     pub(crate) fn trims(&self) -> bool {
         matches!(self, Self::Trimming(_))
     }
 }
 
-/// What some classes of one input hold, and may hold.
+/// Account of some classes of one input: bytes held, and limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Account {
     /// Bytes that wait (without those in the headroom of a shared buffer).
     pub(crate) buffered: u64,
     /// Bytes in the headroom of a shared buffer.
     pub(crate) in_headroom: u64,
-    /// Fixed limits. Shared buffers compute theirs.
+    /// Fixed limits. Shared buffers compute their limits.
     pub(crate) limits: InputLimits,
     /// Headroom in a shared buffer.
     pub(crate) headroom: u64,
@@ -52,23 +51,23 @@ pub(crate) struct Account {
 /// Fixed limits of an input's buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InputLimits {
-    /// X-OFF above it.
+    /// X-OFF threshold: the peer is paused above it.
     pub(crate) xoff: u64,
-    /// X-ON at it and below.
+    /// X-ON threshold: the pause ends at it and below.
     pub(crate) xon: u64,
-    /// Above it nothing is accepted.
+    /// Capacity: nothing is accepted above it.
     pub(crate) most: u64,
 }
 
 impl InputLimits {
     pub(crate) const NONE: Self = Self { xoff: u64::MAX, xon: u64::MAX, most: u64::MAX };
 
-    /// [`Ingress::slow_above`](super::port::Ingress::slow_above) and slow_below while nobody is paused.
+    /// Returns [`Ingress::slow_above`](super::port::Ingress::slow_above) and `slow_below` while the peer is not paused.
     pub(crate) fn while_open(&self) -> (u64, u64) {
         (self.xoff.min(self.most), 0)
     }
 
-    /// The same while the peer is paused.
+    /// Returns [`Ingress::slow_above`](super::port::Ingress::slow_above) and `slow_below` while the peer is paused.
     fn while_paused(&self) -> (u64, u64) {
         (self.most, self.xon.saturating_add(1))
     }
@@ -80,19 +79,19 @@ impl Account {
     }
 }
 
-/// How the classes of a fabric are kept apart.
+/// Separation of the classes of a fabric into accounts.
 #[derive(Clone, Copy)]
 pub(crate) struct Accounting {
-    /// See note 2.
+    /// Whether the plain case applies: see design note 2.
     pub(crate) is_plain: bool,
     /// Bit per class: lossless.
     pub(crate) lossless: u8,
-    /// The account of each class: its own number, or that of the first lossy class.
+    /// Account of each class: its own number, or that of the first lossy class.
     home: [u8; 8],
 }
 
 impl Accounting {
-    /// Of the first `classes` classes, those marked in `lossless` are.
+    /// Returns the separation of `classes` classes, of which those marked in `lossless` are lossless.
     pub(crate) fn new(classes: u32, lossless: u8, buffer: &BufferConfig) -> Self {
         let first_lossy = lossless.trailing_ones() as u8;
         let home = std::array::from_fn(|class| if lossless & (1 << class) != 0 { class as u8 } else { first_lossy });
@@ -107,7 +106,7 @@ impl Accounting {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Takes `frame` bytes into the buffer, or says why not. Pauses the peer of port `at` where its
+    /// Admits `frame` bytes to the buffer, or returns the reason for a drop. Pauses the peer of port `at` where the
     /// class is lossless and the input is filling up.
     #[inline(always)]
     pub(crate) fn admit(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
@@ -120,7 +119,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Ok(())
     }
 
-    /// As [`Partition::admit`], where the plain case has to pause or to refuse, and in all others.
+    /// Admits a frame like [`Partition::admit`], but where the plain case has to pause or to refuse, and in all other
+    /// cases.
     #[inline(never)]
     fn admit_slow(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
         if !self.accounting.is_plain {
@@ -141,7 +141,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Ok(())
     }
 
-    /// Frees what a packet that entered through port `at` has held.
+    /// Frees the buffer space of a packet that entered through port `at`.
     #[inline(always)]
     pub(crate) fn release(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         let port = &mut self.ingress[at];
@@ -152,7 +152,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         port.buffered = buffered;
     }
 
-    /// As [`Partition::release`], where the plain case has to end a pause, and in all others.
+    /// Frees buffer space like [`Partition::release`], but where the plain case has to end a pause, and in all other
+    /// cases.
     #[inline(never)]
     fn release_slow(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         if !self.accounting.is_plain {
@@ -164,7 +165,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.resume(at, self.accounting.lossless);
     }
 
-    /// As [`Partition::admit`], account by account.
+    /// Admits a frame like [`Partition::admit`], but by account.
     #[inline(never)]
     fn admit_by_class(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) -> Result<(), DropReason> {
         let index = self.account_of(at, class);
@@ -201,7 +202,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Ok(())
     }
 
-    /// Frees what a packet that entered through port `at` and leaves through port `out` has held.
+    /// Frees the buffer space of a packet that entered through port `at` and leaves through port `out`.
     #[inline]
     pub(crate) fn release_sent(&mut self, switch: u32, at: u32, out: u32, frame: u64, class: u8) {
         self.release(switch, at, frame, class);
@@ -214,8 +215,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Bytes that may be added to what has entered through port `at` in a lossless `class` without asking for headroom,
-    /// which is for what comes while a pause is on its way. `None` where that class is none.
+    /// Returns the bytes of a lossless `class` that may be added to those that entered through port `at` without taking
+    /// headroom, which is for arrivals until a pause takes effect. `None` if the class is lossy.
     pub(crate) fn lossless_room(&self, switch: u32, at: u32, class: u8) -> Option<u64> {
         if !self.accounting.is_lossless(class) {
             return None;
@@ -238,8 +239,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Some(most.saturating_sub(used))
     }
 
-    /// Counts `frame` bytes that entered through port `at` as buffered, whatever the limits: there is room for them,
-    /// below any threshold at which a peer is paused.
+    /// Counts `frame` bytes that entered through port `at` as buffered, whatever the limits: the caller has checked
+    /// that they fit below any threshold at which a peer is paused.
     pub(crate) fn hold(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         let port = &mut self.ingress[at];
         port.buffered += frame;
@@ -251,7 +252,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that came through port `at` finds no room to wait for port `out`.
+    /// Handles a packet that came through port `at` and finds no buffer space to wait for port `out`.
     #[cold]
     #[inline(never)]
     pub(crate) fn refuse(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, reason: DropReason) {
@@ -262,7 +263,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// As [`Partition::release`], account by account: headroom first.
+    /// Frees buffer space like [`Partition::release`], but by account: headroom first.
     #[inline(never)]
     fn release_by_class(&mut self, switch: u32, at: u32, frame: u64, class: u8) {
         let index = self.account_of(at, class);
@@ -280,15 +281,19 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A lossy queue may hold `egress_alpha` times what is free of a shared buffer.
+    /// Checks whether a lossy queue may grow by a frame: it may hold `egress_alpha` times the free bytes of a shared
+    /// buffer.
     fn share_lossy(&self, shared: &SharedBuffer, switch: u32, waiting: u64, frame: u64) -> Result<(), DropReason> {
         let free = self.switches[switch].shared_free();
         let fits = frame <= free && (waiting + frame) as f64 <= shared.egress_alpha * free as f64;
         if fits { Ok(()) } else { Err(DropReason::BufferFull) }
     }
 
-    /// A lossless class of an input may hold `ingress_alpha` times what is free of a shared buffer, then
-    /// its headroom, as far as the pool of all headroom has room. Returns whether that is where the frame goes.
+    /// Returns whether a frame of a lossless class of an input goes into headroom. The class may hold `ingress_alpha`
+    /// times the free bytes of a shared buffer, then its headroom, as far as the pool of all headroom suffices.
+    ///
+    /// # Errors
+    /// If the frame fits nowhere.
     fn share_lossless(&self, shared: &SharedBuffer, switch: u32, account: u32, frame: u64) -> Result<bool, DropReason> {
         let state = &self.switches[switch];
         let free = state.shared_free();
@@ -301,12 +306,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if fits { Ok(true) } else { Err(DropReason::HeadroomFull) }
     }
 
-    /// The account of `class` at port `at`.
+    /// Returns the account of `class` at port `at`.
     fn account_of(&self, at: u32, class: u8) -> u32 {
         at * self.classes + u32::from(self.accounting.home[usize::from(class)])
     }
 
-    /// Whether the peer has to be paused for the sake of an account.
+    /// Returns whether the peer has to be paused because of an account.
     fn is_full(&self, switch: u32, account: u32) -> bool {
         let account = &self.accounts[account];
         match self.fabric.buffer {
@@ -318,7 +323,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Whether the peer may go on, as far as an account is concerned.
+    /// Returns whether an account permits the peer to resume.
     fn has_room(&self, switch: u32, account: u32) -> bool {
         let account = &self.accounts[account];
         match self.fabric.buffer {
@@ -332,12 +337,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// What a lossless class of an input may hold of a shared buffer now.
+    /// Returns the bytes that a lossless class of an input may hold of a shared buffer now.
     fn threshold(&self, shared: &SharedBuffer, switch: u32) -> u64 {
         (shared.ingress_alpha * self.switches[switch].shared_free() as f64) as u64
     }
 
-    /// Lets the peer of port `at` stop `classes`: the last straw were `frame` bytes for port `out`.
+    /// Makes the peer of port `at` pause `classes`, after `frame` bytes for port `out` have filled the input.
     #[cold]
     fn pause(&mut self, at: u32, out: u32, frame: u64, classes: u8) {
         self.ingress[at].pausing |= classes;
@@ -348,7 +353,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.kick(at);
     }
 
-    /// Lets the peer of port `at` go on with `classes`.
+    /// Lets the peer of port `at` resume `classes`.
     #[cold]
     fn resume(&mut self, at: u32, classes: u8) {
         self.ingress[at].pausing &= !classes;

@@ -1,8 +1,8 @@
-//! Visits to a switch whose ports do not matter to each other.
+//! Visits to a switch whose ports do not affect each other.
 //!
-//! What one output sends matters to another through the buffers of inputs alone: it makes room there, and ends pauses.
-//! Where no input can fill up with all that may come, ports need not take turns in the order of time: each
-//! [output](super::output) has its whole visit at once. Results are the same to the bit.
+//! The packets that one output sends affect another output only through the buffers of inputs: they free space there,
+//! and end pauses. Where no input can fill up with all that may arrive, events need not be handled in the order of
+//! time: each [output](super::output) has its whole visit at once. Results are byte-identical.
 
 use selvedge_units::Instant;
 
@@ -13,8 +13,8 @@ use crate::kernel::order::{Order, Ties};
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Whether ports need not take turns in a visit that lasts until `limit`, as far as mail does not matter. What is
-    /// recorded is recorded in order.
+    /// Returns whether the ports may be visited one after the other in a visit until `limit`, as far as the arrivals do
+    /// not matter. Recorded runs are recorded in order of time, so they may not.
     #[inline(always)]
     pub(super) fn may_be_calm(&self, site: &Site, limit: u64) -> bool {
         let state = &self.switches[site.switch];
@@ -24,8 +24,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
     }
 
-    /// Handles all that happens before `limit`, which is the end of the window, output by output. Returns whether that
-    /// is possible; if not, nothing has happened.
+    /// Handles all events before `limit`, which is the end of the window, output by output. Returns whether that is
+    /// possible; if not, nothing has happened.
     #[inline(never)]
     pub(super) fn visit_calmly(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order, limit: u64) -> bool {
         if !self.deal(site, mail, order) {
@@ -37,15 +37,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.switches[site.switch].pending.clear();
         for port in 0..self.switches[site.switch].ports {
             let (at, keys) = (site.first_port + port, order.dealt_to(port));
-            // A few times in each visit.
+            // Happens a few times in each visit.
             if port.is_multiple_of(8) {
                 self.trickle.fetch_some();
             }
             if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;
             }
-            // It will have another visit when it is free, if it has something to send then. Where there is one class,
-            // what waits while the port is busy counts as that although it may be paused, as it does in other visits.
+            // The output is visited again when it is free if it has something to send then. Where there is one class,
+            // waiting packets count as such while the port is busy although the class may be paused, like in other
+            // visits.
             let output = &mut self.egress[at];
             let is_busy = output.busy_until.as_ps() >= limit;
             output.free_pending = output.ready() != 0 || (self.classes == 1 && output.waiting != 0 && is_busy);
@@ -56,12 +57,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         true
     }
 
-    /// Deals out `mail` to the outputs through which it leaves, and pause frames to those that they are about. Returns
-    /// whether it need not be handled in the order of time.
+    /// Deals out `mail` to the outputs through which it leaves, and pause frames to the outputs that they concern.
+    /// Returns whether the arrivals need not be handled in order of time.
     #[inline(always)]
     fn deal(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order) -> bool {
-        // A port whose pause ends must have had nothing else to do, so that it does not matter whether it has been
-        // waiting for that.
+        // A port whose pause ends must have nothing else to do, so that it does not matter whether it has been waiting
+        // for that.
         let pauses_are_calm = site.has_lasting_pauses && self.classes == 1;
         let ways = self.forwarding.ways_of(site.routes);
         let window = self.calendar.end() - self.calendar.begin();
@@ -78,39 +79,39 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         is_dealt
     }
 
-    /// In which order packets that arrive at a switch at the same time come, where inputs compete.
+    /// Returns the order of packets that arrive at a switch at the same time, where inputs compete.
     pub(super) fn ties(&self, switch: u32) -> Ties {
         Ties { salt: self.switches[switch].ties, begin: self.calendar.begin() }
     }
 }
 
-/// What does not change during a visit.
+/// State that does not change during a visit.
 #[derive(Clone, Copy)]
 pub(super) struct Visit<'a> {
     pub(super) site: &'a Site,
     pub(super) mail: &'a [Descriptor],
-    /// When its window begins.
+    /// Beginning of the visit's window, in picoseconds.
     begin: u64,
-    /// When the visit ends, in picoseconds after that.
+    /// End of the visit, in picoseconds after the beginning of the window.
     pub(super) length: u64,
 }
 
 impl<'a> Visit<'a> {
-    /// The packet at `place` of the mail.
+    /// Returns the packet at `place` of the inbox.
     #[inline(always)]
     pub(super) fn at(&self, place: u32) -> &'a Descriptor {
         debug_assert!((place as usize) < self.mail.len(), "it is a place of this mail");
-        // SAFETY: as the assertion says.
+        // SAFETY: the index is in range, as asserted.
         unsafe { self.mail.get_unchecked(place as usize) }
     }
 
-    /// What lies that much after the beginning of the window.
+    /// Returns the time `after` picoseconds after the beginning of the window.
     #[inline(always)]
     pub(super) fn instant(&self, after: u64) -> Instant {
         Instant::from_ps(self.begin + after)
     }
 
-    /// How much after the beginning of the window that is; nothing, if it is over.
+    /// Returns the picoseconds from the beginning of the window to `time`; zero if `time` is earlier.
     #[inline(always)]
     pub(super) fn since(&self, time: Instant) -> u64 {
         time.as_ps().saturating_sub(self.begin)

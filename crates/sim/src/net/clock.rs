@@ -1,25 +1,26 @@
-//! The time that a NIC keeps, where that is not the nominal one.
+//! Clocks of NICs that differ from the nominal time.
 
 use selvedge_units::{Domain, Duration, HostId, Rng};
 
 use crate::config::NicConfig;
 
-/// The clock of one NIC, and how long that NIC takes to begin to send.
+/// Clock of one NIC, with the jitter of its transmissions.
 pub(crate) struct NicClock {
-    /// How much longer what it sends takes than it nominally does, in parts of [`ONE`]; negative if its clock is fast.
+    /// Relative duration of its transmissions beyond the nominal one, in parts of [`ONE`]; negative if its clock is
+    /// fast.
     stretch: i64,
-    /// What frames have taken longer so far, behind the last whole picosecond, in such parts of one.
+    /// Fraction of a picosecond by which frames have taken longer so far, in parts of [`ONE`].
     left: i128,
-    /// It begins to send up to so many picoseconds late.
+    /// Largest delay with which a transmission begins, in picoseconds.
     jitter: u64,
     rng: Rng,
 }
 
-/// A whole one: parts are small enough for clocks that differ by one in 10^12.
+/// Binary logarithm of the number of parts of a whole: parts are small enough for clocks that differ by one in 10^12.
 const ONE: u32 = 60;
 
 impl NicClock {
-    /// The clock of the NIC of `host`; `None` if it keeps the nominal time and begins at once.
+    /// Returns the clock of the NIC of `host`; `None` if it keeps the nominal time and has no jitter.
     pub(crate) fn of(config: &NicConfig, seed: u64, host: HostId) -> Option<Self> {
         let (skew, jitter) = (config.clock_skew, config.jitter);
         if skew.is_zero() && jitter.is_zero() {
@@ -31,8 +32,8 @@ impl NicClock {
         Some(Self { stretch, left: 0, jitter: jitter.as_ps(), rng })
     }
 
-    /// How long a frame keeps the link busy from now on that nominally takes `serialisation`; `was_idle`: nothing was
-    /// sent just before.
+    /// Returns how long a frame keeps the link busy from now on that nominally takes `serialisation`; `was_idle`: no
+    /// frame was sent just before.
     pub(crate) fn send(&mut self, serialisation: Duration, was_idle: bool) -> Duration {
         let more = self.left + i128::from(self.stretch) * i128::from(serialisation.as_ps());
         let whole = more >> ONE;

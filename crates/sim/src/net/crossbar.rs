@@ -1,59 +1,60 @@
-//! A crossbar between inputs and outputs of switches: an input feeds one output at a time.
+//! Crossbar between inputs and outputs of switches: an input feeds one output at a time.
 //!
-//! A packet takes its input for as long as the input's link would take for it, divided by the speed-up. An output that
-//! could send, but whose packets all wait at inputs that feed others, looks again when the first of these inputs is
-//! free, and when another packet comes. It has claimed that input, unless another output has: an input that several
-//! outputs wait for serves the one that has waited longest, and whoever else comes at that moment, a picosecond later.
+//! A packet occupies its input for the time that it takes on the input's link, divided by the speed-up. An output that
+//! could send, but whose packets all wait at inputs that feed other outputs, tries again when the first of these inputs
+//! is free, and when another packet arrives. The output has a claim on that input, unless another output has one: an
+//! input that several outputs wait for serves the one that has waited longest; any other output that asks at that
+//! moment is served a picosecond later at the earliest.
 
 use super::switch::Site;
 use crate::kernel::partition::Partition;
 use crate::kernel::table::Table;
 
-/// Nobody's claim.
+/// Marker of no claim.
 const NOBODY: u32 = u32::MAX;
 
-/// The inputs of a partition's switches, by port.
+/// Inputs of a partition's switches, indexed by port.
 pub(crate) struct Crossbar {
     inputs: Table<Input>,
-    /// Hundredths of the links' rates.
+    /// Rate of inputs into the crossbar, in hundredths of their links' rates.
     speed_up: u64,
 }
 
-/// One input.
+/// State of one input.
 #[derive(Clone, Copy)]
 struct Input {
-    /// Until when it feeds an output, in picoseconds.
+    /// Time until which the input feeds an output, in picoseconds.
     free_at: u64,
-    /// The output that waits for it, in the partition's numbering.
+    /// Output that waits for the input, in the partition's numbering.
     claimed_by: u32,
 }
 
 impl Crossbar {
-    /// One for these ports, whose inputs are so many hundredths as fast as their links.
+    /// Creates a crossbar of `ports` ports, whose inputs run at `speed_up` hundredths of their links' rates.
     pub(crate) fn new(ports: usize, speed_up: u64) -> Self {
         Self { inputs: Table::of(ports, || Input { free_at: 0, claimed_by: NOBODY }), speed_up }
     }
 
-    /// Whether `input` may feed `output` now.
+    /// Checks whether `input` may feed `output` now.
     ///
     /// # Errors
-    /// When it may be asked again, in picoseconds.
+    /// The time at which to ask again, in picoseconds.
     fn may_feed(&self, input: u32, output: u32, now: u64) -> Result<(), u64> {
         let Input { free_at, claimed_by } = self.inputs[input];
         if free_at > now {
             return Err(free_at);
         }
-        // Whoever has a claim uses it as soon as it can, or never.
+        // An output uses its claim as soon as the input is free, or never.
         let is_anothers = free_at == now && claimed_by != NOBODY && claimed_by != output;
         if is_anothers { Err(now + 1) } else { Ok(()) }
     }
 
-    /// Lets `input` feed an output from `now` on, with what takes its link `time`.
+    /// Makes `input` feed an output from `now` on with a packet that takes `time` on the input's link.
     fn feed(&mut self, input: u32, now: u64, time: u64) {
         self.inputs[input] = Input { free_at: now + time * 100 / self.speed_up, claimed_by: NOBODY };
     }
 
-    /// Lets `output` wait for `input`.
+    /// Claims `input` for `output`, unless another output has a claim.
     fn claim(&mut self, input: u32, output: u32, now: u64) {
         let input = &mut self.inputs[input];
         if input.claimed_by == NOBODY || input.free_at < now {
@@ -63,8 +64,8 @@ impl Crossbar {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Whether a packet of `frame` bytes passes from `input` to `output`, for which nothing waits, at once. If so, the
-    /// input is busy with it from now on.
+    /// Returns whether a packet of `frame` bytes passes from `input` to `output`, for which nothing waits, at once. If
+    /// so, the packet occupies the input from now on.
     pub(super) fn passes_crossbar(&mut self, input: u32, output: u32, frame: u16) -> bool {
         let now = self.now.as_ps();
         let may = self.crossbar.may_feed(input, output, now).is_ok();
@@ -80,8 +81,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.crossbar.feed(input, now, time.as_ps());
     }
 
-    /// Sends the next packet of output `at`, which is free, of an input that is free: the highest class that has one,
-    /// then round-robin over inputs. Returns when to look again if packets wait, but none at such an input.
+    /// Sends the next packet of output `at`, which is free, from an input that is free: of the highest class that has
+    /// one, round-robin over inputs. Returns when to try again if packets wait, but none at such an input.
     pub(super) fn serve_through_crossbar(&mut self, site: &Site, at: u32) -> Option<u64> {
         let now = self.now.as_ps();
         let mut soonest: Option<(u64, u32)> = None;
@@ -114,18 +115,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Some(until)
     }
 
-    /// A packet has begun to wait for output `at`.
+    /// Handles that a packet has begun to wait for output `at`.
     pub(super) fn wait_for_crossbar(&mut self, site: &Site, at: u32) {
         let port = &self.egress[at];
         if !port.free_pending {
             self.look_through_crossbar(site, at);
         } else if port.busy_until <= self.now && !port.pause_due() {
-            // It looks again later, in any case.
+            // The output tries again later in any case.
             self.serve_through_crossbar(site, at);
         }
     }
 
-    /// Output `at` may send something, or looks again whether it may.
+    /// Serves output `at`, if it is free, and schedules the next attempt.
     pub(super) fn look_through_crossbar(&mut self, site: &Site, at: u32) {
         let is_free = self.egress[at].busy_until <= self.now;
         let again = if is_free { self.serve_through_crossbar(site, at) } else { None };
@@ -152,7 +153,7 @@ mod tests {
         crossbar.claim(0, 2, 60);
         assert_eq!(crossbar.may_feed(0, 2, 100), Err(101), "it has not waited as long");
         assert_eq!(crossbar.may_feed(0, 1, 100), Ok(()));
-        // Whoever does not come does not keep others waiting.
+        // An output that does not use its claim does not keep others waiting.
         assert_eq!(crossbar.may_feed(0, 2, 101), Ok(()));
     }
 

@@ -1,7 +1,7 @@
-//! What switches know of a packet.
+//! Descriptors: the state of a packet that switches need.
 //!
-//! The packet itself stays in its partition's pool from its source to its destination; what travels from
-//! node to node, and waits in queues, is this: half a cache line with all that forwarding needs.
+//! The packet itself stays in its partition's pool from its source to its destination. Its descriptor, half a cache
+//! line with all that forwarding needs, travels from node to node and waits in queues.
 
 use std::mem::offset_of;
 
@@ -10,31 +10,31 @@ use selvedge_wire::{Ecn, Packet, Repr};
 use super::pool::{Pool, Slot};
 use crate::kernel::fabric::Attachment;
 
-/// A packet on its way, as switches see it.
+/// Packet on its way, as switches see it.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 pub(crate) struct Descriptor {
-    /// The leaf switch of its destination.
+    /// Leaf switch of the destination.
     pub(crate) leaf: u32,
-    /// What ECMP hashes.
+    /// Value that ECMP hashes.
     pub(crate) entropy: u32,
     /// Traffic class.
     pub(crate) class: u8,
-    /// See [`Descriptor::PAUSE`] and what follows it.
+    /// Flags: [`Descriptor::PAUSE`] and those that follow it.
     pub(crate) flags: u8,
-    /// On a link: the port through which it will enter, numbered within its switch. In a queue: through
-    /// which it has entered.
+    /// On a link: the port through which the packet will enter, numbered within its switch. In a queue: the port
+    /// through which it has entered.
     pub(crate) port: u16,
-    /// On a link: when it arrives, in picoseconds after the beginning of the window of its arrival. In a queue: what
-    /// comes after it.
+    /// On a link: time of arrival, in picoseconds after the beginning of the window of its arrival. In a queue: place
+    /// of the descriptor behind this one.
     pub(crate) at: u32,
-    /// Where the packet is kept.
+    /// Handle of the packet in the pool.
     pub(crate) slot: Slot,
     /// Bytes of the frame.
     pub(crate) frame: u16,
-    /// The leaf's port towards the destination.
+    /// Leaf's port towards the destination.
     pub(crate) exit: u16,
-    /// In a queue: how many packets of its train share its place there, and come next. On a link: anything.
+    /// In a queue: number of packets of the train that share the place and follow this one. On a link: without meaning.
     pub(crate) more: u32,
 }
 
@@ -46,11 +46,11 @@ impl Descriptor {
     const ECN_CAPABLE: u8 = 2;
     const TRIMMED: u8 = 4;
 
-    /// Describes nothing.
+    /// Descriptor of no packet.
     pub(crate) const EMPTY: Self =
         Self { at: u32::MAX, slot: 0, leaf: 0, entropy: 0, frame: 0, port: 0, exit: 0, class: 0, flags: 0, more: 0 };
 
-    /// Describes `packet`, which is kept at `slot` and goes to the host at `to`.
+    /// Returns the descriptor of `packet`, which is kept at `slot` and goes to the host at `to`.
     #[inline]
     pub(crate) fn of(packet: &Packet, slot: Slot, to: Attachment) -> Self {
         let pause = if let Repr::Pause(_) = packet.repr { Self::PAUSE } else { 0 };
@@ -69,7 +69,7 @@ impl Descriptor {
         }
     }
 
-    /// Becomes the next packet of those that share its place in a queue; returns whether there is one.
+    /// Turns into the descriptor of the next packet that shares the place in a queue; returns whether there is one.
     #[inline(always)]
     pub(super) fn give_way(&mut self) -> bool {
         if self.more == 0 {
@@ -80,18 +80,18 @@ impl Descriptor {
         true
     }
 
-    /// The handles of the packets that share its place in a queue, its own first.
+    /// Returns the handles of the packets that share the place in a queue, this packet's first.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
         let first = self.slot;
         (0..=self.more).map(move |n| first + n * Pool::STEP)
     }
 
-    /// When it arrives, in the upper half, and through which port, above the lower 16 bits, which are anything.
+    /// Returns the time of arrival in the upper half, and the port above the lower 16 bits, which are arbitrary.
     #[inline(always)]
     pub(crate) fn way(&self) -> u64 {
         #[cfg(target_endian = "little")]
         {
-            // SAFETY: that is how they lie in memory.
+            // SAFETY: the fields have these places in memory.
             unsafe { (&raw const *self).cast::<u64>().add(1).read() }
         }
         #[cfg(not(target_endian = "little"))]
@@ -100,41 +100,41 @@ impl Descriptor {
         }
     }
 
-    /// Whether it is a pause frame.
+    /// Returns whether the packet is a pause frame.
     #[inline]
     pub(crate) fn is_pause(&self) -> bool {
         self.flags & Self::PAUSE != 0
     }
 
-    /// Whether it takes the slow path wherever it arrives: a pause frame, or one that was trimmed.
+    /// Returns whether the packet takes the slow path wherever it arrives: a pause frame, or a trimmed packet.
     #[inline]
     pub(crate) fn takes_slow_path(&self) -> bool {
         self.flags & (Self::PAUSE | Self::TRIMMED) != 0
     }
 
-    /// Whether it has been cut to its headers.
+    /// Returns whether the packet has been cut to its headers.
     pub(crate) fn is_trimmed(&self) -> bool {
         self.flags & Self::TRIMMED != 0
     }
 
-    /// The packet once it is cut to `frame` bytes.
+    /// Returns the descriptor of the packet after it is cut to `frame` bytes.
     pub(crate) fn trimmed(&self, frame: u16) -> Self {
         Self { frame, flags: self.flags | Self::TRIMMED, ..*self }
     }
 
-    /// Whether it may be marked, and has not been.
+    /// Returns whether the packet may be marked, and has not been.
     #[inline]
     pub(crate) fn is_markable(&self) -> bool {
         self.flags & Self::ECN_CAPABLE != 0
     }
 
-    /// Whether it is neither a pause frame nor one that may be marked.
+    /// Returns whether the packet is neither a pause frame nor one that may be marked.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.flags & (Self::PAUSE | Self::ECN_CAPABLE) == 0
     }
 
-    /// Its flags once it is marked.
+    /// Returns the flags of the packet after it is marked.
     pub(crate) fn flags_when_marked(&self) -> u8 {
         self.flags & !Self::ECN_CAPABLE
     }

@@ -1,15 +1,16 @@
 //! Fair queueing at outputs: deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 //!
 //! Design notes.
-//! 1. *Queues.* Each output and class has a bounded number of queues; a flow's packets go to the one that its hash
-//!    says, so that flows may share one (stochastic fairness, McKenney, INFOCOM 1990).
-//! 2. *Turns.* A queue may send a quantum of bytes per round; what a packet needs more than is left is saved up for
-//!    the next round.
-//! 3. *Who is dropped.* Where an output is full, the first packet of its longest queue: the flow that takes most, and
-//!    hears of it soonest. Where a flow has a limit of its own, its newest.
-//! 4. *Marks* go by the length of a packet's own queue: nobody hears of what others let wait.
-//! 5. *The next packet* stands in the port's ordinary line, which is all that serving a port looks at: other
-//!    fabrics pay nothing for this one. The others wait here.
+//! 1. *Queues.* Each output and class has a bounded number of queues; the hash of a flow determines the queue of its
+//!    packets, so that flows may share one (stochastic fairness, McKenney, INFOCOM 1990).
+//! 2. *Rounds.* A queue may send a quantum of bytes per round; what is left of the quantum and does not suffice for the
+//!    next packet is saved for the next round.
+//! 3. *Drops.* Where an output is full, the first packet of its longest queue is dropped: this affects the flow that
+//!    takes most, and its sender learns of it soonest. Where a flow has a limit of its own, its newest packet is
+//!    dropped.
+//! 4. *Marks* depend on the length of a packet's own queue, not on packets of other flows.
+//! 5. *The next packet* stands in the port's ordinary line, which is all that serving a port reads, so other fabrics
+//!    pay nothing for fair queueing. The other packets wait here.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ use super::queue::{NONE, Store};
 use crate::config::FairQueued;
 use crate::kernel::partition::Partition;
 
-/// What holds at all ports; bytes.
+/// Parameters of fair queueing that hold at all ports, in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
     per_port: u64,
@@ -31,12 +32,12 @@ pub(crate) struct Rules {
     queues: u64,
 }
 
-/// Packets of one class that wait for one output, but for the next one.
+/// Packets of one class that wait for one output, except for the next packet.
 #[derive(Default)]
 pub(crate) struct FairLine {
-    /// None before the first packet has to wait.
+    /// Queues; empty before the first packet has to wait.
     queues: Vec<FairQueue>,
-    /// Those that hold something, next first.
+    /// Indices of the queues that hold packets, the next one first.
     ring: VecDeque<u32>,
     bytes: u64,
 }
@@ -46,14 +47,14 @@ struct FairQueue {
     head: u32,
     tail: u32,
     bytes: u64,
-    /// What it may still send in this round.
+    /// Bytes that the queue may still send in this round.
     deficit: u64,
-    /// Whether it has been given its quantum of this round.
+    /// Whether the queue has received its quantum of this round.
     begun: bool,
 }
 
 impl Rules {
-    /// For full frames of `frame` bytes.
+    /// Returns the parameters for full frames of `frame` bytes.
     pub(crate) fn new(config: &FairQueued, frame: Bytes) -> Self {
         let limit = |room: Option<Bytes>| room.map_or(u64::MAX, Bytes::get);
         Self {
@@ -64,7 +65,7 @@ impl Rules {
         }
     }
 
-    /// The queue of a packet's flow.
+    /// Returns the queue of a packet's flow.
     fn queue_of(&self, packet: &Packet) -> u32 {
         let flow = mix64(u64::from(packet.src.0) << 32 | u64::from(packet.qp.0)) ^ u64::from(packet.dst.0);
         (mix64(flow) % self.queues) as u32
@@ -97,12 +98,12 @@ impl FairLine {
         self.bytes += u64::from(packet.frame);
     }
 
-    /// Shows what waits.
+    /// Shows all packets that wait here.
     pub(crate) fn for_each_place(&self, store: &Store, mut see: impl FnMut(&Descriptor)) {
         self.ring.iter().for_each(|&at| store.for_each_from(self.queues[at as usize].head, &mut see));
     }
 
-    /// The packet whose turn it is.
+    /// Removes the packet whose turn it is and returns it.
     fn pop(&mut self, quantum: u64, store: &mut Store) -> Option<Descriptor> {
         loop {
             let at = *self.ring.front()?;
@@ -127,7 +128,8 @@ impl FairLine {
         }
     }
 
-    /// Takes the first packet out of the longest queue, the first of these in the ring.
+    /// Removes the first packet of the longest queue and returns it; of several longest queues, that of the first in
+    /// the ring.
     fn drop_longest(&mut self, store: &mut Store) -> Option<Descriptor> {
         let longest = |&(_, &at): &(usize, &u32)| self.queues[at as usize].bytes;
         let (place, at) = self.ring.iter().enumerate().rev().max_by_key(longest).map(|(place, &at)| (place, at))?;
@@ -142,8 +144,8 @@ impl FairLine {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// A packet that came through port `at` waits with those of its flow for port `out`, whose next packet is known; or
-    /// is dropped where its flow has its limit.
+    /// Lets a packet that came through port `at` wait with those of its flow for port `out`, whose next packet is
+    /// known, or drops it where its flow has reached its limit.
     pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         if self.has_fair_room(out, packet, rules) {
             self.join_flow(switch, at, out, packet, rules);
@@ -152,15 +154,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Whether the limit of its flow lets a packet wait for port `out`.
+    /// Returns whether the limit of its flow lets a packet wait for port `out`.
     pub(crate) fn has_fair_room(&self, out: u32, packet: &Descriptor, rules: &Rules) -> bool {
         let queue = rules.queue_of(&self.pool.get(packet.slot)) as usize;
         let waiting = self.fair[self.line_of(out, packet.class)].queues.get(queue).map_or(0, |queue| queue.bytes);
         waiting + u64::from(packet.frame) <= rules.per_flow
     }
 
-    /// Puts a packet that came through port `at` behind those of its flow for port `out`, whose next packet is known.
-    /// Where the output holds too much then, the first packets of its longest queue are dropped.
+    /// Adds a packet that came through port `at` to those of its flow for port `out`, whose next packet is known. If
+    /// the output holds too much then, the first packets of its longest queue are dropped.
     pub(crate) fn join_flow(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let line = self.line_of(out, packet.class);
         let queue = rules.queue_of(&self.pool.get(packet.slot));
@@ -188,7 +190,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet of `class` has left through port `out`: says which is the next.
+    /// Chooses the next packet of `class` for port `out`, after one has left.
     pub(crate) fn stage(&mut self, switch: u32, out: u32, class: u8, rules: &Rules) {
         let line = self.line_of(out, class);
         let store = &mut self.store;
@@ -224,7 +226,7 @@ mod tests {
         }
         let mut sent = [0; 2];
         while sent[1] < 60_000 {
-            let next = line.pop(500, &mut store).expect("more waits");
+            let next = line.pop(500, &mut store).expect("packets are left in the line");
             sent[usize::from(next.frame == 1_500)] += u64::from(next.frame);
         }
         assert!(sent[0].abs_diff(sent[1]) <= 2_000, "{sent:?}");
@@ -252,7 +254,7 @@ mod tests {
         for (at, slot) in [(0, 0), (1, 1), (1, 2), (2, 3)] {
             line.push(at, &mut store, &packet(100, slot), 0);
         }
-        let mut dropped = || line.drop_longest(&mut store).expect("something waits").slot;
+        let mut dropped = || line.drop_longest(&mut store).expect("packets are left in the line").slot;
         assert_eq!([dropped(), dropped()], [1, 0], "the longest, then the first of those alike");
         assert_eq!(line.bytes, 200);
     }

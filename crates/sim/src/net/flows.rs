@@ -1,7 +1,7 @@
-//! Flows of a host, from their beginning to their end, and what hosts tell each other about them outside the fabric.
+//! Flows of a host, from beginning to end, and the notices about them that hosts send each other outside the fabric.
 //!
-//! Connection set-up is not simulated as packets: a sender's [`News::Open`] reaches the receiver
-//! after as long as the fastest two links take, which is always before its first packet can.
+//! Connection set-up is not simulated as packets: a sender's [`News::Open`] reaches the receiver after the time that
+//! the fastest two links take, which is always before the first packet can.
 
 use std::cmp::Reverse;
 
@@ -17,31 +17,31 @@ use crate::topology::Framing;
 use crate::workload::schedule::{Action, Executor};
 use crate::workload::{FlowSpec, Generator};
 
-/// A flow at its sender.
+/// Flow at its sender.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending {
     pub(crate) spec: FlowSpec,
-    /// Its queue pair, and where the NIC keeps that.
+    /// Queue pair of the flow, and its slot in the NIC.
     pub(crate) qp: QpNumber,
     pub(crate) slot: u32,
-    /// What ECMP hashes of its data; that of what comes back is the complement. Not where senders choose the ways, or
-    /// it has subflows.
+    /// Value that ECMP hashes for data; for the reverse direction, its complement is hashed. Not used where senders
+    /// choose the paths, or where the flow has subflows.
     pub(crate) entropy: u32,
-    /// Traffic class of its data.
+    /// Traffic class of the data.
     pub(crate) class: u8,
 }
 
-/// A flow at its receiver.
+/// Flow at its receiver.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiving {
-    /// Which queue pair of which NIC sends it.
+    /// NIC and queue pair that send the flow.
     pub(super) sender: (HostId, QpNumber),
     pub(crate) row: FlowRow,
     pub(super) on_received: Option<u32>,
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Gives hosts the flows of the stream that begin before `limit`.
+    /// Hands the flows of the stream that begin before `limit` to their hosts.
     pub(crate) fn admit_flows(&mut self, limit: u64) {
         while let Some(spec) = self.next_arrival.filter(|spec| spec.start.as_ps() < limit) {
             if let Some(host) = self.nic_for(&spec) {
@@ -70,7 +70,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.hosts[host].find_flow_event();
     }
 
-    /// The NIC that sends a flow, if it belongs to this partition: hosts may have one for their own server.
+    /// Returns the NIC that sends a flow, if it belongs to this partition: a host may have a NIC of its own for peers
+    /// in the same server.
     pub(super) fn nic_for(&self, spec: &FlowSpec) -> Option<u32> {
         self.local_host(self.fabric.inner.between(spec.src, spec.dst).0)
     }
@@ -110,7 +111,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.tell_after(self.fabric.notice, from, to, news);
     }
 
-    /// How long an acknowledgement would take from `host` to `to` if nothing were in its way: a sender that gets none
+    /// Returns how long an acknowledgement would take from `host` to `to` in an idle fabric: a sender that gets none
     /// must not know sooner than one that does.
     pub(crate) fn way_back(&self, host: u32, to: HostId) -> Duration {
         let Host { id, params, .. } = &self.hosts[host];
@@ -120,7 +121,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         way.unwrap_or_default().max(self.fabric.notice)
     }
 
-    /// Sends `news` that take as long as notices do, or longer.
+    /// Sends `news` that take the time `after`, at least as long as notices take.
     pub(super) fn tell_after(&mut self, after: Duration, from: u32, to: HostId, news: News) {
         let state = &mut self.hosts[from];
         let notice = Notice { at: self.now + after, from: state.id, number: state.notices_sent, news };
@@ -150,7 +151,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { sender: (notice.from, qp), row, on_received });
                 if self.fabric.speaks_tcp(row.workload) {
-                    // Both ends have the same settings.
+                    // Both ends have equal settings.
                     let nic = self.fabric.flow_params(&state.params, notice.from, state.id);
                     state.nic.open_tcp_receiver(nic, notice.from, qp, row.size, context);
                 } else {
@@ -178,7 +179,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet has finished something at `host`; `slot` is its sender's.
+    /// Handles that a packet has finished something at `host`; `slot` is that of its sender.
     pub(super) fn on_completion(&mut self, host: u32, completion: Completion, slot: u32) {
         match completion {
             Completion::Sent { qp, context } => self.on_sent(host, qp, context),
@@ -201,7 +202,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A sender has everything acknowledged.
+    /// Handles that everything that a sender has sent is acknowledged.
     fn on_sent(&mut self, host: u32, qp: QpNumber, context: u32) {
         let Sending { spec, .. } = self.hosts[host].sending.take(context);
         self.flows_closed += 1;
@@ -215,15 +216,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             && let Some(nic) = self.nic_for(&next)
         {
             if nic != host {
-                // Another NIC of the same host hears of it as everybody else does.
+                // Another NIC of the same host learns of it after the delay of a notice, like any other.
                 next.start = next.start.max(self.now + self.fabric.notice);
             }
             self.begin_later(nic, next);
         }
     }
 
-    /// Begins the flows that a trigger releases. With triggers there is one partition, which holds
-    /// every source.
+    /// Begins the flows that a trigger releases. With triggers there is one partition, which holds every source.
     fn activate(&mut self, trigger: Option<u32>) {
         let Some(trigger) = trigger.filter(|_| !self.closing) else { return };
         for spec in self.workload.triggers.activate(trigger, self.now) {
@@ -233,7 +233,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Lets the schedule of a workload, if it has one, go on at `host`.
+    /// Lets the schedule of a workload, if it has one, continue at `host`.
     #[inline]
     fn execute(&mut self, host: u32, workload: u16, go_on: impl FnOnce(&mut Executor, Instant, &mut Vec<Action>)) {
         if self.workload.executors.is_empty() || self.closing {
@@ -246,8 +246,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.perform(host, workload, self.now + self.fabric.notice, actions);
     }
 
-    /// Does what a schedule wants done by applications of `host`. Its other NICs, if it has several, hear of it
-    /// at `elsewhere`.
+    /// Performs a schedule's actions for applications of `host`. If the host has several NICs, the others learn of the
+    /// actions at `elsewhere`.
     fn perform(&mut self, host: u32, workload: u16, elsewhere: Instant, actions: Vec<Action>) {
         for action in actions {
             match action {
@@ -265,7 +265,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Begins a flow of a host of this partition when its time comes.
+    /// Plans the beginning of a flow of a host of this partition.
     pub(super) fn begin_later(&mut self, host: u32, spec: FlowSpec) {
         let turn = self.workload.posting_of(spec.workload).map_or(spec.workload, |posting| posting.first());
         self.do_later(host, Due::Flow { spec, turn });
@@ -280,8 +280,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.calendar.book(host, at);
     }
 
-    /// Asks closed loops and schedules for the first flows of this partition's hosts, and the stream for its
-    /// first.
+    /// Asks closed loops and schedules for the first flows of this partition's hosts, and the stream for its first.
     pub(crate) fn open_workload(&mut self) {
         for closed in 0..self.workload.loops.len() {
             let clients: Vec<HostId> = self.workload.loops[closed].clients().collect();

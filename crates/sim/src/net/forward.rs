@@ -9,25 +9,25 @@ use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
-    /// `ways[rows[switch] + leaf]`.
+    /// Next hops: `ways[rows[switch] + leaf]`.
     ways: Table<Way>,
-    /// The same as numbers of `sets`.
+    /// Next hops in the order of `ways`, as indices of `sets`.
     groups: Vec<u32>,
     sets: Vec<Group>,
-    /// Where the routes of each switch begin. Switches whose routes are alike share them: those of a large
-    /// fabric would not fit into the cache otherwise.
+    /// Index of the first route of each switch. Switches with equal routes share them: the routes of a large fabric
+    /// would not fit into the cache otherwise.
     rows: Vec<u32>,
     members: Table<u16>,
 }
 
-/// No port that is known: one more than switches have.
+/// Marker of an unknown port: larger than any port number of a switch.
 pub(crate) const UNKNOWN: u32 = u16::MAX as u32;
 
-/// The ports that lead to a leaf, of which a hash chooses: so many from one on; or where they are listed, if they do
-/// not follow each other; or none, where there is no path, or something else chooses.
+/// Ports that lead to a leaf, among which a hash chooses: `count` consecutive ports, or `count` entries of a list if
+/// they are not consecutive, or none where there is no path, or something else chooses.
 #[derive(Clone, Copy)]
 struct Way {
-    /// The first port, or the place in the list with [`Way::LISTED`].
+    /// First port, or index in the list with the bit [`Way::LISTED`].
     place: u32,
     count: u32,
 }
@@ -42,16 +42,16 @@ impl Way {
     }
 }
 
-/// Where a switch forwards packets to.
+/// Next hops of one switch.
 #[derive(Clone, Copy)]
 pub(crate) struct Ways<'a> {
-    /// By leaf.
+    /// Next hops, indexed by leaf.
     ways: View<'a, Way>,
     members: View<'a, u16>,
 }
 
 impl Ways<'_> {
-    /// The port through which a packet to `leaf` leaves, chosen by `hash`; [`UNKNOWN`] without a path, or where
+    /// Returns the port through which a packet to `leaf` leaves, chosen by `hash`; [`UNKNOWN`] without a path, or where
     /// something else chooses.
     #[inline(always)]
     pub(crate) fn port(self, leaf: u32, hash: u32) -> u32 {
@@ -68,9 +68,9 @@ impl Ways<'_> {
 }
 
 impl Forwarding {
-    /// Where there are several ports, a hash chooses one (ECMP) or [`Ways::port`] leaves it to
-    /// others. `None` if the fabric has more different sets of equal paths than the tables can tell apart
-    /// (two thousand million).
+    /// Creates the tables of `routes`. Where there are several ports, a hash chooses one (`by_hash`: ECMP), or
+    /// [`Ways::port`] returns [`UNKNOWN`]. `None` if the fabric has more different sets of equal paths than the tables
+    /// can tell apart (two thousand million).
     pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {
         let raw = routes.raw();
         let way = |group: &Group| {
@@ -87,7 +87,7 @@ impl Forwarding {
         let (mut ways, mut groups, mut rows, mut known) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
         for (switch, row) in (0..).map(SwitchId).zip(raw.table.chunks_exact(raw.leaves.max(1))) {
             let mut row: Vec<u32> = row.to_vec();
-            // No leaf looks up the way to itself; this makes leaves alike that are otherwise.
+            // No leaf looks up the path to itself; overwriting this entry makes more leaves' routes equal.
             if let Ok(own) = routes.leaves().binary_search(&switch) {
                 row[own] = row[(own + 1) % row.len()];
             }
@@ -102,18 +102,18 @@ impl Forwarding {
         Some(Self { ways: ways.into(), groups, sets, rows, members })
     }
 
-    /// Where the routes of `switch` begin; anywhere, where no host hangs on a switch.
+    /// Returns the index of the first route of `switch`; any index where no host is attached to a switch.
     pub(crate) fn routes_of(&self, switch: SwitchId) -> u32 {
         self.rows.get(switch.index()).copied().unwrap_or(0)
     }
 
-    /// The ways of the switch whose `routes` begin there.
+    /// Returns the next hops of the switch whose first route is `routes`.
     #[inline(always)]
     pub(crate) fn ways_of(&self, routes: u32) -> Ways<'_> {
         Ways { ways: self.ways.view(routes), members: self.members.view(0) }
     }
 
-    /// All ports through which a packet to `leaf` may leave that switch.
+    /// Returns all ports through which a packet to `leaf` may leave the switch whose first route is `routes`.
     pub(crate) fn ways(&self, routes: u32, leaf: u32) -> &[u16] {
         let Group { offset, len } = self.sets[self.groups[(routes + leaf) as usize] as usize];
         self.members.part(offset, len)

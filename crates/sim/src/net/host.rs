@@ -1,4 +1,4 @@
-//! Hosts: a NIC and its link. What its applications do is in [`super::flows`].
+//! Hosts: a NIC and its link. Their applications are in [`super::flows`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,25 +21,25 @@ use crate::kernel::pending::NEVER;
 use crate::kernel::prefetch_bytes;
 use crate::kernel::tally::kind_of;
 
-/// A host. What every visit touches comes first, with the beginning of the NIC.
+/// Host. The state that every visit touches comes first, with the beginning of the NIC.
 #[repr(C, align(64))]
 pub(crate) struct Host {
     pub(crate) id: HostId,
     pub(crate) port: u32,
-    /// When its port is free, if it waits for that.
+    /// Time at which the port is free, if the host waits for that.
     pub(crate) free_at: u64,
-    /// When its port's pause timer fires.
+    /// Time of the port's pause timer.
     pub(crate) timer_at: u64,
-    /// When there is a notice to read or a flow to begin.
+    /// Time of the next notice to read or flow to begin.
     pub(super) flow_event_at: u64,
     /// Rolling hash of everything that arrived.
     pub(crate) digest: u64,
-    /// What the NIC needs to know, on a link of this rate.
+    /// Parameters of the NIC, on a link of this rate.
     pub(crate) params: Arc<NicParams>,
     pub(crate) nic: Nic,
-    /// Flows that it sends, by the NIC's context.
+    /// Flows that the host sends, by the NIC's context.
     pub(crate) sending: Places<Sending>,
-    /// Flows that it receives, by the NIC's context.
+    /// Flows that the host receives, by the NIC's context.
     pub(crate) receiving: Places<Receiving>,
     pub(super) inbox: BinaryHeap<Reverse<Notice>>,
     pub(super) notices_sent: u64,
@@ -68,37 +68,37 @@ impl Host {
         }
     }
 
-    /// How many of its bytes, from its beginning, visits will touch.
+    /// Returns the bytes of a host, from its beginning, that visits will touch.
     pub(crate) fn busy_bytes(params: &NicParams) -> usize {
         std::mem::offset_of!(Self, nic) + Nic::busy_bytes(params)
     }
 
-    /// When it has something to do beside its mail, which may be over.
+    /// Returns the time of the next event other than an arrival, which may have passed.
     #[inline]
     fn due(&self) -> u64 {
         self.control_at().min(self.free_at).min(self.wake_at())
     }
 
-    /// When a flow or a notice is due, or its port's pause timer fires.
+    /// Returns the time of the next flow, notice or expiry of the port's pause timer.
     #[inline]
     fn control_at(&self) -> u64 {
         self.flow_event_at.min(self.timer_at)
     }
 
-    /// When its NIC wants to be woken, which may be over.
+    /// Returns the time at which the NIC wants to be woken, which may have passed.
     #[inline]
     pub(super) fn wake_at(&self) -> u64 {
         self.nic.poll_timeout().map_or(NEVER, Instant::as_ps)
     }
 
-    /// Looks up when the next flow or notice is due.
+    /// Updates the time of the next flow or notice.
     pub(super) fn find_flow_event(&mut self) {
         let notice = self.inbox.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
         let flow = self.later.peek().map_or(Instant::NEVER, Due::at);
         self.flow_event_at = notice.min(flow).as_ps();
     }
 
-    /// Gives up the flows that have begun and not finished here.
+    /// Removes and returns the flows that have begun and not finished here.
     pub(crate) fn give_up(&mut self) -> impl Iterator<Item = FlowRow> {
         let announced = self.inbox.iter().filter_map(|Reverse(notice)| match notice.news {
             News::Open { row, .. } => Some(row),
@@ -114,12 +114,12 @@ impl Host {
     }
 }
 
-/// What does not change while a host is visited.
+/// State that does not change while a host is visited.
 #[derive(Clone, Copy)]
 struct HostVisit {
-    /// See [`Ingress::slow_path`](super::port::Ingress::slow_path).
+    /// Whether arrivals take the slow path: [`Ingress::slow_path`](super::port::Ingress::slow_path) of the port.
     slow_path: bool,
-    /// NICs read nothing beside packets, and what these have finished is all that there is to tell.
+    /// Whether NICs read no records with packets, and have no more to report than what these have finished.
     plain: bool,
 }
 
@@ -141,13 +141,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The same event by event. Packets of trains may come if there can be any (`TRAINS`).
+    /// Handles the events of a host one by one. `TRAINS`: packets of trains may arrive.
     #[inline(never)]
     fn visit_step_by_step<const TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         self.visit_as::<false, TRAINS>(host, limit, visit);
     }
 
-    /// The same where data that is expected is not answered (see [`super::trains`]).
+    /// Handles the events of a host where expected data is not answered (see [`super::trains`]).
     #[inline(never)]
     fn visit_in_trains(&mut self, host: u32, limit: u64, visit: HostVisit) {
         self.visit_as::<true, true>(host, limit, visit);
@@ -156,13 +156,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn visit_as<const IN_TRAINS: bool, const TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         let begin = self.calendar.begin();
-        // One link leads here, so mail lies in the order of its arrival.
+        // One link leads to the host, so its inbox is in order of arrival.
         let mail = self.calendar.take_mail(host);
         let port = self.hosts[host].port;
         let arrival_of = |packet: Option<&Descriptor>| packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
         let mut unread = mail.iter();
         let mut arrival = arrival_of(unread.as_slice().first());
-        // When something happens that few events change, or change the time of.
+        // Time of the next event that few other events change.
         let mut control = self.hosts[host].control_at();
         let mut now = self.begin;
         let next = loop {
@@ -184,7 +184,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.events += 1;
                 self.arrive_at_host::<TRAINS>(host, port, packet, visit, &mut control)
             } else if state.free_at <= now && control > now {
-                // Hosts pause nobody, so there is nothing else that the port may have to send.
+                // Hosts never pause a peer, so the port has no pause frame to send.
                 self.events += 1;
                 true
             } else {
@@ -206,12 +206,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.leave(host, next, limit);
     }
 
-    /// When a host has something to do beside its mail.
+    /// Returns the time of the next event of a host other than an arrival.
     pub(crate) fn host_due(&self, host: u32) -> u64 {
         self.hosts[host].due().max(self.now.as_ps())
     }
 
-    /// Does what a host has to do now beside its mail: the first such thing. Returns whether it may send now.
+    /// Handles the first event of a host, other than an arrival, that is due now. Returns whether the host may send
+    /// now.
     #[inline(never)]
     fn attend_host(&mut self, host: u32, port: u32) -> bool {
         let (state, now) = (&mut self.hosts[host], self.now.as_ps());
@@ -229,7 +230,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         false
     }
 
-    /// A packet has reached its host. Returns whether it may send now; `control` is [`Host::control_at`].
+    /// Handles the arrival of a packet at its host. Returns whether the host may send now; `control` is
+    /// [`Host::control_at`].
     #[inline(always)]
     fn arrive_at_host<const TRAINS: bool>(
         &mut self,
@@ -259,7 +261,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             _ if !visit.plain && self.fabric.reads_records => {
                 (kind_of(packet), self.handle_with_record(host, descriptor.slot))
             }
-            // Nobody has to ask again what it is.
+            // The kind is known here without a further look-up.
             Repr::Data(_) => (PacketKind::Data, nic.handle_packet(&mut cx, params, packet)),
             Repr::Ack(_) => (PacketKind::Ack, nic.handle_packet(&mut cx, params, packet)),
             _ => (kind_of(packet), nic.handle_packet(&mut cx, params, packet)),
@@ -277,14 +279,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.finish_arrival(host, at, descriptor.slot, handled);
         }
         if handled != Handled::Taken || !visit.plain {
-            // Applications have heard of it, and may want something later.
+            // Applications have been notified, and may plan further events.
             *control = self.hosts[host].control_at();
         }
         self.pool.let_go::<TRAINS>(descriptor.slot);
         self.may_send(host, at)
     }
 
-    /// A packet may have finished something, or was dropped.
+    /// Handles a packet that may have finished something, or was dropped.
     #[inline(never)]
     fn finish_arrival(&mut self, host: u32, at: u32, slot: Slot, handled: Handled) {
         let packet = self.pool.first(slot).0;
@@ -306,14 +308,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// What the NIC has completed beside what it said at once; `slot` as for [`Partition::on_completion`].
+    /// Handles further completions of the NIC; `slot` as for [`Partition::on_completion`].
     fn take_completions(&mut self, host: u32, slot: u32) {
         while let Some(completion) = self.hosts[host].nic.poll_completion() {
             self.on_completion(host, completion, slot);
         }
     }
 
-    /// Reports travel outside the fabric: as long as the way back is, but without waiting anywhere.
+    /// Sends reports, which travel outside the fabric: with the propagation delay of the path back, but without
+    /// queueing.
     fn send_reports(&mut self, host: u32) {
         while let Some(report) = self.hosts[host].nic.poll_report() {
             let from = self.hosts[host].id;
@@ -323,7 +326,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Lets the port know that the NIC may want to send.
+    /// Tells the port that the NIC may want to send.
     pub(super) fn after_nic(&mut self, host: u32) {
         let port = self.hosts[host].port;
         if self.may_send(host, port) {
@@ -331,11 +334,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Whether a host that may want to send may do so now. If its link is busy, its port comes back.
+    /// Returns whether a host that may want to send may do so now. If its link is busy, a return is scheduled.
     #[inline(always)]
     fn may_send(&mut self, host: u32, at: u32) -> bool {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
-        // Where all classes are paused, the end of that brings us back.
+        // Where all classes are paused, the end of the pause causes a return.
         let all = self.fabric.all_classes;
         if state.free_at != NEVER || !state.nic.is_ready() || port.paused & all == all {
             return false;
@@ -348,7 +351,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         false
     }
 
-    /// The NIC of a host wanted to be woken. Returns whether it may send now.
+    /// Wakes the NIC of a host, as it wanted. Returns whether the host may send now.
     #[inline(always)]
     fn on_host_wake(&mut self, host: u32, at: u32) -> bool {
         self.events += 1;
@@ -356,7 +359,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Host { nic, params, .. } = &mut self.hosts[host];
         nic.handle_timeout(&mut cx, params);
         if self.fabric.reads_records {
-            // What had waited for missing packets may have come out of a tunnel; a queue pair may have failed.
+            // A tunnel may have released packets that had waited for missing ones; a queue pair may have failed.
             self.take_completions(host, 0);
             self.attend_applications(host);
         }
@@ -366,7 +369,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.may_send(host, at)
     }
 
-    /// Sends the next packet of a host whose link is free, and comes back when it is free again if more waits.
+    /// Sends the next packet of a host whose link is free, and schedules a return if more packets wait.
     #[inline(always)]
     pub(crate) fn serve_host(&mut self, host: u32, at: u32) {
         let paused = self.egress[at].paused;
@@ -374,7 +377,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (slot, packet) = self.pool.vacancy();
         let Host { nic, params, free_at, .. } = &mut self.hosts[host];
         if !nic.poll_transmit(&mut cx, params, paused, packet) {
-            // Nothing may go now. If that is for a pause, its end brings us back.
+            // Nothing may leave now. If the cause is a pause, its end causes a return.
             *free_at = NEVER;
             self.egress[at].free_pending = false;
             if RECORDED {

@@ -1,4 +1,4 @@
-//! In-band network telemetry: switches write on data what their outputs are like (HPCC, section 4.1).
+//! In-band network telemetry: switches write the state of their outputs on data packets (HPCC, section 4.1).
 
 use selvedge_units::Duration;
 use selvedge_wire::{Hop, Repr};
@@ -8,7 +8,8 @@ use super::records::Record;
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Port `at` begins to send a packet: hosts give it what it shall carry, switches write on data.
+    /// Writes telemetry as port `at` begins to send a packet: hosts initialise the record of the packet, switches add
+    /// to that of data packets.
     pub(super) fn write_telemetry(&mut self, at: u32, slot: Slot) {
         let port = &self.egress[at];
         let packet = self.pool.get(slot);
@@ -18,8 +19,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else if let Repr::Data(_) = packet.repr {
             let queue: u64 = self.lines_of(at).iter().map(|line| line.bytes).sum();
             let mut path = self.records.get(slot).path();
-            // In floats: whole numbers are divided more slowly, and a float is exact where the link's picoseconds are
-            // whole.
+            // In floating point: integer division is slower, and the result is exact where the link takes whole
+            // picoseconds per byte.
             let ps_per_byte = BYTE_PS / self.extras[at].rate.as_bps() as f64;
             let time_for = |bytes: u64| Duration::from_ps((bytes as f64 * ps_per_byte) as u64);
             let busy = time_for(port.bytes + port.frames * self.gap);
@@ -30,5 +31,5 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// Eight bits, in bits per second times picoseconds.
+/// Bits per byte times picoseconds per second.
 const BYTE_PS: f64 = 8e12;

@@ -1,8 +1,8 @@
-//! What waits for an output with short queues, those of switches that trim, while it has its visit.
+//! Packets that wait, during a visit, for an output with short queues: those of switches that trim.
 //!
-//! Most of what comes there leaves in the same visit. So it takes no place in the store: while the visit lasts, packets
-//! that have come and wait are only listed, behind those that waited before, and the ones that are left are put into
-//! the queues in the end. However long those are, a visit takes no longer for it.
+//! Most arrivals at such an output leave in the same visit, so they take no place in the store. During the visit,
+//! waiting packets are only listed, behind those that waited before it; the packets that are left at its end are added
+//! to the queues. The time of a visit does not depend on the length of the queues.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -15,14 +15,14 @@ use super::queue::NONE;
 use super::trimming::{Trimmer, Turns};
 use crate::kernel::order::Key;
 
-/// A packet that waits: its place in the mail.
+/// Packet that waits: its place in the inbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry(u32);
 
-/// What has come and waits, listed by class, first to last, behind what waited before. Each list begins where it ended
-/// when it is empty: there is room for all that are ever added.
+/// Arrivals that wait, listed by class, first to last, behind the packets that waited before. An empty list begins
+/// where the removed entries ended: the memory suffices for all entries that are ever added.
 pub(super) struct Lists<'a> {
-    /// The next of those that waited before, in the store.
+    /// Place in the store of the next packet that waited before the visit, by class.
     stored: [u32; 8],
     begins: [*mut Entry; 8],
     ends: [*mut Entry; 8],
@@ -30,25 +30,25 @@ pub(super) struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// Empty ones for so many classes, in `memory`, with room for so many packets each.
+    /// Returns empty lists for `classes` classes in `memory`, with space for `room` packets each.
     #[inline(always)]
     pub(super) fn of(memory: &'a mut Vec<Entry>, classes: u32, room: usize) -> Self {
         memory.reserve(room * classes as usize);
         let mut begins = [memory.as_mut_ptr(); 8];
         for class in 1..(classes as usize).min(8) {
-            // SAFETY: there is room for all.
+            // SAFETY: the memory suffices for all lists.
             begins[class] = unsafe { begins[class - 1].add(room) };
         }
         Self { stored: [NONE; 8], begins, ends: begins, memory: PhantomData }
     }
 
-    /// Whether nothing has come that waits.
+    /// Returns whether no arrival waits.
     #[inline(always)]
     fn is_empty(&self, class: u8) -> bool {
         self.begins[usize::from(class & 7)] == self.ends[usize::from(class & 7)]
     }
 
-    /// The next of those that waited before, in the store, or none.
+    /// Returns the place in the store of the next packet that waited before the visit, or [`NONE`].
     #[inline(always)]
     fn stored(&mut self, class: u8) -> &mut u32 {
         &mut self.stored[usize::from(class & 7)]
@@ -57,19 +57,19 @@ impl<'a> Lists<'a> {
     #[inline(always)]
     fn push(&mut self, class: u8, entry: Entry) {
         let end = &mut self.ends[usize::from(class & 7)];
-        // SAFETY: there is room for as many as are added.
+        // SAFETY: the memory suffices for as many entries as are added.
         unsafe {
             end.write(entry);
             *end = end.add(1);
         }
     }
 
-    /// Takes out the first of a list, which must not be empty.
+    /// Removes the first entry of a list, which must not be empty, and returns it.
     #[inline(always)]
     fn pop(&mut self, class: u8) -> Entry {
         debug_assert!(!self.is_empty(class), "something waits");
         let begin = &mut self.begins[usize::from(class & 7)];
-        // SAFETY: it has been written.
+        // SAFETY: the entry has been written.
         unsafe {
             let entry = begin.read();
             *begin = begin.add(1);
@@ -78,12 +78,12 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// The classes whose bits are set.
+/// Returns the classes whose bits are set.
 fn classes_of(bits: u8) -> impl Iterator<Item = u32> {
     of_bits(bits).map(|class| class as u32)
 }
 
-/// Packets that wait for an output whose lines have one queue each, listed while it has its visit.
+/// Packets that wait, during a visit, for an output whose lines have one queue each.
 pub(super) struct Listed<'a> {
     pub(super) buffer: Buffer<'a>,
     pub(super) lists: Lists<'a>,
@@ -92,7 +92,7 @@ pub(super) struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Notes what waits in the queues of these classes.
+    /// Notes the first packets in the queues of these classes.
     #[inline(always)]
     pub(super) fn take_out(&mut self, classes: u8) {
         for class in classes_of(classes) {
@@ -100,8 +100,8 @@ impl Listed<'_> {
         }
     }
 
-    /// Notes in the queues of the classes in `before`, which were taken out, what has left, and puts what is still
-    /// listed, of those in `classes`, behind the others.
+    /// Removes the packets that have left from the queues of the classes in `before`, which were noted, and adds the
+    /// listed packets of the classes in `classes` behind the others.
     #[inline(always)]
     pub(super) fn put_back(&mut self, before: u8, classes: u8, visit: &Visit<'_>) {
         let Self { buffer, lists, .. } = self;

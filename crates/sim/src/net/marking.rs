@@ -17,7 +17,7 @@ pub(crate) struct Red {
 }
 
 impl Red {
-    /// Marks along `curve`; `None`: never.
+    /// Creates the marking of an output along `curve`; `None`: never marks.
     pub(crate) fn new(curve: Option<Marking>, rng: Rng) -> Self {
         match curve {
             Some(curve) => {
@@ -27,7 +27,7 @@ impl Red {
         }
     }
 
-    /// Marks a packet that finds `waiting` bytes before it, if it may be marked and the curve says so; returns the
+    /// Marks a packet that finds `waiting` bytes before it, if it may be marked and the curve decides so; returns the
     /// flags with which it waits. Hosts send ECN-capable packets only where switches mark.
     #[inline(always)]
     pub(super) fn mark(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
@@ -47,7 +47,7 @@ impl Red {
         packet.flags_when_marked()
     }
 
-    /// Whether a packet that finds `waiting` bytes before it is marked.
+    /// Returns whether a packet that finds `waiting` bytes before it is marked.
     #[inline]
     fn marks(&mut self, waiting: u64) -> bool {
         if waiting <= self.k_min {

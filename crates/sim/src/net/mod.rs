@@ -1,4 +1,4 @@
-//! Physics: ports, queues, buffers, pauses, marks, and the hosts at the edge.
+//! The network: ports, queues, buffers, pauses, marks, and the hosts at the edge.
 
 pub(crate) mod balancing;
 pub(crate) mod buffer;

@@ -1,16 +1,16 @@
-//! NetRT in top-of-rack switches: what the engines see, and how what they want is done.
+//! NetRT in top-of-rack switches: the engines' view of packets, and the execution of their requests.
 //!
-//! Off, it costs nothing: arrivals at a ToR that does it count as rare
-//! ([`Ingress::slow_path`](super::port::Ingress::slow_path)), for which entering takes the slow way anyway. Its
-//! outputs serve packets in the order of their arrival, whatever the arbitration elsewhere: round-robin over the inputs
-//! that packets of one flow come through would undo their order.
+//! Where NetRT is off, it costs nothing: arrivals at a ToR with NetRT take the slow path
+//! ([`Ingress::slow_path`](super::port::Ingress::slow_path)), which exists anyway. The outputs of such a ToR serve
+//! packets in order of arrival, whatever the arbitration elsewhere: round-robin over the inputs through which packets
+//! of one flow come would undo their order.
 //!
-//! The engines stand in the memory manager (section III-D2): a destination ToR admits a packet to the buffer first, and
-//! checks the order of what it has admitted. A packet that finds no room has not arrived: the next one shows the gap,
-//! which is asked for like any other. A packet that is held stays in the partition's pool and keeps its place in the
-//! buffer until it leaves, so that none is refused once its number has been passed. Packets are held while regular
-//! traffic leaves room for them; where nothing may be lost, while that takes no headroom. Duplicates are copies of
-//! packets, do not count as buffered, and yield to regular traffic.
+//! The engines are part of the memory manager (section III-D2): a destination ToR admits a packet to the buffer first,
+//! and checks the order of the admitted packets. A packet that finds no buffer space has not arrived: the next one
+//! reveals the gap, and the missing packet is requested like any other. A packet that is held stays in the partition's
+//! pool and keeps its place in the buffer until it leaves, so that none is refused once its number has been passed.
+//! Packets are held while regular traffic leaves space for them; where nothing may be lost, while they take no
+//! headroom. Duplicates are copies of packets, do not count as buffered, and yield to regular traffic.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
 use selvedge_transport::netrt::{DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked};
@@ -30,23 +30,23 @@ use crate::net::records::Record;
 pub(crate) struct Tor {
     pub(crate) src: SrcTor<Packet>,
     pub(crate) dst: DstTor<Descriptor>,
-    /// When its timer fires.
+    /// Time of the timer.
     timer_at: u64,
     /// Messages sent.
     pub(crate) messages: u64,
 }
 
-/// Stands for a port among a switch's timers.
+/// Marker of NetRT among a switch's timers, in place of a port.
 pub(crate) const TIMER: u32 = u32::MAX;
 
 impl Tor {
-    /// A ToR whose links have these rates.
+    /// Creates the engines of a ToR whose links have these rates.
     pub(crate) fn new(settings: Settings, rates: Vec<Rate>) -> Self {
         let dst = DstTor::new(settings, rates.len());
         Self { src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
     }
 
-    /// Adds what it has done to that of others.
+    /// Adds the counters of this ToR to the totals.
     pub(crate) fn add_to(&self, totals: &mut NetRtTotals) {
         let (src, dst) = (self.src.stats(), self.dst.stats());
         totals.requests += dst.requests;
@@ -65,42 +65,42 @@ impl Tor {
     }
 }
 
-/// Bytes that buffered packets leave free: duplicates and packets to be held share them.
+/// Bytes that buffered packets leave free; duplicates and held packets share them.
 #[derive(Clone, Copy)]
 enum Room {
-    /// Of that of one input.
+    /// Free bytes of one input's buffer.
     OfPort(u64),
-    /// Of that of the whole switch.
+    /// Free bytes of the whole switch's buffer.
     OfSwitch(u64),
-    /// There is no telling.
+    /// No limit that is known.
     Boundless,
 }
 
-/// Where a packet for a host of this ToR goes on if it is in order.
+/// Destination of an admitted packet for a host of this ToR, if it is in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Admission {
-    /// Straight to its host: it needs no buffer.
+    /// Straight to its host: the packet needs no buffer.
     Through,
-    /// Into its line: it has a place in the buffer.
+    /// Its line: the packet has a place in the buffer.
     Line,
-    /// Into the queue of its flow, where it takes its place.
+    /// The queue of its flow, where the packet gets its place.
     FlowQueue,
 }
 
-/// What a packet is to the ToR that it passes.
+/// Role of a packet for the ToR that it passes.
 enum Role {
-    /// Data from one of its hosts into the fabric.
+    /// Data from one of the ToR's hosts into the fabric.
     Leaving(Data),
-    /// Data for one of its hosts from the fabric.
+    /// Data from the fabric for one of the ToR's hosts.
     Coming(Data),
-    /// A message for it.
+    /// Message for the ToR.
     Message(Message),
-    /// Nothing.
+    /// Packet that does not concern the ToR.
     Other,
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// A packet enters a switch through port `at`; returns whether it goes on as any other.
+    /// Handles a packet that enters a switch through port `at`; returns whether it goes on like any other.
     pub(crate) fn pass_tor(&mut self, at: u32, descriptor: &Descriptor) -> bool {
         let switch = self.egress[at].owner;
         if self.egress[at].is_host || self.tors[switch].is_none() {
@@ -156,7 +156,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing);
     }
 
-    /// Lets the destination ToR look at a packet; returns whether it goes on.
+    /// Passes a packet to the destination ToR's engine; returns whether it goes on like any other.
     fn check_order(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) -> bool {
         let room = self.room(switch, at);
         let flow = flow_of(&self.pool.get(descriptor.slot));
@@ -171,14 +171,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (bytes, class) = (u32::from(descriptor.frame), descriptor.class);
         let counts = self.lossless_room(switch, at, class);
         if is_copy && counts.is_some_and(|room| room < u64::from(bytes)) {
-            // Pauses have not stopped it. It will be asked for again.
+            // Pauses have not stopped the copy. The receiver's ToR will request it again.
             self.drop_packet(at, descriptor.slot, DropReason::Surplus);
             return false;
         }
         let Some(tor) = &mut self.tors[switch] else { return true };
         let here = tor.dst.occupancy()[usize::from(descriptor.exit)].bytes();
         let room = match (counts, room) {
-            // What is held leaves its peer's pauses an end.
+            // Held packets must leave enough space for the peer's pause to end.
             (Some(room), _) => room.saturating_sub(self.fabric.xon_gap).saturating_add(here),
             (None, Room::OfPort(room)) => room.saturating_add(here).saturating_sub(tor.src.kept_of(descriptor.port)),
             (None, Room::OfSwitch(room)) => room.saturating_add(here).saturating_sub(tor.src.kept()),
@@ -202,7 +202,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         false
     }
 
-    /// Finds room for a packet that came through port `at` for a host of this switch, or drops it.
+    /// Admits a packet that came through port `at` for a host of this switch to the buffer, or drops it.
     fn admit_to_host(&mut self, switch: u32, at: u32, packet: &Descriptor) -> Option<Admission> {
         let out = self.switches[switch].site.first_port + u32::from(packet.exit);
         let port = &self.egress[out];
@@ -216,14 +216,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Err(reason) = self.find_room(switch, at, out, packet) else { return Some(Admission::Line) };
         match self.fabric.queueing {
             Queueing::Fair(rules) if self.has_fair_room(out, packet, &rules) => return Some(Admission::FlowQueue),
-            // Those that wait have passed the order check: it is the newest that is cut.
+            // Waiting packets have passed the order check, so the newest packet is cut.
             Queueing::Trimming(rules) => self.trim_newest(switch, at, out, packet, &rules),
             Queueing::Plain | Queueing::Fair(_) => self.drop_packet(at, packet.slot, reason),
         }
         None
     }
 
-    /// Sends a packet that was admitted on to its host.
+    /// Sends an admitted packet on to its host.
     fn send_to_host(&mut self, switch: u32, at: u32, packet: &Descriptor, admission: Admission) {
         let site = self.switches[switch].site;
         let out = site.first_port + u32::from(packet.exit);
@@ -234,14 +234,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A message from the ToR at the other end.
+    /// Handles a message from the ToR at the other end.
     fn take_message(&mut self, switch: u32, descriptor: &Descriptor, message: &Message) {
         let packet = self.pool.take(descriptor.slot);
         self.tally.delivered[PacketKind::NetRt] += 1;
         let Some(tor) = &mut self.tors[switch] else { return };
         match message {
             Message::Request(request) => {
-                // It comes from the flow's receiver.
+                // The message comes from the flow's receiver.
                 let flow = Flow { src: packet.dst, dst: packet.src, qp: packet.qp };
                 if let Some(psn) = tor.src.on_request(self.now, flow, descriptor.exit, request) {
                     self.send_message(switch, flow, Message::Unfulfilled(psn));
@@ -252,7 +252,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.serve_tor(switch);
     }
 
-    /// The timer of a ToR fires.
+    /// Handles the timer of a ToR.
     pub(crate) fn wake_tor(&mut self, switch: u32) {
         self.events += 1;
         let now = self.now;
@@ -264,7 +264,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Does what the engines of a ToR want done, and sets its timer.
+    /// Executes the requests of a ToR's engines, and sets its timer.
     fn serve_tor(&mut self, switch: u32) {
         let first = self.switches[switch].site.first_port;
         while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
@@ -279,7 +279,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         }
         let now = self.now;
-        // Before anything is sent, so that a burst counts as a whole.
+        // Done before any copy is sent, so that a burst counts as a whole.
         self.pause_senders(switch);
         while let Some((port, packet)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_transmit(now)) {
             self.send_copy(switch, port, packet);
@@ -305,7 +305,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Sends a duplicate of what entered through `port` once more.
+    /// Sends a duplicate of a packet that entered through `port`.
     fn send_copy(&mut self, switch: u32, port: u16, mut packet: Packet) {
         packet.class = self.fabric.netrt_class;
         if let Repr::Data(data) = &mut packet.repr {
@@ -339,7 +339,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.inject(switch, self.fabric.attachment[src.index()].port, packet);
     }
 
-    /// Puts a packet into a switch as if it had entered through `port`, if nothing else needs the room.
+    /// Adds a packet to a switch as if it had entered through `port`, unless regular traffic needs the buffer space.
     fn inject(&mut self, switch: u32, port: u16, packet: Packet) {
         let slot = self.pool.put(packet);
         if !self.records.is_empty() {
@@ -354,7 +354,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.forward(switch, at, &descriptor);
     }
 
-    /// What regular traffic leaves of the buffer behind port `at`.
+    /// Returns the buffer space behind port `at` that regular traffic leaves.
     fn room(&self, switch: u32, at: u32) -> Room {
         let port = &self.ingress[at];
         match self.fabric.buffer {
@@ -364,12 +364,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 Room::OfPort(accounts.limits.most.saturating_sub(port.buffered))
             }
             BufferConfig::InputQueued(_) => Room::OfPort(self.extras[at].limits.most.saturating_sub(port.buffered)),
-            // Their queues belong to outputs: inputs hold nothing back.
+            // Queues of these switches belong to outputs: inputs limit nothing.
             BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => Room::Boundless,
         }
     }
 
-    /// Whether port `at` belongs to a ToR that does NetRT.
+    /// Returns whether port `at` belongs to a ToR with NetRT.
     pub(crate) fn is_at_tor(&self, at: u32) -> bool {
         let port = &self.egress[at];
         !port.is_host && self.tors.get(port.owner as usize).is_some_and(Option::is_some)

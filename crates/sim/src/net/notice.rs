@@ -1,4 +1,5 @@
-//! What hosts are told, and what they mean to do later: both in a total order that no partitioning changes.
+//! Notices between hosts, and events that a host plans for later, both in a total order that does not depend on
+//! partitions.
 
 use std::cmp::Ordering;
 
@@ -8,12 +9,12 @@ use selvedge_units::{HostId, Instant, QpNumber};
 
 use crate::workload::FlowSpec;
 
-/// Something that a host's applications do in time: the earliest is the greatest.
+/// Event that a host's applications have planned. The earliest is the greatest.
 pub(super) enum Due {
-    /// This flow begins. Its turn among those of the same time is this workload's: of all operations of a mix, which
-    /// are posted in the order of their numbers, the first's.
+    /// Beginning of a flow. `turn` orders flows that begin at the same time: it is the flow's workload, or the first
+    /// operation's workload of a mix of operations, which are posted in the order of their numbers.
     Flow { spec: FlowSpec, turn: u16 },
-    /// A computation of this workload's schedule ends.
+    /// End of a computation of a workload's schedule.
     Computed { at: Instant, workload: u16, place: u64 },
 }
 
@@ -48,11 +49,11 @@ impl PartialOrd for Due {
     }
 }
 
-/// Something that one host tells another.
+/// Notice from one host to another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) at: Instant,
-    /// Who says it, and its count of things said: a total order that no partitioning changes.
+    /// Sender, and its count of notices: a total order that does not depend on partitions.
     pub(super) from: HostId,
     pub(super) number: u64,
     pub(super) news: News,
@@ -60,13 +61,13 @@ pub(crate) struct Notice {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    /// Expect this flow on this queue pair.
+    /// Announces a flow on this queue pair.
     Open { qp: QpNumber, row: FlowRow, on_received: Option<u32> },
-    /// The queue pair is finished; forget it.
+    /// Tells that the queue pair is finished and can be removed.
     Close { qp: QpNumber },
-    /// Without acknowledgements: everything has arrived.
+    /// Tells that everything has arrived, where there are no acknowledgements.
     Finished { qp: QpNumber, slot: u32 },
-    /// Without acknowledgements: a round-trip time for congestion control.
+    /// Reports a round-trip time for congestion control, where there are no acknowledgements.
     Report(Report),
 }
 

@@ -1,4 +1,4 @@
-//! Links that go down and come back.
+//! Links that fail and come back.
 
 use selvedge_telemetry::DropReason;
 
@@ -7,14 +7,14 @@ use crate::kernel::partition::Partition;
 use crate::kernel::pending::NEVER;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Takes the link at port `at` down, or up again. What waits for a link that goes down is lost.
+    /// Takes the link at port `at` down, or up again. Packets that wait for a link that goes down are lost.
     pub(crate) fn set_down(&mut self, at: u32, down: bool) {
         let extra = &mut self.extras[at];
         if extra.down == down {
             return;
         }
         extra.down = down;
-        // What its node sends now is sent as in its own window.
+        // Packets that the node sends now are sent as in its own window.
         self.calendar.turn_to_window_of(self.node_of(at), self.now.as_ps());
         if RECORDED {
             self.note_link(at, !down);
@@ -31,7 +31,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.forget_idle(at);
         } else {
             port.paused = 0;
-            // A pause that the other end was told of ended with the link.
+            // A pause that was announced to the other end has ended with the link.
             self.ingress[at].announced = 0;
             self.note_pause_due(at);
             self.kick(at);
@@ -39,13 +39,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.book_port(at);
     }
 
-    /// Whose port `at` is.
+    /// Returns the node that owns port `at`.
     fn node_of(&self, at: u32) -> u32 {
         let port = &self.egress[at];
         if port.is_host { port.owner } else { self.hosts.len() as u32 + port.owner }
     }
 
-    /// Books the node of port `at` for what is due there, after something happened to it between windows.
+    /// Books the node of port `at` for the events that are due there, after a change between windows.
     fn book_port(&mut self, at: u32) {
         let port = &self.egress[at];
         let due = if port.is_host { self.host_due(port.owner) } else { self.switches[port.owner].due() };
@@ -54,7 +54,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Drops everything that waits for port `at`.
+    /// Drops all packets that wait for port `at`.
     fn flush(&mut self, at: u32) {
         while self.egress[at].waiting != 0 {
             let class = self.egress[at].waiting.ilog2() as u8;

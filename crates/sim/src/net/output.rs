@@ -1,4 +1,4 @@
-//! A whole visit of one output: what it sends while nobody else matters to it.
+//! Whole visit of one output: everything that it sends in a window in which no other port affects it.
 //!
 //! Times are in picoseconds after the beginning of the window.
 
@@ -19,7 +19,7 @@ use crate::kernel::partition::Partition;
 use crate::kernel::table::{Part, Table};
 use crate::kernel::tally::Tally;
 
-/// How many of the packets that come to an output have come, and whether the last of them waits; all others have left.
+/// Number of packets for an output that have arrived, and whether the last of them waits; all others have left.
 #[derive(Clone, Copy)]
 struct Passed {
     count: usize,
@@ -27,8 +27,8 @@ struct Passed {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Handles all that happens at output `at`, where `keys` say what comes. Returns whether nothing waits there then,
-    /// and nothing has been rare.
+    /// Handles all events of a visit at output `at`; `keys` are the arrivals. Returns whether nothing waits there
+    /// afterwards, and no rare case occurred.
     #[inline(always)]
     pub(super) fn visit_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> bool {
         let port = &self.egress[at];
@@ -44,7 +44,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         false
     }
 
-    /// Lets packets pass output `at`, for which nothing waits, until more than one has to, or something is rare.
+    /// Lets packets pass output `at`, for which nothing waits, until more than one has to wait, or a rare case occurs.
     #[inline(always)]
     fn pass(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> Passed {
         let port = &mut self.egress[at];
@@ -93,10 +93,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         Passed { count, one_waits }
     }
 
-    /// Handles what is left, once something waits at output `at`, or is rare.
+    /// Handles the events that are left once something waits at output `at`, or a rare case has occurred.
     #[inline(always)]
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
-        // We are there anyway: nobody else has to come back to it.
+        // Prevents others from scheduling a return to the port, which is being visited.
         self.egress[at].free_pending = true;
         if self.egress[at].takes_slow_path() {
             return self.serve_slow(visit, at, keys);
@@ -113,7 +113,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// As [`Partition::serve_output`] does, where all that leaves takes the slow path.
+    /// Handles the events of a visit at output `at`, like [`Partition::serve_output`], but where all packets that leave
+    /// take the slow path.
     #[inline(never)]
     fn serve_slow(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) {
         for key in keys {
@@ -127,8 +128,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.catch_up(visit, at, visit.length);
     }
 
-    /// Handles what happens at output `at` after `from`, where `keys` say what comes, and `first` waits and has no
-    /// place in a queue. Returns what is left of the keys: it begins with what somebody else has to handle.
+    /// Handles the events at output `at` after `from`; `keys` are the arrivals, and `first` waits without a place in a
+    /// queue. Returns the remaining keys, the first of which the caller has to handle.
     #[inline(always)]
     fn run<'k>(&mut self, visit: &Visit<'_>, at: u32, first: Option<Key>, from: u64, keys: &'k [Key]) -> &'k [Key] {
         let port = &mut self.egress[at];
@@ -164,7 +165,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet comes in that leaves through port `out`, or a pause frame for that.
+    /// Handles the arrival of a packet that leaves through port `out`, or of a pause frame for that port.
     #[inline(never)]
     fn forward_calmly(&mut self, visit: &Visit<'_>, out: u32, key: Key) {
         let packet = key.packet(visit.mail);
@@ -177,7 +178,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if is_free && port.is_open() {
             return self.transmit(out, packet);
         }
-        // Those who may not leave do not keep others waiting.
+        // Packets of paused classes do not keep others waiting.
         let begins = is_free && port.ready() == 0;
         self.line_up(visit.site, visit.site.first_port + u32::from(packet.port), out, packet);
         if begins {
@@ -185,7 +186,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Sends what port `at` would have sent before `time`.
+    /// Sends the packets that port `at` would have sent before `time`.
     fn catch_up(&mut self, visit: &Visit<'_>, at: u32, time: u64) {
         loop {
             let port = &self.egress[at];
@@ -199,28 +200,29 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 }
 
-/// What waits in a switch for one output, and where it came from.
+/// Packets that wait in a switch for one output, and the inputs through which they came.
 pub(super) struct Buffer<'a> {
-    /// By class.
+    /// Lines, indexed by class.
     pub(super) lines: Part<'a, Line>,
     pub(super) queues: &'a mut Table<Queue>,
-    /// Where those of the first line lie.
+    /// Index of the first queue of the first line.
     pub(super) first_queue: u32,
     pub(super) store: &'a mut Store,
-    /// By port.
+    /// Inputs, indexed by port.
     pub(super) inputs: Part<'a, Ingress>,
 }
 
-/// How packets wait for an output during its visit.
+/// Method by which packets wait for an output during its visit.
 pub(super) trait Waiting {
-    /// Which class goes first of those whose bits are set: at least one is.
+    /// Returns the class that is served first of those whose bits are set; at least one is.
     fn first(ready: u8) -> u8;
-    /// Whether what has come may wait here; if not, or if it is a pause frame, somebody else has to see to it.
+    /// Returns whether a packet that has arrived may wait here. If it may not, or if it is a pause frame, the caller
+    /// has to handle it.
     fn takes(&self, packet: &Descriptor) -> bool;
-    /// A packet that is [taken](Waiting::takes) waits for `port`.
+    /// Adds a packet that is [taken](Waiting::takes) to those that wait for `port`.
     fn put(&mut self, port: &mut Egress, key: Key, packet: &Descriptor);
-    /// Takes out the next packet of `class`, of which some wait for `port`. It is copied to `place`, if it does not lie
-    /// where it can stay.
+    /// Removes the next packet of `class`, of which some wait for `port`, and returns it. It is copied to `place` if it
+    /// cannot stay where it is.
     fn pop<'p>(
         &mut self,
         visit: &Visit<'p>,
@@ -230,29 +232,29 @@ pub(super) trait Waiting {
     ) -> &'p Descriptor;
 }
 
-/// An output during its visit.
+/// Output during its visit.
 struct Output<'a> {
     port: &'a mut Egress,
-    /// Packets that have left at once, others that have left, and bytes of both.
+    /// Packets that have left at once, other packets that have left, and bytes of both.
     passed: u64,
     served: u64,
     bytes: u64,
-    /// What every frame takes on the wire beside itself.
+    /// Bytes that every frame takes on the wire in addition to its own.
     gap: u64,
     outlet: Outlet<'a>,
     events: &'a mut u64,
 }
 
 impl Output<'_> {
-    /// Handles what happens during a visit after `from`, where `keys` say what comes. Returns what is left of these: it
-    /// begins with what somebody else has to handle.
+    /// Handles the events of a visit after `from`; `keys` are the arrivals. Returns the remaining keys, the first of
+    /// which the caller has to handle.
     #[inline(always)]
     fn run<'k>(&mut self, visit: &Visit<'_>, waiting: &mut impl Waiting, from: u64, keys: &'k [Key]) -> &'k [Key] {
         if self.port.paused == Egress::DOWN {
             return keys;
         }
         let mut busy = visit.since(self.port.busy_until);
-        // Where a pause has ended, something leaves before anything else comes.
+        // Where a pause has ended, a packet leaves before the next arrival.
         if busy < from && self.port.ready() != 0 {
             busy = self.serve_until(visit, waiting, from, from + 1);
         }
@@ -268,7 +270,7 @@ impl Output<'_> {
                 if !waiting.takes(packet) {
                     break false;
                 }
-                // Those who may not leave do not keep others waiting.
+                // Packets of paused classes do not keep others waiting.
                 let begins = busy <= time && self.port.ready() == 0;
                 waiting.put(self.port, key, packet);
                 if begins {
@@ -287,7 +289,8 @@ impl Output<'_> {
         keys.as_slice()
     }
 
-    /// The same with queues, where `first` waits and has no place in one.
+    /// Handles the events of a visit, like [`Output::run`], but with queues, and with a packet `first` that waits and
+    /// has no place in one.
     #[inline(always)]
     fn run_queued<'k, const ONE_CLASS: bool>(
         mut self,
@@ -303,7 +306,8 @@ impl Output<'_> {
         self.run(visit, &mut queued, from, keys)
     }
 
-    /// Sends what waits and may leave from `busy` on, as far as it begins before `time`; returns until when that takes.
+    /// Sends packets that wait and may leave, from `busy` on, as long as they begin before `time`; returns when the
+    /// last one ends.
     #[inline(always)]
     fn serve_until(&mut self, visit: &Visit<'_>, waiting: &mut impl Waiting, mut busy: u64, time: u64) -> u64 {
         while busy < time {
@@ -316,7 +320,7 @@ impl Output<'_> {
         busy
     }
 
-    /// Sends the next packet of those classes; returns until when that takes.
+    /// Sends the next packet of the classes in `ready`, from `begins` on; returns when it ends.
     #[inline(always)]
     fn serve<W: Waiting>(&mut self, visit: &Visit<'_>, waiting: &mut W, ready: u8, begins: u64) -> u64 {
         self.served += 1;
@@ -325,7 +329,7 @@ impl Output<'_> {
         self.send(begins, packet)
     }
 
-    /// Sends a packet from `begins` on; returns until when that takes.
+    /// Sends a packet from `begins` on; returns when it ends.
     #[inline(always)]
     fn send(&mut self, begins: u64, packet: &Descriptor) -> u64 {
         let frame = u64::from(packet.frame);
@@ -336,7 +340,7 @@ impl Output<'_> {
     }
 }
 
-/// Packets in queues, where they stay from visit to visit. `ONE_CLASS` says that there are no others.
+/// Packets in queues, where they stay from visit to visit. `ONE_CLASS`: all packets are of one class.
 struct Queued<'a, const ONE_CLASS: bool> {
     buffer: Buffer<'a>,
     per_line: u32,

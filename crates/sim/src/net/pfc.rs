@@ -1,11 +1,10 @@
 //! Priority flow control (802.1Qbb).
 //!
-//! An input that fills up pauses its peer: `Ingress::shall_pause` says which classes shall be paused,
-//! `Ingress::announced` which the peer has been told of. Where the two differ, the next thing the port
-//! sends is a pause frame, which takes its time on the wire like any other; a change of mind before
-//! it is sent costs nothing. A pause runs out by itself unless it is refreshed, so a lost resume
-//! frame does not stop a link for ever. That it is time to refresh says the time alone: what the peer
-//! has been told stays written down until it is told otherwise.
+//! An input that fills up pauses its peer: `Ingress::shall_pause` tells which classes should be paused,
+//! `Ingress::announced` which the peer has been told of. Where the two differ, the next frame that the port sends is a
+//! pause frame, which takes its time on the wire like any other; a change that is reverted before it is sent costs
+//! nothing. A pause expires unless it is refreshed, so a lost resume frame does not stop a link for ever. A refresh
+//! depends on time alone: `announced` keeps its value until the peer is told otherwise.
 
 use selvedge_telemetry::PacketKind;
 use selvedge_units::{Duration, HostId, Instant, QpNumber};
@@ -31,7 +30,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &mut self.ingress[at];
         let begins = port.shall_pause() & !port.announced != 0 || refreshes;
         let pause = if begins {
-            // All classes that shall be paused: a fresh X-OFF renews the older ones too.
+            // All classes that should be paused: a new X-OFF renews the older ones, too.
             port.announced |= port.shall_pause();
             Pause { classes: port.shall_pause(), quanta }
         } else {
@@ -64,17 +63,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.return_to_do_more(at);
     }
 
-    /// How long a pause of this many quanta lasts at port `at`.
+    /// Returns how long a pause of `quanta` quanta lasts at port `at`.
     fn pause_time(&self, at: u32, quanta: u16) -> Duration {
         self.egress[at].serialisation(u64::from(quanta) * QUANTUM_BITS / 8, || self.extras[at].rate)
     }
 
-    /// Whether pauses at port `at` last so long that those that begin in a window do not end in it.
+    /// Returns whether pauses at port `at` last so long that none ends in the window in which it begins.
     pub(crate) fn has_lasting_pauses(&self, at: u32) -> bool {
         self.pause_time(at, self.fabric.quanta).as_ps() >= self.fabric.pace.length()
     }
 
-    /// Compares what the peer of port `at` shall know with what it has been told.
+    /// Updates whether a pause frame is due: compares the pauses that the peer of port `at` should know with those that
+    /// it has been told of.
     pub(crate) fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];
         let due = port.shall_pause() != port.announced || self.refresh_is_due(at);
@@ -82,13 +82,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.forget_idle(at);
     }
 
-    /// Whether the peer of port `at` has to be reminded of its pause.
+    /// Returns whether the peer of port `at` has to be reminded of its pause.
     fn refresh_is_due(&self, at: u32) -> bool {
         let port = &self.ingress[at];
         port.announced & port.shall_pause() != 0 && self.extras[at].refresh_at <= self.now
     }
 
-    /// Fetches what [`take_pause`](Self::take_pause) needs.
+    /// Prefetches the state that [`take_pause`](Self::take_pause) needs.
     #[inline]
     pub(super) fn prefetch_pause(&self, at: u32, slot: Slot) {
         self.pool.prefetch(slot);
@@ -97,7 +97,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         prefetch_at(&raw const extra.pauses_sent);
     }
 
-    /// Fetches what pauses need of port `at`, where one may soon begin or end: the port's, or its peer's.
+    /// Prefetches the pause state of port `at` where a pause of the port or of its peer may soon begin or end.
     #[inline(always)]
     pub(crate) fn prefetch_likely_pause(&self, at: u32) {
         if self.egress[at].paused != 0 || !self.ingress[at].is_calm() {
@@ -107,7 +107,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The peer of port `at` asks it to pause or to resume.
+    /// Handles a request of the peer of port `at` to pause or to resume.
     #[cold]
     pub(crate) fn take_pause(&mut self, at: u32, slot: Slot) {
         let Repr::Pause(pause) = self.pool.take(slot).repr else { return };
@@ -133,7 +133,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Keeps the books of paused time.
+    /// Updates the paused time of a port.
     fn note_pause(&mut self, at: u32, before: u8, after: u8) {
         let extra = &mut self.extras[at];
         if before == 0 && after != 0 {
@@ -146,11 +146,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Makes sure that a timer is pending for the earlier of refresh and expiry.
+    /// Sets a timer for the earlier of refresh and expiry, unless one is pending.
     fn arm_pause_timer(&mut self, at: u32) {
         let (port, entry) = (&self.egress[at], &self.ingress[at]);
         let extra = &mut self.extras[at];
-        // What is overdue goes out as soon as the port is free.
+        // An overdue pause frame leaves as soon as the port is free.
         let refreshes = entry.announced != 0 && extra.refresh_at > self.now;
         let refresh = if refreshes { extra.refresh_at } else { Instant::NEVER };
         let expiry = if extra.down { Instant::NEVER } else { extra.first_expiry(port.paused) };

@@ -1,6 +1,6 @@
-//! Numbered places.
+//! Numbered places that are reused.
 
-/// Numbered places that are used again.
+/// Table of numbered places that are reused.
 pub(crate) struct Places<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,

@@ -1,11 +1,11 @@
-//! Where packets live while they are in the fabric.
+//! Pool of the packets that are in the fabric.
 //!
-//! A packet is written once when its host sends it and read when it arrives; on the way, switches look
-//! at its [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so
-//! that a busy fabric stays in the cache.
+//! A packet is written once when its host sends it and read when it arrives; on the way, switches read its
+//! [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so that a busy fabric
+//! stays in the cache.
 //!
 //! Packets of a [train](super::trains) differ in their numbers and times alone, so up to [`LONGEST`] of them share a
-//! place, which is free again when the last of them is. A handle says which of them it is for.
+//! place, which is freed with the last of them. A handle tells which of these packets it belongs to.
 
 use std::mem::MaybeUninit;
 
@@ -15,46 +15,46 @@ use selvedge_wire::Packet;
 
 use crate::kernel::table::Table;
 
-/// A packet's handle: its place in the lower 27 bits, and how many others of its train precede it there. Valid until
-/// the packet is taken out.
+/// Handle of a packet: its place in the lower 27 bits, and above them the number of packets of its train that precede
+/// it there. Valid until the packet is removed.
 pub(crate) type Slot = u32;
 
-/// No packet.
+/// Handle of no packet.
 pub(crate) const NONE: Slot = u32::MAX;
 
-/// Packets of a train that can share a place.
+/// Largest number of packets of a train that can share a place.
 pub(crate) const LONGEST: u64 = 1 << (Slot::BITS - BEFORE);
-/// The longest that may lie between two that do.
+/// Longest time between two packets that share a place.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_ps(u32::MAX as u64);
-/// Where a handle says how many precede a packet.
+/// First bit of a handle above the place: the number of preceding packets.
 const BEFORE: u32 = 27;
-/// Where it says where that lies. So many places would take 8 GiB.
+/// Mask of a handle's place. This many places would take 8 GiB.
 const PLACE: Slot = (1 << BEFORE) - 1;
 
-/// A packet in the fabric, or some of a train, one cache line.
+/// Packet in the fabric, or several of a train, in one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Held {
-    /// The first of a train.
+    /// Packet, or first packet of a train.
     packet: Packet,
-    /// Of a train, how many picoseconds lie between two packets.
+    /// Time between two packets of a train, in picoseconds.
     step: u32,
-    /// Of a train, how many are left; of all others, none.
+    /// Number of packets of a train that are left here; zero for a single packet.
     shared: u32,
 }
 
 const _: () = assert!(size_of::<Held>() == 64);
 
-/// For how many packets there is room from the beginning. Room that is not used costs no memory, only addresses.
+/// Initial capacity in packets. Capacity that is not used takes addresses, but no memory.
 const FIRST: usize = 1 << 15;
-/// How many places are made at a time.
+/// Number of places that are added at a time.
 const MORE: Slot = 64;
 
 /// All packets of one partition.
 pub(crate) struct Pool {
     places: Table<Held>,
-    /// The free places, the last of which is filled next; before the first one, an entry that is of none. They lie
-    /// apart, so that several can be fetched ahead.
+    /// Free places, the last of which is filled next; in front of them stands an entry that is no place. They are kept
+    /// apart from the packets, so that several can be prefetched.
     free: Table<Slot>,
     vacancies: u32,
 }
@@ -66,7 +66,7 @@ impl Pool {
         Self { places: Table::with_room(FIRST), free, vacancies: 0 }
     }
 
-    /// Puts a packet in.
+    /// Adds a packet; returns its handle.
     pub(crate) fn put(&mut self, packet: Packet) -> Slot {
         let (slot, place) = self.vacancy();
         *place = packet;
@@ -74,9 +74,9 @@ impl Pool {
         slot
     }
 
-    /// Puts in some packets of a train, [`LONGEST`] at most, the first of which is sent at `now` and others behind it,
-    /// each `step` after the one before; `before` have been sent earlier. Returns the handle of the first; those of the
-    /// others follow at a distance of [`Pool::STEP`].
+    /// Adds `count` packets of a train, at most [`LONGEST`]: the first is sent at `now`, each other `step` after the
+    /// one before; `before` packets of the train have been sent earlier. Returns the handle of the first; the handles
+    /// of the others follow at a distance of [`Pool::STEP`].
     #[inline(always)]
     pub(crate) fn put_train(&mut self, train: &Train, before: u64, count: u64, now: Instant, step: Duration) -> Slot {
         debug_assert!((1..=LONGEST).contains(&count), "so many can be told apart");
@@ -89,10 +89,11 @@ impl Pool {
         slot
     }
 
-    /// What lies between the handles of packets that share a place.
+    /// Difference between the handles of successive packets that share a place.
     pub(crate) const STEP: Slot = 1 << BEFORE;
 
-    /// The place where the next packet will lie: write it there, then [`occupy`](Pool::occupy) it.
+    /// Returns the place of the next packet and its handle. The packet is written there, then the place is
+    /// [occupied](Pool::occupy).
     #[inline(always)]
     pub(crate) fn vacancy(&mut self) -> (Slot, &mut Packet) {
         if self.vacancies == 0 {
@@ -102,7 +103,7 @@ impl Pool {
         (slot, &mut self.places[slot].packet)
     }
 
-    /// Takes the vacancy.
+    /// Occupies the place that [`Pool::vacancy`] has returned.
     #[inline(always)]
     pub(crate) fn occupy(&mut self, slot: Slot) {
         debug_assert_eq!(slot, self.free[self.vacancies]);
@@ -110,13 +111,13 @@ impl Pool {
         self.prefetch_vacancy(0);
     }
 
-    /// Fetches the place that will be taken when so many others have been, if there are as many.
+    /// Prefetches the place that will be filled after `others` more packets, if there are as many free places.
     #[inline(always)]
     pub(crate) fn prefetch_vacancy(&self, others: u32) {
         self.prefetch(self.free[self.vacancies.saturating_sub(others)]);
     }
 
-    /// Makes free places.
+    /// Adds free places.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -127,7 +128,7 @@ impl Pool {
         (first..first + MORE).rev().for_each(|place| self.vacate(place));
     }
 
-    /// Takes a packet out.
+    /// Removes a packet and returns it.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> Packet {
         let packet = self.get(slot);
@@ -135,13 +136,13 @@ impl Pool {
         packet
     }
 
-    /// Forgets a packet.
+    /// Removes a packet.
     #[inline(always)]
     pub(crate) fn release(&mut self, slot: Slot) {
         self.let_go::<true>(slot);
     }
 
-    /// The same; says whether it may be one of a train (`TRAINS`).
+    /// Removes a packet. `TRAINS`: the packet may share its place with others of a train.
     #[inline(always)]
     pub(crate) fn let_go<const TRAINS: bool>(&mut self, slot: Slot) {
         let at = if TRAINS { slot & PLACE } else { slot };
@@ -164,7 +165,8 @@ impl Pool {
         self.free[self.vacancies] = place;
     }
 
-    /// What lies at the place of a packet: itself, or the first of its train and how many lie between them.
+    /// Returns the packet at the place of `slot`, and the number of packets between that one and the packet of `slot`
+    /// in its train: zero if they are the same.
     #[inline(always)]
     pub(crate) fn first(&self, slot: Slot) -> (&Packet, u32) {
         (&self.places[slot & PLACE].packet, slot >> BEFORE)
@@ -176,7 +178,8 @@ impl Pool {
         if before == 0 { *first } else { self.nth(slot) }
     }
 
-    /// A packet, if need be in `room`; says whether it may be one of a train (`TRAINS`).
+    /// Returns a packet, which is put together in `room` if necessary. `TRAINS`: the packet may share its place with
+    /// others of a train.
     #[inline(always)]
     pub(crate) fn read<'p, const TRAINS: bool>(&'p self, slot: Slot, room: &'p mut MaybeUninit<Packet>) -> &'p Packet {
         if !TRAINS {
@@ -186,7 +189,7 @@ impl Pool {
         if before == 0 { first } else { room.write(self.nth(slot)) }
     }
 
-    /// One that others of its train precede.
+    /// Returns a packet that others of its train precede at its place.
     #[cold]
     fn nth(&self, slot: Slot) -> Packet {
         let (&first, before) = self.first(slot);
@@ -196,8 +199,8 @@ impl Pool {
         packet
     }
 
-    /// What a packet is called in the fingerprint. A host sends one packet at a time, so its number and the time of
-    /// sending name a data packet, and with the receiver's number the acknowledgement that returns that time.
+    /// Returns the name of a packet in the fingerprint. A host sends one packet at a time, so its number and the time
+    /// of sending name a data packet, and, with the receiver's number, the acknowledgement that returns that time.
     #[inline(always)]
     pub(crate) fn name(&self, slot: Slot) -> u64 {
         let Held { packet, step, .. } = &self.places[slot & PLACE];
@@ -205,7 +208,7 @@ impl Pool {
         (packet.sent_at.as_ps() + after) ^ u64::from(packet.src.0) << 40
     }
 
-    /// A packet by itself, to be changed.
+    /// Returns a single packet, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Packet {
         let place = &mut self.places[slot];
@@ -213,14 +216,14 @@ impl Pool {
         &mut place.packet
     }
 
-    /// Fetches a packet that will be needed soon.
+    /// Prefetches a packet that will be needed soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self, slot: Slot) {
         crate::kernel::prefetch(&self.places, slot & PLACE);
     }
 
-    /// The packets that are in the fabric now, in no particular order: those that share a place as one, and how many
-    /// they are.
+    /// Returns the packets that are in the fabric now, in no particular order: for packets that share a place, the
+    /// first one, with their number.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&Packet, u64)> {
         let held = self.places.iter().filter(|held| held.packet.frame != Packet::BLANK.frame);
         held.map(|held| (&held.packet, u64::from(held.shared.max(1))))
@@ -260,7 +263,7 @@ mod tests {
             assert_eq!(pool.get(slot), packet);
             assert_eq!(*pool.read::<true>(slot, &mut room), packet);
         }
-        // Whoever goes leaves the others where they are.
+        // Removing one packet leaves the others where they are.
         for (left, &slot) in (1..=LONGEST).rev().zip(slots.iter().rev()) {
             assert_eq!(pool.live().map(|(_, count)| count).sum::<u64>(), 1 + left);
             pool.release(slot);

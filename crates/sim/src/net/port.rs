@@ -1,4 +1,4 @@
-//! One end of a link: what leaves through it, and what has entered through it.
+//! Ports: one end of a link, with the state of its outgoing and its incoming direction.
 
 use std::mem::offset_of;
 
@@ -10,10 +10,10 @@ use super::clock::NicClock;
 use super::marking::Red;
 use crate::fault::LaneLoss;
 
-/// What leaves through a port: one cache line.
+/// Egress: state of the packets that leave through a port, in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct Egress {
-    /// When the last bit (and the gap after it) has left.
+    /// Time at which the last bit (and the gap after it) has left.
     pub(crate) busy_until: Instant,
     /// Propagation delay to the peer.
     pub(crate) delay: Duration,
@@ -21,110 +21,110 @@ pub(crate) struct Egress {
     pub(crate) frames: u64,
     /// Picoseconds per byte; zero if that is no whole number.
     ps_per_byte: u32,
-    /// The port at the other end, in its partition's numbering.
+    /// Port at the other end, in its partition's numbering.
     pub(crate) peer: u32,
-    /// Bytes sent. (Not beside the frames: adding to both at once costs more than one after the other.)
+    /// Bytes sent. (Not adjacent to the frames: adding to both at once costs more than one after the other.)
     pub(crate) bytes: u64,
-    /// The peer's node, in the numbering of the partition that sends there.
+    /// Peer's node, in the numbering of the partition that sends there.
     pub(crate) peer_node: u32,
-    /// The host or switch that this port belongs to, in its partition's numbering.
+    /// Host or switch that the port belongs to, in its partition's numbering.
     pub(crate) owner: u32,
-    /// The peer's number within its node.
+    /// Peer's number within its node.
     pub(crate) peer_port: u16,
-    /// The partition of the other end.
+    /// Partition of the other end.
     pub(crate) peer_partition: u16,
-    /// Bit per class: packets of it wait to leave.
+    /// Bit per class: packets of the class wait to leave.
     pub(crate) waiting: u8,
-    /// Bit per class: it may not leave. The peer has paused it, or (where switches trim) data has its turn.
-    /// [`Egress::DOWN`] while the link is down.
+    /// Bit per class: packets of the class may not leave, because the peer has paused them, or (where switches trim)
+    /// data has its turn. [`Egress::DOWN`] while the link is down.
     pub(crate) paused: u8,
-    /// Whether its node will come back when it is free.
+    /// Whether a return of the node is scheduled for when the port is free.
     pub(crate) free_pending: bool,
-    /// What is out of the ordinary: [`PAUSE_DUE`], [`SLOW_PATH`].
+    /// Rare conditions: [`PAUSE_DUE`], [`SLOW_PATH`].
     special: u8,
     /// Whether the port belongs to a host.
     pub(crate) is_host: bool,
-    /// Where the queues of its lines begin, class by class, if it belongs to a switch.
+    /// First queue of its lines, which are ordered by class, if the port belongs to a switch.
     pub(crate) first_queue: u32,
 }
 
-/// Bits of [`Egress::special`]. The peer has to be told of a pause or its end.
+/// Bit of [`Egress::special`]: the peer has to be told of a pause or its end.
 const PAUSE_DUE: u8 = 1;
-/// What it sends takes the slow path: at a rate of no whole picoseconds per byte, or with [records](super::records)
-/// beside it.
+/// Bit of [`Egress::special`]: packets that leave take the slow path, because of a rate of no whole picoseconds per
+/// byte, or of [records](super::records).
 const SLOW_PATH: u8 = 2;
 
-/// What has entered through a port: half a cache line.
+/// Ingress: state of the packets that have entered through a port, in half a cache line.
 #[repr(align(32))]
 pub(crate) struct Ingress {
     /// Bytes that entered here and are still in the switch.
     pub(crate) buffered: u64,
-    /// With more than this buffered, something is to be done or decided ([`Partition::admit`]).
+    /// Buffered bytes above which admission has something to do or to decide ([`Partition::admit`]).
     ///
     /// [`Partition::admit`]: crate::kernel::partition::Partition::admit
     pub(crate) slow_above: u64,
-    /// With less than this buffered, too ([`Partition::release`]).
+    /// Buffered bytes below which a release has something to do ([`Partition::release`]).
     ///
     /// [`Partition::release`]: crate::kernel::partition::Partition::release
     pub(crate) slow_below: u64,
-    /// No more bytes than these come in during a window.
+    /// Largest number of bytes that can arrive during a window.
     pub(crate) most: u32,
-    /// Whether arrivals take the slow path: there is a loss process, NetRT, or the link is down.
+    /// Whether arrivals take the slow path: because of a loss process, NetRT, or a link that is down.
     pub(crate) slow_path: bool,
-    /// Bit per class: the peer shall be paused, as the buffer is filling up.
+    /// Bit per class: the peer should be paused, because the buffer is filling up.
     pub(crate) pausing: u8,
-    /// Bit per class: the peer shall be paused, as NetRT sends again what it had sent.
+    /// Bit per class: the peer should be paused, because NetRT is retransmitting its packets.
     pub(crate) held_up: u8,
-    /// Bit per class: the peer has been told so.
+    /// Bit per class: the peer has been told to pause.
     pub(crate) announced: u8,
 }
 
 const _: () = assert!(size_of::<Egress>() == 64 && size_of::<Ingress>() == 32);
 
-/// What few events need. What pauses need of the port comes first, then what samples need, then what pauses need of the
-/// first three classes, a cache line each.
+/// State of a port that few events need. What pauses need of the port comes first, then what samples need, then what
+/// pauses need of the first three classes, in a cache line each.
 #[repr(C, align(64))]
 pub(crate) struct PortExtra {
     pub(crate) id: PortId,
     pub(crate) down: bool,
-    /// Of this input, if its classes have one account together ([`Accounting`](super::buffer::Accounting)).
+    /// Limits of this input, if its classes share one account ([`Accounting`](super::buffer::Accounting)).
     pub(crate) limits: InputLimits,
-    /// Since when it is paused; never, unless it is.
+    /// Beginning of the present pause; [`Instant::NEVER`] while the port is not paused.
     pub(crate) paused_since: Instant,
-    /// Paused time of pauses that have ended.
+    /// Total time of pauses that have ended.
     pub(crate) paused_total: Duration,
-    /// When the pause timer that counts will fire; earlier ones are stale.
+    /// Time of the valid pause timer; earlier timers are stale.
     pub(crate) timer_at: Instant,
-    /// When the peer has to be reminded of its pause.
+    /// Time at which the peer has to be reminded of its pause.
     pub(crate) refresh_at: Instant,
     pub(crate) drops: u64,
     pub(crate) trims: u64,
     /// Values at the last sample.
     pub(crate) sampled: Sampled,
     pub(crate) rate: Rate,
-    /// What was lost of what entered here, for the fingerprint: a sum, so that it does not matter what else had
-    /// arrived when it was lost.
+    /// Losses of packets that entered here, for the fingerprint: a sum, so that it does not matter which other packets
+    /// had arrived when one was lost.
     pub(crate) losses: u64,
     pub(crate) pauses_sent: u64,
     pub(crate) pause_frames: u64,
-    /// Of each class.
+    /// Pause of each class.
     pub(crate) pauses: [ClassPause; 8],
     /// ECN marking at this output.
     pub(crate) red: Red,
-    /// What the link loses on the way here.
+    /// Loss processes of the link into this port.
     pub(crate) loss: Option<Box<LaneLoss>>,
-    /// Of a NIC that does not keep the nominal time.
+    /// Clock of a NIC that does not keep the nominal time.
     pub(crate) clock: Option<Box<NicClock>>,
 }
 
 const _: () = assert!(offset_of!(PortExtra, drops) == 64 && offset_of!(PortExtra, pauses_sent) == 128);
 
-/// The pause of one class, which may be over.
+/// Pause of one class, which may be over.
 #[derive(Clone, Copy)]
 pub(crate) struct ClassPause {
-    /// When it runs out unless it is refreshed; meaningless unless the class is paused.
+    /// Time at which the pause expires unless it is refreshed; meaningless unless the class is paused.
     pub(crate) expires: Instant,
-    /// Since when the class is paused; meaningless unless it is.
+    /// Beginning of the pause; meaningless unless the class is paused.
     pub(crate) since: Instant,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct Sampled {
 }
 
 impl Egress {
-    /// What `paused` is while the link is down; no peer pauses that many classes.
+    /// Value of `paused` while the link is down; no peer pauses that many classes.
     pub(crate) const DOWN: u8 = u8::MAX;
 
     pub(crate) fn new(delay: Duration, is_host: bool, owner: u32, rate: Rate) -> Self {
@@ -164,7 +164,8 @@ impl Egress {
 }
 
 impl Ingress {
-    /// Nothing has entered, and buffering is somebody else's business. In a window, so many bytes may come in.
+    /// Returns the state of an empty input whose buffering nothing limits; at most `most` bytes can arrive during a
+    /// window.
     pub(crate) fn new(most: Bytes) -> Self {
         Self {
             buffered: 0,
@@ -178,14 +179,14 @@ impl Ingress {
         }
     }
 
-    /// Whether nothing is to be done or decided here, whatever comes in during a window, and whatever leaves. One that
-    /// wants to hear of packets that leave has a `slow_below`.
+    /// Returns whether neither arrivals nor departures during a window can require any action here. An input that has
+    /// to react to departures has a `slow_below`.
     #[inline(always)]
     pub(crate) fn is_calm(&self) -> bool {
         self.slow_below == 0 && self.buffered + u64::from(self.most) <= self.slow_above
     }
 
-    /// Bit per class: the peer shall be paused, for whatever reason.
+    /// Returns a bit per class for which the peer should be paused, for whatever reason.
     #[inline]
     pub(crate) fn shall_pause(&self) -> u8 {
         self.pausing | self.held_up
@@ -193,20 +194,21 @@ impl Ingress {
 }
 
 impl Egress {
-    /// Whether nothing waits, nothing forbids to send, and nobody is about to come back: one comparison.
+    /// Returns whether nothing waits, nothing forbids to send, and no return is scheduled: one comparison.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
         self.state() & !u32::from_ne_bytes([0, 0, 0, SLOW_PATH]) == 0
     }
 
-    /// The same where what it sends takes no slow path, either.
+    /// Returns whether nothing waits, nothing forbids to send, no return is scheduled, and packets that leave take no
+    /// slow path: one comparison.
     #[inline(always)]
     pub(crate) fn is_plainly_clear(&self) -> bool {
         self.state() == 0
     }
 
-    /// Where there is one class: whether something waits, nothing forbids to send it, its node has come back for that,
-    /// there is nothing else to send, and it takes no slow path: one comparison.
+    /// Returns whether, with one class, a packet waits that may leave, the scheduled return is due, there is nothing
+    /// else to send, and the slow path is not needed: one comparison.
     #[inline(always)]
     pub(crate) fn is_plainly_due(&self) -> bool {
         self.state() == u32::from_ne_bytes([1, 0, 1, 0])
@@ -217,7 +219,7 @@ impl Egress {
         u32::from_ne_bytes([self.waiting, self.paused, u8::from(self.free_pending), self.special])
     }
 
-    /// Whether the peer has to be told of a pause or its end.
+    /// Returns whether the peer has to be told of a pause or its end.
     #[inline(always)]
     pub(crate) fn pause_due(&self) -> bool {
         self.special & PAUSE_DUE != 0
@@ -227,30 +229,30 @@ impl Egress {
         self.special = self.special & !PAUSE_DUE | if due { PAUSE_DUE } else { 0 };
     }
 
-    /// Whether what it sends takes the slow path, for one of the reasons there are.
+    /// Returns whether packets that leave take the slow path, for any reason.
     #[inline(always)]
     pub(crate) fn takes_slow_path(&self) -> bool {
         self.special & SLOW_PATH != 0
     }
 
-    /// Lets what it sends take the slow path.
+    /// Makes packets that leave take the slow path.
     pub(crate) fn take_slow_path(&mut self) {
         self.special |= SLOW_PATH;
     }
 
-    /// Whether nothing waits, and nothing forbids to send: one comparison.
+    /// Returns whether nothing waits, and nothing forbids to send: one comparison.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         u16::from_ne_bytes([self.waiting, self.paused]) == 0
     }
 
-    /// Bit per class: packets of it wait, and may leave.
+    /// Returns a bit per class of which packets wait that may leave.
     #[inline(always)]
     pub(crate) fn ready(&self) -> u8 {
         self.waiting & !self.paused
     }
 
-    /// Puts a frame of `bytes` on the wire, for as long as that takes; returns when it will have arrived.
+    /// Begins to send a frame of `bytes` that takes `serialisation` on the wire; returns its time of arrival.
     #[inline(always)]
     pub(crate) fn begin_frame(&mut self, now: Instant, serialisation: Duration, bytes: u64) -> Instant {
         self.busy_until = now + serialisation;
@@ -267,7 +269,7 @@ impl Egress {
         self.bytes += bytes;
     }
 
-    /// Counts frames that have been put on the wire, the last of which leaves until `busy_until`.
+    /// Counts frames that have been sent, the last of which ends at `busy_until`.
     #[inline(always)]
     pub(crate) fn add_frames(&mut self, busy_until: Instant, frames: u64, bytes: u64) {
         self.busy_until = busy_until;
@@ -275,19 +277,19 @@ impl Egress {
         self.bytes += bytes;
     }
 
-    /// Picoseconds per byte, where nothing is rare about that.
+    /// Returns the picoseconds per byte, which must be a whole number.
     #[inline(always)]
     pub(crate) fn ps_per_byte(&self) -> u64 {
         u64::from(self.ps_per_byte)
     }
 
-    /// How long `bytes` take on the wire, where nothing is rare about that.
+    /// Returns how long `bytes` take on the wire, at a whole number of picoseconds per byte.
     #[inline(always)]
     pub(crate) fn plain_serialisation(&self, bytes: u64) -> Duration {
         Duration::from_ps(bytes * u64::from(self.ps_per_byte))
     }
 
-    /// How long `bytes` take on the wire; `rate` is the port's.
+    /// Returns how long `bytes` take on the wire; `rate` is the port's.
     #[inline]
     pub(crate) fn serialisation(&self, bytes: u64, rate: impl FnOnce() -> Rate) -> Duration {
         if self.ps_per_byte == 0 { slow_serialisation(bytes, rate()) } else { self.plain_serialisation(bytes) }
@@ -295,7 +297,7 @@ impl Egress {
 }
 
 impl PortExtra {
-    /// When the first of the paused `classes` may go on by itself.
+    /// Returns when the first pause of these `classes` expires.
     pub(crate) fn first_expiry(&self, classes: u8) -> Instant {
         of_bits(classes).map(|class| self.pauses[class].expires).min().unwrap_or(Instant::NEVER)
     }
@@ -323,13 +325,13 @@ impl PortExtra {
         }
     }
 
-    /// Counts a packet that entered here and was lost, or a part of it.
+    /// Counts a packet that entered here and was lost, as a whole or in part; `how` tells in which way.
     pub(crate) fn note_loss(&mut self, packet: &Packet, how: u64) {
         let name = mix64(packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40);
         self.losses = self.losses.wrapping_add(mix64(name.wrapping_add(how)));
     }
 
-    /// How long the port has been paused up to `now`.
+    /// Returns how long the port has been paused up to `now`.
     pub(crate) fn paused_time(&self, now: Instant) -> Duration {
         if self.paused_since == Instant::NEVER {
             self.paused_total
@@ -338,14 +340,14 @@ impl PortExtra {
         }
     }
 
-    /// A pause ends, if there is one.
+    /// Ends the present pause, if there is one.
     pub(crate) fn end_pause(&mut self, now: Instant) {
         self.paused_total = self.paused_time(now);
         self.paused_since = Instant::NEVER;
     }
 }
 
-/// The classes whose bits are set, ascending.
+/// Returns the classes whose bits are set, ascending.
 pub(crate) fn of_bits(mut classes: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let class = classes.trailing_zeros();
@@ -354,7 +356,7 @@ pub(crate) fn of_bits(mut classes: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How long `bytes` take at a rate that is no whole number of picoseconds per byte.
+/// Returns how long `bytes` take at a rate that is no whole number of picoseconds per byte.
 #[cold]
 fn slow_serialisation(bytes: u64, rate: Rate) -> Duration {
     rate.time_for(Bytes::new(bytes))

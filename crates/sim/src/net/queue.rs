@@ -1,16 +1,16 @@
 //! Packets that wait for an output.
 //!
 //! Design notes.
-//! 1. *Store.* All that waits in the switches of a partition lies in one store. What was freed last is filled next,
-//!    whoever frees and fills it, so that putting a packet in touches only what is in the cache. Once there is more
-//!    than the cache holds, packets of a [train](super::trains) that stand behind each other take one place, whose
-//!    descriptor is that of the first: where a permutation waits in a fabric of 8,192 hosts, a fifth of the memory.
-//! 2. *Queues* are linked through the descriptors themselves: a queue is a head and a tail. An
-//!    input-queued switch has one per (output, class, input): virtual output queues. A shared-buffer
-//!    switch has one per (output, class).
-//! 3. *Lines*: the queues of one (output, class) that hold something stand in a ring, by their numbers in the
-//!    partition. Serving takes one packet from the first queue, and the next one is first then: round-robin over inputs
-//!    (IRN section 4.1) at constant cost, whatever the number of ports.
+//! 1. *Store.* All packets that wait in the switches of a partition lie in one store. The place that was freed last is
+//!    filled next, whichever queue frees and fills it, so that adding a packet touches only memory in the cache. Once
+//!    the store is larger than the cache, successive packets of a [train](super::trains) in a queue share one place,
+//!    with the descriptor of the first: with a permutation in a fabric of 8,192 hosts, this takes a fifth of the
+//!    memory.
+//! 2. *Queues* are linked through the descriptors themselves: a queue is a head and a tail. An input-queued switch has
+//!    one per (output, class, input): virtual output queues. A shared-buffer switch has one per (output, class).
+//! 3. *Lines*: the queues of one (output, class) that hold packets form a ring, by their numbers in the partition.
+//!    Serving takes one packet from the first queue and makes the next queue the first: round-robin over inputs (IRN
+//!    section 4.1) at constant cost, whatever the number of ports.
 
 use std::mem;
 
@@ -19,18 +19,18 @@ use super::pool::{self, Pool, Slot};
 use crate::kernel::table::Table;
 use crate::kernel::{CACHE, prefetch};
 
-/// No place in a store; no queue.
+/// Marker of no place in a store, and of no queue.
 pub(super) const NONE: u32 = u32::MAX;
-/// How many places of a store are made at a time.
+/// Number of places that are added to a store at a time.
 const MORE: u32 = 64;
 
-/// All that waits in the switches of a partition.
+/// Packets that wait in the switches of a partition.
 pub(crate) struct Store {
     places: Table<Descriptor>,
-    /// The first place that is free; its `at` says which is next.
+    /// First free place; its `at` is the next free one.
     free: u32,
-    /// Whether packets of a train that stand behind each other share a place here, too. Where all places lie in the
-    /// cache, to find out who may costs more than it saves.
+    /// Whether successive packets of a train share a place here, too. Where all places lie in the cache, finding out
+    /// which may costs more than it saves.
     packs: bool,
 }
 
@@ -53,24 +53,24 @@ impl Store {
         place
     }
 
-    /// Fetches what [`Store::put`] will need.
+    /// Prefetches the place that [`Store::put`] will fill.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         prefetch(&self.places, self.free);
     }
 
-    /// Lets `next` come after what lies at `place`.
+    /// Links `next` behind the descriptor at `place`.
     pub(super) fn link(&mut self, place: u32, next: u32) {
         self.places[place].at = next;
     }
 
-    /// What lies at `place`.
+    /// Returns the descriptor at `place`.
     #[inline(always)]
     pub(super) fn at(&self, place: u32) -> &Descriptor {
         &self.places[place]
     }
 
-    /// Shows what lies at `place`, and what comes after it.
+    /// Shows the descriptor at `place` and all that follow it.
     #[inline]
     pub(super) fn for_each_from(&self, mut place: u32, see: &mut impl FnMut(&Descriptor)) {
         while place != NONE {
@@ -80,12 +80,12 @@ impl Store {
         }
     }
 
-    /// Bytes of the frame at `place`.
+    /// Returns the bytes of the frame at `place`.
     pub(super) fn frame(&self, place: u32) -> u64 {
         u64::from(self.places[place].frame)
     }
 
-    /// Makes free places; returns the first of them.
+    /// Adds free places; returns the first of them.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> u32 {
@@ -96,7 +96,7 @@ impl Store {
         first
     }
 
-    /// Takes a descriptor out; its `at` says what came after it.
+    /// Removes a descriptor and returns it; its `at` is the place that followed.
     #[inline(always)]
     pub(super) fn take(&mut self, place: u32) -> Descriptor {
         let descriptor = self.places[place];
@@ -104,7 +104,7 @@ impl Store {
         descriptor
     }
 
-    /// Frees a place; what lies there does so until the next one is put in, but for its `at`.
+    /// Frees a place. The descriptor there remains valid, except for its `at`, until the next one is added.
     #[inline(always)]
     pub(super) fn release(&mut self, place: u32) {
         self.places[place].at = self.free;
@@ -117,42 +117,43 @@ impl Store {
 pub(crate) struct Queue {
     head: u32,
     tail: u32,
-    /// The queue behind it in its line's ring: behind the last one comes the first.
+    /// Next queue in the ring of the line; the last queue is followed by the first.
     next: u32,
-    /// Which packet would follow the last one in its train, if there is one and the store [packs](Store::packs).
+    /// Handle of the packet that would follow the last one in its train, if it is of a train and the store
+    /// [packs](Store::packs).
     follower: Slot,
 }
 
-/// The next packet of a line: its queue, and where it lies in the store.
+/// Next packet of a line: its queue, and its place in the store.
 #[derive(Clone, Copy)]
 pub(super) struct Next {
     queue: u32,
     pub(super) place: u32,
 }
 
-/// The queues of one class that wait for one output.
+/// Queues of one class that wait for one output.
 #[derive(Clone, Copy)]
 pub(crate) struct Line {
     first: u32,
     last: u32,
     /// Bytes that wait.
     pub(crate) bytes: u64,
-    /// The most that ever waited.
+    /// Largest number of bytes that ever waited.
     pub(crate) peak: u64,
-    /// The most that may wait, where outputs say so and not inputs.
+    /// Largest number of bytes that may wait, where outputs set a limit and not inputs.
     pub(crate) room: u64,
 }
 
 impl Queue {
     pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE, next: NONE, follower: pool::NONE };
 
-    /// Where the first packet lies in the store, or none.
+    /// Returns the place of the first packet in the store, or [`NONE`].
     #[inline(always)]
     pub(super) fn head(&self) -> u32 {
         self.head
     }
 
-    /// The packets in it, first to last; those that share a place are all like the first of them.
+    /// Returns the packets in the queue, first to last; for packets that share a place, the first of them.
     pub(crate) fn packets<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Descriptor> + use<'a> {
         let some = |place: u32| (place != NONE).then(|| &store.places[place]);
         let places = std::iter::successors(some(self.head), move |descriptor| some(descriptor.at));
@@ -161,18 +162,19 @@ impl Queue {
 }
 
 impl Line {
-    /// One that is empty, and has room for so many bytes.
+    /// Returns an empty line with space for `room` bytes.
     pub(crate) const fn with_room(room: u64) -> Self {
         Self { first: NONE, last: NONE, bytes: 0, peak: 0, room }
     }
 
-    /// Whether so many more bytes may wait here.
+    /// Returns whether `bytes` more bytes may wait here.
     #[inline(always)]
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         self.bytes + bytes <= self.room
     }
 
-    /// Whether it has room for a packet that will wait alone; if so, counts it as one that did.
+    /// Returns whether the empty line has space for a packet that will wait alone; if so, counts the packet as one that
+    /// waited.
     #[inline(always)]
     pub(crate) fn holds_for_a_while(&mut self, packet: &Descriptor) -> bool {
         let bytes = u64::from(packet.frame);
@@ -186,7 +188,7 @@ impl Line {
         true
     }
 
-    /// Shows what waits, place by place; packets that share one are all like the first of them.
+    /// Shows all packets that wait, place by place; for packets that share one, the first of them.
     #[inline]
     pub(crate) fn for_each_place(&self, queues: &Table<Queue>, store: &Store, mut see: impl FnMut(&Descriptor)) {
         let mut queue = self.first;
@@ -197,12 +199,12 @@ impl Line {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns whether no packet waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// Puts a packet at the end of `queue`.
+    /// Adds a packet at the end of `queue`.
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
@@ -219,7 +221,7 @@ impl Line {
             let follower = mem::replace(&mut entry.follower, packet.slot.wrapping_add(Pool::STEP));
             if !is_empty && packet.slot == follower {
                 let last = &mut store.places[entry.tail];
-                // Where all inputs share a queue, it may have come another way.
+                // Where all inputs share a queue, the packet may have come through another one.
                 if last.port == packet.port {
                     debug_assert_eq!(flags, last.flags, "nobody marks what shares a place");
                     last.more += 1;
@@ -237,7 +239,7 @@ impl Line {
         }
     }
 
-    /// Takes the next packet in round-robin order. The line must not be empty.
+    /// Removes the next packet in round-robin order and returns it. The line must not be empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         let next = self.next(queues);
@@ -246,18 +248,18 @@ impl Line {
         packet
     }
 
-    /// Which packet is next in round-robin order. The line must not be empty.
+    /// Returns the next packet in round-robin order. The line must not be empty.
     #[inline(always)]
     pub(super) fn next(&self, queues: &Table<Queue>) -> Next {
         Next { queue: self.first, place: queues[self.first].head }
     }
 
-    /// Passes over the queue whose turn it is. The line must not be empty.
+    /// Skips the queue whose turn it is. The line must not be empty.
     pub(super) fn turn(&mut self, queues: &Table<Queue>) {
         (self.first, self.last) = (queues[self.first].next, self.first);
     }
 
-    /// Removes the packet that is [next](Self::next): read it before.
+    /// Removes the packet returned by [`Line::next`], which must have been read before.
     #[inline(always)]
     pub(super) fn remove_next(&mut self, Next { queue, place }: Next, queues: &mut Table<Queue>, store: &mut Store) {
         let (entry, packet) = (&mut queues[queue], &mut store.places[place]);
@@ -269,7 +271,7 @@ impl Line {
         }
         debug_assert!(place == entry.head, "what is next comes first");
         let next = packet.at;
-        // Its turn comes after all others.
+        // The following packet is served after one packet of every other queue.
         prefetch(&store.places, next);
         entry.head = next;
         store.release(place);
@@ -283,8 +285,8 @@ impl Line {
         }
     }
 
-    /// Lets `queue`, its only one, begin with what lies at `head` of the store, or hold nothing. What was before that
-    /// is counted no longer.
+    /// Makes the packets from place `head` of the store on the contents of `queue`, the line's only one; [`NONE`]
+    /// empties it. The packets before these are no longer counted.
     #[inline]
     pub(super) fn begin_with(&mut self, queues: &mut Table<Queue>, queue: u32, head: u32) {
         if head == NONE {
@@ -295,7 +297,7 @@ impl Line {
         }
     }
 
-    /// Puts what lies at `place` of the store, and has been counted, at the end of `queue`, its only one.
+    /// Adds the packet at `place` of the store, which has been counted, at the end of `queue`, the line's only one.
     #[inline]
     pub(super) fn append_to(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, place: u32) {
         store.link(place, NONE);
@@ -319,12 +321,12 @@ impl Line {
         }
     }
 
-    /// Counts them no longer.
+    /// Subtracts bytes that were counted by [`Line::add`].
     pub(crate) fn remove(&mut self, bytes: u64) {
         self.bytes -= bytes;
     }
 
-    /// Takes the packet that came last out again. The line must not be empty, and have one queue.
+    /// Removes the packet that came last and returns it. The line must not be empty, and have one queue.
     pub(crate) fn pop_last(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         debug_assert_eq!(self.first, self.last, "one queue");
         let entry = &mut queues[self.first];
@@ -345,15 +347,15 @@ impl Line {
         packet
     }
 
-    /// Fetches the queues at both ends of the ring: most lines have no others.
+    /// Prefetches the queues at both ends of the ring: most lines have no others.
     #[inline]
     pub(crate) fn prefetch_queues(&self, queues: &Table<Queue>) {
         prefetch(queues, self.first);
         prefetch(queues, self.last);
     }
 
-    /// Fetches the packets that are served next, one of each queue, and if asked for those that others will stand
-    /// behind.
+    /// Prefetches the packets that are served next, one of each queue, and, if `with_last` is set, the last packets,
+    /// behind which others will be linked.
     #[inline(always)]
     pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store, with_last: bool) {
         let mut queue = self.first;
@@ -387,7 +389,7 @@ mod tests {
 
     use super::*;
 
-    /// Queues of one line, each in its place in the ring, and what waits in them.
+    /// Model of a line: its queues, each at its place in the ring, with the packets that wait in them.
     #[derive(Default)]
     struct Model {
         ring: VecDeque<(u32, VecDeque<Descriptor>)>,
@@ -419,7 +421,7 @@ mod tests {
         (packet.slot, packet.port, packet.frame, packet.flags)
     }
 
-    /// Queues in turn, first in first out in each, for packets of trains and others.
+    /// Checks that queues are served in turn and each of them first in, first out, for packets of trains and others.
     #[test]
     fn packets_leave_in_turn_and_as_they_came() {
         const QUEUES: u32 = 5;
@@ -432,7 +434,7 @@ mod tests {
             let mut last = [Descriptor::EMPTY; QUEUES as usize];
             let (mut places, mut shared) = (0, 0);
             for round in 0..60_000 {
-                // Now more come, and now more leave.
+                // Alternates between phases in which more packets come and phases in which more leave.
                 if rng.below(10) < if round % 2_000 < 1_000 { 6 } else { 4 } {
                     let queue = rng.below(QUEUES.into()) as u32;
                     let last = &mut last[queue as usize];
@@ -442,14 +444,14 @@ mod tests {
                         places += 1;
                         *last = Descriptor { slot: places, frame: 64 + places as u16 % 900, ..Descriptor::EMPTY };
                     }
-                    // Some have come another way than the one before them.
+                    // Some packets have come through another input than the one before them.
                     last.port = u16::from(rng.below(20) == 0);
-                    // What was a number of packets in one queue, is nothing in the next.
+                    // The number of packets that shared a place before has no meaning in the next queue.
                     last.more = rng.below(3) as u32;
                     line.push(&mut queues, queue, &mut store, last, last.flags);
                     model.push(queue, *last);
                 } else if !line.is_empty() {
-                    let expected = model.pop().expect("one waits");
+                    let expected = model.pop().expect("a packet waits");
                     assert_eq!(what(&line.pop(&mut queues, &mut store)), what(&expected));
                 }
                 assert_eq!(line.bytes, model.packets().map(|packet| u64::from(packet.frame)).sum::<u64>());

@@ -1,9 +1,9 @@
-//! What lies beside packets: telemetry that switches write (see [`super::int`]), packets that others carry (EQDS), and
-//! the headers of RDMA packets (see [`super::verbs`]).
+//! Records that belong to packets: telemetry that switches write (see [`super::int`]), packets that others carry
+//! (EQDS), and the headers of RDMA packets (see [`super::verbs`]).
 //!
-//! Off, it costs nothing: what leaves through ports that read or write takes the slow path
-//! ([`Egress::takes_slow_path`](super::port::Egress::takes_slow_path)), as those of an awkward rate do anyway. Records
-//! lie by the packets' places in the pool.
+//! Where no records are in use, they cost nothing: packets that leave through ports that read or write records take the
+//! slow path ([`Egress::takes_slow_path`](super::port::Egress::takes_slow_path)), which exists anyway for rates of no
+//! whole picoseconds per byte. Records are indexed by the packets' places in the pool.
 
 use selvedge_nic::{Handled, REQUESTS};
 use selvedge_transport::Cx;
@@ -17,13 +17,13 @@ use crate::kernel::fabric::FabricParams;
 use crate::kernel::parcel::Outbox;
 use crate::kernel::partition::Partition;
 
-/// What lies beside one packet.
+/// Record of one packet.
 #[derive(Clone, Copy)]
 pub(crate) enum Record {
     Nothing,
-    /// What switches have written.
+    /// Telemetry that switches have written.
     Path(PathRecord),
-    /// The packet that it carries.
+    /// Packet that this packet carries.
     Cargo(Packet),
 }
 
@@ -36,7 +36,8 @@ impl Record {
     }
 }
 
-/// What lies beside the packets of one partition; nothing where nothing reads it. Headers are large, and lie apart.
+/// Records of the packets of one partition; empty where nothing reads them. Headers are large, and have a table of
+/// their own.
 #[derive(Default)]
 pub(crate) struct Records {
     records: Vec<Record>,
@@ -44,7 +45,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Whether there was never any beside headers.
+    /// Returns whether there was never any record other than headers.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -55,14 +56,15 @@ impl Records {
     pub(crate) fn put(&mut self, slot: Slot, record: Record) {
         put(&mut self.records, slot, record, Record::Nothing);
     }
-    /// The headers of a packet; none unless it is of an application's queue pair.
+    /// Returns the headers of a packet; empty unless it belongs to an application's queue pair.
     pub(crate) fn headers(&self, slot: Slot) -> Headers {
         self.headers.get(slot as usize).copied().unwrap_or_default()
     }
     fn put_headers(&mut self, slot: Slot, headers: Headers) {
         put(&mut self.headers, slot, headers, Headers::default());
     }
-    /// Leaves what lies beside a packet that goes away: beside each, so that all stay in step.
+    /// Copies the records of a packet that leaves the partition to `outbox`: an entry for each packet, so that all
+    /// lists stay aligned.
     #[cold]
     pub(crate) fn send_away(&self, fabric: &FabricParams, slot: Slot, outbox: &mut Outbox) {
         if fabric.has_cargo || fabric.writes_telemetry {
@@ -72,7 +74,7 @@ impl Records {
             outbox.headers.push(self.headers(slot));
         }
     }
-    /// Takes in what came with a packet.
+    /// Takes in the records of a packet from another partition.
     pub(crate) fn take_in(&mut self, slot: Slot, record: Option<Record>, headers: Option<Headers>) {
         if let Some(record) = record {
             self.put(slot, record);
@@ -92,7 +94,7 @@ fn put<T: Copy>(all: &mut Vec<T>, slot: Slot, one: T, nothing: T) {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Writes down beside a packet what is to be read where it arrives, as it leaves through port `at`.
+    /// Writes the records of a packet that leaves through port `at`, which are read where it arrives.
     pub(crate) fn write_records(&mut self, at: u32, packet: &Descriptor) {
         if self.fabric.writes_telemetry {
             self.write_telemetry(at, packet.slot);
@@ -105,7 +107,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that has just left a host's NIC takes along what it carries.
+    /// Stores the packet that is carried by a packet that has just left a host's NIC.
     fn load(&mut self, at: u32, slot: Slot) {
         let port = &self.egress[at];
         if port.is_host
@@ -115,7 +117,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that has just left a host's NIC takes along its headers, if it is of an application's queue pair.
+    /// Stores the headers of a packet that has just left a host's NIC, if it belongs to an application's queue pair.
     fn head(&mut self, at: u32, slot: Slot) {
         let port = &self.egress[at];
         if port.is_host
@@ -125,7 +127,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Hands a packet to its NIC, with what lies beside it.
+    /// Hands a packet to its NIC, with its record.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_with_record(&mut self, host: u32, slot: Slot) -> Handled {
@@ -143,7 +145,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         handled
     }
 
-    /// The same of a packet of an application's queue pair.
+    /// Hands a packet of an application's queue pair to its NIC, with its headers.
     fn handle_verbs(&mut self, host: u32, slot: Slot) -> Handled {
         let (packet, headers) = (self.pool.get(slot), self.records.headers(slot));
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };

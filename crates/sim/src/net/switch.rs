@@ -1,4 +1,4 @@
-//! Switches: where to, and in which queue to wait.
+//! Switches: forwarding, and queues.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,59 +17,59 @@ use crate::kernel::partition::Partition;
 use crate::kernel::pending::{NEVER, Pending};
 use crate::kernel::prefetch;
 
-/// A switch. Its ports, lines and queues lie in its partition's tables.
+/// Switch. Its ports, lines and queues are in its partition's tables.
 pub(crate) struct Switch {
-    /// Its global number, as `Routes` knows it.
+    /// Global number, as in `Routes`.
     pub(crate) id: SwitchId,
     pub(crate) site: Site,
     pub(crate) ports: u32,
-    /// Bytes in its shared buffer, without headroom.
+    /// Bytes in the shared buffer, without headroom.
     pub(crate) shared_used: u64,
-    /// Bytes that all ports may share.
+    /// Bytes of buffer that all ports share.
     pub(crate) shared_total: u64,
-    /// Bytes in the headroom of all its inputs.
+    /// Bytes in the headroom of all inputs.
     pub(crate) headroom_used: u64,
-    /// Bytes of headroom that all its inputs share.
+    /// Bytes of headroom that all inputs share.
     pub(crate) headroom_total: u64,
-    /// What the order of packets that arrive at the same time is drawn from.
+    /// Number from which the order of simultaneous arrivals is drawn.
     pub(crate) ties: u64,
-    /// When its ports are free, where something waits for that.
+    /// Times at which ports will be free, for ports where something waits for that.
     pub(crate) pending: Pending,
-    /// When its first timer fires.
+    /// Time of the first timer.
     timer_at: u64,
-    /// Timers: when, and of which port's pause; or NetRT's.
+    /// Timers: time, and the port whose pause the timer is for, or NetRT's marker.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-/// Where a switch stands: what forwarding reads of it. Nothing of that changes during a visit, so that visits hold a
+/// Place of a switch in its partition's tables: what forwarding reads. Constant during a visit, so that visits hold a
 /// copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Site {
-    /// Its number in its partition.
+    /// Number of the switch in its partition.
     pub(crate) switch: u32,
-    /// Its leaf number, if hosts hang on it.
+    /// Leaf number, if hosts are attached.
     pub(crate) leaf: u32,
     pub(crate) first_port: u32,
-    /// Where its routes begin.
+    /// Index of the switch's first route.
     pub(crate) routes: u32,
-    /// How many queues a line has: with virtual output queues one per input, else one.
+    /// Queues per line: with virtual output queues one per input, else one.
     pub(crate) per_line: u32,
-    /// Bits of an input's number that tell its queue; none where all inputs share one.
+    /// Mask that turns an input's number into that of its queue; zero where all inputs share one.
     pub(crate) input_mask: u32,
-    /// What ECMP multiplies with: odd, and different at every switch.
+    /// Multiplier of ECMP's hash: odd, and different at every switch.
     pub(crate) salt: u64,
-    /// Whether what arrives at some of its ports takes the slow path ([`Ingress::slow_path`]).
+    /// Whether arrivals at some of the ports take the slow path ([`Ingress::slow_path`]).
     ///
     /// [`Ingress::slow_path`]: super::port::Ingress::slow_path
     pub(crate) slow_path: bool,
-    /// Whether its inputs feed one output at a time: a [`Crossbar`](super::crossbar::Crossbar).
+    /// Whether an input feeds one output at a time: a [`Crossbar`](super::crossbar::Crossbar).
     pub(crate) has_crossbar: bool,
-    /// See [`Partition::has_lasting_pauses`].
+    /// Result of [`Partition::has_lasting_pauses`] for all ports.
     pub(crate) has_lasting_pauses: bool,
 }
 
 impl Site {
-    /// Through which port a packet goes on; see [`Partition::route`].
+    /// Returns the output port of a packet; see [`Partition::route`].
     #[inline(always)]
     pub(super) fn route(&self, ways: Ways<'_>, packet: &Descriptor) -> u32 {
         if packet.leaf == self.leaf {
@@ -78,17 +78,18 @@ impl Site {
         ways.port(packet.leaf, ecmp_hash(packet.entropy, self.salt))
     }
 
-    /// The queue of packets of `class` from `input`, as the switch numbers its ports, for one of these.
+    /// Returns the queue of packets of `class` that entered through `input`, a port number of the switch, for output
+    /// `port`.
     #[inline(always)]
     pub(crate) fn queue(&self, port: &Egress, class: u8, input: u16) -> u32 {
         port.first_queue + u32::from(class) * self.per_line + (u32::from(input) & self.input_mask)
     }
 }
 
-/// No leaf number.
+/// Marker of no leaf number.
 pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
 
-/// A hash whose high bits choose among equal-cost paths: multiplication by the switch's own odd number
+/// Returns a hash whose high bits choose among equal-cost paths: multiplication by the switch's own odd number
 /// (multiply-shift, Dietzfelbinger et al.), so that switches choose independently.
 #[inline(always)]
 fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
@@ -96,7 +97,7 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
 }
 
 impl Switch {
-    /// A switch that has seen nothing yet; see [`Switch`] for what it is built from.
+    /// Creates a switch in its initial state; see [`Switch`] for the parameters.
     pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared: [u64; 2], ties: u64) -> Self {
         let [shared_total, headroom_total] = shared;
         Self {
@@ -114,29 +115,29 @@ impl Switch {
         }
     }
 
-    /// When its first timer fires.
+    /// Returns the time of the first timer.
     pub(super) fn timer_at(&self) -> u64 {
         self.timer_at
     }
 
-    /// What is free of its shared buffer.
+    /// Returns the free bytes of the shared buffer.
     pub(crate) fn shared_free(&self) -> u64 {
         self.shared_total.saturating_sub(self.shared_used)
     }
 
-    /// Its ports, in its partition's numbering.
+    /// Returns the switch's ports, in its partition's numbering.
     #[inline]
     pub(crate) fn port_range(&self) -> Range<u32> {
         self.site.first_port..self.site.first_port + self.ports
     }
 
-    /// When it has something to do beside its mail.
+    /// Returns the time of the next event other than an arrival.
     #[inline]
     pub(crate) fn due(&self) -> u64 {
         self.pending.first().min(self.timer_at)
     }
 
-    /// Whose timer fires now.
+    /// Removes the first timer; returns the port of a pause, or NetRT's marker.
     fn fired(&mut self) -> Option<u32> {
         let Reverse((_, at)) = self.timers.pop()?;
         self.timer_at = self.timers.peek().map_or(NEVER, |Reverse((time, _))| *time);
@@ -147,7 +148,7 @@ impl Switch {
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a switch that are earlier than `limit`.
     ///
-    /// What comes in goes before what goes out at the same time, and both before timers.
+    /// Arrivals go before departures at the same time, and both before timers.
     #[inline(never)]
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
@@ -162,7 +163,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.trickle.fetch_some();
         let window = self.calendar.end() - self.calendar.begin();
         let ways = self.forwarding.ways_of(site.routes);
-        // What takes the slow path finds its way after that.
+        // Packets on the slow path are routed later.
         let way = |packet: &Descriptor| {
             if packet.takes_slow_path() {
                 self.prefetch_pause(site.first_port + u32::from(packet.port), packet.slot);
@@ -175,7 +176,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (first, per_port) = (self.egress[site.first_port].first_queue, self.classes * site.per_line);
             order.sort(&mail, window, |packet| {
                 let out = way(packet);
-                // That of the first class: most often there is no other.
+                // Queue of the first class: mostly there is no other.
                 let queue = first.wrapping_add(out * per_port).wrapping_add(u32::from(packet.port) & site.input_mask);
                 prefetch(&self.queues, queue);
                 out as u16
@@ -198,8 +199,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.leave(node, next, limit);
     }
 
-    /// Handles what happens before `limit` in the order of time; returns how many packets have been read, and when the
-    /// next one comes.
+    /// Handles the events before `limit` in order of time; returns how many packets have been read, and when the next
+    /// one arrives.
     #[inline(never)]
     pub(super) fn visit_in_order(
         &mut self,
@@ -252,16 +253,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         (read, arrival)
     }
 
-    /// Sets a timer of `switch`: of the pause of port `whose`, or NetRT's ([`TIMER`]).
+    /// Sets a timer of `switch`: for the pause of port `whose`, or NetRT's ([`TIMER`]).
     pub(crate) fn arm(&mut self, switch: u32, whose: u32, time: u64) {
         let state = &mut self.switches[switch];
         state.timers.push(Reverse((time, whose)));
         state.timer_at = state.timer_at.min(time);
-        // If that is in the present visit, it has its turn there.
+        // A timer within the present visit fires during the visit.
         self.stop = self.stop.min(time.saturating_add(1));
     }
 
-    /// The first timer of `switch` fires.
+    /// Handles the first timer of `switch`.
     #[cold]
     fn fire(&mut self, switch: u32) {
         let state = &mut self.switches[switch];
@@ -273,7 +274,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet comes in, which leaves through the port numbered `out`.
+    /// Handles the arrival of a packet that leaves through the port numbered `out`.
     #[inline(always)]
     fn on_arrival(&mut self, site: &Site, packet: &Descriptor, out: u16) {
         let at = site.first_port + u32::from(packet.port);
@@ -289,13 +290,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A packet that entered through port `at` goes on.
+    /// Forwards a packet that entered through port `at`.
     pub(crate) fn forward(&mut self, switch: u32, at: u32, packet: &Descriptor) {
         let site = self.switches[switch].site;
         self.forward_to(&site, at, packet, self.route(&site, packet));
     }
 
-    /// The same where its [`route`](Self::route) has been looked up.
+    /// Forwards a packet that entered through port `at` and whose [`route`](Self::route) is `out`.
     #[inline(always)]
     fn forward_to(&mut self, site: &Site, at: u32, packet: &Descriptor, mut out: u32) {
         if out == UNKNOWN {
@@ -306,7 +307,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let out = site.first_port + out;
         let port = &self.egress[out];
-        // Nothing waits and nothing is in the way: straight through.
+        // Nothing waits, and nothing forbids to send: the packet goes straight through.
         let is_clear = port.busy_until <= self.now && port.is_clear();
         if is_clear && (!site.has_crossbar || self.passes_crossbar(at, out, packet.frame)) {
             self.transmit(out, packet);
@@ -315,7 +316,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Forwards a packet to a host of this switch that has a place in the buffer, but stands in no line yet.
+    /// Forwards a packet to a host of this switch; the packet has a place in the buffer, but stands in no line yet.
     pub(crate) fn forward_buffered(&mut self, switch: u32, at: u32, packet: &Descriptor) {
         let site = self.switches[switch].site;
         let out = site.first_port + u32::from(packet.exit);
@@ -336,17 +337,17 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The number of the port through which a switch forwards a packet; [`UNKNOWN`] without a path, or where its
-    /// [`Balancer`](super::balancing::Balancer) chooses among several.
+    /// Returns the number of the port through which a switch forwards a packet; [`UNKNOWN`] without a path, or where
+    /// its [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]
     pub(super) fn route(&self, site: &Site, packet: &Descriptor) -> u32 {
         site.route(self.forwarding.ways_of(site.routes), packet)
     }
 
-    /// A packet that came through port `at` has to wait for port `out`, or that is closed.
+    /// Handles a packet that came through port `at` and has to wait for port `out`, or whose output is down.
     #[inline(always)]
     pub(super) fn line_up(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
-        // A host that is cut off: to wait for it would stop the others.
+        // To wait for an output that is down would stop packets for others.
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
@@ -356,7 +357,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.wait(site, at, out, packet);
     }
 
-    /// Takes a packet that came through port `at` and will wait for port `out` into the buffer, or says why not.
+    /// Admits a packet that came through port `at` and will wait for port `out` to the buffer, or returns the reason
+    /// for a drop.
     #[inline(always)]
     pub(super) fn find_room(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) -> Result<(), DropReason> {
         let frame = u64::from(packet.frame);
@@ -366,7 +368,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.admit(switch, at, out, frame, packet.class)
     }
 
-    /// Puts a packet that came through port `at`, and has a place, into the queue for port `out`.
+    /// Adds a packet that came through port `at`, and has been admitted, to the queue for port `out`.
     #[inline(always)]
     pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
@@ -394,13 +396,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// The same at the switch of that number.
+    /// Adds an admitted packet to the queue for port `out` of the switch numbered `switch`, like [`Partition::wait`].
     pub(crate) fn wait_there(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
         let site = self.switches[switch].site;
         self.wait(&site, at, out, packet);
     }
 
-    /// Port `at`, for which something waited, is free.
+    /// Handles that port `at`, for which something waited, is free.
     #[inline(always)]
     fn on_port_free(&mut self, site: &Site, at: u32) {
         let port = &self.egress[at];
@@ -413,7 +415,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else {
             self.serve_switch(site, at);
         }
-        // The port counted as expected back until here, so that it is put in its place once.
+        // The port was marked as expected until here, so that it is inserted once.
         let port = &mut self.egress[at];
         port.free_pending = port.busy_until > self.now && (port.pause_due() || port.waiting & !port.paused != 0);
         if port.free_pending {
@@ -421,8 +423,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Sends the next packet of a free switch port: the highest class that may, then round-robin
-    /// over inputs.
+    /// Sends the next packet of a free switch port: of the highest class that may leave, round-robin over inputs.
     #[inline(always)]
     pub(super) fn serve_switch(&mut self, site: &Site, at: u32) {
         let ready = self.egress[at].ready();
@@ -447,8 +448,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.release_sent(site.switch, ingress, at, u64::from(packet.frame), packet.class);
     }
 
-    /// Sends the next packet of a free switch port that nobody expected to be served, and comes back for
-    /// more.
+    /// Sends the next packet of a free switch port for which no return was scheduled, and schedules a return if more
+    /// packets wait.
     #[cold]
     #[inline(never)]
     pub(crate) fn serve_unexpected(&mut self, at: u32) {

@@ -1,8 +1,8 @@
-//! Trains: packets of one queue pair that a host takes in, or sends, one after another.
+//! Trains: packets of one queue pair that a host receives, or sends, back to back.
 //!
-//! Where most data that is expected is not answered (RoCE), nobody but its receiver has to know that it has come,
-//! so it can be taken in before what the host sends meanwhile. What one queue pair sends is then disturbed by little,
-//! and its engine is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
+//! Where most expected data is not answered (RoCE), its arrival affects its receiver alone, so it can be handled before
+//! packets that the host sends meanwhile. The transmission of one queue pair then has few interruptions, and its engine
+//! is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
 
 use selvedge_telemetry::PacketKind;
 use selvedge_units::Instant;
@@ -15,8 +15,7 @@ use crate::kernel::partition::{Partition, fold};
 use crate::kernel::pending::NEVER;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Takes in what comes until `last`, as long as it concerns nobody but its receiver; returns how many packets those
-    /// were.
+    /// Handles arrivals until `last`, as long as they affect only their receivers; returns the number of these packets.
     #[inline(never)]
     pub(super) fn take_ahead(&mut self, host: u32, mail: &[Descriptor], last: u64) -> usize {
         let begin = self.calendar.begin();
@@ -50,25 +49,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         count
     }
 
-    /// Sends what the queue pair whose turn it is sends one after another before `until`, when something else happens.
+    /// Sends packets of the queue pair whose turn it is back to back, before `until`, when another event happens.
     #[inline(never)]
     pub(super) fn send_train(&mut self, host: u32, at: u32, until: u64) {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
         let train =
             state.nic.train(&state.params, port.paused).filter(|train| train.count > 0 && !port.takes_slow_path());
-        // Where it lies in memory it is copied as a whole.
+        // From memory, the train is copied as a whole.
         let Some(train) = std::hint::black_box(&train) else { return };
-        // What it sends goes before what its NIC is woken for at the same time.
+        // Packets of the train go before a wake-up of the NIC at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
         let descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
-        // So is this.
+        // From memory, the descriptor is copied as a whole.
         let descriptor = std::hint::black_box(&descriptor);
         let frame = u64::from(descriptor.frame);
         let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
         let begin = self.calendar.begin();
         let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
         let (mut now, mut sent) = (port.busy_until, 0);
-        // Nobody changes what can be neither marked nor trimmed.
+        // Packets that can be neither marked nor trimmed stay unchanged.
         let is_left_alone = !descriptor.is_markable() && !self.fabric.queueing.trims() && self.tors.is_empty();
         let most = if is_left_alone && step <= LONGEST_STEP { LONGEST } else { 1 };
         while now.as_ps() < until && sent < train.count {

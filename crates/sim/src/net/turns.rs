@@ -1,9 +1,9 @@
-//! Turns that the ports of a switch take, one after the other, where nothing is out of the ordinary.
+//! Event loop of a switch in order of time, for its three frequent kinds of events.
 //!
-//! Where an input may fill up, or its pause may end, ports matter to each other, and their events are handled in the
-//! order of time. Nearly all of them are packets that pass, packets that begin to wait, and packets that leave. Here
-//! these three are, as far as they have no consequence elsewhere; every other event is left to its own function. The
-//! results are the same to the bit.
+//! Where an input may fill up, or its pause may end, ports affect each other, and their events are handled in order of
+//! time. Nearly all events are packets that pass, packets that begin to wait, and packets that leave. These three are
+//! handled here as long as they have no consequence elsewhere; every other event is left to its own function. Results
+//! are byte-identical.
 
 use super::descriptor::Descriptor;
 use super::forward::UNKNOWN;
@@ -13,13 +13,14 @@ use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Whether there may be [turns](Self::take_turns) at a switch: where nothing is recorded or counted by class.
+    /// Returns whether [turns](Self::take_turns) are possible at a switch: where nothing is recorded or counted by
+    /// class.
     pub(super) fn may_take_turns(&self, site: &Site) -> bool {
         !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.slow_path && !site.has_crossbar
     }
 
-    /// Handles what happens at a switch before `stop`, where `read` packets of its mail have been read, up to the first
-    /// event that is out of the ordinary. Returns how many packets have been read then.
+    /// Handles the events at a switch before `stop`, where `read` packets of its inbox have been read, up to the first
+    /// rare event. Returns the number of packets that have been read then.
     #[inline(never)]
     pub(super) fn take_turns(&mut self, site: &Site, mail: &[Descriptor], order: &Order, read: usize) -> usize {
         let mut keys = order.keys_from(read);
@@ -40,7 +41,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let trickle = &mut self.trickle;
         let mut served = 0;
-        // What arrives until then comes next: before a port is free, and before all this stops.
+        // Arrivals until then come next: before a port is free, and before the end of the loop.
         let mut until = pending.first().min(stop - 1);
         loop {
             let key = keys.first();

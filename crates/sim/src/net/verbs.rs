@@ -1,7 +1,7 @@
-//! Applications that post work requests: what their queue pairs have under way, and the rows that come of it.
+//! Applications that post work requests: the messages that their queue pairs have under way, and the resulting rows.
 //!
-//! The packets of [`selvedge_nic`]'s RNIC travel as all others do, their headers beside them ([`super::records`]). What
-//! is done is told to whoever asked for it, at once; the next message follows.
+//! The packets of [`selvedge_nic`]'s RNIC travel like all others, with their headers as records ([`super::records`]).
+//! Completions are passed to the application at once; the next message follows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,47 +21,48 @@ use crate::kernel::fabric::FabricParams;
 use crate::kernel::partition::Partition;
 use crate::workload::{FlowSpec, Posting, Verb};
 
-/// The applications of one host.
+/// Applications of one host.
 #[derive(Default)]
 pub(crate) struct Applications {
-    /// By workload (its first operation) and connection.
+    /// Queue pairs by workload (its first operation) and connection.
     ends: BTreeMap<(u16, usize), QpNumber>,
     queues: BTreeMap<QpNumber, SendQueue>,
 }
 
-/// What an application has asked of a queue pair.
+/// Messages that an application has requested from a queue pair.
 struct SendQueue {
     depth: usize,
-    /// The other end.
+    /// Other end: host and queue pair.
     peer: (HostId, QpNumber),
-    /// Messages that were posted and are not done, oldest first.
+    /// Messages that were posted and have not completed, oldest first.
     posted: VecDeque<Posted>,
-    /// Messages that find no room.
+    /// Messages that find the queue full.
     waiting: VecDeque<FlowSpec>,
-    /// How many were ever posted.
+    /// Number of messages ever posted.
     count: u64,
-    /// What the word was last that Atomics work on.
+    /// Last known value of the word on which Atomics work.
     seen: u64,
-    /// It has failed: nothing comes of anything any more.
+    /// Whether the queue pair has failed, so that no further message completes.
     failed: bool,
 }
 
 struct Posted {
     spec: FlowSpec,
     verb: Verb,
-    /// Where the answer of an Atomic goes.
+    /// Address of an Atomic's result.
     answer: u64,
 }
 
-/// The word that all who ask a host add to, and the one that they raise by comparing.
+/// Addresses of the word to which all requesters of a host add, and of the word that they increment by
+/// compare-and-swap.
 const COUNTER: u64 = 0;
 const TICKET: u64 = 8;
-/// Where answers go: by queue pair, then by place in its queue.
+/// Address of the first result, and bits per queue pair: results are stored by queue pair, then by place in its queue.
 const ANSWERS: u64 = 1 << 46;
 const ANSWERS_PER_QP: u32 = 20;
 
 impl Applications {
-    /// Messages that are not done.
+    /// Returns the messages that have not completed.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = &FlowSpec> {
         self.queues.values().flat_map(|queue| queue.posted.iter().map(|posted| &posted.spec).chain(&queue.waiting))
     }
@@ -99,7 +100,7 @@ impl SendQueue {
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// An application of `host` wants a message to go.
+    /// Accepts a message that an application of `host` wants to send.
     #[cold]
     pub(super) fn post(&mut self, host: u32, spec: FlowSpec) {
         self.flows_started += 1;
@@ -116,7 +117,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.after_nic(host);
     }
 
-    /// Asks applications of this partition's hosts for their first messages.
+    /// Asks the applications of this partition's hosts for their first messages.
     pub(super) fn open_postings(&mut self) {
         for posting in 0..self.workload.postings.len() {
             let connections = Arc::clone(self.workload.postings[posting].connections());
@@ -133,7 +134,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Posts what waits, as long as there is room.
+    /// Posts waiting messages while the queue has space.
     fn post_waiting(&mut self, host: u32, qp: QpNumber) {
         let Some(queue) = self.applications[host as usize].queues.get_mut(&qp) else { return };
         while queue.posted.len() < queue.depth
@@ -152,13 +153,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Tells applications of `host` what is done.
+    /// Passes completions to the applications of `host`.
     #[cold]
     pub(super) fn attend_applications(&mut self, host: u32) {
         while let Some(done) = self.hosts[host].nic.poll_completed() {
             if matches!(done.kind, CompletionKind::Receive | CompletionKind::ReceiveWrite) {
                 if done.status == Status::Success {
-                    // What it was told is used at once.
+                    // The application uses the received data at once.
                     let posted = self.hosts[host].nic.post_receive(done.qp);
                     debug_assert_eq!(posted, Ok(()), "there is room for as many as have completed");
                 }
@@ -178,7 +179,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if verb.is_atomic() {
             let found = self.hosts[host].nic.ledger().map_or(0, |ledger| ledger.take(answer));
             if verb == Verb::CompareSwap {
-                // It has what it wrote, or what another one did.
+                // The word has the value that this application wrote, or that of another application.
                 queue.seen = if found == queue.seen { found.wrapping_add(1) } else { found };
             }
         }
@@ -197,7 +198,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// A message as a row; not finished.
+    /// Returns the row of a message that has not finished.
     fn row_of(&self, spec: &FlowSpec) -> FlowRow {
         let verb = self.workload.postings.iter().find_map(|posting| posting.verb_of(spec.workload));
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
@@ -206,13 +207,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         spec.row(framing.mtu, ideal)
     }
 
-    /// Messages that are not done, when a run ends.
+    /// Returns the messages that have not completed when a run ends.
     pub(crate) fn unfinished_messages(&self) -> impl Iterator<Item = FlowRow> {
         self.applications.iter().flat_map(Applications::unfinished).map(|spec| self.row_of(spec))
     }
 }
 
-/// Makes the queue pairs of `postings` at both ends, and connects them.
+/// Creates the queue pairs of `postings` at both ends, and connects them.
 pub(crate) fn connect<const RECORDED: bool>(
     partitions: &mut [Partition<RECORDED>],
     transport: &TransportConfig,
@@ -234,7 +235,7 @@ pub(crate) fn connect<const RECORDED: bool>(
             let asking = create_qp(&fabric, host_of(partitions, src), dst, &params)?;
             let asked = create_qp(&fabric, host_of(partitions, dst), src, &params)?;
             connect_qp(host_of(partitions, src), &params, asking, (dst, asked), entropy)?;
-            // The way back hashes to another path, as answers' do.
+            // The reverse path hashes differently, like that of acknowledgements.
             connect_qp(host_of(partitions, dst), &params, asked, (src, asking), !entropy)?;
             let (partition, local) = fabric.home[src.index()];
             let applications = &mut partitions[usize::from(partition)].applications[local as usize];
@@ -257,7 +258,7 @@ fn create_qp(
     params: &ConnectionParams,
 ) -> Result<QpNumber, ConfigError> {
     let own = fabric.flow_params(&host.params, host.id, peer);
-    let verbs = own.verbs.as_ref().expect("NICs of applications know verbs");
+    let verbs = own.verbs.as_ref().expect("NICs of applications have parameters of verbs");
     host.nic.create_qp(verbs, params).map_err(refused)
 }
 

@@ -1,18 +1,18 @@
-//! Which traffic classes are in use.
+//! Traffic classes in use.
 
 use crate::config::{MOST_CLASSES, SimConfig};
 use crate::error::ConfigError;
 use crate::workload::WorkloadSummary;
 
-/// Priorities in use, as packets carry them inside the fabric: 0 for the lowest.
+/// Priorities in use, and the classes that packets carry inside the fabric for them: 0 for the lowest priority.
 pub(super) struct Classes {
-    /// Of flows with each priority; behind them, of flows with none.
+    /// Class of flows, indexed by their priority; the last entry is that of flows without a priority.
     pub(super) of_flow: [u8; 9],
-    /// Bit per class: flows may have it.
+    /// Bit per class that flows may have.
     pub(super) all_data: u8,
     pub(super) ack: u8,
     pub(super) cnp: u8,
-    /// Of TCP, its data and acknowledgements.
+    /// Classes of TCP's data and of its acknowledgements.
     pub(super) tcp: u8,
     pub(super) tcp_ack: u8,
     pub(super) count: u32,
@@ -48,19 +48,19 @@ impl Classes {
         })
     }
 
-    /// What is given by priority, by class.
+    /// Returns `given`, which is indexed by priority, indexed by class instead.
     pub(super) fn of_priorities(&self, given: [u16; 8]) -> [u16; 8] {
         let mut by_class = given;
         by_class.iter_mut().zip(&self.priorities).for_each(|(own, &priority)| *own = given[usize::from(priority)]);
         by_class
     }
 
-    /// The class of a priority that is in use.
+    /// Returns the class of a priority that is in use.
     pub(super) fn index(&self, priority: u8) -> u8 {
         self.priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8
     }
 
-    /// Bit per class whose priority is listed.
+    /// Returns a bit set of the classes whose priorities are listed.
     pub(super) fn bits(&self, listed: &[u8]) -> u8 {
         let listed = (0u8..).zip(&self.priorities).filter(|(_, priority)| listed.contains(priority));
         listed.fold(0, |bits, (class, _)| bits | 1 << class)

@@ -9,7 +9,7 @@ use crate::error::{ConfigError, Library};
 use crate::fault::LossPlan;
 use crate::kernel::partition::Partition;
 
-/// Tells each port who is at the other end. Neighbours that other partitions own get numbers behind a partition's own.
+/// Connects the two ends of every link. Neighbours that other partitions own get numbers behind a partition's own.
 pub(super) fn connect<const RECORDED: bool>(
     partitions: &mut [Partition<RECORDED>],
     link_ports: &[[PortId; 2]],
@@ -41,7 +41,7 @@ pub(super) fn connect<const RECORDED: bool>(
     }
 }
 
-/// Gives each direction of a link the processes that lose packets there: they belong to the receiving end.
+/// Gives each direction of a link the processes that lose packets there, at the receiving end.
 pub(super) fn make_lossy<const RECORDED: bool>(
     partitions: &mut [Partition<RECORDED>],
     config: &SimConfig,

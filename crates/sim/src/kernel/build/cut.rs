@@ -1,11 +1,11 @@
-//! Who goes to which partition.
+//! Assignment of nodes to partitions.
 
 use selvedge_units::SwitchId;
 
 use super::sides::Sides;
 use crate::topology::{Graph, Ports};
 
-/// Which partition each node goes to: whole units, in order, about equally many ports each.
+/// Partition of each node: whole units, in order, with about equally many ports in each partition.
 pub(super) struct Cut {
     pub(super) hosts: Vec<u16>,
     pub(super) switches: Vec<u16>,
@@ -29,7 +29,7 @@ impl Cut {
         let of_unit: Vec<u16> = weight
             .iter()
             .map(|weight| {
-                // The partition in which the unit's middle falls.
+                // Partition that contains the middle of the unit.
                 let middle = before + weight / 2;
                 before += weight;
                 (middle * count / total.max(1)).min(count - 1) as u16
@@ -42,7 +42,7 @@ impl Cut {
         }
     }
 
-    /// The sides of a partition's nodes, hosts first.
+    /// Returns the sides of a partition's nodes, hosts first.
     pub(super) fn sides(&self, partition: usize, sides: &Sides) -> Vec<u8> {
         let hosts = self.hosts.iter().zip(&sides.hosts);
         let nodes = hosts.chain(self.switches.iter().zip(&sides.switches));

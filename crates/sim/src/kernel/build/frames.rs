@@ -1,4 +1,4 @@
-//! How long frames are.
+//! Lengths of frames.
 
 use selvedge_units::Bytes;
 use selvedge_wire::verbs::Headers;
@@ -6,14 +6,14 @@ use selvedge_wire::verbs::Headers;
 use crate::config::SimConfig;
 use crate::topology::Framing;
 
-/// How TCP's payload becomes what a link carries.
+/// Returns how TCP's payload is framed on a link.
 pub(super) fn tcp_framing(config: &SimConfig) -> Framing {
     let own = config.nic.framing(&config.transport);
     let beside = config.beside.as_ref().filter(|_| config.transport.tcp.is_none());
     beside.map_or(own, |beside| beside.framing(&config.nic))
 }
 
-/// No frame takes more on a link.
+/// Returns the largest number of bytes that a frame takes on a link.
 pub(super) fn longest_frame(config: &SimConfig) -> Bytes {
     let full = |framing: Framing| framing.mtu + framing.overhead;
     let own = full(config.nic.framing(&config.transport)).max(config.nic.mtu + config.nic.gap);

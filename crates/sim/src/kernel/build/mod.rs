@@ -1,4 +1,4 @@
-//! From a configuration to partitions that can run.
+//! Builder of partitions from a configuration.
 
 mod classes;
 mod connect;
@@ -35,7 +35,7 @@ use crate::net::forward::Forwarding;
 use crate::topology::{Graph, Routes};
 use crate::workload::{BuildEnv, Workload};
 
-/// A fabric ready to run.
+/// Fabric that is ready to run.
 pub(crate) struct Built<const RECORDED: bool> {
     pub(crate) partitions: Vec<Partition<RECORDED>>,
     /// Partition and local number of each port.
@@ -45,7 +45,7 @@ pub(crate) struct Built<const RECORDED: bool> {
     pub(crate) pace: Pace,
 }
 
-/// Links that go down or come back at one time, and the routes after that.
+/// Failures and repairs of links at one time, with the routes from then on.
 pub(crate) struct Change {
     pub(crate) at: Instant,
     /// Ports (both ends of each link) and whether they are down from now on.
@@ -53,7 +53,7 @@ pub(crate) struct Change {
     pub(crate) forwarding: Option<Arc<Forwarding>>,
 }
 
-/// Builds the fabric, cut into at most as many partitions as are wanted.
+/// Builds the fabric, cut into at most as many partitions as `parallel` asks for.
 pub(crate) fn build<const RECORDED: bool>(
     config: &SimConfig,
     library: &dyn Library,
@@ -63,7 +63,7 @@ pub(crate) fn build<const RECORDED: bool>(
     let numbering = Numbering::new(graph);
     let link_ports = numbering.of_links(graph);
     let workload = workload(config, library)?;
-    // Triggers act at once, wherever the flow that they release begins: no node may run ahead.
+    // Triggers act at once, wherever the flow that they release begins, so no node may run ahead.
     let is_free = workload.triggers.is_empty();
     let tempo = Tempo::new(config, &numbering.ports, is_free, parallel.in_turns);
     let cut = Cut::new(graph, &numbering.ports, if is_free { parallel.partitions.max(1) } else { 1 });
@@ -113,8 +113,8 @@ fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigE
     })
 }
 
-/// Links that fail or come back, and the routes that all switches use from then on: rerouting takes no
-/// time, packets under way are lost.
+/// Returns the failures and repairs of links, with the routes that all switches use from then on: rerouting takes no
+/// time, and packets in flight are lost.
 fn changes(config: &SimConfig, graph: &Graph, link_ports: &[[PortId; 2]]) -> Result<Vec<Change>, ConfigError> {
     let events = link_events(graph, &config.failures).map_err(|error| error.within("failures"))?;
     let mut down = vec![false; graph.links.len()];

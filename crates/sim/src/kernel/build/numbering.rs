@@ -1,4 +1,4 @@
-//! Ports by number.
+//! Numbers of ports.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Numbering {
         Self { ports, first, total }
     }
 
-    /// The ports at both ends of each link, `a` first.
+    /// Returns the ports at both ends of each link, `a` first.
     pub(super) fn of_links(&self, graph: &Graph) -> Vec<[PortId; 2]> {
         let mut next = self.first.clone();
         let mut port_of = |node: Node| match node {
@@ -42,8 +42,8 @@ impl Numbering {
     }
 }
 
-/// What each port of the fabric is, by its number. Hosts' ports have the numbers of their hosts, so that rows of flows
-/// and of ports can be joined.
+/// Returns a description of each port of the fabric, by its number. Hosts' ports have the numbers of their hosts, so
+/// that rows of flows and of ports can be joined.
 pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
     let numbering = Numbering::new(graph);
     let kind = |node: Node| match node {
@@ -73,7 +73,7 @@ pub fn port_infos(graph: &Graph) -> Vec<PortInfo> {
     infos.into_iter().flatten().collect()
 }
 
-/// The ports at both ends of each link of `graph`, in the order of links and their ends.
+/// Returns the ports at both ends of each link of `graph`, in the order of links and their ends.
 pub fn ports_of_links(graph: &Graph) -> Vec<[PortId; 2]> {
     Numbering::new(graph).of_links(graph)
 }
@@ -96,7 +96,7 @@ mod tests {
         }
         let infos = port_infos(&graph);
         for host in hosts {
-            let own = infos.iter().find(|info| info.id.0 == host.0).expect("a port for each");
+            let own = infos.iter().find(|info| info.id.0 == host.0).expect("each host has a port");
             assert_eq!((&*own.node, own.kind), (&*graph.hosts[host.index()].name, PortKind::Host));
         }
     }

@@ -27,8 +27,8 @@ use crate::net::switch::{NOT_A_LEAF, Site, Switch};
 use crate::net::trimming::Trimmer;
 use crate::topology::{Graph, Link, Node, Port, Routes};
 
-/// Gives every partition its hosts, switches and ports, in the order of their global numbers.
-/// Returns partition and local number of each port.
+/// Adds to every partition its hosts, switches and ports, in the order of their global numbers. Returns the partition
+/// and local number of each port.
 pub(super) fn populate<const RECORDED: bool>(
     partitions: &mut [Partition<RECORDED>],
     config: &SimConfig,
@@ -55,7 +55,7 @@ pub(super) fn populate<const RECORDED: bool>(
     places
 }
 
-/// Speed-up of the switches' crossbars, in hundredths, if they have any.
+/// Returns the speed-up of the switches' crossbars, in hundredths, if they have any.
 fn crossbar(config: &SimConfig) -> Option<u64> {
     match &config.switch.buffer {
         BufferConfig::InputQueued(own) => own.crossbar(),
@@ -63,7 +63,7 @@ fn crossbar(config: &SimConfig) -> Option<u64> {
     }
 }
 
-/// Makes room for what every port has.
+/// Allocates the tables with an entry per port.
 fn make_room<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], numbering: &Numbering, cut: &Cut) {
     let mut counts = vec![0; partitions.len()];
     cut.hosts.iter().for_each(|&partition| counts[partition as usize] += 1);
@@ -77,14 +77,14 @@ fn make_room<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], numbe
     }
 }
 
-/// What nodes are built from.
+/// Common inputs for building nodes.
 struct Blueprint<'a> {
     config: &'a SimConfig,
     graph: &'a Graph,
     routes: &'a Routes,
     numbering: &'a Numbering,
     nics: &'a [(Rate, Arc<NicParams>)],
-    /// What headroom is reckoned for.
+    /// Longest header and frame, for which headroom is sized.
     longest_header: NicConfig,
     longest_frame: Bytes,
 }
@@ -137,7 +137,7 @@ impl<'a> Blueprint<'a> {
         local
     }
 
-    /// Adds the port of `node` at the end of `link`, with what waits there; returns its local number.
+    /// Adds the port of `node` at the end of `link`, with its lines; returns its local number.
     fn add_port<const RECORDED: bool>(
         &self,
         partition: &mut Partition<RECORDED>,
@@ -156,7 +156,7 @@ impl<'a> Blueprint<'a> {
         }
         partition.egress.push(egress);
         let window = self.config.nic.clock_skew.longest(Duration::from_ps(fabric.pace.length()));
-        // One has begun to come in before.
+        // One frame may have begun to arrive before the window.
         partition.ingress.push(Ingress::new(link.rate.amount_in(window) + self.longest_frame));
         let rng = Rng::stream(self.config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(self.config.switch.ecn.curve_on(link.rate), rng);
@@ -178,7 +178,7 @@ impl<'a> Blueprint<'a> {
         at
     }
 
-    /// Tells an input of a switch when to look at its buffer.
+    /// Sets the thresholds of a switch's input at which its buffer must be examined.
     fn limit_input<const RECORDED: bool>(&self, partition: &mut Partition<RECORDED>, at: u32, link: &Link, node: Node) {
         let accounting = &partition.fabric.accounting;
         let limits = match self.config.switch.buffer {
@@ -191,7 +191,7 @@ impl<'a> Blueprint<'a> {
         (port.slow_above, port.slow_below) = limits.while_open();
     }
 
-    /// Adds the queues of a switch, which has these ports; returns where all that is.
+    /// Adds the queues of the switch with these ports; returns where the switch's state lies.
     fn add_queues<const RECORDED: bool>(
         &self,
         partition: &mut Partition<RECORDED>,
@@ -200,7 +200,7 @@ impl<'a> Blueprint<'a> {
         is_tor: bool,
     ) -> Site {
         let inputs = match self.config.switch.buffer {
-            // Round-robin over inputs would undo what a destination ToR puts in order, where paths are many.
+            // Round-robin service of inputs would undo the order that a destination ToR restores, where paths are many.
             _ if is_tor => 1,
             BufferConfig::InputQueued(InputQueued { arbitration: Arbitration::RoundRobin, .. }) => ports.len() as u32,
             BufferConfig::InputQueued(_)
@@ -227,7 +227,7 @@ impl<'a> Blueprint<'a> {
         }
     }
 
-    /// Makes a ToR of NetRT of the switch that was just added, if hosts hang on it.
+    /// Makes the switch that was just added a ToR of NetRT, if hosts are attached to it.
     fn add_tor<const RECORDED: bool>(
         &self,
         partition: &mut Partition<RECORDED>,
@@ -250,8 +250,8 @@ impl<'a> Blueprint<'a> {
         self.config.switch.pfc.headroom_on(link.rate, link.delay, &self.longest_header)
     }
 
-    /// Fixed limits of an input with a buffer of its own, for a lossless class, of which `headroom` is kept free, or
-    /// for all lossy ones.
+    /// Returns the fixed limits of an input with a buffer of its own: for a lossless class, with `headroom` kept free,
+    /// or for all lossy classes together.
     fn limits(&self, link: &Link, node: Node, headroom: Option<Bytes>) -> InputLimits {
         let BufferConfig::InputQueued(own) = self.config.switch.buffer else { return InputLimits::NONE };
         let Some(buffer) = own.room(link, node) else { return InputLimits::NONE };
@@ -264,7 +264,7 @@ impl<'a> Blueprint<'a> {
         InputLimits { xoff: xoff.get(), xon: xon.get(), most }
     }
 
-    /// What ports of a switch share of its buffer, beside headroom and as headroom.
+    /// Returns the bytes that all ports of a switch share: of the buffer without headroom, and of headroom.
     fn shared_totals<const RECORDED: bool>(&self, partition: &Partition<RECORDED>, ports: &[Port]) -> (u64, u64) {
         match self.config.switch.buffer {
             BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => (0, u64::MAX),

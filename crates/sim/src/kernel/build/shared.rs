@@ -1,4 +1,4 @@
-//! What all partitions share, from the configuration.
+//! Parameters that all partitions share, derived from the configuration.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::net::{fair, trimming};
 use crate::topology::InnerNics;
 use crate::workload::WorkloadSummary;
 
-/// Which workloads TCP carries.
+/// Returns whether TCP carries each workload.
 pub(super) fn tcp_workloads(config: &SimConfig, summaries: &[WorkloadSummary]) -> Result<Vec<bool>, ConfigError> {
     match &config.beside {
         Some(beside) if config.transport.tcp.is_none() => {
@@ -31,7 +31,7 @@ pub(super) fn tcp_workloads(config: &SimConfig, summaries: &[WorkloadSummary]) -
     }
 }
 
-/// What NICs are told, by the rate of their hosts' links.
+/// Returns the parameters of NICs, by the rate of their hosts' links.
 pub(super) fn nics(
     config: &SimConfig,
     classes: &Classes,
@@ -41,7 +41,7 @@ pub(super) fn nics(
     config.paths.host_rates().into_iter().map(with_rate).collect()
 }
 
-/// What NICs are told of flows, where that depends on the class of their path.
+/// Returns the parameters of flows by the class of their path; empty where they do not depend on it.
 pub(super) fn flows(
     config: &SimConfig,
     classes: &Classes,
@@ -54,7 +54,7 @@ pub(super) fn flows(
     Ok(all.by_class.iter().map(|&number| Arc::clone(&distinct[number as usize])).collect())
 }
 
-/// What NICs with this transport are told.
+/// Returns the parameters of NICs with this transport.
 fn nic(
     config: &SimConfig,
     classes: &Classes,
@@ -95,15 +95,15 @@ fn nic(
     })
 }
 
-/// Whether packets that arrive at a switch at the same time through several inputs get different things by their order.
-/// Where each input has a buffer of its own, and outputs serve inputs by turns, that is one turn at most.
+/// Returns whether the order matters in which packets arrive at a switch at the same time through several inputs. Where
+/// each input has a buffer of its own, and outputs serve inputs round-robin, the difference is at most one turn.
 fn inputs_compete(config: &SimConfig) -> bool {
     let has_turns =
         matches!(config.switch.buffer, BufferConfig::InputQueued(own) if own.arbitration == Arbitration::RoundRobin);
     !has_turns || config.switch.ecn.enabled.resolve(|| false) || config.switch.netrt.enabled
 }
 
-/// What all partitions share.
+/// Returns the parameters that all partitions share.
 pub(super) fn fabric(
     config: &SimConfig,
     classes: &Classes,
@@ -129,7 +129,7 @@ pub(super) fn fabric(
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
     let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
-    // RDMA headers vary; the queue of a packet has room for the longest.
+    // RDMA headers vary in length: queues are sized for frames with the longest.
     let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
     Ok(FabricParams {
         busy_host_bytes: Host::busy_bytes(nic),

@@ -1,23 +1,23 @@
-//! Whether the nodes of a network are of two sides, so that every link leads from one to the other.
+//! Sides of a network: whether its nodes form two sides such that every link leads from one to the other.
 
 use std::collections::VecDeque;
 
 use crate::topology::{Graph, Node};
 
-/// The side of each node: 0 or 1.
+/// Side of each node: 0 or 1.
 pub(super) struct Sides {
     pub(super) hosts: Vec<u8>,
     pub(super) switches: Vec<u8>,
 }
 
 impl Sides {
-    /// All on one side.
+    /// Returns a single side for all nodes.
     pub(super) fn one(graph: &Graph) -> Self {
         Self { hosts: vec![0; graph.hosts.len()], switches: vec![0; graph.switches.len()] }
     }
 
-    /// `None` where some way round leads over an odd number of links, or hosts stand back to back: what hosts tell each
-    /// other takes as long as two links do.
+    /// Returns two sides; `None` where some cycle has an odd number of links, or hosts stand back to back, because
+    /// notices between hosts take as long as two links.
     pub(super) fn two(graph: &Graph) -> Option<Self> {
         if has_hosts_back_to_back(graph) {
             return None;
@@ -48,19 +48,19 @@ impl Sides {
         Some(Self { hosts: hosts_first, switches })
     }
 
-    /// The smaller of two sides: not that of most hosts.
+    /// Returns the smaller of two sides: not that of most hosts.
     pub(super) fn smaller(&self) -> u8 {
         let (all, ones) = self.all().fold((0, 0), |(all, ones), side| (all + 1, ones + usize::from(side)));
         u8::from(2 * ones <= all)
     }
 
-    /// Of hosts, then of switches.
+    /// Returns the sides of all hosts, then of all switches.
     pub(super) fn all(&self) -> impl Iterator<Item = u8> {
         self.hosts.iter().chain(&self.switches).copied()
     }
 }
 
-/// The neighbours of each node, hosts first.
+/// Returns the neighbours of each node, hosts first.
 pub(super) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
     let hosts = graph.hosts.len();
     let place = |node: Node| match node {
@@ -76,7 +76,7 @@ pub(super) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
     neighbours
 }
 
-/// Whether a link joins two hosts.
+/// Returns whether a link joins two hosts.
 pub(super) fn has_hosts_back_to_back(graph: &Graph) -> bool {
     graph.links.iter().any(|link| link.a.host().is_some() && link.b.host().is_some())
 }

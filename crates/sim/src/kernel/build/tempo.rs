@@ -1,4 +1,4 @@
-//! How far nodes go in one visit, and who takes turns.
+//! Window schedule of a network: how far nodes run in one visit, and which take turns.
 
 use selvedge_units::{Duration, Rate, SwitchId};
 use selvedge_wire::Header;
@@ -9,19 +9,19 @@ use crate::config::SimConfig;
 use crate::kernel::pace::Pace;
 use crate::topology::{Graph, Ports};
 
-/// What links allow by their delays and rates.
+/// Window schedule and delays that the links' delays and rates allow.
 pub(super) struct Tempo {
     pub(super) pace: Pace,
     pub(super) sides: Sides,
-    /// How long hosts' news of connections takes to other hosts.
+    /// Delay of hosts' notices about connections to other hosts.
     pub(super) notice: Duration,
-    /// How long a full frame takes to the other end of the slowest link, in picoseconds.
+    /// Time that a full frame takes to the other end of the slowest link, in picoseconds.
     pub(super) reach: u64,
 }
 
 impl Tempo {
-    /// Windows are as short as can be, unless nodes are free to run ahead of others (`is_free`); then sides take turns,
-    /// if they shall (`in_turns`).
+    /// Returns the schedule of a network. Windows are as short as possible unless nodes are free to run ahead of others
+    /// (`is_free`); in that case sides take turns if `in_turns` is set.
     pub(super) fn new(config: &SimConfig, ports: &Ports, is_free: bool, in_turns: bool) -> Self {
         let graph = config.paths.graph();
         let lookahead = graph.links.iter().map(|link| link.delay).min().unwrap_or(Duration::from_us(1));
@@ -30,15 +30,15 @@ impl Tempo {
         Self {
             pace: Pace::new(step, sides.as_ref().map(Sides::smaller)),
             sides: sides.unwrap_or_else(|| Sides::one(graph)),
-            // Where hosts stand back to back, a packet takes one link, else two at least.
+            // Where hosts stand back to back, a packet takes one link; else at least two.
             notice: lookahead * if has_hosts_back_to_back(graph) { 1 } else { 2 },
             reach: reach(graph, config),
         }
     }
 }
 
-/// How far nodes may go ahead: no link may deliver what was sent in the same step; the mail that a switch gets in two
-/// steps must not be more than 16 bits can count, and times within them fit into 32 bits.
+/// Returns how far nodes may run ahead: no link may deliver what was sent in the same step, a switch must not receive
+/// more packets in two steps than 16 bits can count, and times within two steps must fit into 32 bits.
 fn step(graph: &Graph, ports: &Ports, lookahead: Duration) -> Duration {
     let shortest_frame = Header::MINIMUM_FRAME + Header::GAP;
     let rate_into =

@@ -1,4 +1,4 @@
-//! In which order a partition's nodes are visited.
+//! Visit order of a partition's nodes.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use super::tempo::Tempo;
 use crate::kernel::tour::Tour;
 use crate::topology::Graph;
 
-/// The order in which a partition with so many nodes visits them. What leaves a partition is on its way between
-/// windows, so only where there is one they can run in pairs.
+/// Returns the visit order of a partition with `nodes` nodes. Descriptors leave a partition only between windows, so
+/// windows can run in pairs only where there is one partition.
 pub(super) fn tour(graph: &Graph, cut: &Cut, tempo: &Tempo, nodes: usize) -> Tour {
     let Some(leader) = tempo.pace.leader().filter(|_| cut.count == 1) else { return Tour::by_number(nodes) };
     let neighbours = neighbours(graph);
@@ -18,7 +18,7 @@ pub(super) fn tour(graph: &Graph, cut: &Cut, tempo: &Tempo, nodes: usize) -> Tou
     Tour::in_legs(&neighbours, &distance, |node| sides[node as usize] == leader)
 }
 
-/// How many links lie between each node and the next of so many hosts, which are the first nodes.
+/// Returns the distance in links between each node and the nearest host; the first `hosts` nodes are the hosts.
 fn distances(neighbours: &[Vec<u32>], hosts: usize) -> Vec<u32> {
     let mut distances = vec![u32::MAX; neighbours.len()];
     distances[..hosts].fill(0);
@@ -47,7 +47,7 @@ mod tests {
         LinkConfig { rate: Rate::from_gbps(10), delay: Duration::from_us(1) }
     }
 
-    /// Two switches of three hosts each, and one with nobody.
+    /// Returns a network of two switches with three hosts each, and one switch without hosts.
     fn two_switches() -> Graph {
         let mut graph = Graph::default();
         let switches: Vec<_> = (0..3).map(|n| graph.add_switch(format!("s{n}"), 0, 0)).collect();
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Their mail is read before that of other switches is written.
+    /// Checks that hosts are visited soon after their switch: before descriptors of other switches are written.
     #[test]
     fn hosts_come_soon_after_their_switch() {
         let graph = FatTree { k: 32, link: link() }.build().unwrap();
@@ -101,12 +101,13 @@ mod tests {
         let tour = Tour::in_legs(&neighbours, &distances, |node| sides[node as usize] == leader);
         let leg_of = |node: u32| {
             let (word, _) = tour.place(node);
-            tour.legs().iter().position(|leg| leg.words.contains(&word)).expect("a leg for each")
+            tour.legs().iter().position(|leg| leg.words.contains(&word)).expect("every node stands in a leg")
         };
         for host in 0..graph.hosts.len() as u32 {
             assert_eq!(leg_of(host), leg_of(neighbours[host as usize][0]) + 1);
         }
-        // Eight switches with their hosts each; with the second half of a pod its other switches, which wait for all.
+        // Eight switches with their hosts each; with the second half of a pod its other switches, which wait for all
+        // hosts.
         assert_eq!(tour.legs().len(), 2 * 64);
     }
 }

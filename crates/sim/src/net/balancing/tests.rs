@@ -6,21 +6,21 @@ const WAYS: [u16; 4] = [2, 3, 5, 7];
 const LEAVES: usize = 64;
 
 fn balancer(config: BalancingConfig) -> Balancer {
-    Balancer::new(&config, LEAVES, Rng::stream(1, Domain::LoadBalancing, 0)).expect("not ECMP")
+    Balancer::new(&config, LEAVES, Rng::stream(1, Domain::LoadBalancing, 0)).expect("a scheme other than ECMP")
 }
 
 fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_us(n)
 }
 
-/// Ports that differ in what waits: in bytes, by port.
+/// Returns the load of ports that differ in the bytes that wait; `bytes` is indexed by port.
 fn waiting(bytes: [u64; 8]) -> impl Fn(u16) -> Load + Copy {
     move |port| (bytes[usize::from(port)], Duration::ZERO)
 }
 
 const EMPTY: [u64; 8] = [0; 8];
 
-/// How many of 4,000 packets of one flow take each port.
+/// Returns how many of 4,000 packets of one flow take each port.
 fn spread(balancer: &mut Balancer, load: impl Fn(u16) -> Load + Copy) -> [u32; 8] {
     let mut taken = [0; 8];
     for _ in 0..4_000 {
@@ -51,7 +51,7 @@ fn drill_spreads_over_queues_that_are_alike() {
 fn drill_finds_the_shortest_queue_and_remembers_it() {
     let mut drill = balancer(BalancingConfig::Drill(DrillConfig::default()));
     let load = waiting([0, 0, 900, 600, 0, 100, 0, 800]);
-    let first = (0..100).position(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5).expect("it is drawn some time");
+    let first = (0..100).position(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5).expect("port 5 is drawn soon");
     assert!(first < 30);
     assert!((0..100).all(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5), "memory keeps it");
     let others = (2..LEAVES as u32).map(|leaf| drill.choose(&WAYS, leaf, 9, us(0), load));
