@@ -1,4 +1,4 @@
-//! What a resolved scenario must not be.
+//! Checks of a resolved scenario: values and combinations that are errors or deserve a warning.
 //!
 //! Each part checks its own values when it is built; here stands what concerns several parts.
 
@@ -92,5 +92,5 @@ fn check_times(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Nothing changes within less.
+/// Shortest useful sampling interval: queues do not change within less.
 const SHORTEST_SAMPLE: Duration = Duration::from_ns(10);

@@ -19,7 +19,7 @@ impl Plan {
         parts.join(", ")
     }
 
-    /// What stands at this place among the workloads of each series; the operations of one count as one.
+    /// Returns the names of the workloads at this position in all series; the operations of one workload count as one.
     fn workloads_at(&self, position: usize) -> Option<String> {
         let found: Vec<&WorkloadSummary> =
             self.series.iter().filter_map(|series| whole(&series.workloads).nth(position)).collect();

@@ -42,7 +42,7 @@ impl Device {
     /// The device called `name`.
     ///
     /// # Errors
-    /// When there is none: says which was meant.
+    /// Returns an error if there is no such device; the message suggests the nearest name.
     pub fn named(name: &str) -> Result<&'static Self, ScenarioError> {
         find(None, name).map_err(|message| ScenarioError::argument(name, message))
     }

@@ -24,7 +24,7 @@ pub(crate) struct Document {
     spans: BTreeMap<KeyPath, Spans>,
 }
 
-/// Where a key and its value stand, in bytes.
+/// Byte ranges of a key and its value.
 #[derive(Clone, Debug)]
 struct Spans {
     key: Range<usize>,
@@ -32,11 +32,11 @@ struct Spans {
     list: Option<List>,
 }
 
-/// How a list is written.
+/// Notation of a list.
 #[derive(Clone, Copy, Debug)]
 enum List {
     InBrackets,
-    /// As `[[tables]]`.
+    /// Notation as `[[tables]]`.
     OfTables,
 }
 
@@ -44,7 +44,7 @@ enum List {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mismatch {
     pub(crate) path: KeyPath,
-    /// What exactly is wrong, in bytes of the text.
+    /// Bytes of the text that the error is about.
     span: Range<usize>,
     pub(crate) message: String,
 }
@@ -71,7 +71,7 @@ impl Document {
         }
     }
 
-    /// The same text, of which messages give no lines: it is nowhere to be seen.
+    /// Returns this text marked as unseen: messages quote no lines of it, because no user has it in front of them.
     pub(crate) fn unseen(self) -> Self {
         Self { is_file: false, ..self }
     }
@@ -116,7 +116,7 @@ impl Document {
         ScenarioError::new(self.at(mismatch.span.start), mismatch.path.to_string(), mismatch.message)
     }
 
-    /// Where the key at `path` is written, or the nearest thing around it that is.
+    /// Returns the place of the key at `path`, or of the nearest enclosing item that is written.
     pub(crate) fn place(&self, path: &KeyPath) -> Place {
         let mut steps = path.steps().to_vec();
         while !steps.is_empty() {
@@ -183,7 +183,7 @@ fn collect_value(key: Range<usize>, value: &Spanned<DeValue<'_>>, path: KeyPath,
     spans.insert(path, Spans { key, value: value.span(), list });
 }
 
-/// What serde says, in the words of someone who writes scenarios.
+/// Returns the message of serde in the terms of scenario files.
 fn reworded(message: &str, path: &KeyPath) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = path.steps().last().map_or("", String::as_str);

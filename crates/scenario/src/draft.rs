@@ -31,20 +31,20 @@ pub(crate) struct Draft {
     has_transport: bool,
     /// Files of the command line in place of what is written, and `--set`, in order.
     sets: Vec<Edit>,
-    /// Who asks for the seeds, if the text does not.
+    /// Place that asks for the seeds, if they are set outside of the text.
     seeds: Option<Place>,
 }
 
-/// One series of a draft in one case: the scenario with its values in place.
+/// Series of a draft in one case: the scenario with the values of both in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
     /// The series' name.
     pub(crate) name: String,
     pub(crate) case: Option<String>,
     pub(crate) scenario: Scenario,
-    /// What was changed, in order: of two edits the later wins.
+    /// Changes in order: of two edits of a key the later wins.
     edits: Vec<Edit>,
-    /// Where the series as a whole was asked for.
+    /// Place that asked for the series as a whole.
     pub(crate) place: Place,
     /// The scheme that sets what the series does not.
     preset: Option<String>,
@@ -401,7 +401,7 @@ fn series_name(series: &Series) -> &str {
     series.name.as_deref().or(series.preset.as_deref()).unwrap_or_default()
 }
 
-/// What a scenario without series is called: its recovery, and PFC.
+/// Returns the name of a scenario without series: its recovery, and PFC.
 fn scheme_name(scenario: &Scenario) -> String {
     let recovery = scenario.transport.recovery_name();
     if scenario.switch.pfc.enabled { format!("{recovery}+pfc") } else { recovery.to_owned() }

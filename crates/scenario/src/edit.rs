@@ -16,21 +16,21 @@ use crate::suggest;
 pub(crate) struct Edit {
     pub(crate) path: KeyPath,
     pub(crate) value: Value,
-    /// Who asks for it.
+    /// Place that asks for the edit.
     pub(crate) origin: Place,
     route: Vec<Step>,
 }
 
-/// What became of an edit.
+/// Outcome of an edit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Applied {
     /// The value is in place.
     Yes,
     /// The path goes through one kind of something where another kind is chosen.
     OtherKind {
-        /// Where the choice is made ("transport.recovery").
+        /// Key at which the choice is made ("transport.recovery").
         at: KeyPath,
-        /// What is chosen there.
+        /// Choice made at that key.
         chosen: String,
     },
 }
@@ -167,8 +167,8 @@ impl Edit {
         unreachable!("a path has at least one step, and the last returns");
     }
 
-    /// What is chosen instead, if this is about EQDS's tunnels and there are none. They stand beside stacks that use
-    /// them, so nothing is in the way; but that stacks do is said in `eqif`.
+    /// Returns the kind of transport chosen instead, if this edit is about EQDS and the table has no EQDS. The key
+    /// `eqif` is exempt: tunnels stand beside the stacks that use them.
     fn other_than_eqds(&self, table: &Table) -> Option<String> {
         let ["transport", "eqds", key, ..] = self.path.steps().iter().map(String::as_str).collect::<Vec<_>>()[..]
         else {
@@ -182,8 +182,8 @@ impl Edit {
         }
     }
 
-    /// What is sent through tunnels instead, or without them, if this is about a stack behind EQDS's tunnels, or about
-    /// one that is not behind those that there are.
+    /// Returns the key and the choice made instead, if this edit is about a stack in EQDS's tunnels that is not there,
+    /// or about a stack outside of tunnels where there are tunnels alone.
     fn other_stack(&self, table: &Table) -> Option<(KeyPath, String)> {
         let kinds = table.get("transport")?.as_table()?;
         let eqif = kinds.get("eqds").and_then(|eqds| eqds.get("eqif")).and_then(Value::as_table);

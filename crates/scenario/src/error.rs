@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said to the person who wrote it.
+//! Errors of a scenario, addressed to the person who wrote it.
 
 use std::fmt;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 /// A scenario that cannot be run: where, which key, what was found and what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
-    /// Where it was written.
+    /// Place where the faulty value was written.
     pub place: Place,
     /// The key, as "switch.pfc.headroom"; empty where the text as a whole is meant.
     pub key: String,
-    /// What was found, and what would be right.
+    /// Description of the fault, and of valid values.
     pub message: String,
 }
 
-/// Where a part of a scenario was written.
+/// Place where a part of a scenario was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In a file, at a line and column that count from 1.

@@ -1,4 +1,4 @@
-//! What a scenario means, before it is run: its network and its traffic in numbers.
+//! Facts about a scenario before it is run: its network and its traffic in numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -34,11 +34,12 @@ pub struct TopologyFacts {
     /// Pairs of hosts whose paths are alike, the shortest first: by these go windows, round-trip times and timeouts at
     /// "auto".
     pub path_classes: Vec<PathClassFacts>,
-    /// What all hosts below a switch can send upwards, evenly over their ways, over what the links upwards from it
-    /// carry, worst switch; 1 or less: none. `None`: nothing leads upwards.
+    /// Rate at which all hosts below a switch can send upwards, spread evenly over the paths, divided by the rate of
+    /// the links upwards from it, at the worst switch; 1 or less means no oversubscription. `None`: no link leads
+    /// upwards.
     pub oversubscription: Option<f64>,
-    /// How much payload hosts may offer in full packets, each to all others alike, before some link carries more than
-    /// it can: a fraction of their links' rate. Headers come on top, as for the loads of workloads.
+    /// Highest payload load, as a fraction of the rate of hosts' links, that hosts can offer in full packets, each to
+    /// all others alike, before some link is overloaded. Headers come on top, as for the loads of workloads.
     pub highest_uniform_load: f64,
     /// The link that fills first then.
     pub bottleneck: Option<String>,
@@ -47,9 +48,9 @@ pub struct TopologyFacts {
 /// Links that are alike.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LinkFacts {
-    /// What they join: "hosts - tier 0".
+    /// Kinds of nodes that the links join: "hosts - tier 0".
     pub between: String,
-    /// How many there are.
+    /// Number of links.
     pub count: usize,
     /// Rate of each direction.
     pub rate_gbps: f64,
@@ -57,7 +58,7 @@ pub struct LinkFacts {
     pub delay_us: f64,
 }
 
-/// One way through the network.
+/// Facts about one path through the network.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PathFacts {
     /// Host at which it begins.
@@ -77,7 +78,7 @@ pub struct PathClassFacts {
     pub pairs: u64,
     /// Sender of one of them.
     pub from: String,
-    /// Its receiver.
+    /// Receiver of the path.
     pub to: String,
     /// Links on the longest way there.
     pub links: u32,
@@ -87,7 +88,7 @@ pub struct PathClassFacts {
     pub bottleneck_gbps: f64,
     /// Propagation there and back, on the longest ways.
     pub rtt_us: f64,
-    /// That times the rate of the slowest link.
+    /// Bandwidth-delay product in bytes: the round-trip time multiplied by the rate of the slowest link.
     pub bdp_bytes: u64,
 }
 
@@ -199,7 +200,7 @@ impl fmt::Display for TopologyFacts {
 /// The traffic of a study's first series in numbers. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WorkloadFacts {
-    /// Its workloads.
+    /// Workloads of the traffic.
     pub workloads: Vec<SourceFacts>,
     /// Flows of one run; `None`: not known beforehand.
     pub flows: Option<u64>,
@@ -209,18 +210,19 @@ pub struct WorkloadFacts {
     /// Sizes of the first flows by number, smallest to largest: the fraction of flows that are no
     /// larger, and the size in bytes.
     pub sizes: Vec<(f64, u64)>,
-    /// How many flows `sizes` is about.
+    /// Number of flows that `sizes` summarises.
     pub sampled: usize,
     /// The first flows.
     pub first_flows: Vec<FlowFacts>,
 }
 
-/// One workload.
+/// Facts about one workload.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SourceFacts {
-    /// Its kind, as in "poisson".
+    /// Kind of the workload, as in "poisson".
     pub kind: &'static str,
-    /// Its name in results: with a number or an operation where there are several, as in "poisson\[1\]", "verbs.read".
+    /// Name of the workload in results: with a number or an operation where there are several, as in "poisson\[1\]",
+    /// "verbs.read".
     pub name: String,
     /// Hosts that may send.
     pub senders: usize,
@@ -233,18 +235,18 @@ pub struct SourceFacts {
     pub mean_size_bytes: f64,
     /// Flows that start in a second, over all senders.
     pub flows_per_second: Option<f64>,
-    /// How long flows keep starting, in the mean.
+    /// Mean time during which flows keep starting, in microseconds.
     pub duration_us: Option<f64>,
 }
 
-/// One flow.
+/// Facts about one flow.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowFacts {
-    /// When it starts.
+    /// Start of the flow, in microseconds.
     pub start_us: f64,
-    /// Who sends.
+    /// Sender of the flow.
     pub src: String,
-    /// Who receives.
+    /// Receiver of the flow.
     pub dst: String,
     /// Payload.
     pub size_bytes: u64,
@@ -426,7 +428,7 @@ fn link_facts(graph: &Graph) -> Vec<LinkFacts> {
         .collect()
 }
 
-/// What comes from hosts over what leads upwards, at the switch where that is worst.
+/// Returns the ratio of hosts' traffic to the capacity of the links upwards, at the switch where it is highest.
 fn oversubscription(network: &Network) -> Option<f64> {
     let graph = network.graph();
     let ports = network.routes().ports();
@@ -467,9 +469,10 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt:
 
 /// Sums of many shares miss a load by less than this.
 const ROUNDING: f64 = 1e-6;
-/// How many flows are sampled for sizes, and how many are listed.
+/// Number of flows that are sampled for sizes.
 const SAMPLED: usize = 10_000;
+/// Number of flows that are listed.
 const SHOWN: usize = 10;
-/// So many classes of paths are listed.
+/// Maximum number of classes of paths that are listed.
 const MOST_CLASSES: usize = 12;
 const LEVELS: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];

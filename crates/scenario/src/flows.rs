@@ -32,7 +32,7 @@ impl PlannedSeries {
     /// Whether a run with this seed may have the flow `key`.
     ///
     /// # Errors
-    /// It cannot; says which flows there are.
+    /// Returns an error if there is no such flow; the message lists the flows that there are.
     pub fn find_flow(&self, seed: u64, key: FlowKey) -> Result<(), String> {
         let FlowKey { workload: number, id } = key;
         let mut workload = self.workload(seed);

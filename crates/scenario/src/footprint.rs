@@ -1,4 +1,4 @@
-//! What the state of loss recovery schemes costs on a NIC, in the network of a scenario.
+//! Cost of the state of loss recovery schemes on a NIC, in the network of a scenario.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +45,7 @@ pub struct FootprintFacts {
 /// State of one scheme.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SchemeFacts {
-    /// Its name.
+    /// Name of the scheme.
     pub name: String,
     /// Bits per queue pair.
     pub queue_pair_bits: u64,
@@ -55,26 +55,26 @@ pub struct SchemeFacts {
     pub shared_bits: u64,
     /// All of it on the NIC.
     pub total_bytes: u64,
-    /// That as a fraction of the cache.
+    /// Total size as a fraction of the NIC's cache.
     pub cache_share: f64,
     /// Item by item.
     pub items: Vec<ItemFacts>,
-    /// What its paper says.
+    /// Numbers that the scheme's paper publishes.
     pub published: Option<PublishedFacts>,
 }
 
-/// One piece of state.
+/// Facts about one piece of state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ItemFacts {
-    /// Its name; of a scheme's items no two have the same.
+    /// Name of the item, unique among the items of a scheme.
     pub name: &'static str,
-    /// One per what: "QP", "WQE", "NIC" or "port" (of a top-of-rack switch).
+    /// Unit that has one such item: "QP", "WQE", "NIC" or "port" (of a top-of-rack switch).
     pub per: &'static str,
-    /// How long it is.
+    /// Length of the item in bits.
     pub bits: u64,
     /// All of it on the NIC, or on both ToRs.
     pub total_bytes: u64,
-    /// What it is.
+    /// Description of the item.
     pub what: String,
 }
 
@@ -118,7 +118,8 @@ impl SchemeFacts {
     /// The state of one series on this NIC.
     ///
     /// # Errors
-    /// It has TCP, EQDS or NDP: their state is of another kind, and their papers do not count it.
+    /// Returns an error if the scenario has TCP, EQDS or NDP: their state is of another kind, and their papers do not
+    /// count it.
     pub fn new(series: &PlannedSeries, nic: NicUse) -> Result<Self, String> {
         let transport = &series.transport;
         if transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some() {
@@ -154,9 +155,9 @@ impl SchemeFacts {
         })
     }
 
-    /// What can be claimed of it, by name: bytes of each item ("bitmap"); of those of queue pairs, of work queue
-    /// elements and of what all share ("queue-pairs", "work-requests", "shared"); of all ("total"), and of all for each
-    /// queue pair ("per-qp"); and the share of the cache ("cache-share").
+    /// Returns the numbers that claims can be made about, by name: bytes of each item ("bitmap"); of the items of queue
+    /// pairs, of work queue elements and of the state that all share ("queue-pairs", "work-requests", "shared"); of all
+    /// items ("total"), and of all items for each queue pair ("per-qp"); and the share of the cache ("cache-share").
     pub fn numbers(&self, nic: NicUse) -> BTreeMap<&'static str, f64> {
         let total = self.total_bytes as f64;
         let bytes = |bits: u64, count: u64| (bits * count) as f64 / 8.0;
@@ -172,7 +173,7 @@ impl SchemeFacts {
     }
 }
 
-/// Where `place` has what is shared.
+/// Returns the items of `footprint`; `place` has the state that is shared.
 fn items(footprint: &Footprint, place: &'static str, nic: NicUse) -> Vec<ItemFacts> {
     let mut items: Vec<_> = footprint.items.iter().collect();
     items.sort_by_key(|item| item.scope);
@@ -225,7 +226,7 @@ impl FootprintFacts {
         Ok(())
     }
 
-    /// What it is made of, once for schemes that have it in common.
+    /// Writes the items that each scheme's state consists of, once for schemes that have them in common.
     fn write_items(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown: Vec<&Vec<ItemFacts>> = Vec::new();
         for scheme in self.schemes.iter().filter(|scheme| !scheme.items.is_empty()) {
@@ -246,7 +247,7 @@ impl FootprintFacts {
         Ok(())
     }
 
-    /// What the papers say, each once, with what they assume if that is wanted.
+    /// Writes the numbers that the papers publish, each once, with the papers' assumptions if `with_notes`.
     fn write_published(&self, f: &mut fmt::Formatter<'_>, with_notes: bool) -> fmt::Result {
         let mut shown: Vec<&PublishedFacts> = Vec::new();
         for published in self.schemes.iter().filter_map(|scheme| scheme.published.as_ref()) {

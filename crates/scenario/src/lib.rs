@@ -1,4 +1,4 @@
-//! What a person writes: scenario files.
+//! Scenario files, as users write them.
 //!
 //! [`Scenario`] composes the configuration types of the crates below into one file format, from
 //! which [`schema()`] derives a JSON Schema. A [`Plan`] is a scenario once it is checked: its series

@@ -1,4 +1,4 @@
-//! What lists of flows offer, in numbers.
+//! Offered load of flow lists, in numbers.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) struct Listed {
     /// Payload and all that goes over links, by sender and receiver.
     pairs: BTreeMap<(HostId, HostId), (Bytes, Bytes)>,
     first: Option<Instant>,
-    /// When the last would be over in an empty network.
+    /// Time at which the last flow would be complete in an empty network.
     end: Instant,
 }
 

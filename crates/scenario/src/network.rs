@@ -14,7 +14,7 @@ pub struct Network {
     longest: Path,
     /// Between these are the longest round trips.
     farthest: Vec<(HostId, HostId)>,
-    /// By rates of hosts' links.
+    /// Bandwidth-delay products, indexed by the rates of hosts' links.
     bdps: BTreeMap<Rate, Bdp>,
 }
 
@@ -22,9 +22,9 @@ pub struct Network {
 struct Trip {
     /// Rate of the sender's link.
     sender: Rate,
-    /// What the path carries.
+    /// Rate of the path.
     path: Rate,
-    /// How long it takes when nothing else is under way.
+    /// Round-trip time in an otherwise idle network.
     rtt: Duration,
 }
 
@@ -33,8 +33,8 @@ pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
     if slower < rate { rate.time_for(slower.amount_in(rtt)) } else { rtt }
 }
 
-/// What a buffer without limit is taken for where timeouts have to know how long a queue may be: as much as large
-/// switch chips have.
+/// Size assumed for a buffer without limit where timeouts depend on the longest queue: the buffer of large switch
+/// chips.
 const ENDLESS: Bytes = Bytes::from_kb(64_000);
 
 impl Network {
@@ -73,8 +73,9 @@ impl Network {
     pub fn longest(&self) -> Path {
         self.longest
     }
-    /// What two hosts can send each other on ways of this kind, which are `all_alike` or not: where packets may spread
-    /// over several, as much as both their links take, unless there are too few of this kind for that.
+    /// Returns the rate at which two hosts can send to each other on paths of this kind, which are `all_alike` or not:
+    /// where packets may spread over several paths, the rate of both hosts' links, unless there are too few paths of
+    /// this kind.
     fn rate_on(&self, kind: &Kind, src: HostId, dst: HostId, all_alike: bool) -> Rate {
         let spreads = self.routes().leaf_of(src).zip(self.routes().leaf_of(dst)).is_some_and(|(from, to)| {
             from != to && self.routes().next_hops(self.routes().leaves()[from], to).len() > 1
@@ -86,8 +87,9 @@ impl Network {
             false => kind.bottleneck(),
         }
     }
-    /// What a lone flow on paths of this class can have whose packets are spread evenly: as much as both hosts' links
-    /// carry, or the slowest link of any way as often as there are ways out of either end's switch.
+    /// Returns the rate of a lone flow on paths of this class whose packets are spread evenly: the rate of both hosts'
+    /// links, or that of the slowest link of any path times the number of paths out of either end's switch, whichever
+    /// is lower.
     pub(crate) fn carried(&self, class: &PathClass) -> Rate {
         if !class.spreads {
             return class.bottleneck();
@@ -107,12 +109,12 @@ impl Network {
     pub fn base_rtt(&self) -> Duration {
         self.longest.propagation * 2
     }
-    /// How long a packet that takes `forth` on each link and an answer that takes `back` are under way at most when
-    /// nothing else is, between any two hosts: no timeout may be shorter.
+    /// Returns the longest round-trip time between any two hosts of an idle network, for a packet of `forth` bytes on
+    /// each link and an answer of `back` bytes: no timeout may be shorter.
     pub(crate) fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
         self.rtts(forth, back).map(|trip| trip.rtt).max().unwrap_or_else(|| self.base_rtt())
     }
-    /// The same from hosts whose links have this rate.
+    /// Returns the longest round-trip time, like [`Self::longest_rtt`], but only from hosts whose links have this rate.
     pub(crate) fn longest_rtt_from(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         own.map(|trip| trip.rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
@@ -131,8 +133,8 @@ impl Network {
         let outside = self.rtts(forth, back).filter(|trip| trip.sender <= most);
         outside.map(|trip| trip.path.amount_in(trip.rtt)).max().unwrap_or_default()
     }
-    /// The same inside servers, where all NICs there are faster than any host outside, so that their rates tell them
-    /// from those.
+    /// Returns the bandwidth-delay product of the widest path between two hosts inside one server, where all NICs there
+    /// are faster than those of any host outside, so that rates tell them apart.
     pub(crate) fn widest_pipe_inside(&self, forth: Bytes, back: Bytes) -> Option<Bytes> {
         if !self.is_faster_inside() {
             return None;
@@ -182,7 +184,7 @@ impl Network {
     pub fn bdp(&self) -> Bdp {
         self.bdps.values().copied().max().unwrap_or_default()
     }
-    /// The same of paths from hosts whose links have this rate.
+    /// Returns the bandwidth-delay product of paths from hosts whose links have this rate.
     pub(crate) fn bdp_from(&self, rate: Rate) -> Bdp {
         // Inside servers, where no path of the network begins, it is the longest that counts.
         let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
@@ -192,7 +194,7 @@ impl Network {
     pub fn line_rate(&self) -> Rate {
         self.paths.fastest_host()
     }
-    /// The same of the slowest.
+    /// Returns the rate of the slowest host link.
     pub(crate) fn slowest_line_rate(&self) -> Rate {
         let hosts = (0..self.graph().host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
@@ -212,7 +214,7 @@ impl Network {
         ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
     }
 
-    /// How long a packet waits at most where much is queued.
+    /// Returns the longest time that a packet waits in queues.
     ///
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is completely full": 24 us
     /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
@@ -252,8 +254,8 @@ impl Network {
             }
         }
     }
-    /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is
-    /// longest.
+    /// Returns the longest time, over all switches, in which the slowest link of a switch sends the bytes that `full`
+    /// gives for it.
     fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Bytes) -> Duration {
         let switches = (0..).map(SwitchId).zip(self.links_of_switches());
         let waits = switches.filter_map(|(switch, links)| {

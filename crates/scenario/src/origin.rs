@@ -1,4 +1,4 @@
-//! Where plans come from beside scenario files: the built-in study, and other simulators' files.
+//! Sources of plans other than scenario files: the built-in study, and other simulators' files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -68,7 +68,7 @@ impl Plan {
     /// The plan of the built-in study.
     ///
     /// # Errors
-    /// What is wrong with `changes`.
+    /// Returns an error if `changes` are invalid.
     pub fn built_in(changes: &Changes) -> Result<Self, ScenarioError> {
         let (document, library) = built_in()?;
         let mut plan = Self::from_document(document, library, changes)?;
@@ -81,7 +81,7 @@ impl Plan {
     /// the beginning.
     ///
     /// # Errors
-    /// What is wrong with the files or with `changes`.
+    /// Returns an error if the files or `changes` are invalid.
     pub fn from_files(topology: &Path, flows: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         let name = format!("--topology {} --flows {}", topology.display(), flows.display());
         let library = FileLibrary::new("");
@@ -124,7 +124,7 @@ impl Network {
     /// else of irn), and what is questionable about the file.
     ///
     /// # Errors
-    /// What is wrong with the file or with `changes`.
+    /// Returns an error if the file or `changes` are invalid.
     pub fn from_file(path: &Path, changes: &Changes) -> Result<(Arc<Self>, Framing, Vec<String>), ScenarioError> {
         let library = FileLibrary::new("");
         let path = ScenarioError::utf8("--topology", path)?.to_owned();

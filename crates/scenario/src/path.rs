@@ -20,7 +20,7 @@ impl KeyPath {
     pub(crate) fn steps(&self) -> &[String] {
         &self.0
     }
-    /// This path and one step more.
+    /// Returns this path with one step appended.
     pub(crate) fn join(&self, step: impl Into<String>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());

@@ -29,15 +29,15 @@ use crate::{digest, input};
 /// A study that can run: series and seeds, without an "auto".
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the study is called.
+    /// Title of the study.
     pub title: String,
-    /// What it is about; may be empty.
+    /// Description of the study; may be empty.
     pub description: String,
     /// Each series runs once per seed; ascending order is not required.
     pub seeds: Vec<u64>,
-    /// What is compared, in the order of tables; at least one.
+    /// Series to compare, in the order of tables; at least one.
     pub series: Vec<PlannedSeries>,
-    /// What a person should know before trusting the results.
+    /// Warnings to heed before trusting the results.
     pub warnings: Vec<String>,
     /// Whether the end of its runs is the built-in study's, which nobody has written.
     pub ends_as_built_in: bool,
@@ -65,44 +65,44 @@ impl std::fmt::Display for KeyValue {
     }
 }
 
-/// One series of a plan.
+/// Series of a plan.
 #[derive(Clone, Debug)]
 pub struct PlannedSeries {
-    /// Its name, which includes its case if there are several: "30 % load: irn".
+    /// Name of the series, which includes its case if there are several: "30 % load: irn".
     pub name: String,
-    /// Its name among the series of its case.
+    /// Name of the series within its case.
     pub series: String,
     /// The condition under which it runs, if there are several.
     pub case: Option<String>,
     /// The scenario with its values in place, and without "auto", but where each host or each path has its own.
     pub scenario: Scenario,
-    /// Its transport at the fastest hosts.
+    /// Transport at the hosts with the fastest links.
     pub transport: TransportConfig,
-    /// The same at others, by the rates of their links, where that makes a difference.
+    /// Transports at hosts with slower links, by rate, where they differ from `transport`.
     pub transports: Vec<(Rate, TransportConfig)>,
-    /// The same for flows on paths of each class, where that makes a difference.
+    /// Transports for flows on paths of each class, where they differ from `transport`.
     pub path_transports: PathTransports,
-    /// Its network.
+    /// Network of the series.
     pub network: Arc<Network>,
     /// Each of its workloads in numbers.
     pub workloads: Vec<WorkloadSummary>,
     /// The most loaded direction of any link under random arrivals, headers included.
     pub worst_link: Option<LinkLoad>,
-    /// How many flows a run has, if that is known beforehand.
+    /// Number of flows of a run, if known beforehand.
     pub flows: Option<u64>,
     /// Whether there is always another flow until its time is up.
     pub is_endless: bool,
-    /// Where it runs.
+    /// World in which the series runs.
     pub world: World,
-    /// Where some series of its case have PFC and some have not: the name of the one that is the same with PFC
-    /// switched, or what that would be called; `None` where it cannot be had.
+    /// Name of the series of the same case that differs only in PFC, or the name that such a series would have, where
+    /// some series of the case have PFC and some do not; `None` where there can be no such series.
     pub control: Option<String>,
     /// Whether nobody has asked for it: a control of another series.
     pub is_added: bool,
     library: FileLibrary,
 }
 
-/// Where a series runs.
+/// World in which a series runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
     /// In the simulator.
@@ -121,16 +121,16 @@ impl World {
     }
 }
 
-/// One run of a plan.
+/// Run of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Point {
     /// Position of its series in [`Plan::series`].
     pub series: usize,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
-/// What the command line changes about a scenario file.
+/// Changes that the command line makes to a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
     /// `--topology`: a file whose network takes the place of the scenario's.
@@ -151,17 +151,17 @@ pub struct Changes {
 }
 
 impl Plan {
-    /// The same plan in another world.
+    /// Returns this plan, to be run in another world.
     #[must_use]
     pub fn in_world(mut self, world: World) -> Self {
         self.series.iter_mut().for_each(|series| series.world = world);
         self
     }
 
-    /// The same plan in these worlds, each a case that is named after it.
+    /// Returns this plan, to be run in each of these worlds, each a case named after its world.
     ///
     /// # Errors
-    /// When the plan has cases of its own.
+    /// Returns an error if the plan has cases of its own.
     pub fn in_worlds(mut self, worlds: &[World]) -> Result<Self, ScenarioError> {
         if self.series.iter().any(|series| series.case.is_some()) {
             let why = "it runs in two worlds, which are its cases: leave [[case]] out";
@@ -195,7 +195,7 @@ impl Plan {
     /// `folder`.
     ///
     /// # Errors
-    /// As [`Plan::from_file`].
+    /// Returns an error under the conditions of [`Plan::from_file`].
     pub fn from_text(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         Self::from_document(Document::parse(name, text)?, FileLibrary::new(folder), changes)
     }
@@ -203,7 +203,7 @@ impl Plan {
     /// The plan of the resolved scenario at `path`, in the folder of its results.
     ///
     /// # Errors
-    /// As [`Plan::from_file`].
+    /// Returns an error under the conditions of [`Plan::from_file`].
     pub fn from_results(path: &Path) -> Result<Self, ScenarioError> {
         let (name, text) = read(path)?;
         let library = FileLibrary::of_results(path.parent().unwrap_or(Path::new("")));
@@ -225,7 +225,7 @@ impl Plan {
         (0..self.series.len()).flat_map(|series| self.seeds.iter().map(move |&seed| Point { series, seed }))
     }
 
-    /// What the simulator needs for one run.
+    /// Returns the simulator's configuration for one run.
     pub fn config(&self, point: Point) -> SimConfig {
         let series = &self.series[point.series];
         let scenario = &series.scenario;
@@ -248,7 +248,7 @@ impl Plan {
         }
     }
 
-    /// Where the files come from that a run of this series names.
+    /// Returns the library of the files that a run of this series names.
     pub fn library(&self, point: Point) -> &FileLibrary {
         &self.series[point.series].library
     }
@@ -272,7 +272,7 @@ impl Plan {
 }
 
 impl PlannedSeries {
-    /// No flow starts before this.
+    /// Returns the time before which no flow starts.
     pub fn begin(&self) -> Instant {
         Instant::ZERO + first_start(&self.workloads)
     }
@@ -287,7 +287,7 @@ impl PlannedSeries {
         value_of(&self.scenario, key)
     }
 
-    /// Where the files come from that it names.
+    /// Returns the library of the files that the plan names.
     pub fn library(&self) -> &FileLibrary {
         &self.library
     }

@@ -15,7 +15,7 @@ use crate::document::unknown_name;
 use table::{ALIASES, BALANCINGS, Balancing, Beside, EQDS, Engine, IN_TUNNELS, NDP, PFC, SCHEMES, Scheme};
 use table::{TCP, VARIANTS, Variant};
 
-/// One name, taken apart.
+/// Name of a preset, split into its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Preset {
     scheme: &'static Scheme,
@@ -119,7 +119,7 @@ impl Preset {
         self.congestion.or(of_variants)
     }
 
-    /// What it sets in the scenario `base`: keys and values. An algorithm that the base has chosen
+    /// Returns the keys and values that the preset sets in the scenario `base`. An algorithm that the base has chosen
     /// already keeps the base's settings.
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
@@ -179,8 +179,8 @@ impl Preset {
         sets
     }
 
-    /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or
-    /// neither.
+    /// Returns the settings of switches that EQDS and NDP need: trimming, and acknowledgements in the class of trimmed
+    /// headers. With [`Beside::NoTrimming`], returns the setting that turns trimming off, if there is trimming.
     fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
         let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
@@ -258,7 +258,7 @@ impl Scheme {
         }
     }
 
-    /// Its variants.
+    /// Returns the variants of the preset.
     fn variants(&self) -> impl Iterator<Item = &'static Variant> {
         VARIANTS.iter().filter(|variant| variant.of == self.name)
     }
@@ -276,7 +276,7 @@ impl Scheme {
 }
 
 impl Engine {
-    /// Its key: in `[transport]`, or in `[transport.recovery]`.
+    /// Returns the key of the engine: in `[transport]`, or in `[transport.recovery]`.
     fn key(self) -> &'static str {
         match self {
             Self::Recovery(key) => key,

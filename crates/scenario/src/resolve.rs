@@ -32,12 +32,12 @@ impl Transports {
     }
 }
 
-/// What the longest round trip consists of, with gaps.
+/// Parts of the longest round trip, gaps included.
 #[derive(Clone, Copy)]
 struct RoundTrip {
     /// A full packet.
     packet: Bytes,
-    /// Its acknowledgement.
+    /// Size of the acknowledgement.
     answer: Bytes,
 }
 
@@ -133,7 +133,7 @@ fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig
     }
 }
 
-/// What transports are told of `network`, whose data has these priorities.
+/// Returns the properties of `network` that transports need, for data of these priorities.
 fn fabric(
     network: &Network,
     switch: &SwitchConfig,
@@ -165,7 +165,8 @@ fn fabric(
     }
 }
 
-/// What transports are told of the paths of a class; the rest is that of `fabric`. The longest queue may be anywhere.
+/// Returns the properties of the paths of a class that transports need; the others are those of `fabric`. The longest
+/// queue may be anywhere.
 fn fabric_of(
     class: &PathClass,
     fabric: &Fabric,
@@ -261,7 +262,8 @@ fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
     }
 }
 
-/// What `transport` and `others` have in common; each host, or each path, has its own of what is left at "auto".
+/// Returns the values that `transport` and `others` have in common; "auto" is left where hosts or paths have different
+/// values.
 pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> TransportConfig {
     fn keep(ours: &mut toml::Table, theirs: &toml::Table) {
         for (key, value) in ours {
@@ -303,7 +305,7 @@ pub(crate) fn ranges(transport: &TransportConfig, others: &Transports) -> Vec<(S
     values.into_iter().filter_map(extremes).collect()
 }
 
-/// How large what is written is, among values of one key.
+/// Returns the magnitude of a written value, for comparison with other values of the same key.
 fn magnitude(text: &str) -> f64 {
     let time = text.parse::<Duration>().map(|time| time.as_ps() as f64).ok();
     let size = text.parse::<Bytes>().map(|size| size.get() as f64).ok();
@@ -311,14 +313,15 @@ fn magnitude(text: &str) -> f64 {
     text.parse().ok().or(time).or(size).or(rate).unwrap_or(f64::INFINITY)
 }
 
-/// How far X-ON is below X-OFF by itself: two frames.
+/// Returns the default distance of X-ON below X-OFF: two frames.
 pub(crate) fn xon_gap_of(nic: &NicConfig, transport: &TransportConfig) -> Bytes {
     (nic.payload(transport) + nic.data_header(transport) + nic.gap) * 2
 }
 
-/// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and
-/// below X-ON as much again, which its output sends while the end of a pause and what follows it are on their way. It
-/// is more than two bandwidth-delay products where links are short, or where some are faster than those of hosts.
+/// Returns the smallest size of an input buffer, the same with and without PFC for the sake of comparison: the headroom
+/// of any link, and as much again below X-ON, which the output sends while the end of a pause and the packets after it
+/// are on their way. The size exceeds two bandwidth-delay products where links are short, or where some links are
+/// faster than those of hosts.
 fn least_room(network: &Network, pfc: &PfcConfig, wire: &NicConfig, xon_gap: Bytes) -> Bytes {
     let pfc = PfcConfig { headroom_by_link: pfc.headroom_by_link.clone(), ..PfcConfig::default() };
     let headroom = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, wire)).max();
@@ -341,8 +344,8 @@ fn resolve_ecn(ecn: &mut EcnConfig, needs: &Needs, line_rate: Rate) {
     }
 }
 
-/// How often to sample where that is left open, when flows start over `span`: every other base
-/// round-trip time, for queues do not change much within less, but not much more than 2,000 times.
+/// Returns the sampling interval where it is left open and flows start over `span`: every other base round-trip time,
+/// because queues change little within less, but not much more than 2,000 samples.
 pub(crate) fn sampling_interval(network: &Network, span: Duration) -> Duration {
     let fine = network.base_rtt().max(SHORTEST_RTT) * 2;
     let coarse = Duration::from_us(span.as_ps().div_ceil(MOST_SAMPLES * Duration::from_us(1).as_ps()));

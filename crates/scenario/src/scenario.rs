@@ -1,4 +1,4 @@
-//! What a scenario file says, as written.
+//! Content of a scenario file, as written.
 
 use std::collections::BTreeMap;
 
@@ -22,24 +22,24 @@ use crate::Series;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
-    /// What the study is called, in one line.
+    /// Title of the study, in one line.
     #[serde(deserialize_with = "text")]
     #[schemars(length(min = 1))]
     pub title: String,
-    /// What it is about, in as many lines as it takes.
+    /// Description of the study, in as many lines as it takes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Each series runs once per seed. A number n means the seeds 1 to n.
     #[serde(default)]
     pub seeds: Seeds,
-    /// When a run ends. Without: when all flows are done.
+    /// End of a run. Without: when all flows are done.
     #[serde(default)]
     pub stop: Stop,
     /// Which flows count.
     #[serde(default)]
     pub measure: Measure,
-    /// How often queue depths and pauses of all ports are recorded. "auto": every other base
-    /// round-trip time, but not much more than 2,000 times while flows start; "off": never.
+    /// Interval at which queue depths and pauses of all ports are recorded. "auto": every other base round-trip time,
+    /// but not much more than 2,000 times while flows start; "off": never.
     #[serde(default)]
     pub sample: Setting<Duration>,
     /// Which paths the windows, round-trip times and timeouts of `transport` at "auto" are derived from. Default:
@@ -48,12 +48,12 @@ pub struct Scenario {
     pub auto: AutoScope,
     /// The network.
     pub topology: Topology,
-    /// Its traffic.
+    /// Traffic of the study.
     pub workload: WorkloadConfig,
-    /// Its switches.
+    /// Switches of the network.
     #[serde(default)]
     pub switch: SwitchConfig,
-    /// Its hosts' NICs, and how packets look on the wire.
+    /// NICs of the hosts, and how packets look on the wire.
     #[serde(default)]
     pub nic: NicConfig,
     /// Loss recovery and congestion control, or TCP.
@@ -77,8 +77,8 @@ pub struct Scenario {
     /// case is this scenario with some values replaced. Without any, there is one condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub case: Vec<Case>,
-    /// What is compared: each series is this scenario with some values replaced. Without any, the
-    /// scenario itself is the only one.
+    /// Series to compare: each is this scenario with some values replaced. Without any, the scenario itself is the only
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
 }
@@ -135,7 +135,7 @@ pub enum AutoScope {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Case {
-    /// Its name in tables and claims: "30 % load".
+    /// Name in tables and claims: "30 % load".
     pub name: String,
     /// Values by their dotted keys, put in place after those of the series. One that fits some series
     /// only (a setting of one loss recovery) leaves the others as they are.
@@ -172,7 +172,7 @@ impl Seeds {
 }
 
 impl std::fmt::Display for Seeds {
-    /// As `--seeds` has it.
+    /// Writes the seeds in the notation of `--seeds`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),

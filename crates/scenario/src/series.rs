@@ -1,4 +1,4 @@
-//! What a scenario file says of one series.
+//! Series of a scenario file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(remote = "Self", deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(transform = or_text)]
 pub struct Series {
-    /// Its name in tables and plots. Without: the preset.
+    /// Name in tables and plots. Without: the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".

@@ -16,9 +16,9 @@ use crate::written::values;
 /// A series of a stored scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StoredSeries {
-    /// Its name among the series of its case.
+    /// Name of the series within its case.
     pub series: String,
-    /// Its case.
+    /// Case of the series.
     pub case: Option<String>,
     values: BTreeMap<String, String>,
 }

@@ -69,8 +69,8 @@ fn candidates(schema: &Json, path: &KeyPath, scenario: &Table) -> Vec<Candidate>
     found
 }
 
-/// How far the steps `wanted` are from steps of `candidate` in the same order, the last from the last; `None` if too
-/// far.
+/// Returns the distance of the steps `wanted` from steps of `candidate` in the same order, with the last steps of both
+/// paired; `None` if too far.
 fn distance(wanted: &[&str], candidate: &[String]) -> Option<usize> {
     let (last, before) = wanted.split_last()?;
     let (end, mut rest) = candidate.split_last()?;
@@ -91,7 +91,7 @@ fn is_of_other_kind(schema: &Json, candidate: &KeyPath, scenario: &Table) -> boo
     matches!(applied, Some(Ok(Applied::OtherKind { .. }) | Err(_)))
 }
 
-/// How many of the tables around `candidate` a scenario lacks.
+/// Returns the number of tables around `candidate` that a scenario lacks.
 fn absent(candidate: &KeyPath, scenario: &Table) -> usize {
     let (mut here, tables) = (Some(scenario), candidate.steps().len() - 1);
     let present = candidate.steps()[..tables].iter().take_while(|step| {

@@ -1,4 +1,4 @@
-//! What people get to read, and what series and `--set` mean.
+//! Tests of messages to users, and of series and `--set`.
 
 mod auto;
 mod limits;

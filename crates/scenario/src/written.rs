@@ -57,7 +57,7 @@ pub(crate) fn written(plan: &Plan) -> String {
     )
 }
 
-/// What is unknown and not modelled of the devices of `plan`, as comments.
+/// Returns comments about unknown and unmodelled properties of the devices of `plan`.
 fn devices(plan: &Plan) -> String {
     let named = plan.series.iter().flat_map(|PlannedSeries { scenario, .. }| {
         [(DeviceKind::Nic, &scenario.nic.preset), (DeviceKind::Switch, &scenario.switch.preset)]
@@ -74,8 +74,8 @@ fn devices(plan: &Plan) -> String {
     comments.concat()
 }
 
-/// What "auto" means where hosts and paths differ, one line of comment per key and series; series with the same values
-/// share a line.
+/// Returns the values of "auto" where hosts and paths differ, one line of comment per key and series; series with the
+/// same values share a line.
 fn ranges_in(plan: &Plan) -> String {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for series in &plan.series {

@@ -53,7 +53,7 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
     Ok(())
 }
 
-/// How long simulated time lasts.
+/// Length of simulated time, from [`Instant::ZERO`] to [`Instant::HORIZON`].
 const WORLD: Duration = Instant::HORIZON.since(Instant::ZERO);
 
 /// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.

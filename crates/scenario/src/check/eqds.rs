@@ -91,7 +91,7 @@ pub(super) fn pulled_beyond(network: &Network, trimming: &Trimming, pull_rate: R
     network.paths().classes().all().iter().filter_map(of).max_by_key(worst)
 }
 
-/// What receivers say should not wait in the queues that it is to keep short.
+/// Returns a finding if control packets of EQDS's receivers wait behind data, in the queues that EQDS is to keep short.
 pub(super) fn control_behind_data(scenario: &Scenario, trimming: &Trimming) -> Option<Finding> {
     let message = format!(
         "control packets (priority {}) wait behind data, and do not travel with the headers of trimmed packets \

@@ -1,5 +1,5 @@
-//! How many packets the network holds, against how many can be told apart: beyond that a scheme works, but not as well
-//! as on the networks that it was made for.
+//! Checks of schemes whose state or numbering covers a limited number of packets in the network: beyond that number a
+//! scheme works, but not as well as on the networks that it was made for.
 
 use selvedge_transport::{RecoveryConfig, netrt};
 use selvedge_units::Setting;

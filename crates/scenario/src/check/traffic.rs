@@ -11,7 +11,7 @@ use super::priorities::check_priorities;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// What a person should know about traffic on a network although it can run.
+/// Returns findings about traffic on a network that can run but deserves a warning.
 pub(crate) fn check_traffic(
     scenario: &Scenario,
     network: &Network,
@@ -39,7 +39,7 @@ pub(crate) fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary])
     })
 }
 
-/// No flow of these workloads starts before this.
+/// Returns the time before which no flow of these workloads starts.
 pub(crate) fn first_start(workloads: &[WorkloadSummary]) -> Duration {
     workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
 }

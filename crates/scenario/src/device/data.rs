@@ -11,14 +11,14 @@ use toml::Value;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Device {
-    /// Its name in scenarios.
+    /// Name of the device in scenarios.
     pub(super) name: String,
     /// Other names for it.
     pub(super) also: Vec<String>,
     pub(super) kind: DeviceKind,
-    /// What it is, in a few words.
+    /// Description of the device in a few words.
     pub(super) about: String,
-    /// Who says most of it, in a word.
+    /// Author of most of the values, in a word.
     pub(super) by: String,
     /// The fastest Ethernet port.
     pub(super) fastest: Option<Sourced<Rate>>,
@@ -30,13 +30,13 @@ pub struct Device {
     pub(super) set: Vec<Setting>,
     /// Headroom by rate and cable.
     pub(super) headroom: Option<Headroom>,
-    /// What no public document says.
+    /// Properties that no public document states.
     pub(super) unknown: Vec<Gap>,
-    /// What it has and the simulator has not.
+    /// Properties of the device that the simulator does not model.
     pub(super) not_modelled: Vec<Gap>,
 }
 
-/// What a device is.
+/// Kind of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
@@ -50,7 +50,7 @@ pub enum DeviceKind {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct Sourced<T> {
     pub(super) value: T,
-    /// What the source calls it.
+    /// Name of the value in its source.
     pub(super) note: String,
     pub(super) source: String,
 }
@@ -90,7 +90,7 @@ pub(super) struct Gap {
 }
 
 impl Device {
-    /// Its name in scenarios, as "connectx-7".
+    /// Returns the device's name in scenarios, as "connectx-7".
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -140,7 +140,7 @@ const NS_PER_METRE: u64 = 5;
 /// The devices of a file.
 ///
 /// # Panics
-/// When the file, which is our own, is not what it should be.
+/// Returns an error if the file, which is part of this crate, is malformed.
 pub(super) fn read(file: &str, text: &str) -> Vec<Device> {
     let family: Family = toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
     let source = |name: &str| match family.sources.get(name) {

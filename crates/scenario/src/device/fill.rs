@@ -43,9 +43,9 @@ pub(crate) fn choose(device: &Device, transport: &mut Table) {
     }
 }
 
-/// What somebody has set, beside which some of a device's values mean nothing.
+/// Settings made elsewhere that make some of a device's values meaningless.
 struct Others {
-    /// Whose values DCQCN's "auto" means.
+    /// Whether DCQCN's defaults are set.
     dcqcn_defaults: bool,
     headroom: bool,
     /// A buffer of another kind.

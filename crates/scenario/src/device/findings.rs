@@ -1,4 +1,4 @@
-//! What a person should know about the devices of a series.
+//! Findings about the devices of a series.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::check::Finding;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// What is to be said about `chosen` in a series, whose `scenario` still says "auto".
+/// Returns the findings about `chosen` in a series, whose `scenario` still says "auto".
 pub(crate) fn findings(chosen: &[Chosen], scenario: &Scenario, network: &Network) -> Vec<Finding> {
     let mut findings = Vec::new();
     for device in chosen.iter().map(|chosen| chosen.device) {
@@ -27,7 +27,7 @@ pub(crate) fn findings(chosen: &[Chosen], scenario: &Scenario, network: &Network
     findings
 }
 
-/// What holds of every device.
+/// Returns the statement that holds for every device.
 fn in_general(device: &Device) -> String {
     format!(
         "\"{0}\" has values of public documents, none of them calibrated; {1} unknown, {2} not modelled: `selvedge presets \

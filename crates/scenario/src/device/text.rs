@@ -64,7 +64,7 @@ impl Device {
         }
     }
 
-    /// What it is about, by parts of its keys.
+    /// Returns the subjects of the settings, by parts of their keys.
     fn sets(&self) -> String {
         let part = |key: &str| match key.split('.').collect::<Vec<_>>()[..] {
             ["nic", ..] => "classes",
@@ -175,7 +175,7 @@ fn write_gap(f: &mut fmt::Formatter<'_>, gap: &Gap) -> fmt::Result {
     Ok(())
 }
 
-/// What a resolved scenario says of a device at its head.
+/// Returns the comment about a device at the head of a resolved scenario.
 pub(crate) fn comment(device: &Device) -> String {
     let mut text = format!(
         "# {} \"{}\": {}. Values of public documents, none calibrated; `selvedge presets {1}` has their sources.\n",

@@ -12,7 +12,7 @@ use selvedge_units::{Duration, HostId, SwitchId};
 
 use super::FileLibrary;
 
-/// What flows have in htsim that are given no priority.
+/// Priority in htsim of flows that are given none.
 const NO_PRIORITY: u32 = 2_000_000;
 
 /// A flow's priority. htsim's own receivers pull by any number; 0 to 7 are taken

@@ -180,7 +180,7 @@ fn check_connected<'a, L: Iterator<Item = &'a ns3_topology::Link>>(
     Err((link.line, link.a, message))
 }
 
-/// What a GPU's link to an NVSwitch joins.
+/// Ends of a GPU's link to an NVSwitch.
 struct End {
     nic: Node,
     switch: u32,

@@ -35,7 +35,7 @@ pub(super) struct Builder<'a> {
     traffic: Option<(BuiltFrom, Traffic)>,
 }
 
-/// What traffic depends on, within one study.
+/// Parameters that determine traffic within one study.
 type BuiltFrom = (Topology, WorkloadConfig, Framing, Measure, Option<u64>);
 
 /// A series' workloads in numbers.
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// What runs on the network, whose losses and failures are checked, too.
+    /// Returns the traffic on the network, after checking it together with losses and failures.
     fn traffic(
         &mut self,
         variant: &Variant,
@@ -212,7 +212,7 @@ impl<'a> Builder<'a> {
         Ok(network)
     }
 
-    /// How packets look on it.
+    /// Returns the framing of packets on the network.
     pub(super) fn framing(&self, variant: &Variant, network: &Network) -> Result<Framing, ScenarioError> {
         let resolved = check_nic(&variant.scenario).and_then(|()| Resolved::of(variant, network, &[]));
         let resolved = resolved.map_err(|finding| self.draft.error(variant, &finding.key, finding.message))?;
@@ -233,17 +233,17 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What decides how much of their links flows take, beside their own keys.
+/// Keys, beside those of loads, that determine the share of their links that flows take.
 const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header", "nic.gap"];
 
 /// The scenario of a series without an "auto", checked.
 struct Resolved {
-    /// Its transport is what all hosts and paths have in common.
+    /// Scenario whose transport is what all hosts and paths have in common.
     scenario: Scenario,
-    /// That of the fastest hosts.
+    /// Transport of the hosts with the fastest links.
     transport: TransportConfig,
     transports: Transports,
-    /// What a person should know.
+    /// Findings to show to the user.
     findings: Vec<Finding>,
 }
 

@@ -121,7 +121,7 @@ impl PlannedSeries {
     }
 }
 
-/// What the control of the series `name` is called, which has PFC or has it not.
+/// Returns the name of the control of the series `name`, with or without PFC.
 fn switched_name(name: &str, with_pfc: bool) -> String {
     const PFC: &str = "+pfc";
     match name.find(PFC) {

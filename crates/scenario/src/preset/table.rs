@@ -1,4 +1,4 @@
-//! What the words of a preset's name mean.
+//! Meaning of the words of a preset's name.
 
 /// The first word: what moves packets.
 #[derive(PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Scheme {
     pub(super) netrt: bool,
 }
 
-/// What moves packets, by its key in scenario files.
+/// Engine that moves packets, by its key in scenario files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Engine {
     /// A loss recovery of `[transport.recovery]`, with a congestion control of `[transport.congestion]`.
@@ -89,13 +89,13 @@ pub(super) struct Variant {
     pub(super) beside: Beside,
 }
 
-/// What a variant changes, apart from the keys that it sets.
+/// Effect of a variant, apart from the keys that it sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beside {
     Nothing,
     /// Another engine takes the place of the scheme's.
     Engine(Engine),
-    /// This congestion control is used unless another is asked for.
+    /// Congestion control that is used unless another is asked for.
     Congestion(&'static str),
     /// Switches need not trim.
     NoTrimming,
@@ -189,8 +189,8 @@ pub(super) const BALANCINGS: &[Balancing] = &[
     Balancing { name: "flowlet", about: "flows may change ways where they pause (LetFlow)", value: "{ flowlet = {} }" },
 ];
 
-/// What congestion controls are set to where EQIFs slow them down: DCQCN's settings suit a short control loop (EQDS,
-/// appendix B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
+/// Settings of congestion controls that EQIFs slow down: DCQCN's settings suit a short control loop (EQDS, appendix B:
+/// R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
 pub(super) const IN_TUNNELS: &[(&str, &[(&str, &str)])] = &[(
     "dcqcn",
     &[("transport.congestion.dcqcn.defaults", "'connect-x'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")],

@@ -1,4 +1,4 @@
-//! What may stand in a scenario file, for people: told from the schema, place by place.
+//! Help about the keys of a scenario file, derived from the schema place by place.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -12,13 +12,13 @@ use crate::error::ScenarioError;
 use crate::path::KeyPath;
 use crate::suggest;
 
-/// What may stand at one place of a scenario file.
+/// Description of one place of a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyHelp {
     /// The place, as "workload.incast"; empty for the whole file.
     path: String,
     about: String,
-    /// What may be written there, where that is not keys alone.
+    /// Values that may be written there, beside keys.
     takes: String,
     keys: Vec<Key>,
 }
@@ -28,18 +28,18 @@ pub struct KeyHelp {
 struct Key {
     name: String,
     takes: String,
-    /// What holds without it: a value, "required", or nothing.
+    /// Effect of leaving the key out: a value, "required", or nothing.
     without: String,
     about: String,
-    /// Where there are keys inside, its own place.
+    /// Place of the keys inside, if it has a description of its own.
     inside: Option<String>,
 }
 
 impl KeyHelp {
-    /// What may stand at `path`: "" is the whole file.
+    /// Returns the description of `path`: "" is the whole file.
     ///
     /// # Errors
-    /// When nothing may: says which step is unknown and what was meant.
+    /// Returns an error if nothing may stand at `path`: the message names the unknown step and suggests a known one.
     pub fn of(path: &str) -> Result<Self, ScenarioError> {
         let schema = schema();
         let wrong = |message: String| ScenarioError::argument(path.to_owned(), message);
@@ -55,7 +55,7 @@ impl KeyHelp {
         Ok(Reader(&schema).help(path, &nodes))
     }
 
-    /// The same as a section of the page.
+    /// Returns the description as a section of the page.
     fn section(&self) -> String {
         let mut section = String::new();
         if !self.path.is_empty() {
@@ -82,7 +82,7 @@ impl KeyHelp {
     }
 }
 
-/// As a terminal shows it.
+/// Text for a terminal.
 impl fmt::Display for KeyHelp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const WIDTH: usize = 100;
@@ -115,7 +115,7 @@ impl fmt::Display for KeyHelp {
 struct Reader<'a>(&'a Value);
 
 impl<'a> Reader<'a> {
-    /// What may stand at `path`, which `nodes` describe.
+    /// Returns the description of `path`, for which `nodes` are the schema's nodes.
     fn help(self, path: &str, nodes: &[&'a Value]) -> KeyHelp {
         let tables: Vec<_> = nodes.iter().flat_map(|node| self.tables(node)).collect();
         let has_choice = tables.len() > 1;
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The same for nodes whose tables are the same.
+    /// Returns a text that is equal for nodes whose tables are the same.
     fn identity(self, nodes: &[&'a Value]) -> String {
         nodes
             .iter()
@@ -203,13 +203,13 @@ impl<'a> Reader<'a> {
         own.into_iter().chain(self.options(node).flat_map(|option| self.words(option))).collect()
     }
 
-    /// What `node` refers to, or chooses from.
+    /// Returns the nodes that `node` refers to, or chooses from.
     fn options(self, node: &'a Value) -> impl Iterator<Item = &'a Value> {
         let lists = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|key| node.get(key)?.as_array());
         resolved(self.0, node).into_iter().chain(lists.flatten())
     }
 
-    /// What is said of the first of `nodes` of which something is.
+    /// Returns the description of the first of `nodes` that has one.
     fn about(self, nodes: &[&'a Value]) -> String {
         let said = |node: &&'a Value| -> Option<&'a str> {
             let own = node["description"].as_str().filter(|text| !is_form(text));
@@ -220,12 +220,12 @@ impl<'a> Reader<'a> {
         nodes.iter().find_map(said).map(plain).unwrap_or_default()
     }
 
-    /// What is said of a key or a word, whose own description is about nothing else.
+    /// Returns the description of a key or a word, whose own description is about nothing else.
     fn about_key(self, node: &'a Value) -> String {
         node["description"].as_str().map_or_else(|| self.about(&[node]), plain)
     }
 
-    /// What may be written where `node` describes it.
+    /// Returns the values that may be written where `node` describes them.
     fn takes(self, node: &'a Value) -> String {
         match node["description"].as_str().filter(|text| is_form(text) && node.get("const").is_none()) {
             Some(form) => plain(form),
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same for a key, whose own description does not say that.
+    /// Returns the values that may be written for a key whose own description does not list them.
     fn takes_as_key(self, node: &'a Value) -> String {
         if let Some(word) = node.get("const") {
             return word.to_string();

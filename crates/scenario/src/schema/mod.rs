@@ -24,13 +24,13 @@ pub fn schema() -> Value {
     schema
 }
 
-/// What one step of a path is, according to the schema.
+/// Role of one step of a path, according to the schema.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// A key of a table.
     Key,
-    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys that may stand beside it in any of
-    /// them, mostly that one.
+    /// Choice of one of several kinds: "fat-tree" in "topology.fat-tree.k", with the keys that may stand beside the
+    /// kind in any of them, mostly the chosen one.
     Kind(Vec<String>),
     /// An element of a list.
     Element,
@@ -131,7 +131,7 @@ fn follow<'a>(schema: &'a Value, path: &KeyPath) -> Result<(Vec<Step>, Vec<&'a V
     Ok((route, nodes))
 }
 
-/// What a node of the schema offers to a further step.
+/// Further steps that a node of the schema offers.
 enum View<'a> {
     Keys { properties: &'a serde_json::Map<String, Value>, kinds: bool },
     Elements(&'a Value),
@@ -169,7 +169,7 @@ fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
     all
 }
 
-/// What `node` refers to, if it does.
+/// Returns the node that `node` refers to, if it is a reference.
 fn resolved<'a>(root: &'a Value, node: &Value) -> Option<&'a Value> {
     let name = node.get("$ref")?.as_str()?;
     Some(root.pointer(name.trim_start_matches('#')).expect("schemars defines what it refers to"))

@@ -1,4 +1,4 @@
-//! What comes of "auto", but for windows and timeouts.
+//! Tests of the values of "auto", except for windows and timeouts.
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::CongestionConfig;

@@ -3,7 +3,7 @@
 use super::{BASE, impossible, plan, with_sets};
 use crate::{BUILT_IN, Changes, Plan};
 
-/// What several keys make together is blamed on the one that was changed last.
+/// Checks that an error which several keys cause together is attributed to the key changed last.
 #[test]
 fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     let link = "{ rate = '40Gbps', delay = '2us' }";

@@ -73,7 +73,7 @@ fn alone(network: &str, series: &str, sets: &[&str]) -> Plan {
     plan(&text, &changes).unwrap_or_else(|error| panic!("{network}{error}"))
 }
 
-/// How long the flows of the first series took, over the ideal time.
+/// Returns the flow completion times of the first series, divided by the ideal time.
 fn slowdowns(plan: &Plan) -> Vec<f64> {
     let point = plan.points().next().expect("a series");
     let mut flows = Flows::default();

@@ -1,4 +1,4 @@
-//! What is wrong is answered with its place, its key and a remedy.
+//! Tests that errors are reported with their place, their key and a remedy.
 
 use super::{BASE, FAT_TREE, expect_text, extended, impossible, plan, variants, with_sets, wrong};
 use crate::{Changes, Plan};

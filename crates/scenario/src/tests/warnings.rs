@@ -1,4 +1,4 @@
-//! What a person should know about a scenario that can run.
+//! Tests of warnings about scenarios that can run.
 
 use super::{BASE, NO_SWITCH, extended, plan, with_sets};
 use crate::{Changes, Scenario};

@@ -1,4 +1,4 @@
-//! What "auto" makes of windows, timeouts and buffers.
+//! Tests of the values of "auto" for windows, timeouts and buffers.
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::CongestionConfig;
