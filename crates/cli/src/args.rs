@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Arguments of the command line.
 
 use std::path::PathBuf;
 
@@ -96,7 +96,7 @@ pub(crate) enum Described {
     Summary,
 }
 
-/// What to study.
+/// Input of a study.
 #[derive(Args)]
 pub(crate) struct Input {
     /// Scenario file (TOML), or a folder with a scenario.toml; without: the IRN paper's default case
@@ -108,13 +108,13 @@ pub(crate) struct Input {
     /// Flows from a file of another simulator: ns-3 RDMA flow.txt, htsim .cm
     #[arg(long, value_name = "FILE")]
     pub(crate) flows: Option<PathBuf>,
-    /// What to compare: series of the scenario by name, or schemes as in irn,roce+pfc
+    /// Series to compare, by name, or schemes as in irn,roce+pfc
     #[arg(long, value_name = "LIST", long_help = series_help())]
     pub(crate) series: Option<String>,
     /// Change one value of the scenario: its dotted key, and a TOML value; may be repeated
     ///
-    /// It replaces what is there, in every series where the key applies. Units need no quotes:
-    /// --set switch.pfc.headroom=20KB --set workload.poisson.load=0.5
+    /// Replaces the value in every series where the key applies. Units need no quotes: --set switch.pfc.headroom=20KB
+    /// --set workload.poisson.load=0.5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Run each series with this many seeds (5), or with these (1,2,3)
@@ -162,7 +162,7 @@ pub(crate) struct RunArgs {
     pub(crate) options: RunOptions,
 }
 
-/// What to look at packet by packet.
+/// Selection of packets and events to trace.
 #[derive(Args)]
 pub(crate) struct TraceArgs {
     /// Trace a flow, a port or everything: flow=ID, port=ID, all; may be repeated
@@ -194,7 +194,7 @@ pub(crate) struct TraceArgs {
     pub(crate) snaplen: Option<u32>,
 }
 
-/// How to run.
+/// Options of runs.
 #[derive(Args)]
 pub(crate) struct RunOptions {
     /// Use at most this many threads [default: all cores]
@@ -203,7 +203,7 @@ pub(crate) struct RunOptions {
     /// Run although it may need more memory than there is
     #[arg(long)]
     pub(crate) ignore_memory: bool,
-    /// No progress, no notices
+    /// Print no progress and no notices
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -229,11 +229,11 @@ pub(crate) struct CheckArgs {
     pub(crate) html: Option<PathBuf>,
     /// Write the tables of claims, as Markdown
     ///
-    /// There is a section per paper (the folder that holds the figures). Those of papers that are not run stay as
-    /// they are in FILE.
+    /// FILE has a section per paper (the folder that holds the figures). Sections of papers that are not run stay as
+    /// they are.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// What this program was built from, for the tables of claims: a commit
+    /// Commit that this program was built from, for the tables of claims
     #[arg(long, value_name = "REV")]
     pub(crate) revision: Option<String>,
     /// Print the figures with their claims and verdicts as a JSON list to standard output, and nothing else there
@@ -263,7 +263,7 @@ pub(crate) struct ExplainArgs {
     /// Print JSON, times in picoseconds
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress, no notices
+    /// Print no progress and no notices
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -276,7 +276,7 @@ pub(crate) struct TopologyArgs {
     /// Network from a file of another simulator: ns-3 RDMA topology.txt, htsim .topo
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
-    /// Whose headers the highest load counts: a series of the scenario by name, or a scheme, as in irn+hpcc [default:
+    /// Series whose headers the highest load counts: one of the scenario by name, or a scheme, as in irn+hpcc [default:
     /// the first series; with --topology alone, irn]
     ///
     /// Of several, the first.
@@ -488,7 +488,7 @@ pub(crate) struct CompareArgs {
     pub(crate) a: PathBuf,
     /// Another
     pub(crate) b: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -505,7 +505,7 @@ pub(crate) struct VerbsArgs {
     /// Show devices, their GIDs and MTUs, and what this host lacks
     #[arg(long, conflicts_with = "command")]
     pub(crate) info: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long, requires = "info")]
     pub(crate) json: bool,
     /// Loss recovery towards others of our own

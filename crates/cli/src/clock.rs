@@ -1,4 +1,4 @@
-//! How long things take. The only place that reads clocks, beside the data plane.
+//! Time measurement: the only module that reads clocks, beside the data plane.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ impl Stopwatch {
     }
 }
 
-/// One run of the simulator, timed, of a study that has `threads` threads in all.
+/// Runs the simulator once and measures the time, in a study that has `threads` threads in all.
 pub(crate) fn timed_run(
     threads: usize,
 ) -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>

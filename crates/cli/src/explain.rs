@@ -18,13 +18,13 @@ use crate::output::{Failure, json, print, say};
 use crate::progress::Progress;
 use crate::run::cores;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 struct Explained<'a> {
     results: String,
     series: &'a str,
     seed: u64,
-    /// When the run ended, if it was simulated to its end: it deadlocked, or a flow below had not finished.
+    /// Time at which the run ended, if it was simulated to its end: it deadlocked, or a flow below had not finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_ps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use crate::progress::interrupted_status;
 pub(crate) struct Failure {
     /// Exit status.
     pub(crate) status: u8,
-    /// What to say; empty: it was said already.
+    /// Message to print; empty if it was printed already.
     pub(crate) message: String,
     /// Whether storage failed: what was begun can be continued when there is space.
     pub(crate) storage: bool,

@@ -1,4 +1,4 @@
-//! How a study goes, on standard error; and Ctrl-C.
+//! Progress of a study, on standard error; and Ctrl-C.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -16,7 +16,7 @@ use selvedge_study::{Watch, span};
 use crate::clock::Stopwatch;
 use crate::output::{allows_control, columns_of, say};
 
-/// How much is done, and the time left: a bar on a terminal, elsewhere a line every few seconds.
+/// Display of the part done and the time left: a bar on a terminal, elsewhere a line every few seconds.
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
@@ -30,9 +30,9 @@ struct State {
     began: Stopwatch,
     /// Seconds that it is expected to take.
     expected: Option<f64>,
-    /// How much is done, 0 to 1, as bits.
+    /// Part done, 0 to 1, as the bits of an `f64`.
     part: AtomicU64,
-    /// How much was done before, as bits; none until something was reported.
+    /// Part done before this process began, 0 to 1; unset until a first report.
     before: OnceLock<f64>,
     /// The latest run.
     latest: Mutex<String>,
@@ -202,7 +202,8 @@ fn catch_interrupts() {
     });
 }
 
-/// One thread waits for them, so that it learns which came; those that the others start leave them to it.
+/// Starts a thread that waits for signals, so that it learns which one came. Threads started later inherit the blocked
+/// signals and leave them to it.
 #[cfg(unix)]
 fn catch_signals() -> std::io::Result<()> {
     use nix::sys::signal::{SigSet, Signal};
@@ -254,8 +255,9 @@ const WIDEST: usize = 40;
 const SOON: f64 = 1.0;
 /// From this part on the time left goes by the pace alone.
 const CERTAIN: f64 = 0.1;
-/// How often the bar is drawn.
+/// Interval at which the bar is drawn.
 const TICK: Duration = Duration::from_millis(500);
-/// When the first line comes, where there is no terminal, and the others.
+/// Delay of the first line, where there is no terminal.
 const FIRST_LINE: Duration = Duration::from_millis(1_500);
+/// Interval of lines after the first, where there is no terminal.
 const LINES: Duration = Duration::from_secs(10);

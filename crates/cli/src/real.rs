@@ -33,7 +33,7 @@ pub(crate) fn check(_: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One run between two processes of this program.
+/// Runs a trial between two processes of this program.
 #[cfg(target_os = "linux")]
 pub(crate) fn run()
 -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
@@ -52,7 +52,7 @@ pub(crate) fn run()
     |_, _, _, _, _| Err(ConfigError::new("", "the real world needs Linux"))
 }
 
-/// One end of a trial.
+/// Runs one end of a trial.
 #[cfg(target_os = "linux")]
 pub(crate) fn end() -> Result<(), Failure> {
     selvedge_study::real::serve().map_err(|error| Failure::outcome(error.to_string()))

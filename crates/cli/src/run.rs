@@ -79,7 +79,7 @@ fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
 /// Estimates packet-hops, memory and time of the runs of `points`.
 ///
 /// # Errors
-/// They need more memory than there is, and nobody has said that this does not matter.
+/// Returns an error if the runs need more memory than there is, unless this was declared not to matter.
 pub(crate) fn estimate(plan: &Plan, points: &[Point], options: &RunOptions) -> Result<StudyEstimate, Failure> {
     completed(StudyEstimate::new(plan, points, threads(options))?, options)
 }
@@ -87,7 +87,7 @@ pub(crate) fn estimate(plan: &Plan, points: &[Point], options: &RunOptions) -> R
 /// An estimate with what memory there is, and the time where anybody wants to hear of it.
 ///
 /// # Errors
-/// As [`estimate`].
+/// Returns an error under the conditions of [`estimate`].
 pub(crate) fn completed(estimate: StudyEstimate, options: &RunOptions) -> Result<StudyEstimate, Failure> {
     let estimate = estimate.with_available(Available::of_this_process());
     if !options.ignore_memory {
@@ -226,7 +226,7 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder, StudyEstimate), Failure
     Ok((plan, folder, estimate))
 }
 
-/// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
+/// Returns the selection to trace. The folder is made absolute: the study may be continued from elsewhere.
 fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     let absolute = |folder: &PathBuf| {
         let folder = absolute(folder).map_err(|error| Failure::unreadable(folder, &error))?;
@@ -272,7 +272,7 @@ pub(crate) fn threads(options: &RunOptions) -> usize {
     options.threads.map_or_else(cores, usize::from)
 }
 
-/// As many threads as can run at once.
+/// Returns the number of threads that can run at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

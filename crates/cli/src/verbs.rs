@@ -16,7 +16,7 @@ use crate::output::{self, Failure, print};
 const LIBRARY: &str = "libibverbs.so.1";
 /// Stands for files that programs expect of hardware.
 const PATHS: &str = "libselvedge-paths.so";
-/// Where libraries are, if not beside us.
+/// Environment variable with the folder of the libraries, if they are not beside this program.
 const LIBRARIES: &str = "SELVEDGE_LIBRARIES";
 
 pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use std::process::Command;
 use selvedge_testkit::Scratch;
 use selvedge_testkit::texts::NS3_TOPOLOGY as TOPOLOGY;
 
-/// What cases are made of: they replace parts of it, or add to its one series, and name its lines.
+/// Base of all cases: they replace parts of this text, or add to its one series, and name its lines.
 const SMALL: &str = r#"
 title = "small"
 seeds = 1
@@ -35,7 +35,7 @@ fn scenario(what: &str, by: &str) -> Vec<u8> {
     SMALL.replace(what, by).into()
 }
 
-/// What is tried: the file `input`, how it is used, and what the message must say.
+/// Case: the content of the file `input`, the arguments, and the text that the message must contain.
 type Case = (Vec<u8>, &'static [&'static str], &'static str);
 
 const RUN: &[&str] = &["run", "input"];
@@ -339,7 +339,7 @@ fn others() -> Vec<Case> {
     ]
 }
 
-/// What is wrong with the command rather than with a file.
+/// Returns cases whose error is in the command rather than in a file.
 fn commands() -> Vec<Case> {
     let none = Vec::new;
     vec![
@@ -539,7 +539,7 @@ fn listing(folder: &Path) -> BTreeMap<String, u64> {
     found
 }
 
-/// What becomes of a file.
+/// Change made to a file.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
 /// About half of it. Cut between two lines it could be right; the first quotation mark of a line opens a text.

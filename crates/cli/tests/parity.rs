@@ -1,4 +1,4 @@
-//! The same scenario in the simulator and between two processes of this machine.
+//! Parity of one scenario in the simulator and between two processes of this machine.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Output};

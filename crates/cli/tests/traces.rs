@@ -103,7 +103,7 @@ fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
-/// What a packet may be.
+/// Kinds of packets that a capture may contain.
 const KINDS: [&str; 4] = ["RC RDMA Write ", "RC Acknowledge ", "Class Based Flow Control [CBFC] Pause", "7471"];
 /// A congestion notification packet, which Wireshark 4.0 calls unknown and later ones call by its name.
 const CNP: &str = "129";
@@ -118,7 +118,7 @@ fn tshark_dissects_every_packet_with_its_payload_without_complaint() {
     dissect(&Traced::run("payload", &["--trace", "all", "--trace-payload"]));
 }
 
-/// What a capture takes, and how long its packets were on the wire.
+/// Checks that a capture leaves out payload, and that it keeps the lengths of packets on the wire.
 #[test]
 fn payload_is_left_out_and_lengths_are_not() {
     let (series, less) = (["irn", "roce+pfc", "tcp"], ["--trace", "all", "--series", "irn,roce+pfc,tcp"]);
@@ -246,8 +246,8 @@ fn tshark_dissects_rdma_operations() {
     }
 }
 
-/// What MELO and NetRT put on the wire beside RoCE: NACKs with holes, and messages between ToRs under an opcode of
-/// their own.
+/// Checks tshark's dissection of the packets that MELO and NetRT add to RoCE: NACKs with holes, and messages between
+/// ToRs under an opcode of their own.
 #[test]
 fn tshark_dissects_what_melo_and_netrt_add() {
     let loss = "[[loss]]\nlink = \"tier0-tier1\"\npackets = \"data\"\nmodel = { random = { rate = \"3%\" } }\n";

@@ -15,7 +15,7 @@ use crate::{Dialect, FormatError, goal, ns3_topology};
 /// ```
 ///
 /// # Errors
-/// If it is none of those known; the message lists what was tried.
+/// Returns an error if the dialect is none of the known ones; the message lists those tried.
 pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     if let Some(error) = goal::unfinished(bytes, file) {
         return Err(error);

@@ -1,4 +1,4 @@
-//! What readers give back: values with warnings, or an error with a place.
+//! Results of readers: values with warnings, or an error with a place.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct FormatError {
     pub line: u64,
     /// The column in characters, from 1; a tab is one character.
     pub column: u64,
-    /// What was found and what would be right.
+    /// Text that was found, and valid text for its place.
     pub message: String,
 }
 
@@ -27,7 +27,7 @@ impl std::error::Error for FormatError {}
 pub struct Warning {
     /// The line it is about, from 1.
     pub line: u64,
-    /// What was found and how it was understood.
+    /// Text that was found, and the reader's interpretation of it.
     pub message: String,
 }
 
@@ -37,12 +37,12 @@ impl Warning {
     }
 }
 
-/// What a file says.
+/// Content of a file, with warnings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parsed<T> {
-    /// What was read.
+    /// Value that was read.
     pub value: T,
-    /// What is questionable about it, in the order of discovery.
+    /// Warnings about the file, in the order of discovery.
     pub warnings: Vec<Warning>,
     /// The dialect it is written in.
     pub dialect: Dialect,

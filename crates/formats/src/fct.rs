@@ -27,15 +27,15 @@ pub struct Record {
     pub dst_port: u16,
     /// Payload.
     pub size: Bytes,
-    /// When it started.
+    /// Start of the flow.
     pub start: Instant,
-    /// How long it took.
+    /// Flow completion time.
     pub fct: Duration,
-    /// How long it would take alone in the network.
+    /// Flow completion time that the flow would have alone in the network.
     pub standalone: Duration,
 }
 
-/// How nodes are written.
+/// Notation of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
     /// HPCC, SimAI: hexadecimal addresses.
@@ -93,7 +93,7 @@ pub const fn node_at(address: u32) -> Option<u32> {
 /// ```
 ///
 /// # Errors
-/// What `out` reports, and `InvalidInput` for a node that has no address in HPCC's form.
+/// Returns the errors of `out`, and `InvalidInput` for a node that has no address in HPCC's form.
 pub fn write(out: &mut impl Write, style: Style, record: &Record) -> io::Result<()> {
     let Record { src_port, dst_port, .. } = *record;
     match style {

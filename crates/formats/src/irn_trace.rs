@@ -38,11 +38,11 @@ pub struct ReceiverEvent {
 pub struct SenderEvent {
     /// The queue pair, numbered from 0.
     pub qp: u32,
-    /// What happens.
+    /// Kind of the event.
     pub kind: SenderEventKind,
 }
 
-/// What happens to a sender.
+/// Kind of an event at a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderEventKind {
     /// The link is free: it may send a packet.

@@ -26,12 +26,12 @@ use selvedge_units::{Bytes, Instant};
 use crate::text::{BYTES_MAX, Line, Lines, Word, missing};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// One flow.
+/// Flow of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The line it stands in.
     pub line: u64,
-    /// Its number, in files of 7 columns.
+    /// Number of the flow, in files of 7 columns.
     pub id: Option<u64>,
     /// The node that sends.
     pub src: u32,
@@ -43,18 +43,18 @@ pub struct Flow {
     pub dst_port: Option<u16>,
     /// Payload; above zero.
     pub size: Bytes,
-    /// When it starts, since the run's beginning.
+    /// Start of the flow, since the run's beginning.
     pub start: Instant,
 }
 
-/// What the file does not say.
+/// Properties that the file does not state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// What the size column counts.
+    /// Unit of the size column.
     pub size_unit: SizeUnit,
 }
 
-/// What the size column of a flow list counts.
+/// Unit of the size column of a flow list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizeUnit {
     /// Bytes.
@@ -69,7 +69,7 @@ pub enum SizeUnit {
 pub struct FlowList {
     /// In ascending order of start; in file order where starts are equal.
     pub flows: Vec<Flow>,
-    /// What the first line says their number is; `None` if the file begins with a flow.
+    /// Number of flows according to the first line; `None` if the file begins with a flow.
     pub declared: Option<u64>,
     /// The flows after that many, if there are more; they may not be meant.
     surplus: Option<Surplus>,
@@ -80,7 +80,7 @@ pub struct FlowList {
 struct Surplus {
     /// The line of the first of them.
     from: u64,
-    /// What is wrong with the count: "the first line says 2 flows, the file has 256".
+    /// Description of the wrong count: "the first line says 2 flows, the file has 256".
     said: String,
 }
 
@@ -110,7 +110,7 @@ impl FlowList {
 /// Reads a whole file and sorts it by start.
 ///
 /// # Errors
-/// As [`Flows`], and if there are no flows.
+/// Returns the errors of [`Flows`], and an error if there are no flows.
 pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<FlowList>, FormatError> {
     let mut reader = Flows::new(input, file, options);
     let mut flows = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
@@ -176,7 +176,7 @@ impl<R: BufRead> Flows<R> {
             warnings: Vec::new(),
         }
     }
-    /// What the first line says the number of flows is, once it was read.
+    /// Returns the number of flows according to the first line, once it was read.
     pub fn declared(&self) -> Option<u64> {
         self.declared
     }
@@ -309,7 +309,7 @@ impl<R: BufRead> Iterator for Flows<R> {
     }
 }
 
-/// How many columns the first flow has.
+/// Returns the number of columns of the first flow.
 fn columns(line: Line<'_>) -> Result<usize, FormatError> {
     match line.words().count() {
         columns @ 5..=7 => Ok(columns),

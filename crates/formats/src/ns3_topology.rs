@@ -22,9 +22,9 @@
 //! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no
 //! number ends the list. What looks like a link below it is warned about.
 //!
-//! Where the header's count of links differs from the lines, the lines count. Its one other use: if
-//! there are more lines, and some of them name nodes that do not exist, then the surplus is what a
-//! larger network left behind (HPCC's own sample has 194 such lines) and is ignored, as ns-3 does.
+//! The lines of links count, not the number of links in the header. The number has one other use: if there are more
+//! lines, and some of them name nodes that do not exist, then the surplus is left over from a larger network (HPCC's
+//! own sample has 194 such lines) and is ignored, as ns-3 does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -44,20 +44,20 @@ pub struct Topology {
     pub switches: BTreeMap<u32, SwitchKind>,
     /// The links, in the order of the file.
     pub links: Vec<Link>,
-    /// What only SimAI says.
+    /// Arrangement of servers, in SimAI's files alone.
     pub servers: Option<Servers>,
 }
 
-/// What kind of switch a node is.
+/// Kind of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwitchKind {
-    /// One of the Ethernet.
+    /// Switch of the Ethernet.
     Ethernet,
-    /// One inside a server, between its GPUs (SimAI).
+    /// Switch inside a server, between its GPUs (SimAI).
     NvSwitch,
 }
 
-/// How SimAI's hosts, which are GPUs, are arranged.
+/// Arrangement of SimAI's hosts, which are GPUs, in servers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Servers {
     /// GPUs in each server; above zero.
@@ -71,7 +71,7 @@ pub struct Servers {
 pub struct Link {
     /// The line it stands in.
     pub line: u64,
-    /// One end.
+    /// Node at one end.
     pub a: u32,
     /// The other end, another node.
     pub b: u32,
@@ -200,7 +200,7 @@ impl Header {
         }
     }
 
-    /// That of the PowerTCP family.
+    /// Reads the header of the PowerTCP family.
     fn with_tors(line: Line<'_>, [nodes, switches, tors, links]: [Word<'_>; 4]) -> Result<Self, FormatError> {
         let nodes = nodes.integer32("the number of nodes", 1..=u32::MAX)?;
         let switches = switches.integer("the number of switches among these nodes", 0..=u64::from(nodes))?;
@@ -407,7 +407,7 @@ fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
     rate.map(Rate::from_bps).ok_or_else(|| word.unexpected(&format!("{expected}{}", meant(word.text(), RATES))))
 }
 
-/// No link is longer, so that round trips can be counted in picoseconds on any path.
+/// Longest delay of a link, so that round trips can be counted in picoseconds on any path.
 const LONGEST_DELAY: Duration = Duration::from_us(100_000_000);
 
 fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {

@@ -1,4 +1,4 @@
-//! What the samples do not show: dialects, spellings, warnings and wiring, on small files.
+//! Tests of dialects, spellings, warnings and wiring that the samples do not contain, on small files.
 
 use selvedge_formats::cdf::{self, SizeUnit};
 use selvedge_formats::htsim_cm::{self, Message, Start, StartUnit, SwitchTier, TriggerKind};

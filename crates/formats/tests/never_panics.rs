@@ -1,4 +1,4 @@
-//! Whatever the bytes, readers return, and errors name a place within the file.
+//! Tests that readers return for any bytes, and that errors name a place within the file.
 
 use std::fmt::Write;
 use std::fs;

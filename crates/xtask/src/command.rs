@@ -17,7 +17,7 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 /// Runs a command in full view.
 ///
 /// # Errors
-/// When it cannot be started or fails.
+/// Returns an error if the command cannot be started or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let text = text_of(command);
     eprintln!("$ {text}");
@@ -26,10 +26,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a command prints to standard output; its standard error is shown.
+/// Returns the text that a command prints to standard output; its standard error is shown.
 ///
 /// # Errors
-/// When it cannot be started or fails, or prints something else than UTF-8.
+/// Returns an error if the command cannot be started or fails, or prints something else than UTF-8.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let text = text_of(command);
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot run `{text}`"))?;
@@ -40,7 +40,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 /// Runs a command of which only failures are of interest.
 ///
 /// # Errors
-/// When it cannot be started or fails: with what it said.
+/// Returns an error if the command cannot be started or fails; the error contains its output.
 pub(crate) fn quiet(command: &mut Command) -> Result<()> {
     let text = text_of(command);
     let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{text}`"))?;

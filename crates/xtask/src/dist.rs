@@ -15,13 +15,13 @@ use crate::command::{cargo, run};
 use crate::product::Profile;
 use crate::workspace::{read, root};
 
-/// What to make.
+/// Options of `cargo xtask dist`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Quick to build instead of quick to run
     #[arg(long)]
     debug: bool,
-    /// Where
+    /// Folder to write to
     #[arg(long, value_name = "FOLDER", default_value = "dist")]
     to: PathBuf,
     /// The libraries alone, without the command line: the simulator is not compiled
@@ -38,7 +38,7 @@ const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
 /// The one whose functions are more than stubs.
 const CURRENT: u32 = 34;
 
-/// What our other libraries call.
+/// Symbols that the other libraries of Selvedge call, as a version script.
 const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_r*;\n        selvedge_path_*;\n};\n";
 
 /// The libraries, made to run quickly; returns their folder.

@@ -58,10 +58,10 @@ enum Task {
     VerbsClients(verbs_clients::Options),
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
-    /// One end of the kernel's transfer
+    /// Run one end of the kernel's transfer
     #[command(hide = true)]
     KernelTcpPeer(kernel_tcp::Peer),
-    /// One end of a ping-pong
+    /// Run one end of a ping-pong
     #[command(hide = true)]
     VerbsBenchPeer(verbs_bench::Peer),
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Where that part ends.
+/// Mark at the end of the written part.
 const END: &str = "<!-- end -->\n";
 
 /// Writes what `cargo xtask CHORE --write` has found into a document.
 ///
 /// # Errors
-/// When there is no place for it, or the file cannot be read or written.
+/// Returns an error if the document has no marks for the text, or cannot be read or written.
 pub(crate) fn write(file: &Path, chore: &str, text: &str) -> Result<()> {
     let name = file.display();
     let page = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;

@@ -19,11 +19,11 @@ pub(crate) enum Profile {
 
 /// Builds the command line and returns a command that runs it at the root of the workspace.
 ///
-/// As part of the whole workspace: dependencies then have the features that the tests' build gives
-/// them, and nothing is built twice.
+/// Builds as part of the whole workspace: dependencies then have the features that the tests' build gives them, and
+/// nothing is built twice.
 ///
 /// # Errors
-/// When it does not build.
+/// Returns an error if the build fails.
 pub(crate) fn selvedge(profile: Profile) -> Result<Command> {
     let mut build = cargo(["build", "--workspace", "--bin", "selvedge", "--message-format=json-render-diagnostics"]);
     if profile == Profile::Release {

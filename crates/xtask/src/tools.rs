@@ -9,13 +9,13 @@ use crate::command::text_of;
 /// A program that must answer.
 struct Tool {
     name: &'static str,
-    /// What needs it.
+    /// Purpose that needs the tool.
     purpose: &'static str,
     /// A command that succeeds if it is there.
     probe: &'static [&'static str],
     /// Commands that install it, tried in turn.
     install: &'static [&'static [&'static str]],
-    /// What to tell people if none of them works.
+    /// Advice to print if none of the programs works.
     advice: &'static str,
 }
 
@@ -115,7 +115,8 @@ pub(crate) fn setup() -> Result<()> {
     if cfg!(target_os = "linux") { RDMA.require() } else { Ok(()) }
 }
 
-/// What every build needs beside Rust. Where `cc` is not the name of the compiler, the build finds it.
+/// Requires a C compiler, which every build needs beside Rust. Where `cc` is not the name of the compiler, the build
+/// finds it.
 ///
 /// # Errors
 /// Says how to get it.
@@ -123,7 +124,7 @@ pub(crate) fn require_c_compiler() -> Result<()> {
     if cfg!(unix) && std::env::var_os("CC").is_none() { C_COMPILER.require() } else { Ok(()) }
 }
 
-/// What a virtual machine with soft RoCE needs.
+/// Requires the programs for a virtual machine with soft RoCE.
 ///
 /// # Errors
 /// Says how to get it.

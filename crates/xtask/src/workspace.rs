@@ -36,7 +36,7 @@ pub(crate) struct Dependency {
 /// All crates of the workspace, by name.
 ///
 /// # Errors
-/// When `cargo metadata` fails.
+/// Returns an error if `cargo metadata` fails.
 pub(crate) fn packages() -> Result<Vec<Package>> {
     let text = output(&mut cargo(["metadata", "--format-version=1", "--no-deps", "--offline"]))
         .or_else(|_| output(&mut cargo(["metadata", "--format-version=1", "--no-deps"])))?;
@@ -72,7 +72,7 @@ fn string(value: &Value) -> String {
 /// The project's files, relative to the root, in order; nothing that was built or run.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// Returns an error if a folder cannot be read.
 pub(crate) fn files() -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![root().to_owned()];

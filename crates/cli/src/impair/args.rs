@@ -1,4 +1,4 @@
-//! What `selvedge impair` is told.
+//! Arguments of `selvedge impair`.
 
 use std::ffi::OsString;
 
@@ -21,7 +21,7 @@ enum Direction {
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct ImpairArgs {
-    /// How likely a packet is lost, as in 1% or 0.01
+    /// Probability that a packet is lost, as in 1% or 0.01
     #[arg(long, value_name = "CHANCE", conflicts_with = "gemodel")]
     loss: Option<Chance>,
     /// Lose packets in bursts of this mean length, and as many as --loss says (Gilbert-Elliott)
@@ -31,25 +31,25 @@ pub(crate) struct ImpairArgs {
     /// in the bad state [default: 100%] and in the good one [default: 0%]
     #[arg(long, value_name = "P,R[,1-H[,1-K]]")]
     gemodel: Option<String>,
-    /// How likely a packet arrives twice
+    /// Probability that a packet arrives twice
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     duplicate: Chance,
-    /// How likely a bit of a packet is flipped, anywhere: most of these the kernel's checksums find
+    /// Probability that a bit of a packet is flipped, anywhere: the kernel's checksums find most of these
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     corrupt: Chance,
-    /// How likely a bit behind UDP's header is flipped and UDP's checksum made to fit: only RoCE's ICRC can tell
+    /// Probability that a bit behind UDP's header is flipped and UDP's checksum made to fit: only RoCE's ICRC can tell
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     corrupt_payload: Chance,
-    /// How long packets are on their way
+    /// Delay of packets
     #[arg(long, value_name = "TIME", default_value = "0us")]
     delay: Duration,
-    /// By how much more or less, uniformly; packets may overtake others then
+    /// Largest deviation from the delay, uniformly distributed; packets may overtake others then
     #[arg(long, value_name = "TIME", default_value = "0us")]
     jitter: Duration,
-    /// How likely a packet arrives without delay, before those that wait; needs --delay
+    /// Probability that a packet arrives without delay, before those that wait; needs --delay
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     reorder: Chance,
-    /// How fast packets follow each other, as in 1Gbps [default: as they come]
+    /// Rate at which packets follow each other, as in 1Gbps [default: unlimited]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
     /// Packets that may be on their way at a time, each way; more are dropped
@@ -61,7 +61,7 @@ pub(crate) struct ImpairArgs {
     /// Which way they suffer
     #[arg(long, value_enum, default_value = "both")]
     direction: Direction,
-    /// Where chance begins: the n-th packet of its kind has the same fate for the same seed
+    /// Seed of chance: the n-th packet of its kind has the same fate for the same seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Names of the two network namespaces
@@ -79,7 +79,7 @@ pub(crate) struct ImpairArgs {
 }
 
 impl ImpairArgs {
-    /// What is to be made.
+    /// Returns the plan of impairments.
     pub(super) fn plan(&self) -> Result<Plan, String> {
         let [first, second] = &self.names[..] else {
             return Err(format!("--names wants two names, as in sv-a,sv-b, not {}", self.names.len()));

@@ -1,4 +1,4 @@
-//! What was done to packets, for people and programs.
+//! Report of what was done to packets, for people and programs.
 
 use std::fmt::Write as _;
 

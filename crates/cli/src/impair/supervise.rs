@@ -10,7 +10,7 @@ use selvedge_dataplane::impair::ask_to_end;
 
 use crate::output::Failure;
 
-/// How often to look whether a program has ended.
+/// Interval at which to look whether a program has ended.
 const GLANCE: Duration = Duration::from_millis(10);
 /// Looks that a program gets to end by itself, once somebody asked us.
 const GRACE: u32 = 100;

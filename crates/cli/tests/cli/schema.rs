@@ -85,7 +85,7 @@ preset = "roce+pfc"
 struct Schema<'a>(&'a Value);
 
 impl Schema<'_> {
-    /// What is wrong with `value`, and where.
+    /// Returns the first violation of the schema by `value`, and its place.
     fn complaint(&self, value: &Value) -> Option<String> {
         self.check(self.0, value, "")
     }

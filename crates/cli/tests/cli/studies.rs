@@ -372,7 +372,7 @@ fn an_interrupted_study_continues_where_it_was() {
     assert!(error.contains("these results are complete"), "{error}");
 }
 
-/// As batch systems do when a job's time is up.
+/// Checks that SIGTERM, which batch systems send when a job's time is up, ends a study that can be continued.
 #[cfg(unix)]
 #[test]
 fn a_study_that_is_terminated_says_so_and_can_be_continued() {
@@ -385,7 +385,7 @@ fn a_study_that_is_terminated_says_so_and_can_be_continued() {
     assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
 }
 
-/// Who closes the terminal wants the study to go on.
+/// Checks that a study under nohup goes on when the terminal is closed.
 #[cfg(target_os = "linux")]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::{SMALL, Scratch, text};
 
-/// What `arguments` write to a terminal of this name; `None` where there is no `script` to make one.
+/// Returns the output of `arguments` on a terminal, with `settings` in the environment; `None` where there is no
+/// `script` to make a terminal.
 fn in_terminal(scratch: &Scratch, settings: &[(&str, &str)], arguments: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_selvedge");
     let mut script = Command::new("script");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a timeline holds.
+/// Content of a timeline.
 pub(crate) struct Timeline {
     /// Names with those of their parents, by identity.
     tracks: BTreeMap<u64, String>,
@@ -70,8 +70,8 @@ impl Timeline {
         assert!(self.tracks.insert(identity, name).is_none(), "each track is described once");
     }
 
-    /// What Perfetto asks of a timeline: slices of a track nest (ours do not even overlap) and end, and slices
-    /// and instants have names.
+    /// Checks the requirements of Perfetto on a timeline: slices of a track nest (those of Selvedge do not even
+    /// overlap) and end, and slices and instants have names.
     pub(crate) fn check(&self) {
         let mut order: Vec<&Event> = self.events.iter().collect();
         order.sort_by_key(|event| event.at); // keeps the order of simultaneous ones, as Perfetto does
@@ -95,7 +95,7 @@ impl Timeline {
     pub(crate) fn tracks(&self) -> impl Iterator<Item = &str> {
         self.tracks.values().map(String::as_str)
     }
-    /// What slices and instants are called.
+    /// Returns the names of slices and instants.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.events.iter().filter_map(|event| event.name.as_deref())
     }

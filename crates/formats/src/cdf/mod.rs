@@ -30,7 +30,7 @@ pub struct CdfPoints {
     pub points: Vec<(Bytes, u64)>,
 }
 
-/// What the sizes count.
+/// Unit of sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizeUnit {
     /// Bytes in files of two columns; by the rule of this module in files of three.
@@ -87,8 +87,8 @@ impl CdfPoints {
 /// ```
 ///
 /// # Errors
-/// No points; sizes or shares that descend; a last share that is neither 100 nor 1; a positive share
-/// of flows without bytes; whatever is no number.
+/// Returns an error for: no points; sizes or shares that descend; a last share that is neither 100 nor 1; a positive
+/// share of flows without bytes; a word that is not a number.
 pub fn read(input: impl BufRead, file: &str, unit: SizeUnit) -> Result<Parsed<CdfPoints>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut rows = Vec::new();
@@ -132,7 +132,7 @@ struct Row {
     size: u64,
     /// The share as a part of 100: `None` above 100, exact for the comparison with 1 and 100.
     percent: u64,
-    /// The same as a part of 1, if it is at most 1.
+    /// Share as a part of 1, if it is at most 1.
     fraction: Option<u64>,
     size_place: FormatError,
     share_place: FormatError,
@@ -178,7 +178,7 @@ impl Row {
         Ok(())
     }
 
-    /// What the shares of the file are parts of, if this is its last row.
+    /// Returns the number that the shares of the file are parts of, if this is its last row.
     fn whole(&self) -> Option<u64> {
         match (self.percent, self.fraction) {
             (u64::MAX, _) => Some(100),

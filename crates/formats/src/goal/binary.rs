@@ -15,7 +15,7 @@ use crate::text::BYTES_MAX;
 
 /// The first eight bytes.
 pub(super) const MAGIC: u64 = 4223;
-/// What stands there while the file is being written.
+/// Value in place of [`MAGIC`] while the file is being written.
 pub(super) const UNFINISHED: u64 = 2342;
 
 /// Offsets count from here.

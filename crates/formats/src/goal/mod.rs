@@ -30,21 +30,21 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 /// Nanoseconds of the longest computation, 53 days: simulated time ends then.
 const LONGEST_NS: u64 = (Instant::HORIZON.as_ps() - 1) / 1_000;
 
-/// What all ranks do.
+/// Operations of all ranks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Goal {
     /// Ranks have the numbers from 0 up to this, exclusively.
     pub rank_count: u32,
-    /// Those that do something.
+    /// Ranks that have operations, by number.
     pub ranks: BTreeMap<u32, Rank>,
 }
 
-/// What one rank does.
+/// Operations of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rank {
-    /// Its operations, in the order of the file.
+    /// Operations, in the order of the file.
     pub operations: Vec<Operation>,
-    /// Where each of them stands; nothing in binary files.
+    /// Place of each operation; empty for binary files.
     pub places: Vec<Place>,
     /// Pairs of an operation and one whose end it waits for.
     pub requires: Vec<(u32, u32)>,
@@ -52,7 +52,7 @@ pub struct Rank {
     pub start_requires: Vec<(u32, u32)>,
 }
 
-/// Where an operation stands in a text.
+/// Place of an operation in a text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
     /// The line, from 1.
@@ -61,10 +61,10 @@ pub struct Place {
     pub column: u32,
 }
 
-/// One operation.
+/// Operation of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// What is done.
+    /// Action of the operation.
     pub kind: OperationKind,
     /// Which processor does it.
     pub cpu: u8,
@@ -72,7 +72,7 @@ pub struct Operation {
     pub nic: u8,
 }
 
-/// What an [`Operation`] does.
+/// Action of an [`Operation`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperationKind {
     /// Sends a message.
@@ -81,7 +81,7 @@ pub enum OperationKind {
         to: u32,
         /// Payload.
         size: Bytes,
-        /// What receives choose by.
+        /// Tag by which receives select messages.
         tag: u32,
     },
     /// Receives a message.
@@ -176,16 +176,16 @@ fn given(number: u32) -> Option<u32> {
     (number != u32::MAX).then_some(number)
 }
 
-/// What is told of ranks that the file counts and does not mention.
+/// Returns a warning about ranks that the file counts and does not mention.
 fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
     let idle = u64::from(goal.rank_count) - goal.ranks.len() as u64;
     (idle > 0).then(|| Warning::new(line, format!("{idle} of the {} ranks do nothing", goal.rank_count)))
 }
 
-/// What is told of messages that nobody receives: to ranks with fewer receives than messages.
+/// Returns a warning about messages that nobody receives: to ranks with fewer receives than messages.
 ///
-/// Those that suit a receive of their own sender and tag are received by it, and the others by receives from any rank
-/// or with any tag, where there are some. Which of these gets which message is decided when they run.
+/// Messages that match a receive which names both their sender and their tag go to it; the others go to receives from
+/// any rank or with any tag, if there are some. The run decides which of these receives gets which message.
 fn unreceived(goal: &Goal) -> Option<Warning> {
     type Address = (u32, u32);
     // By receiver: who has sent, with which tag; and those receives that name both, and how many others there are.
@@ -259,7 +259,7 @@ fn cycle(rank: &Rank) -> Option<Vec<u32>> {
     }
 }
 
-/// What is said of a cycle of operations with these names.
+/// Returns the message about a cycle of operations with these names.
 fn cycle_message(names: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown = names.iter().skip(1).take(SHOWN).map(|name| format!("{name}, which waits for "));

@@ -10,7 +10,7 @@ use selvedge_units::Bytes;
 use super::{Goal, OperationKind, Place};
 use crate::Warning;
 
-/// Who receives from whom with which tag.
+/// Receiver, sender and tag of a message.
 type Address = (u32, u32, u32);
 
 /// From whom and with which tag, of a receive that leaves one of them open.
@@ -25,7 +25,7 @@ struct End {
     place: Option<Place>,
 }
 
-/// What is told of receives whose size no message has that they could get.
+/// Returns a warning about receives whose size differs from all messages that they could get.
 ///
 /// Sends and receives of one address may meet in another order than the file's, so only their sizes as a whole are
 /// compared. Where receives from any rank or with any tag could take some of them, nothing is certain, nor told.
@@ -107,7 +107,7 @@ fn differing(mut receives: Vec<End>, sends: &mut Vec<End>) -> Vec<(End, End)> {
 }
 
 impl End {
-    /// Its line, or what stands for it in a binary file.
+    /// Returns the operation's line, or its number and rank in a binary file.
     fn name(&self) -> String {
         match self.place {
             Some(place) => format!("line {}", place.line),

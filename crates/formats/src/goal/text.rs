@@ -60,7 +60,7 @@ struct Block {
     rank_count: u32,
     rank: Rank,
     labels: BTreeMap<String, u32>,
-    /// What waits for what, by labels that may come later, with the errors if they do not.
+    /// Dependencies between labels, which may be defined later, with the errors to return if they are not.
     open: Vec<Requirement>,
 }
 
@@ -117,7 +117,7 @@ impl Block {
         Ok(())
     }
 
-    /// What comes after "send" or "recv": how much, to or from whom.
+    /// Reads the rest of a "send" or "recv": the size, and the other rank.
     fn message(&self, words: &mut Words<'_>, is_send: bool) -> Result<OperationKind, FormatError> {
         let word = words.require("a size as in \"4096b\"")?;
         let digits = word.text().strip_suffix('b').unwrap_or(word.text()).len();
@@ -191,7 +191,7 @@ fn keyword(words: &mut Words<'_>, expected: &str) -> Result<(), FormatError> {
     if word.text() == expected { Ok(()) } else { Err(word.unexpected(&format!("{expected:?}"))) }
 }
 
-/// The same with blanks in place of comments, so that everything keeps its place.
+/// Returns the text with blanks in place of comments, so that all words keep their places.
 fn without_comments(bytes: &[u8]) -> Vec<u8> {
     let mut rest = bytes.to_vec();
     let mut at = 0;

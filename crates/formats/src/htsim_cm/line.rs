@@ -1,4 +1,4 @@
-//! One line: a flow, a trigger, a failure.
+//! Lines of a matrix: flows, triggers, failures.
 
 use std::collections::BTreeSet;
 

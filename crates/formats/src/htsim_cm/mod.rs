@@ -49,12 +49,12 @@ pub struct ConnectionMatrix {
     pub guessed_at: Option<u64>,
 }
 
-/// One flow.
+/// Flow of a connection matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The line it stands in.
     pub line: u64,
-    /// Its connection's number, above zero. Several messages of one connection share it.
+    /// Number of the connection, above zero. Several messages of one connection share it.
     pub id: Option<u32>,
     /// Whether it is a message of a connection that carries several (`msg`), and its number there.
     pub message: Option<Message>,
@@ -64,7 +64,7 @@ pub struct Flow {
     pub dst: u32,
     /// Payload; above zero.
     pub size: Bytes,
-    /// When it begins.
+    /// Start of the flow.
     pub start: Start,
     /// The trigger to activate when the sender has everything acknowledged.
     pub on_sent: Option<u32>,
@@ -76,19 +76,19 @@ pub struct Flow {
     pub is_add_on: bool,
 }
 
-/// One of several messages on a connection.
+/// Message among several on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Its number, where the file gives one.
+    /// Number of the message, where the file gives one.
     pub id: Option<u32>,
 }
 
-/// When a flow begins.
+/// Condition for the start of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// At this time.
     At(Instant),
-    /// When the trigger with this id releases it.
+    /// Start when the trigger with this id releases the flow.
     Trigger(u32),
 }
 
@@ -97,11 +97,11 @@ pub enum Start {
 pub struct Trigger {
     /// The line it stands in.
     pub line: u64,
-    /// How it answers activations.
+    /// Reaction to activations.
     pub kind: TriggerKind,
 }
 
-/// How a trigger answers activations.
+/// Reaction of a trigger to activations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TriggerKind {
     /// The first activation releases all waiting flows; later ones nothing.

@@ -11,7 +11,7 @@ use super::{ConnectionMatrix, Failure, Flow, Start, StartUnit, Trigger};
 use crate::text::{Decimal, Lines};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// What was read so far. References to triggers keep their places until all triggers are known.
+/// State of reading. References to triggers keep their places until all triggers are known.
 pub(super) struct Reader<R> {
     pub(super) lines: Lines<R>,
     nodes: Option<u32>,

@@ -60,7 +60,7 @@ pub struct WrittenQueue {
     pub key: &'static str,
 }
 
-/// What is said of the switches of one tier.
+/// Properties of the switches of one tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tier {
     /// Rate of each direction of each link to the tier below.

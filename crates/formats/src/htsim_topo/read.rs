@@ -76,7 +76,7 @@ pub(super) struct Keys {
     current: Option<usize>,
 }
 
-/// What was said of one tier.
+/// Properties of one tier read so far.
 pub(super) struct Block {
     pub(super) place: Place,
     pub(super) numbers: [Option<Number>; TIER_KEYS.len()],
@@ -88,7 +88,7 @@ pub(super) struct Number {
     pub(super) place: Place,
 }
 
-/// Where an error would be reported: one whose message is still to come.
+/// Place of a possible error: an error without its message.
 pub(super) struct Place(FormatError);
 
 impl Place {

@@ -7,7 +7,7 @@ use std::str;
 use super::Decimal;
 use crate::{FormatError, Warning};
 
-/// How messages about lines begin that lack a word.
+/// Begin of messages about lines that lack a word.
 pub(crate) const LINE_ENDS: &str = "the line ends here";
 
 /// Longer lines are no text: a list of a million switches needs 8 MB.
@@ -125,7 +125,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// How files begin that people hand over by mistake, and what they are.
+/// First bytes of files that are often passed by mistake, and the names of their formats.
 const NO_TEXTS: [(&[u8], &str); 4] = [
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "an archive of zip"),
@@ -133,7 +133,7 @@ const NO_TEXTS: [(&[u8], &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "what zstd has packed"),
 ];
 
-/// One line of a file.
+/// Line of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     file: &'a str,
@@ -243,7 +243,7 @@ impl<'a> Word<'a> {
         self.line.number
     }
 
-    /// Its line and its column in characters, from 1.
+    /// Returns the line and the column of the word, the column in characters, both from 1.
     pub(crate) fn place(self) -> [u64; 2] {
         [self.line.number, self.line.column(self.at)]
     }

@@ -1,4 +1,4 @@
-//! What all readers share: lines with places, words, exact numbers.
+//! Parts that all readers share: lines with places, words, exact numbers.
 
 mod line;
 mod number;

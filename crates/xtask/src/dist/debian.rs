@@ -12,7 +12,7 @@ use crate::workspace::root;
 /// Makes `selvedge_VERSION_ARCHITECTURE.deb` beside what `dist` has made.
 ///
 /// # Errors
-/// When there is no dpkg.
+/// Returns an error if there is no dpkg.
 pub(crate) fn package(dist: &Path) -> Result<()> {
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))
         .context("a Debian package needs dpkg, which Debian and Ubuntu have")?;

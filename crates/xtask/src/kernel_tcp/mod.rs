@@ -34,10 +34,10 @@ pub(crate) struct Options {
     /// Loss rates, in percent
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.01,0.1,1")]
     loss: Vec<f64>,
-    /// How many lists of lost packets for each loss rate
+    /// Number of lists of lost packets for each loss rate
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
-    /// How long a transfer shall take, about
+    /// Approximate duration of a transfer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 40)]
     seconds: u64,
     /// Transfers of the kernel at a time
@@ -67,7 +67,7 @@ const MSS: u64 = 1_448;
 /// Bytes that a frame takes on the wire beside an IP packet: Ethernet, FCS, preamble, gap.
 const AROUND_IP: u64 = 14 + 4 + 20;
 
-/// One transfer, in both worlds.
+/// Transfer in the kernel and in the simulator.
 #[derive(Clone)]
 struct Transfer {
     control: String,
@@ -79,13 +79,13 @@ struct Transfer {
     drops: Vec<u64>,
 }
 
-/// What one world made of it.
+/// Result of a transfer in one of the two.
 #[derive(Clone, Copy)]
 struct Outcome {
     seconds: f64,
     retransmissions: u64,
     timeouts: u64,
-    /// By how much its round trips were longer than the bottleneck's, on average: a busy machine's.
+    /// Mean excess of its round trips over the bottleneck's, in microseconds: the delay that a busy machine adds.
     late_us: f64,
 }
 

@@ -59,7 +59,7 @@ impl Namespaces {
         command
     }
 
-    /// By how much a round trip took longer than it should, on average, in microseconds.
+    /// Returns the mean excess of a round trip over its nominal time, in microseconds.
     pub(super) fn late_us(&self) -> f64 {
         self.late.iter().map(Lateness::mean_us).sum()
     }

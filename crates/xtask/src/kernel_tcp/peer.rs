@@ -1,4 +1,4 @@
-//! One end of a transfer of the kernel, as a process in its namespace.
+//! End of a transfer of the kernel, as a process in its namespace.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-/// One end of a transfer.
+/// End of a transfer.
 #[derive(Args)]
 pub(crate) struct Peer {
-    /// Where the receiver listens
+    /// Address at which the receiver listens
     address: SocketAddr,
     /// Bytes to transfer
     bytes: u64,

@@ -15,7 +15,7 @@ use super::{AROUND_IP, Bottleneck};
 /// A packet and when it arrives.
 type Flying = (Instant, Vec<u8>);
 
-/// How late packets were handed over: what a busy machine adds to the delay.
+/// Delay in handing over packets: what a busy machine adds to the delay.
 #[derive(Clone, Default)]
 pub(super) struct Lateness(Arc<[AtomicU64; 2]>);
 

@@ -1,4 +1,4 @@
-//! The same transfer by our engine, in the simulator.
+//! Transfer by Selvedge's engine in the simulator, like the kernel's.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
-//! What came of it, for people.
+//! Table of results, for people.
 
 use anyhow::{Context, Result};
 
 use super::{BOTTLENECK, Compared, MSS, Outcome};
 
-/// One transfer in one line.
+/// Returns one transfer as one line.
 pub(super) fn line(compared: &Compared) -> String {
     let transfer = &compared.transfer;
     format!(

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 /// Longest name of a device, with the zero at its end.
 const NAME_LENGTH: usize = 16;
 
-/// What `TUNSETIFF` takes: the head of `struct ifreq`, as long as the kernel copies it.
+/// Argument of `TUNSETIFF`: the head of `struct ifreq`, as long as the kernel copies it.
 #[repr(C)]
 struct Request {
     name: [u8; NAME_LENGTH],

@@ -18,7 +18,7 @@ use crate::command::{output as said, text_of};
 const BITMAP: u32 = 32;
 const MELO_BLOCKS: u32 = 128;
 
-/// One module, in one variant.
+/// Module in one variant.
 struct Case {
     name: String,
     module: &'static str,

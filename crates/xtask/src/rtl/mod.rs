@@ -25,10 +25,10 @@ use tools::{Toolbox, Unavailable};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to do
+    /// Step to run
     #[arg(value_enum, default_value = "all")]
     step: Step,
-    /// What takes minutes: fewer events, smaller bitmaps in proofs, no synthesis
+    /// Run only what takes minutes: fewer events, smaller bitmaps in proofs, no synthesis
     #[arg(long)]
     quick: bool,
     /// A step that cannot be done is a failure
@@ -60,7 +60,7 @@ enum Step {
     All,
 }
 
-/// What the steps share.
+/// State that the steps share.
 struct Bench {
     tools: Toolbox,
     quick: bool,

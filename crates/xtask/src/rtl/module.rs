@@ -28,7 +28,7 @@ pub(super) struct Build {
 impl Module {
     pub(super) const ALL: [Self; 4] = [Self::ReceiveData, Self::TxFree, Self::ReceiveAck, Self::Timeout];
 
-    /// As its file is called.
+    /// Returns the name of the module's file, without its extension.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::ReceiveData => "receive_data",

@@ -60,7 +60,7 @@ const GOAL_FREQUENCY: f64 = 100.0;
 /// Writes the table of docs/rtl.md, and figures/irn/table2.
 ///
 /// # Errors
-/// When there are no logs of the present sources.
+/// Returns an error if there are no logs of the present sources.
 pub(super) fn write() -> Result<()> {
     let folder = output("synth")?;
     let numbers = |target: &Target| Numbers::read(&folder, target);
@@ -186,7 +186,7 @@ impl Row {
     fn flip_flops(&self) -> Option<u64> {
         self.numbers.cells.as_ref().map(|cells| cells.flip_flops)
     }
-    /// By abc9, in ns.
+    /// Returns the latency estimated by abc9, in ns.
     fn estimated_latency(&self) -> Option<f64> {
         self.numbers.delay.map(|ps| f64::from(self.build.latency()) * ps / 1e3)
     }
@@ -196,7 +196,7 @@ impl Row {
     }
 }
 
-/// What was hoped for, and what came of it.
+/// Returns the table of goals and results.
 fn goals(sections: &[Section]) -> String {
     let mut text = String::from("| goal | measured | met |\n|---|---|---|\n");
     let mut add = |goal: String, measured: Option<(String, bool)>| {
@@ -258,7 +258,7 @@ fn whole(numbers: &impl Fn(&Target) -> Numbers) -> String {
     text
 }
 
-/// What simulations have measured: `cargo xtask rtl simulate`.
+/// Returns the cycle counts measured by simulations: `cargo xtask rtl simulate`.
 fn cycles() -> String {
     let mut text = String::from(
         "## Cycles, simulated\n\n| | data: cycles per event | sender: cycles per event |\n|---|---|---|\n",

@@ -9,7 +9,7 @@ use super::{Bench, from_rtl, output};
 use crate::command::quiet;
 use crate::workspace::root;
 
-/// One file of `rtl/formal`, with parameters.
+/// File of `rtl/formal`, with parameters.
 struct Proof {
     file: &'static str,
     parameters: &'static [&'static str],
@@ -19,7 +19,7 @@ struct Proof {
     induction: bool,
 }
 
-/// What takes minutes: bitmaps of 32 bits.
+/// Proofs that take minutes: bitmaps of 32 bits.
 const QUICK: &[Proof] = &[
     Proof { file: "functions", parameters: &["W=32"], depth: 1, induction: false },
     Proof { file: "stream_control", parameters: &["Latency=4", "Interval=1"], depth: 10, induction: true },
@@ -35,7 +35,7 @@ const QUICK: &[Proof] = &[
     Proof { file: "receive_ack", parameters: &["W=32", "Pipelined=1"], depth: 6, induction: false },
 ];
 
-/// What is proved beyond.
+/// Further proofs, of the full run alone.
 const FULL: &[Proof] = &[
     Proof { file: "receive_data", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
     Proof { file: "tx_free", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
@@ -133,7 +133,7 @@ impl Proof {
     }
 }
 
-/// How properties are looked at.
+/// Method of checking properties.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// From reset on, for so many cycles.

@@ -17,7 +17,7 @@ use crate::workspace::root;
 /// Connections of MELO's receiver, in turn.
 pub(super) const MELO_CONNECTIONS: [u32; 3] = [1, 20, 64];
 
-/// What simulations measure, for [`super::numbers`].
+/// Measurements by simulations, for [`super::numbers`].
 #[derive(Clone, Copy)]
 pub(super) enum Measured {
     /// Cycles per event of the top.
@@ -45,7 +45,7 @@ impl Measured {
         let path = self.path()?;
         std::fs::write(&path, format!("{}\n{text}", self.stamp()?)).with_context(|| path.display().to_string())
     }
-    /// What was measured of the present sources.
+    /// Returns the measurement, if it was made of the present sources.
     pub(super) fn read(self) -> Option<String> {
         let text = std::fs::read_to_string(self.path().ok()?).ok()?;
         let (stamp, text) = text.split_once('\n')?;
@@ -87,7 +87,7 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
     melo(bench)
 }
 
-/// What simulations write down of their hosts, through the modules and the engines; all queue pairs begin at PSN 0.
+/// Replays simulations' traces of their hosts through the modules and the engines; all queue pairs begin at PSN 0.
 fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
     let built = selvedge(if bench.quick { Profile::Dev } else { Profile::Release })?;
     for name in ["incast", "loss", "operations"] {
@@ -222,7 +222,7 @@ fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a program prints to both streams, fed by another.
+/// Returns the output of a program to both streams, with its input from another program.
 fn fed(mut source: Command, program: &mut Command) -> Result<(String, String)> {
     let name = text_of(&source);
     let mut source = source.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {name}"))?;

@@ -32,7 +32,7 @@ pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     super::numbers::write()
 }
 
-/// Where a target goes.
+/// Tools that a target is built with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
     /// Mapped.
@@ -48,7 +48,7 @@ impl Flow {
             Self::Ecp5 => "ecp5",
         }
     }
-    /// What is done, for yosys; nextpnr's settings are in [`ROUTE`].
+    /// Returns yosys's script; nextpnr's settings are in [`ROUTE`].
     fn script(self) -> &'static str {
         match self {
             Self::UltraScale => "synth_xilinx -family xcu -flatten -noiopad -noclkbuf -abc9",
@@ -121,8 +121,8 @@ fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<S
     Ok(file.display().to_string())
 }
 
-/// There is no open place and route for UltraScale: lookup tables and flip-flops are counted after mapping, and abc9
-/// estimates the longest path, wires guessed.
+/// Synthesises a target for UltraScale. As no open tool places and routes for UltraScale, lookup tables and flip-flops
+/// are counted after mapping, and abc9 estimates the longest path with guessed wire delays.
 fn ultrascale(bench: &Bench, folder: &Path, target: &Target) -> Result<()> {
     let Target { name, flat, .. } = target;
     let file = flatten(bench, folder, target, flat)?;

@@ -1,4 +1,4 @@
-//! What is synthesised, and from which files.
+//! Targets of synthesis, and their source files.
 
 use std::collections::BTreeSet;
 use std::fs;

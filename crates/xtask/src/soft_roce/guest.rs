@@ -20,7 +20,7 @@ pub(super) const OURS: &str = "10.77.0.1";
 pub(super) const DEVICE: &str = "svtap";
 /// Longer than it takes to boot even on a busy machine.
 const PATIENCE_S: u64 = 180;
-/// How often to try to talk to it: it listens again a moment after it has listened.
+/// Number of attempts to connect to the guest: it listens again a moment after it has listened.
 const ATTEMPTS: u32 = 50;
 
 /// Gone when this is.

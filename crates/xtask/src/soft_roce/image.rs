@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use crate::command::{output, run};
 use crate::workspace::root;
 
-/// What qemu boots.
+/// Image that qemu boots.
 pub(super) struct Image {
     pub(super) kernel: PathBuf,
     pub(super) initial: PathBuf,
 }
 
-/// What the guest can run.
+/// Programs in the guest.
 const PROGRAMS: [&str; 18] = [
     "ibv_devinfo",
     "ibv_rc_pingpong",
@@ -37,12 +37,12 @@ const PROGRAMS: [&str; 18] = [
     "mckey",
     "rdma",
 ];
-/// What the kernel needs for it.
+/// Kernel modules that soft RoCE needs.
 const MODULES: [&str; 5] = ["virtio_net", "virtio_pci", "crc32_generic", "rdma_ucm", "rdma_rxe"];
 /// The provider that libibverbs loads for soft RoCE.
 const PROVIDER: &str = "/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so";
 
-/// What threads load when they end.
+/// Library that threads load when they end.
 const ENDING: &str = "/lib/x86_64-linux-gnu/libgcc_s.so.1";
 
 /// The guest's first process: brings the network up, then does what it is told on port 9999.

@@ -1,4 +1,4 @@
-//! What is run between the two.
+//! Tests run between the host and the guest.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ pub(super) struct Trial {
     pub(super) arguments: &'static str,
 }
 
-/// Who begins.
+/// End that begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Our client, Linux's server.

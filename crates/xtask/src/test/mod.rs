@@ -1,8 +1,8 @@
 //! `cargo xtask test`.
 //!
-//! One `cargo test` over the workspace: unit, integration and documentation tests, among them those
-//! that replay the fuzz corpora. What a test could not do it says on a line that begins with
-//! "skipped:", and returns; those lines are collected here.
+//! Runs one `cargo test` over the workspace: unit, integration and documentation tests, among them those that replay
+//! the fuzz corpora. A test that cannot check something prints it on a line that begins with "skipped:", and returns;
+//! those lines are collected here.
 //!
 //! In the dev profile, which optimises a little: everything together runs for minutes, most of them
 //! other people's programs over the software RNIC.
@@ -80,7 +80,7 @@ fn run(options: &Options, transcript: &mut Transcript) -> Result<ExitStatus> {
     child.wait().context("cargo test")
 }
 
-/// Where tests look for other people's files.
+/// Returns the folder in which tests look for other people's files.
 fn shared() -> PathBuf {
     std::env::var_os("SELVEDGE_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from)
 }

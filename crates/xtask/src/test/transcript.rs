@@ -1,6 +1,6 @@
-//! What `cargo test -- --show-output` says.
+//! Output of `cargo test -- --show-output`.
 
-/// What is known after some of its lines.
+/// State after some lines of the output.
 #[derive(Default)]
 pub(crate) struct Transcript {
     /// Tests that passed and skipped nothing.
@@ -41,7 +41,7 @@ enum Section {
     Successes,
     /// Captured output of tests that failed.
     Failures,
-    /// Their names once more.
+    /// Names of the failed tests.
     FailureNames,
 }
 
@@ -127,7 +127,7 @@ impl Transcript {
         self
     }
 
-    /// How many tests skipped something.
+    /// Returns the number of tests that skipped something.
     pub(crate) fn skipped_tests(&self) -> usize {
         let mut tests: Vec<_> = self.skipped.iter().map(|skip| (&skip.suite, &skip.test)).collect();
         tests.sort_unstable();

@@ -1,4 +1,4 @@
-//! What each algorithm and each fuzz target brings along.
+//! Files that must come with each algorithm and each fuzz target.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -99,7 +99,7 @@ fn names_std(code: &str) -> bool {
     code.contains("extern crate std") || code.match_indices("std::").any(|(at, _)| !word_before(at))
 }
 
-/// Not generated, and not data.
+/// Returns whether the file is neither generated nor data.
 fn is_written_by_hand(path: &Path) -> bool {
     let kinds = ["rs", "md", "toml", "html", "css", "js", "sh"];
     let is_kind = path.extension().is_some_and(|extension| kinds.iter().any(|kind| extension == *kind));

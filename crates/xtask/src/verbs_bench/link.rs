@@ -12,7 +12,7 @@ pub(crate) const SERVER: &str = "10.81.0.1";
 /// The second end's address.
 pub(crate) const CLIENT: &str = "10.81.0.2";
 
-/// How often to look for what is about to happen: each look runs a program or two, which takes milliseconds.
+/// Maximum number of checks for an expected event: each check runs a program or two, which takes milliseconds.
 const LOOKS: usize = 2_000;
 
 /// The two namespaces; gone when this is.

@@ -43,7 +43,7 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// What stands in the document.
+/// Document that contains the table.
 const PAGE: &str = "docs/verbs.md";
 /// Bytes of messages.
 const SIZES: [u64; 5] = [64, 1_024, 4_096, 65_536, 1_048_576];
@@ -177,7 +177,7 @@ impl Bench<'_> {
     }
 }
 
-/// So that each trial takes a second or some.
+/// Returns the number of iterations, so that each trial takes a second or a few.
 fn iterations(recovery: &str, loss: u64) -> u64 {
     match (recovery, loss) {
         (_, 0) => 8_000,

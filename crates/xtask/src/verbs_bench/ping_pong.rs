@@ -12,10 +12,10 @@ use super::link::{Link, SERVER};
 use super::trial::Measured;
 use crate::command::output;
 
-/// One end of a ping-pong.
+/// End of a ping-pong.
 #[derive(Args)]
 pub(crate) struct Peer {
-    /// Where the other end is
+    /// Address of the other end
     address: SocketAddr,
     /// Answer there; else ask, and print half of the median round trip in microseconds
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! What else sends bytes.
+//! Other programs that send bytes.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +39,8 @@ pub(super) fn ucx(link: &Link, test: &str, bytes: u64) -> Result<Measured> {
     read_ucx(&text, is_rate).context("ucx_perftest printed no result")
 }
 
-/// Its last line of numbers: iterations, typical, average and overall latency, average and overall bandwidth, ...
+/// Returns the values in the last line of numbers of ucx_perftest: iterations, typical, average and overall latency,
+/// average and overall bandwidth, ...
 fn read_ucx(text: &str, is_rate: bool) -> Option<Measured> {
     let numbers = |line: &str| -> Vec<f64> { line.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
     let last = text.lines().rev().map(numbers).find(|numbers| numbers.len() >= 6)?;

@@ -1,4 +1,4 @@
-//! What came of it, for people.
+//! Table of results, for people.
 
 use anyhow::{Context, Result};
 
@@ -29,7 +29,7 @@ pub(super) fn rate(gbps: f64, bytes: u64) -> String {
     if bytes < 4_096 { format!("{gbps:.2} ({messages:.2})") } else { format!("{gbps:.1}") }
 }
 
-/// Where it ran.
+/// Returns a description of the machine of the run.
 pub(super) fn about(repeat: usize) -> Result<String> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
     let processors = std::thread::available_parallelism()?;

@@ -1,4 +1,4 @@
-//! One run of a program of perftest, with our libraries.
+//! Run of a program of perftest, with Selvedge's libraries.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::link::{Link, SERVER};
 use crate::command::output;
 
-/// What came of it.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     /// Gb/s, or microseconds.
@@ -23,9 +23,9 @@ pub(super) struct Perftest<'a> {
     pub(super) libraries: &'a Path,
 }
 
-/// Where it finds its other end.
+/// Port at which the ends of a trial connect.
 const PORT: u16 = 18_515;
-/// What perftest calls a MB.
+/// Bytes in perftest's MB.
 const MB: f64 = 1_048_576.0;
 
 impl Perftest<'_> {

@@ -11,11 +11,11 @@ pub(super) struct Turns<'a>(Vec<Trial<'a>>);
 struct Trial<'a> {
     name: String,
     run: Box<dyn Fn() -> Result<Measured> + 'a>,
-    /// One value for each turn; none once a turn failed.
+    /// Values of the trial, one per turn; none once a turn failed.
     values: Option<Vec<f64>>,
 }
 
-/// One of the trials.
+/// Number of a trial.
 #[derive(Clone, Copy)]
 pub(super) struct Id(usize);
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a program comes from.
+/// Source of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Packages {
     /// Debian's packages of these names.
@@ -30,11 +30,11 @@ pub(super) struct Client {
     pub(super) version: &'static str,
     /// Made before, once.
     pub(super) build: &'static str,
-    /// What the first host runs; it may wait for ever.
+    /// Command of the first host; it need not end.
     pub(super) server: &'static str,
-    /// What the second host runs, with success.
+    /// Command of the second host; it must succeed.
     pub(super) client: &'static str,
-    /// What is known then.
+    /// Capability that the client's success shows.
     pub(super) shows: &'static str,
 }
 

@@ -17,7 +17,7 @@ use crate::{dist, page};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Those whose names contain one of these; without any, all
+    /// Run those whose names contain one of these; without any, all
     names: Vec<String>,
     /// Install nothing: what is not there is left out
     #[arg(long)]
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// What stands in the document.
+/// Document that contains the table.
 const PAGE: &str = "docs/verbs.md";
 
 /// `cargo xtask verbs-clients`.

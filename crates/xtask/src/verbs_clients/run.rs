@@ -14,7 +14,7 @@ use crate::workspace::root;
 /// Seconds that a program has.
 const PATIENCE: &str = "180";
 
-/// What became of a program.
+/// Outcome of a program's run.
 pub(super) enum Outcome {
     Well,
     Missing(String),
@@ -130,7 +130,7 @@ impl Place {
         command
     }
 
-    /// What MPI calls in the place of ssh.
+    /// Writes the program that MPI calls in the place of ssh.
     fn write_launcher(&self) -> Result<()> {
         let [first, second] = self.link.names();
         let text = format!(
