@@ -33,13 +33,13 @@ pub(crate) struct Chosen {
 }
 
 impl Device {
-    /// All of them: NICs, then switches, by family and name.
+    /// Returns all devices: NICs, then switches, by family and name.
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<Device>> = OnceLock::new();
         ALL.get_or_init(|| FAMILIES.iter().flat_map(|(file, text)| data::read(file, text)).collect())
     }
 
-    /// The device called `name`.
+    /// Returns the device called `name`.
     ///
     /// # Errors
     /// Returns an error if there is no such device; the message suggests the nearest name.
@@ -47,13 +47,13 @@ impl Device {
         find(None, name).map_err(|message| ScenarioError::argument(name, message))
     }
 
-    /// Whether it is called so.
+    /// Returns whether `name` is one of the device's names.
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.also.iter().any(|also| also == name)
     }
 }
 
-/// The device of this kind, or of any, that is called `name`; or what to say instead.
+/// Returns the device of this kind (`None`: of any kind) that is called `name`, or an error message.
 pub(crate) fn find(kind: Option<DeviceKind>, name: &str) -> Result<&'static Device, String> {
     let is_meant = |device: &&Device| kind.is_none_or(|kind| device.kind == kind);
     if let Some(device) = Device::all().iter().filter(is_meant).find(|device| device.is_called(name)) {

@@ -76,7 +76,7 @@ impl Document {
         Self { is_file: false, ..self }
     }
 
-    /// The values of the text as a `T`, which `schema` describes.
+    /// Returns the values of the text as a `T`, which `schema` describes.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Mismatch> {
         if let Some(mismatch) = self.misplaced_list(schema) {
             return Err(mismatch);
@@ -92,7 +92,7 @@ impl Document {
         })
     }
 
-    /// A list where a table belongs. To serde that is a table without its keys.
+    /// Returns the error for a list in the place of a table, which serde takes for a table without its keys.
     fn misplaced_list(&self, schema: &Json) -> Option<Mismatch> {
         self.spans.iter().find_map(|(path, spans)| {
             let list = spans.list?;
@@ -106,12 +106,12 @@ impl Document {
         })
     }
 
-    /// The values of the text, untyped.
+    /// Returns the values of the text, untyped.
     pub(crate) fn table(&self) -> toml::Table {
         toml::from_str(&self.text).expect("the text was parsed before")
     }
 
-    /// `mismatch`, which this document gave, as an error with its place.
+    /// Returns `mismatch`, an error of this document, with its place.
     pub(crate) fn error(&self, mismatch: Mismatch) -> ScenarioError {
         ScenarioError::new(self.at(mismatch.span.start), mismatch.path.to_string(), mismatch.message)
     }
@@ -129,7 +129,7 @@ impl Document {
         if self.is_file { Place::File(self.name.clone()) } else { Place::Argument(self.name.clone()) }
     }
 
-    /// The place of a byte of the text.
+    /// Returns the place of a byte of the text.
     fn at(&self, offset: usize) -> Place {
         if !self.is_file {
             return Place::Argument(self.name.clone());
@@ -143,8 +143,8 @@ impl Document {
         }
     }
 
-    /// The key that an error with this span is about: the one whose key or value has exactly this
-    /// span, else the innermost around it.
+    /// Returns the key that an error with this span is about: the key which, or whose value, has exactly this span, or
+    /// else the innermost around it.
     fn path_at(&self, span: &Range<usize>) -> KeyPath {
         // The root has no span of its own.
         if span.is_empty() {
@@ -208,7 +208,7 @@ fn reworded(message: &str, path: &KeyPath) -> String {
     }
 }
 
-/// Rust's and serde's names of types, as a TOML file calls them.
+/// Replaces Rust's and serde's names of types with those of TOML.
 fn in_toml_words(message: &str) -> String {
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let found = found.replace("map", "a table").replace("sequence", "a list").replace("string", "the text");
@@ -240,14 +240,14 @@ fn in_toml_words(message: &str) -> String {
     format!("{found}, expected {expected}")
 }
 
-/// "`headrom`, expected one of `enabled`, `headroom`" in our words.
+/// Rewords "`headrom`, expected one of `enabled`, `headroom`".
 fn unknown(what: &str, rest: &str) -> String {
     let (found, expected) = rest.split_once(", ").unwrap_or((rest, ""));
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     unknown_name(what, found.trim_matches('`'), &known)
 }
 
-/// The message for a name that does not exist, with the nearest that does.
+/// Returns the message for a name that does not exist, with the nearest that does.
 pub(crate) fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
     match nearest(found, known.iter().copied()) {
         Some(meant) => format!("unknown {what} \"{found}\"; did you mean \"{meant}\"?"),

@@ -86,12 +86,12 @@ impl Draft {
         Ok(draft)
     }
 
-    /// The scenario that all series share: as written, with the study's own keys as set.
+    /// Returns the scenario that all series share: as written, with the study's own keys as set.
     pub(crate) fn written(&self) -> &Scenario {
         &self.written
     }
 
-    /// The keys that cases change, in the order of their first mention.
+    /// Returns the keys that cases change, in the order of their first mention.
     pub(crate) fn swept(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for key in self.written.case.iter().flat_map(|case| case.set.keys()) {
@@ -103,7 +103,7 @@ impl Draft {
         keys
     }
 
-    /// The series to run: those named by `--series`, else those of the text, else the text itself.
+    /// Returns the series to run: those named by `--series`, else those of the text, else the text itself.
     pub(crate) fn variants(&self, chosen: Option<&str>) -> Result<Vec<Variant>, ScenarioError> {
         let own: Vec<(Series, Place)> = self.own_series();
         let wanted: Vec<(Series, Place)> = match chosen {
@@ -126,7 +126,7 @@ impl Draft {
         Ok(variants)
     }
 
-    /// The text's series, or the text itself as one.
+    /// Returns the series of the text, or the text itself as one series.
     fn own_series(&self) -> Vec<(Series, Place)> {
         match &self.written.series {
             Some(list) => {
@@ -140,7 +140,7 @@ impl Draft {
         }
     }
 
-    /// Each case with the series that run in it.
+    /// Returns the series of each case.
     fn in_cases(&self, wanted: &[(Series, Place)]) -> Result<Vec<Variant>, ScenarioError> {
         let cases = self.cases()?;
         if cases.is_empty() {
@@ -166,7 +166,7 @@ impl Draft {
         Ok(variants)
     }
 
-    /// The text's cases, their keys known to the schema.
+    /// Returns the cases of the text, after checking that the schema has their keys.
     fn cases(&self) -> Result<Vec<Condition>, ScenarioError> {
         let mut cases: Vec<Condition> = Vec::new();
         for (index, case) in self.written.case.iter().enumerate() {
@@ -190,7 +190,7 @@ impl Draft {
         Ok(cases)
     }
 
-    /// An edit of one series or case, which must not touch the study as a whole.
+    /// Returns an edit of one series or case, which must not change the study as a whole.
     fn edit_of_series(&self, key: &str, value: &Value, origin: Place) -> Result<Edit, ScenarioError> {
         let edit = Edit::new(&self.schema, &self.base, key, value.clone(), origin)?;
         if STUDY_KEYS.iter().any(|study| path(study).contains(&edit.path)) {
@@ -249,7 +249,7 @@ impl Draft {
         Ok(Variant { name, case, scenario, edits, place, preset: series.preset.clone(), devices })
     }
 
-    /// The devices that a series names: by these `edits`, or where they fit by those that are `later`, or in the text.
+    /// Returns the devices that a series names: in `edits`, in the `later` ones that fit, or in the text.
     fn devices(&self, edits: &[Edit], later: &[&Edit]) -> Result<Vec<Chosen>, ScenarioError> {
         let mut table = self.base.clone();
         let mut all: Vec<Edit> = edits.to_vec();
@@ -272,7 +272,8 @@ impl Draft {
         Ok(devices)
     }
 
-    /// The text's values, in which devices choose a transport where neither the text nor a preset of `series` does.
+    /// Returns the values of the text, with the devices' choice of a transport where neither the text nor a preset of
+    /// `series` chooses one.
     fn base_with(&self, devices: &[Chosen], series: &Series) -> Table {
         let mut table = self.base.clone();
         let chooser = devices.iter().find(|chosen| chosen.device.kind() == DeviceKind::Nic);
@@ -323,7 +324,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A set that changed nothing anywhere is a mistake.
+    /// Returns an error if a `--set` changes nothing in any series.
     fn refuse_idle(&self, sets: &[Edit], variants: &[Variant]) -> Result<(), ScenarioError> {
         for set in sets {
             if !variants.iter().any(|variant| variant.edits.contains(set)) {
@@ -342,7 +343,7 @@ impl Draft {
     }
 }
 
-/// The series that `--series` names: of the text, in each of their cases; else schemes.
+/// Returns the series that `--series` names: series of the text, in each of their cases, or else schemes.
 fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Place)>, ScenarioError> {
     let wrong = |message: String| Err(ScenarioError::argument(format!("--series {names}"), message));
     let mut wanted = Vec::new();

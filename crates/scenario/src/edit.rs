@@ -36,8 +36,8 @@ pub(crate) enum Applied {
 }
 
 impl Edit {
-    /// An edit of the key called `path`, which must be one of the schema; if it is not, the error says which of
-    /// `scenario` is like it.
+    /// Returns an edit of the key called `path`. The error for a key that the schema lacks suggests one of `scenario`
+    /// that is like it.
     pub(crate) fn new(
         schema: &serde_json::Value,
         scenario: &Table,
@@ -58,7 +58,7 @@ impl Edit {
         }
     }
 
-    /// An edit of the key at `path`; `None` if the schema has none.
+    /// Returns an edit of the key at `path`; `None` if the schema has none.
     pub(crate) fn known(schema: &serde_json::Value, path: &KeyPath, value: Value, origin: Place) -> Option<Self> {
         let route = schema::route(schema, path).ok()?;
         Some(Self { path: path.clone(), value, origin, route })
@@ -84,8 +84,8 @@ impl Edit {
         Self::new(schema, scenario, path, value, origin)
     }
 
-    /// The edit of an option that names a file: `key` is what its content takes the place of, as a whole, and `kind`
-    /// what it becomes there.
+    /// Returns the edit of an option that names a file. The file's content replaces `key` as a whole, as a table of the
+    /// kind `kind`.
     pub(crate) fn from_file(
         schema: &serde_json::Value,
         key: &str,
@@ -212,12 +212,12 @@ impl Edit {
         }
     }
 
-    /// An error about this edit.
+    /// Returns an error about this edit.
     pub(crate) fn refused(&self, message: impl Into<String>) -> ScenarioError {
         ScenarioError::new(self.origin.clone(), "", message)
     }
 
-    /// The error for an edit that fits no kind that is chosen.
+    /// Returns the error for an edit that fits no chosen kind.
     pub(crate) fn other_kind(&self, at: &KeyPath, chosen: &str) -> ScenarioError {
         let kind = &self.path.steps()[at.steps().len()];
         if kind == chosen {

@@ -33,11 +33,11 @@ pub enum Place {
 }
 
 impl ScenarioError {
-    /// An error at `place` about `key`.
+    /// Returns an error at `place` about `key`.
     pub(crate) fn new(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place, key: key.into(), message: message.into() }
     }
-    /// A file that cannot be read.
+    /// Returns the error for a file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file",
@@ -49,14 +49,14 @@ impl ScenarioError {
         };
         Self::new(Place::File(file.to_owned()), "", hint)
     }
-    /// The path that `option` gives, if a scenario can say it.
+    /// Returns the path that `option` gives, if it is UTF-8, as scenarios need.
     pub(crate) fn utf8<'a>(option: &str, path: &'a Path) -> Result<&'a str, Self> {
         path.to_str().ok_or_else(|| {
             let message = "its path is no text in UTF-8, as those in scenarios are; rename it, or what leads to it";
             Self::argument(format!("{option} {}", path.display()), message)
         })
     }
-    /// An error in an argument of the command line.
+    /// Returns an error in an argument of the command line.
     pub fn argument(argument: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Place::Argument(argument.into()), "", message)
     }

@@ -125,7 +125,7 @@ impl fmt::Display for PathClassFacts {
 }
 
 impl TopologyFacts {
-    /// The facts about `network`, on which packets look like this.
+    /// Returns the facts about `network`, for packets with this framing.
     pub fn new(network: &Network, framing: Framing) -> Self {
         let graph = network.graph();
         let longest = network.longest();
@@ -253,7 +253,7 @@ pub struct FlowFacts {
 }
 
 impl WorkloadFacts {
-    /// The facts about the traffic of `plan`'s first series with its first seed.
+    /// Returns the facts about the traffic of `plan`'s first series with its first seed.
     pub fn new(plan: &Plan) -> Self {
         let series = &plan.series[0];
         let graph = series.network.graph();
@@ -352,7 +352,7 @@ impl fmt::Display for WorkloadFacts {
     }
 }
 
-/// With one decimal, or as many as two digits need.
+/// Formats a percentage with one decimal, or as many as two digits need.
 fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if !(f64::MIN_POSITIVE..1.0).contains(&percent) {
@@ -364,7 +364,7 @@ fn percent(fraction: f64) -> String {
     format!("{} %", text.strip_suffix('0').unwrap_or(&text))
 }
 
-/// A time in the unit that suits it.
+/// Formats a time in the unit that suits it.
 fn span(us: f64) -> String {
     match us {
         us if us < 1.0 => format!("{:.1} ns", us * 1e3),
@@ -374,7 +374,7 @@ fn span(us: f64) -> String {
     }
 }
 
-/// The workload of one run, and the flows with which it begins.
+/// Returns the workload of one run, and the flows with which it begins.
 fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
     let mut workload = series.workload(seed);
     let mut flows: Vec<FlowSpec> = Vec::new();

@@ -7,14 +7,14 @@ use selvedge_units::Instant;
 use crate::plan::PlannedSeries;
 
 impl PlannedSeries {
-    /// The workloads whose messages share queue pairs with others, by number: of a message, traces and explanations
-    /// cannot tell what the packets of its queue pair did for it.
+    /// Returns the numbers of the workloads whose messages share queue pairs: traces and explanations cannot attribute
+    /// packets of such a queue pair to one of its messages.
     pub fn sharing_workloads(&self, seed: u64) -> Vec<u16> {
         let mut workload = self.workload(seed);
         let numbers = 0..workload.summaries.len() as u16;
         numbers.filter(|&number| workload.posting_of(number).is_some()).collect()
     }
-    /// The workload of a run with this seed.
+    /// Returns the workload of a run with this seed.
     pub(crate) fn workload(&self, seed: u64) -> Workload {
         let scenario = &self.scenario;
         let env = BuildEnv {
@@ -29,7 +29,7 @@ impl PlannedSeries {
         scenario.workload.build(&env).expect("the plan was checked with this workload")
     }
 
-    /// Whether a run with this seed may have the flow `key`.
+    /// Returns whether a run with this seed may have the flow `key`.
     ///
     /// # Errors
     /// Returns an error if there is no such flow; the message lists the flows that there are.

@@ -94,7 +94,7 @@ pub struct PublishedFacts {
 }
 
 impl FootprintFacts {
-    /// The schemes of `plan`, on this NIC.
+    /// Returns the footprint of the schemes of `plan` on this NIC.
     ///
     /// # Errors
     /// A series whose state is not [counted](SchemeFacts::new).
@@ -115,7 +115,7 @@ impl FootprintFacts {
 }
 
 impl SchemeFacts {
-    /// The state of one series on this NIC.
+    /// Returns the state of one series on this NIC.
     ///
     /// # Errors
     /// Returns an error if the scenario has TCP, EQDS or NDP: their state is of another kind, and their papers do not

@@ -28,7 +28,7 @@ struct Trip {
     rtt: Duration,
 }
 
-/// For how long a host sends at `rate` what goes at `slower` for a round trip.
+/// Returns the time that a host takes to send at `rate` the data that a path of rate `slower` carries in a round trip.
 pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
     if slower < rate { rate.time_for(slower.amount_in(rtt)) } else { rtt }
 }
@@ -38,7 +38,7 @@ pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
 const ENDLESS: Bytes = Bytes::from_kb(64_000);
 
 impl Network {
-    /// The network of a graph that was checked. `None` when no two hosts can reach each other.
+    /// Returns the network of a graph that was checked. `None` when no two hosts can reach each other.
     pub(crate) fn new(graph: Graph) -> Option<Self> {
         let routes = Arc::new(Routes::new(&graph, &[]));
         let paths = Paths::new(Arc::new(graph), routes);
@@ -61,15 +61,15 @@ impl Network {
     pub fn graph(&self) -> &Graph {
         self.paths.graph()
     }
-    /// Which ports lead where.
+    /// Returns the routes: the ports that lead to each destination.
     pub fn routes(&self) -> &Routes {
         self.paths.routes()
     }
-    /// The ways between hosts.
+    /// Returns the paths between hosts.
     pub fn paths(&self) -> &Arc<Paths> {
         &self.paths
     }
-    /// The path with the longest propagation delay.
+    /// Returns the path with the longest propagation delay.
     pub fn longest(&self) -> Path {
         self.longest
     }
@@ -100,12 +100,12 @@ impl Network {
         let ways = leaves.map_or(1, |(from, to)| ways(from, to).min(ways(to, from)));
         Rate::from_bps(class.bottleneck().as_bps().saturating_mul(ways)).min(class.sender).min(class.receiver)
     }
-    /// The propagation delay of the first and the last link of the longest path together.
+    /// Returns the propagation delay of the first and the last link of the longest path together.
     pub(crate) fn longest_ends(&self) -> Duration {
         let ends = [self.longest.src, self.longest.dst].map(|host| self.routes().ports().of_host(host).link);
         ends.iter().map(|&link| self.graph().links[link as usize].delay).sum()
     }
-    /// Twice the propagation delay of the longest path (IRN section 4.1: 24 us).
+    /// Returns twice the propagation delay of the longest path (IRN section 4.1: 24 us).
     pub fn base_rtt(&self) -> Duration {
         self.longest.propagation * 2
     }
@@ -119,15 +119,16 @@ impl Network {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         own.map(|trip| trip.rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// For so long such a host has to send until it fills the path to any receiver, whose first answer comes then.
+    /// Returns the time for which a host of this rate has to send to fill the path to any receiver, until the first
+    /// answer comes.
     pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         // Slower receivers and links on the way count by what they can take.
         let times = own.map(|trip| time_at(rate, trip.path, trip.rtt));
         times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// The most that two hosts fill their path with until the first answer comes; networks inside servers left out
-    /// that [`Network::widest_pipe_inside`] is about.
+    /// Returns the most data that two hosts can have under way before the first answer comes; networks inside servers
+    /// are left out, which [`Network::widest_pipe_inside`] covers.
     pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
         let most = if self.is_faster_inside() { self.line_rate() } else { Rate::MAX };
         let outside = self.rtts(forth, back).filter(|trip| trip.sender <= most);
@@ -155,19 +156,19 @@ impl Network {
         });
         pipes.max()
     }
-    /// Whether there are networks inside servers, all of whose NICs are faster than those of hosts.
+    /// Returns whether there are networks inside servers, all of whose NICs are faster than those of hosts.
     fn is_faster_inside(&self) -> bool {
         let rate = self.line_rate();
         self.links_inside().next().is_some() && self.links_inside().all(|(_, link)| link.rate > rate)
     }
-    /// The links of NICs inside servers, and the switches that these are attached to.
+    /// Returns the links of NICs inside servers, with the switches that they are attached to.
     fn links_inside(&self) -> impl Iterator<Item = (Node, &Link)> {
         self.graph().inner_nics().map(|(nic, _)| {
             let port = self.routes().ports().of_host(nic);
             (port.peer, &self.graph().links[port.link as usize])
         })
     }
-    /// The longest round trips, for each kind of path between two hosts.
+    /// Returns the longest round trips, for each kind of path between two hosts.
     fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = Trip> {
         self.farthest.iter().flat_map(move |&(src, dst)| {
             let kinds = self.paths.kinds(src, dst);
@@ -180,7 +181,7 @@ impl Network {
             })
         })
     }
-    /// The largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).
+    /// Returns the largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).
     pub fn bdp(&self) -> Bdp {
         self.bdps.values().copied().max().unwrap_or_default()
     }
@@ -190,7 +191,7 @@ impl Network {
         let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
         own.copied().unwrap_or_else(|| Bdp { bytes: rate.amount_in(self.base_rtt()), sender_is_slowest: true })
     }
-    /// Rate of the fastest link of any host, those inside servers left out.
+    /// Returns the rate of the fastest link of any host, those inside servers left out.
     pub fn line_rate(&self) -> Rate {
         self.paths.fastest_host()
     }
@@ -199,11 +200,11 @@ impl Network {
         let hosts = (0..self.graph().host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
-    /// Rate of the slowest link.
+    /// Returns rate of the slowest link.
     pub(crate) fn slowest_link(&self) -> Rate {
         self.graph().links.iter().map(|link| link.rate).min().unwrap_or_default()
     }
-    /// The links that end at a switch: those that PFC can pause.
+    /// Returns the links that end at a switch: those that PFC can pause.
     pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
         self.graph().links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
     }
@@ -268,7 +269,7 @@ impl Network {
     pub(crate) fn most_inputs(&self) -> u32 {
         self.links_of_switches().map(|links| links.len() as u32).max().unwrap_or(1)
     }
-    /// The links of each switch.
+    /// Returns the links of each switch.
     pub(crate) fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
         (0..self.graph().switches.len() as u32).map(|switch| {
             let ports = self.routes().ports().of(SwitchId(switch)).iter();

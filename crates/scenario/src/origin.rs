@@ -23,12 +23,13 @@ use crate::series::Series;
 /// The text of the study that runs when no scenario is given: the default case of the IRN paper.
 pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
 
-/// The built-in study, which the user has not seen.
+/// Returns the built-in study, whose text the user has not seen.
 pub(crate) fn built_in() -> Result<(Document, FileLibrary), ScenarioError> {
     Ok((Document::parse("the built-in study", BUILT_IN)?.unseen(), FileLibrary::new("")))
 }
 
-/// The error for a file of another simulator that is given as a scenario: which option is meant. `None` if it is none.
+/// Returns the error for a file of another simulator that is given as a scenario, with the option to use instead.
+/// `None` if the file is none of these.
 pub(crate) fn of_other_simulator(name: &str, content: &[u8]) -> Option<ScenarioError> {
     let is_distribution = || cdf::read(content, name, cdf::SizeUnit::Auto).is_ok();
     if let Some(error) = goal::unfinished(content, name) {
@@ -65,7 +66,7 @@ fn with_article(dialect: Dialect) -> String {
 }
 
 impl Plan {
-    /// The plan of the built-in study.
+    /// Returns the plan of the built-in study.
     ///
     /// # Errors
     /// Returns an error if `changes` are invalid.
@@ -76,9 +77,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with DCQCN,
-    /// each with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have failed from
-    /// the beginning.
+    /// Returns the plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with
+    /// DCQCN, each with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have
+    /// failed from the beginning.
     ///
     /// # Errors
     /// Returns an error if the files or `changes` are invalid.
@@ -120,8 +121,8 @@ impl Plan {
 }
 
 impl Network {
-    /// The network in a file of another simulator, how packets look there (those of the series that `changes` chooses,
-    /// else of irn), and what is questionable about the file.
+    /// Returns the network in a file of another simulator, the framing of packets on it (of the series that `changes`
+    /// chooses, or else of irn), and warnings about the file.
     ///
     /// # Errors
     /// Returns an error if the file or `changes` are invalid.
@@ -140,7 +141,7 @@ impl Network {
     }
 }
 
-/// The failed links of a connection matrix.
+/// Returns the failed links of a connection matrix.
 ///
 /// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core `(s mod a) * a + l`, with
 /// `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and stops where a failure
@@ -201,7 +202,7 @@ fn failures(
         .collect()
 }
 
-/// `message`, or a hint that the two files were given the wrong way round.
+/// Returns `message`, or a hint that the two files were given in the wrong order.
 fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, message: String) -> String {
     let is = |path: &str, what: fn(Dialect) -> bool| library.dialect(path).is_ok_and(what);
     let is_traffic = |dialect: Dialect| dialect.is_flow_list() || dialect.is_schedule();

@@ -26,7 +26,7 @@ impl KeyPath {
         steps.push(step.into());
         Self(steps)
     }
-    /// Whether `self` leads to `other` or to something that contains it.
+    /// Returns whether `self` leads to `other` or to something that contains it.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }

@@ -112,7 +112,7 @@ pub enum World {
 }
 
 impl World {
-    /// The case of a plan that runs in several.
+    /// Returns the case of a plan that runs in several.
     pub const fn case(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
@@ -182,7 +182,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// The plan of a scenario file.
+    /// Returns the plan of a scenario file.
     ///
     /// # Errors
     /// The first thing that is wrong, with its place and what would be right.
@@ -191,8 +191,7 @@ impl Plan {
         Self::from_document(document, library, changes)
     }
 
-    /// The plan of the scenario `text`, which messages call `name`; paths in it are relative to
-    /// `folder`.
+    /// Returns the plan of the scenario `text`, which messages call `name`; paths in it are relative to `folder`.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`Plan::from_file`].
@@ -200,7 +199,7 @@ impl Plan {
         Self::from_document(Document::parse(name, text)?, FileLibrary::new(folder), changes)
     }
 
-    /// The plan of the resolved scenario at `path`, in the folder of its results.
+    /// Returns the plan of the resolved scenario at `path`, in the folder of its results.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`Plan::from_file`].
@@ -220,7 +219,7 @@ impl Plan {
         Builder::new(&draft, library).plan(variants, changes.controls)
     }
 
-    /// All runs, series by series.
+    /// Returns all runs, series by series.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.series.len()).flat_map(|series| self.seeds.iter().map(move |&seed| Point { series, seed }))
     }
@@ -253,7 +252,7 @@ impl Plan {
         &self.series[point.series].library
     }
 
-    /// The resolved scenario as a file that runs to the same results, wherever it lies.
+    /// Returns the resolved scenario as a file that produces the same results, wherever it is stored.
     pub fn to_toml(&self) -> String {
         written(self)
     }
@@ -264,8 +263,8 @@ impl Plan {
         self.library.kept()
     }
 
-    /// A hash of everything that results depend on: the resolved scenario and the content of the
-    /// files that it names.
+    /// Returns a hash of everything that results depend on: the resolved scenario and the content of the files that it
+    /// names.
     pub fn fingerprint(&self) -> u64 {
         digest::of(self.to_toml().as_bytes()) ^ self.library.digest()
     }
@@ -277,12 +276,13 @@ impl PlannedSeries {
         Instant::ZERO + first_start(&self.workloads)
     }
 
-    /// A hash of everything that its runs depend on, beside the seed: equal ones have equal results.
+    /// Returns a hash of everything that the series' runs depend on, beside the seed: series with equal hashes have
+    /// equal results.
     pub fn digest(&self) -> u64 {
         let world = u64::from(self.world == World::Real);
         digest::of(written_values(&self.scenario).as_bytes()) ^ self.library.digest() ^ world
     }
-    /// The value of the key at the dotted path `key`; `None` if this series has none.
+    /// Returns the value of the key at the dotted path `key`; `None` if this series has none.
     pub fn value_of(&self, key: &str) -> Option<KeyValue> {
         value_of(&self.scenario, key)
     }
@@ -293,8 +293,8 @@ impl PlannedSeries {
     }
 }
 
-/// The scenario in the file at `path`; paths in it are relative to its folder, or to where we are if it comes through
-/// standard input.
+/// Returns the scenario in the file at `path`; paths in it are relative to its folder, or to the current folder if it
+/// comes through standard input.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     let name = path.display().to_string();
     let content = input::read(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
@@ -305,7 +305,7 @@ fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     Ok((Document::parse(&name, text).map_err(other)?, FileLibrary::new(folder)))
 }
 
-/// The file's name in messages, and its text.
+/// Returns the file's name in messages, and its text.
 fn read(path: &Path) -> Result<(String, String), ScenarioError> {
     let name = path.display().to_string();
     let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;

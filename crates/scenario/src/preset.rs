@@ -110,7 +110,7 @@ impl Preset {
         of_variants.unwrap_or(self.scheme.engine)
     }
 
-    /// The congestion control that it asks for.
+    /// Returns the congestion control that the preset asks for.
     fn control(&self) -> Option<&'static str> {
         let of_variants = self.variants.iter().find_map(|variant| match variant.beside {
             Beside::Congestion(control) => Some(control),
@@ -199,8 +199,8 @@ impl Preset {
         }
     }
 
-    /// The base's `[transport]` with tunnels for this stack, or without those that it has for one; `None` if it may
-    /// stay as it is.
+    /// Returns the base's `[transport]` with tunnels for this stack, or without tunnels for another one; `None` if it
+    /// may stay as it is.
     fn around_tunnels(&self, base: &Table) -> Option<Value> {
         let mut transport = base.get("transport").and_then(Value::as_table).cloned().unwrap_or_default();
         let is_carried = transport.contains_key(EQDS) && STACKS.iter().any(|stack| transport.contains_key(*stack));
@@ -244,12 +244,12 @@ impl Preset {
 }
 
 impl Scheme {
-    /// Whether EQDS's tunnels can carry what it sends.
+    /// Returns whether EQDS's tunnels can carry this stack.
     fn can_be_carried(&self) -> bool {
         matches!(self.engine, Engine::Recovery(_) | Engine::Tcp) && !self.netrt
     }
 
-    /// The congestion controls to choose from.
+    /// Returns the congestion controls to choose from.
     fn controls(&self) -> &'static [&'static str] {
         match self.engine {
             Engine::Recovery(_) => CongestionConfig::NAMES,
@@ -263,7 +263,7 @@ impl Scheme {
         VARIANTS.iter().filter(|variant| variant.of == self.name)
     }
 
-    /// The modifiers to choose from.
+    /// Returns the modifiers to choose from.
     fn modifiers(&self) -> Vec<&'static str> {
         [PFC]
             .into_iter()
@@ -287,12 +287,12 @@ impl Engine {
     }
 }
 
-/// `{ kind = {} }`: this kind of something, with its defaults.
+/// Returns `{ kind = {} }`: this kind of something, with its defaults.
 fn of_kind(kind: &str) -> Value {
     Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
 }
 
-/// A value of the tables.
+/// Parses a value of the tables.
 fn literal(text: &str) -> Value {
     let mut table: Table = toml::from_str(&format!("value = {text}")).expect("a literal value");
     table.remove("value").expect("it is there")
@@ -305,7 +305,7 @@ fn literals(
     sets.map(|&(path, value)| (path, literal(value)))
 }
 
-/// The grammar and all names, for help texts: one line per name.
+/// Returns the grammar and all names, for help texts: one line per name.
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(SCHEMES.iter().map(|Scheme { name, about, .. }| format!("  {name:12} {about}")));
@@ -322,13 +322,13 @@ pub fn preset_help() -> String {
     lines.join("\n")
 }
 
-/// A line for each congestion control, without the full stop of its description.
+/// Returns a line for each congestion control, without the full stop of its description.
 fn controls(names: &[&str], abouts: &[&str]) -> Vec<String> {
     let line = |(name, about): (&&str, &&str)| format!("  +{name:11} {}", about.trim_end_matches('.'));
     names.iter().zip(abouts).map(line).collect()
 }
 
-/// Every loss recovery and each of its variants by itself.
+/// Returns every loss recovery and each of its variants by itself.
 pub fn scheme_names() -> Vec<String> {
     let of = |scheme: &'static Scheme| {
         let variants = scheme.variants().map(|variant| format!("{}+{}", scheme.name, variant.name));

@@ -26,7 +26,7 @@ pub(crate) struct Transports {
 }
 
 impl Transports {
-    /// All of them.
+    /// Returns all transports.
     pub(crate) fn all(&self) -> impl Iterator<Item = &TransportConfig> {
         self.hosts.iter().map(|(_, transport)| transport).chain(&self.paths.distinct)
     }
@@ -196,7 +196,7 @@ fn fabric_of(
     }
 }
 
-/// Each of these once, and which of them is whose.
+/// Returns each of these transports once, with the class each belongs to.
 fn distinct(resolved: &[TransportConfig]) -> PathTransports {
     let mut all = PathTransports::default();
     for transport in resolved {
@@ -252,8 +252,8 @@ fn resolve_transports(
     (needs, others)
 }
 
-/// TCP's acknowledgements wait no longer anywhere than the shortest timeout allows: it is not the receiver's own that
-/// runs meanwhile, but its sender's.
+/// Sets the delays of all TCP acknowledgements to the shortest that any timeout allows: the timeout that runs while a
+/// receiver delays is its sender's, not its own.
 fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
     let delays: Vec<_> = transports.filter_map(|transport| Some(&mut transport.tcp.as_mut()?.delayed_ack)).collect();
     let shortest = delays.iter().filter_map(|delay| delay.resolve(|| None)).min();

@@ -93,7 +93,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 }
 
 impl Scenario {
-    /// A scenario of nothing but a network and its traffic; everything else has its default.
+    /// Returns a scenario of only a network and its traffic; everything else has its default.
     pub fn new(title: String, topology: Topology, workload: WorkloadConfig) -> Self {
         Self {
             title,
@@ -162,7 +162,7 @@ impl Default for Seeds {
 }
 
 impl Seeds {
-    /// All of them, in order.
+    /// Returns all seeds, in order.
     pub fn list(&self) -> Vec<u64> {
         match self {
             Self::Count(count) => (1..=*count).collect(),

@@ -29,7 +29,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A scheme as it is.
+    /// Returns a series of a preset without changes.
     pub(crate) fn of_preset(preset: &str) -> Self {
         Self { preset: Some(preset.to_owned()), ..Self::default() }
     }
@@ -62,7 +62,7 @@ impl Serialize for Series {
     }
 }
 
-/// The schema of what is `table`, or a text.
+/// Extends the schema of `table` by a text in its place.
 fn or_text(table: &mut Schema) {
     let description = table.remove("description");
     let text = json_schema!({ "type": "string", "description": "A scheme by its short name: \"irn\"." });

@@ -23,7 +23,7 @@ pub struct StoredSeries {
     values: BTreeMap<String, String>,
 }
 
-/// The series of the resolved scenario at `path`. Files that it names are not read.
+/// Returns the series of the resolved scenario at `path`. Files that it names are not read.
 ///
 /// # Errors
 /// The scenario cannot be read, or is not one of this version.
@@ -40,7 +40,8 @@ pub fn stored_series(path: &Path) -> Result<Vec<StoredSeries>, ScenarioError> {
 }
 
 impl StoredSeries {
-    /// The keys whose values differ, each with its value here and in `other`, as TOML; `None` where it has none.
+    /// Returns the keys whose values differ, each with its value here and in `other`, as TOML; `None` where a series
+    /// has none.
     pub fn differences(&self, other: &Self) -> Vec<(String, Option<String>, Option<String>)> {
         let keys: BTreeSet<&String> = self.values.keys().chain(other.values.keys()).collect();
         let pairs =
@@ -49,7 +50,7 @@ impl StoredSeries {
     }
 }
 
-/// All values that are no tables, by their dotted keys.
+/// Collects all values that are no tables, by their dotted keys.
 fn collect(table: &Table, path: &KeyPath, leaves: &mut BTreeMap<String, String>) {
     for (key, value) in table {
         collect_value(value, path.join(key), leaves);

@@ -12,9 +12,10 @@ use crate::schema;
 /// Suggestions in one message, at most.
 const MOST: usize = 3;
 
-/// `message`, which says that nothing is at `path`, with the keys of other tables that may be meant: those whose last
-/// steps are like those of `path`, in order. Keys of the kinds that `scenario` has come before others. A key of the
-/// same table that is nearly alike, which `message` names, comes first, unless another table has exactly this one.
+/// Returns `message`, which says that nothing is at `path`, extended by keys of other tables that may be meant: keys
+/// whose last steps are like those of `path`, in order. Keys of the kinds that `scenario` has come before others. A key
+/// of the same table that is nearly alike, which `message` names, comes first, unless another table has exactly this
+/// one.
 pub(crate) fn elsewhere(schema: &Json, path: &KeyPath, scenario: &Table, message: &str) -> String {
     let found = candidates(schema, path, scenario);
     let is_exact = found.first().is_some_and(|first| first.misspelt == 0);
@@ -42,7 +43,7 @@ struct Candidate {
     parent: Vec<String>,
 }
 
-/// The best candidates, all of which are as good but for their length.
+/// Returns the best candidates, which are equally good but for their length.
 fn candidates(schema: &Json, path: &KeyPath, scenario: &Table) -> Vec<Candidate> {
     let mut wanted: Vec<&str> = path.steps().iter().map(String::as_str).collect();
     // Elements of lists have the same keys, whatever their number.

@@ -50,7 +50,7 @@ fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Varia
     draft.variants(chosen).map_err(|error| error.to_string())
 }
 
-/// The error that `text` gives.
+/// Returns the error that `text` gives.
 fn wrong(text: &str) -> String {
     variants(text, &[], None).expect_err("this is wrong")
 }
@@ -73,7 +73,7 @@ fn with_sets(sets: &[&str]) -> Changes {
     Changes { sets: sets.iter().map(|&set| set.to_owned()).collect(), ..Changes::default() }
 }
 
-/// The error that a scenario gives which is well written but cannot be.
+/// Returns the error of a scenario that is well formed but impossible.
 fn impossible(text: &str) -> String {
     plan(text, &Changes::default()).expect_err("this is impossible")
 }

@@ -87,7 +87,7 @@ fn check_fair(scenario: &Scenario, fair: &FairQueued) -> Result<(), Finding> {
     Ok(())
 }
 
-/// A crossbar needs queues by input, and inputs that wait for outputs alone.
+/// Checks the buffer of a crossbar, which needs queues by input, and inputs that wait for outputs alone.
 fn check_crossbar(scenario: &Scenario, buffer: &InputQueued) -> Result<(), Finding> {
     let Setting::Value(speed_up) = buffer.crossbar_speed_up else { return Ok(()) };
     let refused = |message: &str| Err(Finding::new("switch.buffer.input-queued.crossbar-speed-up", message));
@@ -132,7 +132,7 @@ fn check_trimming(scenario: &Scenario, trimming: &Trimming) -> Result<(), Findin
     Ok(())
 }
 
-/// The smallest buffer of any port, if they have limits.
+/// Returns the smallest buffer of any port, or `None` if buffers have no limit.
 pub(super) fn least_room(buffer: &InputQueued, network: &Network) -> Option<Bytes> {
     buffer.per_port.resolve(|| network.own_buffers().flatten().min())
 }

@@ -74,8 +74,8 @@ impl fmt::Display for Beyond {
     }
 }
 
-/// Of paths with links that are slower than what receivers let come, at most `pull_rate`, the one where most of a
-/// `window` of packets finds the queue full.
+/// Returns the path on which most of a `window` of packets finds the queue full, among those with links slower than the
+/// rate that receivers grant, at most `pull_rate`.
 pub(super) fn pulled_beyond(network: &Network, trimming: &Trimming, pull_rate: Rate, window: u64) -> Option<Beyond> {
     let queue = u64::from(trimming.packets);
     let of = |class: &PathClass| {

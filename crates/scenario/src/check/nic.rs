@@ -59,7 +59,7 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Queue pairs that poll: where there are no others that send, and no turns.
+/// Checks queue pairs that poll: they need senders that all poll, and no turns.
 fn check_polling(scenario: &Scenario) -> Result<(), Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     if nic.mac_poll.is_zero() {

@@ -29,7 +29,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<F
     Ok(())
 }
 
-/// Which priorities are paused, and for how long.
+/// Checks which priorities are paused, and for how long.
 fn check_pauses(scenario: &Scenario, wire: &NicConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let pfc = &scenario.switch.pfc;
     if let Some(class) = pfc.classes.iter().find(|&&class| class > 7) {
@@ -64,7 +64,7 @@ fn check_pauses(scenario: &Scenario, wire: &NicConfig, warnings: &mut Vec<Findin
     Ok(())
 }
 
-/// X-OFF and X-ON in buffers of inputs, of which headroom takes `largest`.
+/// Checks X-OFF and X-ON in input buffers, of which headroom takes up to `largest`.
 fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> Result<(), Finding> {
     let (pfc, BufferConfig::InputQueued(buffer)) = (&scenario.switch.pfc, &scenario.switch.buffer) else {
         return Ok(());
@@ -101,7 +101,8 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
     Ok(())
 }
 
-/// Headroom for less than what is under way when a pause is sent: of the link that lacks most.
+/// Returns a finding about the link whose headroom lacks most, if headroom is smaller than the data under way when a
+/// pause is sent.
 fn scarce_headroom(pfc: &PfcConfig, network: &Network, wire: &NicConfig) -> Option<Finding> {
     let headroom = |link: &Link| pfc.headroom_on(link.rate, link.delay, wire);
     let under_way = |link: &Link| link.rate.amount_in(link.delay * 2);

@@ -29,7 +29,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
     senders.into_iter().chain(queue_pairs).collect()
 }
 
-/// The timeout that comes first, and where it is written.
+/// Returns the key and the value of the shortest timeout.
 fn shortest(scenario: &Scenario) -> Option<(&'static str, Duration)> {
     let transport = &scenario.transport;
     let given = |key, rto| if let Setting::Value(rto) = rto { Some((key, rto)) } else { None };

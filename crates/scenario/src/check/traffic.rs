@@ -24,7 +24,7 @@ pub(crate) fn check_traffic(
     Ok(findings)
 }
 
-/// Over how long a time flows start, or may; checked.
+/// Returns the time over which flows start, or may start, after checking it.
 pub(crate) fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Result<Duration, Finding> {
     let (begin, stop) = (first_start(workloads), scenario.stop.time);
     check_begin(begin, stop, &scenario.measure)?;
@@ -44,7 +44,7 @@ pub(crate) fn first_start(workloads: &[WorkloadSummary]) -> Duration {
     workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
 }
 
-/// Whether the samples of one run, whose flows start over `span`, fit on a disk.
+/// Checks that the samples of one run, whose flows start over `span`, fit on a disk.
 pub(crate) fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {
     let Setting::Value(interval) = scenario.sample else { return Ok(()) };
     let (samples, ports) = (span.as_ps() / interval.as_ps().max(1), 2 * graph.links.len() as u64);

@@ -94,18 +94,18 @@ impl Device {
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// All of its names.
+    /// Returns all names of the device.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.name).chain(self.also.iter().map(String::as_str))
     }
-    /// NIC or switch.
+    /// Returns the kind: NIC or switch.
     pub fn kind(&self) -> DeviceKind {
         self.kind
     }
 }
 
 impl DeviceKind {
-    /// The key that names such a device.
+    /// Returns the key that names such a device.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::Nic => "nic.preset",
@@ -121,7 +121,7 @@ impl DeviceKind {
 }
 
 impl Headroom {
-    /// The rows of `switch.pfc.headroom-by-link`.
+    /// Returns the rows of `switch.pfc.headroom-by-link`.
     pub(super) fn by_link(&self) -> impl Iterator<Item = LinkHeadroom> + '_ {
         self.rows.iter().flat_map(move |row| {
             let cells = self.cables.iter().zip(&row.bytes);
@@ -137,7 +137,7 @@ impl Headroom {
 /// Light in glass: 2/3 of its speed in vacuum.
 const NS_PER_METRE: u64 = 5;
 
-/// The devices of a file.
+/// Returns the devices of a file.
 ///
 /// # Panics
 /// Returns an error if the file, which is part of this crate, is malformed.

@@ -61,7 +61,7 @@ impl Others {
             buffer: is_set("switch.buffer") && !is_set(SHARED_BUFFER),
         }
     }
-    /// Whether they leave the key `key` to the device.
+    /// Returns whether these settings leave the key `key` to the device.
     fn leave(&self, key: &str) -> bool {
         let of_buffer = key.starts_with(SHARED_BUFFER) || [HEADROOM_BY_LINK, XON_GAP, XON].contains(&key);
         !(self.dcqcn_defaults && key.starts_with(DCQCN)
@@ -70,14 +70,15 @@ impl Others {
     }
 }
 
-/// Whether `table` has a value at `path`.
+/// Returns whether `table` has a value at `path`.
 fn is_set(table: &Table, path: &KeyPath) -> bool {
     let (first, rest) = path.steps().split_first().expect("a path has a step");
     let value = table.get(first);
     rest.iter().fold(value, |value, step| value?.get(step)).is_some()
 }
 
-/// Whether a value at `path` chooses nothing: schemes are chosen by others.
+/// Returns whether a value at `path` leaves the choice of schemes alone: transport keys apply only to schemes chosen in
+/// `table`.
 fn has_kind(table: &Table, path: &KeyPath) -> bool {
     let steps = path.steps();
     let parent = steps[..steps.len() - 1].iter().fold(KeyPath::root(), |path, step| path.join(step));

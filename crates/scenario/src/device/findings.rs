@@ -38,14 +38,14 @@ fn in_general(device: &Device) -> String {
     )
 }
 
-/// A NIC whose links are faster than any of its ports.
+/// Returns a message about a NIC whose links are faster than any of its ports.
 fn too_fast(device: &Device, network: &Network) -> Option<String> {
     let (fastest, found) = (device.fastest.as_ref()?.value, network.line_rate());
     (found > fastest)
         .then(|| format!("\"{}\" has ports of up to {fastest}, and hosts have links of {found} here", device.name))
 }
 
-/// A buffer of another kind than the device's.
+/// Returns a message about a buffer of another kind than the device's.
 fn other_buffer(device: &Device, scenario: &Scenario) -> Option<String> {
     let kind = match scenario.switch.buffer {
         BufferConfig::SharedBuffer(_) => return None,

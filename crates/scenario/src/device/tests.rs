@@ -32,7 +32,7 @@ fn plan(more: &str, series: Option<&str>, sets: &[&str]) -> Result<Plan, String>
     Plan::from_text("pod.toml", &text, std::path::Path::new(""), &changes).map_err(|error| error.to_string())
 }
 
-/// The only series, and its scenario.
+/// Returns the only series, resolved.
 fn resolved(more: &str, series: Option<&str>, sets: &[&str]) -> PlannedSeries {
     let plan = plan(more, series, sets).expect("it can run");
     let [series] = &plan.series[..] else { panic!("one series") };
@@ -49,7 +49,7 @@ fn dcqcn(series: &PlannedSeries) -> DcqcnConfig {
     dcqcn
 }
 
-/// `preset = NAME` for a device, as text of a scenario.
+/// Returns `preset = NAME` for a device, as text of a scenario.
 fn named(device: &Device) -> String {
     format!("{} = '{}'\n", device.kind.key(), device.name)
 }

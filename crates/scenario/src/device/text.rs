@@ -15,7 +15,7 @@ use super::{Device, DeviceKind};
 pub struct DeviceTable(&'static [Device]);
 
 impl DeviceTable {
-    /// The table of all devices.
+    /// Returns the table of all devices.
     pub fn new() -> Self {
         Self(Device::all())
     }
@@ -78,7 +78,7 @@ impl Device {
         parts.into_iter().collect::<Vec<_>>().join(", ")
     }
 
-    /// All sources, each once.
+    /// Returns all sources, each once.
     pub(super) fn sources(&self) -> Vec<&str> {
         let schemes = [&self.recovery, &self.congestion].into_iter().flatten().map(|scheme| &*scheme.source);
         let fastest = self.fastest.iter().map(|fastest| &*fastest.source);
@@ -155,7 +155,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// A key with its value, what the source calls it, and the number of the source.
+/// Writes a key with its value, its name in the source, and the number of the source.
 fn entry(f: &mut fmt::Formatter<'_>, text: &str, note: &str, source: usize) -> fmt::Result {
     if text.len() + note.len() + 10 <= WIDTH {
         writeln!(f, "  {text}  ({note}) [{source}]")

@@ -33,8 +33,8 @@ impl Draft {
         edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
     }
 
-    /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which
-    /// it belongs.
+    /// Returns an error about the key `key` of `variant`, at the place where its value was written, or else at the
+    /// place of the scheme that it belongs to.
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let mut path = KeyPath::parse(key).unwrap_or_default();
         let is_in_edits = |path: &KeyPath| variant.edits.iter().any(|edit| edit.path.contains(path));
@@ -55,8 +55,8 @@ impl Draft {
         ScenarioError::new(place, key, message)
     }
 
-    /// `error`, which the text as it is may not have: placed at the last edit of the series or its case inside the
-    /// error's key, or else inside one of `others`.
+    /// Returns `error`, if the text alone does not cause it, with the place of the last edit of the series or its case
+    /// inside the error's key, or else inside one of `others`.
     pub(crate) fn blamed(&self, variant: &Variant, error: ScenarioError, others: &[&str]) -> ScenarioError {
         let keys = [&*error.key].into_iter().chain(others.iter().copied()).filter_map(KeyPath::parse);
         let last = |key: KeyPath| variant.edits.iter().rev().find(|edit| key.contains(&edit.path));

@@ -70,7 +70,7 @@ impl Files {
         Ok(content)
     }
 
-    /// Everything read so far, by name.
+    /// Returns everything read so far, by name.
     pub(super) fn contents(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         self.shared().contents.iter().map(|(name, content)| (name.clone(), Arc::clone(content))).collect()
     }
@@ -111,7 +111,7 @@ impl Files {
         self.shared().warnings.clone()
     }
 
-    /// The name of the pipe at `place`: its path in one word, "inputs/dev-fd-63".
+    /// Returns the name of the pipe at `place`: its path in one word, "inputs/dev-fd-63".
     fn pipe(&self, place: PathBuf) -> PathBuf {
         let mut shared = self.shared();
         if let Some((_, name)) = shared.pipes.iter().find(|(known, _)| *known == place) {

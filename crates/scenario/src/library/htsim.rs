@@ -15,8 +15,7 @@ use super::FileLibrary;
 /// Priority in htsim of flows that are given none.
 const NO_PRIORITY: u32 = 2_000_000;
 
-/// A flow's priority. htsim's own receivers pull by any number; 0 to 7 are taken
-/// as those of 802.1Q.
+/// Returns a flow's priority. htsim's own receivers pull by any number; 0 to 7 are taken as those of 802.1Q.
 fn priority(written: u32) -> Option<u8> {
     u8::try_from(written).ok().filter(|&priority| priority <= 7)
 }
@@ -132,7 +131,7 @@ impl FileLibrary {
         graph
     }
 
-    /// Whether the file gives the buffer of every port of every switch.
+    /// Returns whether the file gives the buffer of every port of every switch.
     fn has_queues(&self, path: &str, file: &FatTreeFile) -> bool {
         let given = |tier: &htsim_topo::Tier| {
             [tier.queue_down.is_some()].into_iter().chain(tier.radix_up.map(|_| tier.queue_up.is_some()))

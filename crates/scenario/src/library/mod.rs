@@ -35,13 +35,13 @@ pub struct FileLibrary {
 }
 
 impl FileLibrary {
-    /// A library whose relative paths begin at `folder`.
+    /// Returns a library whose relative paths begin at `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { files: Files::new(folder.into(), false), hosts: Arc::default() }
     }
 
-    /// The library of a scenario in the results folder `folder`: its relative paths are those of files
-    /// that the folder keeps ([`Plan::kept_inputs`](crate::Plan::kept_inputs)), and stay relative.
+    /// Returns the library of a scenario in the results folder `folder`: its relative paths are those of files that the
+    /// folder keeps ([`Plan::kept_inputs`](crate::Plan::kept_inputs)), and stay relative.
     pub(crate) fn of_results(folder: &Path) -> Self {
         Self { files: Files::new(folder.to_owned(), true), hosts: Arc::default() }
     }
@@ -97,13 +97,13 @@ impl FileLibrary {
         self.files.kept()
     }
 
-    /// A hash of the content of every file read so far.
+    /// Returns a hash of the content of every file read so far.
     pub(crate) fn digest(&self) -> u64 {
         let contents = self.files.contents();
         contents.iter().fold(0, |hash, (_, content)| hash.rotate_left(1) ^ crate::digest::of(content))
     }
 
-    /// The connection matrix at `path`, if that is what it is.
+    /// Returns the connection matrix at `path`, or `None` if the file is of another format.
     pub(crate) fn connection_matrix(&self, path: &str) -> Result<Option<ConnectionMatrix>, ConfigError> {
         let content = self.files.content(path)?;
         match detect(&content, path).map_err(said)? {
@@ -121,7 +121,7 @@ impl FileLibrary {
         detect(&self.files.content(path)?, path).map_err(said)
     }
 
-    /// The value, its warnings kept.
+    /// Returns the value, after keeping its warnings.
     fn noted<T>(&self, path: &str, parsed: Parsed<T>) -> T {
         self.note(path, parsed.warnings);
         parsed.value
@@ -154,7 +154,7 @@ impl FileLibrary {
         (0..numbers.len() as u64).collect()
     }
 
-    /// The UDP destination ports that a list of flows gives them, by their ids.
+    /// Returns the UDP destination ports that a list of flows gives, by the flows' ids.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.

@@ -171,8 +171,8 @@ impl<'a> Builder<'a> {
         Ok(traffic)
     }
 
-    /// Of series with the same traffic, which differ in headers, the one that loads links most if one does too much:
-    /// what is advised then suits all.
+    /// Returns, of series with the same traffic but different headers, the one that loads links most if one overloads a
+    /// link: advice about it suits all of them.
     fn most_loaded<'v>(
         &'v self,
         variant: &'v Variant,
@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
         Ok(resolved.scenario.nic.framing(&resolved.transport))
     }
 
-    /// An error that a part reports about itself, which stands under `key`.
+    /// Returns an error that a part reports about itself, as an error about `key`.
     fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
         // Workloads know about two keys that are not theirs.
         let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
@@ -275,7 +275,7 @@ fn keep_each_once(warnings: &mut Vec<String>) {
     warnings.retain(|warning| known.insert(warning.clone()));
 }
 
-/// A finding about buffers which nobody has written but the topology's file: said of that.
+/// Returns a finding about buffers that only the topology's file sets, reworded to name the file.
 fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary) -> Finding {
     let (Topology::File(file), BufferConfig::InputQueued(buffer)) = (&scenario.topology, &scenario.switch.buffer)
     else {
@@ -294,7 +294,7 @@ fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary
     }
 }
 
-/// A finding about a credit which nobody has written, and which long links make what it is: said of these.
+/// Returns a finding about an automatic credit that is too large because of long links, reworded to name the links.
 fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -> Finding {
     let is_auto = scenario.transport.eqds.is_some_and(|eqds| eqds.window == Setting::Auto);
     let longest = network.graph().links.iter().map(|link| link.delay).max();
@@ -309,7 +309,7 @@ fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -
     Finding { key, message }
 }
 
-/// The first key below `path`, which has this value, that is called "delay" and says `delay`.
+/// Returns the first key below `path`, with the value `value`, that is called "delay" and has the value `delay`.
 fn key_of_delay(path: &KeyPath, value: &toml::Value, delay: Duration) -> Option<KeyPath> {
     let below = |(step, value): (&str, &toml::Value)| match value {
         toml::Value::String(text) => (step == "delay" && text.parse() == Ok(delay)).then(|| path.join(step)),

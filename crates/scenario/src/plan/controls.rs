@@ -23,8 +23,8 @@ const MOST_SERIES: usize = 4;
 const CHEAP: f64 = 1e12;
 
 impl PlannedSeries {
-    /// A hash of all that the series is apart from PFC, and from the timeouts that follow from it. Two series of a case
-    /// for which it is equal differ in PFC alone.
+    /// Returns a hash of all settings of the series except PFC and the timeouts that follow from it. Two series of a
+    /// case for which it is equal differ in PFC alone.
     pub fn apart_from_pfc(&self) -> u64 {
         let mut scenario = self.scenario.clone();
         scenario.switch.pfc = PfcConfig::default();
@@ -36,8 +36,8 @@ impl PlannedSeries {
         digest::of(written_values(&scenario).as_bytes())
     }
 
-    /// Which data packets RDMA's loss recovery acknowledges: "per-packet", "coalesced" or "none"; empty for other
-    /// transports.
+    /// Returns which data packets RDMA's loss recovery acknowledges: "per-packet", "coalesced" or "none"; empty for
+    /// other transports.
     pub fn acks(&self) -> &'static str {
         let recovery = &self.scenario.transport.recovery;
         match () {
@@ -48,7 +48,7 @@ impl PlannedSeries {
         }
     }
 
-    /// Whether the series has PFC.
+    /// Returns whether the series has PFC.
     pub fn has_pfc(&self) -> bool {
         self.scenario.switch.pfc.enabled
     }
@@ -100,7 +100,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A variant with PFC switched; `None` where it cannot be had.
+    /// Returns the series with PFC switched; `None` if such a series is impossible.
     fn switched(&mut self, variant: &Variant, seeds: &[u64]) -> Option<PlannedSeries> {
         let mut variant = variant.clone();
         let enabled = &mut variant.scenario.switch.pfc.enabled;

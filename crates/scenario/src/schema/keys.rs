@@ -68,7 +68,7 @@ impl KeyHelp {
         section
     }
 
-    /// All there is, as a page in Markdown.
+    /// Returns the description of all keys, as a page in Markdown.
     pub fn page() -> String {
         let schema = schema();
         let reader = Reader(&schema);
@@ -165,7 +165,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The place of a key inside `path`, and what describes it. Of a list, its elements have the keys.
+    /// Returns the place of a key inside `path`, and the nodes that describe it. For a list, the keys are those of its
+    /// elements.
     fn inside(self, path: &str, key: &str) -> Option<(String, Vec<&'a Value>)> {
         let places = [key.to_owned(), format!("{path}.{key}"), format!("{path}[0].{key}")];
         let mut places = places.into_iter().skip(usize::from(!path.is_empty()));
@@ -185,7 +186,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// The tables that may stand where `node` describes what may, or in a list there.
+    /// Returns the tables that may stand at `node`, or in a list there.
     fn tables(self, node: &'a Value) -> Vec<&'a Value> {
         let own = node.get("properties").map(|_| node);
         let inner = self.options(node).chain(node.get("items"));
@@ -197,7 +198,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The words that may stand there, if something is said about them.
+    /// Returns the words that may stand at `node`, if they have descriptions.
     fn words(self, node: &'a Value) -> Vec<&'a Value> {
         let own = node.get("const").and(node.get("description")).map(|_| node);
         own.into_iter().chain(self.options(node).flat_map(|option| self.words(option))).collect()
@@ -267,12 +268,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a description says how something is written, as "a time, as in ..." does, not what it means.
+/// Returns whether a description is about the notation of a value, as "a time, as in ..." is, not about its meaning.
 fn is_form(description: &str) -> bool {
     description.starts_with(|c: char| !c.is_uppercase())
 }
 
-/// A default value as it would be written, unless that is long.
+/// Returns a default value as it would be written, unless that is long.
 fn short(value: &Value) -> Option<String> {
     const WIDEST: usize = 24;
     let text = match value {
@@ -282,7 +283,7 @@ fn short(value: &Value) -> Option<String> {
     (text.chars().count() <= WIDEST).then_some(text)
 }
 
-/// A description in one line, without the marks of rustdoc's links.
+/// Returns a description in one line, without the marks of rustdoc's links.
 fn plain(text: &str) -> String {
     let mut plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
     while let Some(begin) = plain.find("[`") {

@@ -32,7 +32,7 @@ fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     assert!(error.starts_with("study.toml:3:11: topology.leaf-spine: that makes "), "{error}");
 }
 
-/// Several times longer, in hosts, switches and their checks.
+/// Checks times several times longer than usual, in hosts, switches and their checks.
 #[test]
 fn times_of_any_length_are_counted() {
     let longest = format!("{}ps", u64::MAX);
@@ -49,7 +49,7 @@ fn times_of_any_length_are_counted() {
     }
 }
 
-/// Of several workloads each by itself: whatever the others send, there is no room for a second repetition.
+/// Checks each of several workloads by itself: whatever the others send, there is no room for a second repetition.
 #[test]
 fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {
     let warnings = |flows: u32, workload: &str| {
@@ -85,7 +85,7 @@ fn a_plan_knows_who_ends_it() {
     assert!(plan(&timed, &Changes::default()).expect("a plan").series[0].is_endless);
 }
 
-/// EQDS's headers are longer than RDMA's, and TCP's longer still.
+/// Checks the advice for loads that are too high: EQDS's headers are longer than RDMA's, and TCP's longer still.
 #[test]
 fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
     let text =

@@ -62,7 +62,7 @@ impl Observer for Flows {
     fn on_ports(&mut self, _: &[PortRow]) {}
 }
 
-/// The plan of a flow from `a` to `b` that takes 200 round trips or so.
+/// Returns the plan of a flow from `a` to `b` that takes about 200 round trips.
 fn alone(network: &str, series: &str, sets: &[&str]) -> Plan {
     let size = if network.contains("500000ns") { "300MB" } else { "10MB" };
     let text = format!(
@@ -91,8 +91,8 @@ fn a_lone_flow_of_hpcc_leaves_a_twentieth_free_and_no_more() {
     }
 }
 
-/// DCTCP and TIMELY are left out: they start at line rate, which fills the queue before a slower link, and take long to
-/// recover from that.
+/// Checks lone flows. DCTCP and TIMELY are left out: they start at line rate, which fills the queue before a slower
+/// link, and take long to recover from that.
 #[test]
 fn a_lone_flow_is_not_held_back() {
     for (name, network) in networks() {

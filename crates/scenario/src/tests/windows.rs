@@ -82,7 +82,7 @@ size = "1MB"
     assert_eq!(cap, Setting::Value(47), "50 KB of 1,086 bytes each");
 }
 
-/// Of parallel ways, the slower one has the longer round trip, and the faster one the longer propagation.
+/// Checks parallel paths: the slower one has the longer round trip, and the faster one the longer propagation.
 #[test]
 fn timeouts_and_windows_go_by_the_worst_of_parallel_ways() {
     let planned = |slow: &str| {
@@ -244,7 +244,7 @@ fn windows_of_short_links_count_serialisation() {
     }
 }
 
-/// A receiver that is slower and farther away than all others.
+/// Checks a receiver that is slower and farther away than all others.
 #[test]
 fn windows_and_targets_reach_slower_receivers() {
     let text = r#"title = "far"
@@ -373,7 +373,7 @@ load = 0.001
 sizes = "cdf:web-search"
 "#;
 
-/// The transport of flows from one host to another.
+/// Returns the transport of flows from one host to another.
 fn between(series: &crate::PlannedSeries, src: u32, dst: u32) -> TransportConfig {
     let paths = series.network.paths();
     let class = paths.class_of(HostId(src), HostId(dst)).expect("there is a way");
