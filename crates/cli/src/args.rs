@@ -382,7 +382,7 @@ fn some_bytes(text: &str) -> Result<Bytes, String> {
     }
 }
 
-/// "17", or "1:17" in the second workload.
+/// Parses a flow: "17", or "1:17" in the second workload.
 fn flow_key(text: &str) -> Result<FlowKey, String> {
     let (workload, id) = text.split_once(':').unwrap_or(("0", text));
     match (workload.parse(), id.parse()) {

@@ -150,7 +150,7 @@ fn say_end(input: &ClaimsInput<'_>, tables: &ClaimsFiles) {
     tables.paths().for_each(|path| say(&format!("claims: {}", path.display())));
 }
 
-/// A figure for the terminal.
+/// Returns a figure as text for the terminal.
 fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     let CheckedFigure { figure, runs, shared, cpu_s, .. } = checked;
     let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };

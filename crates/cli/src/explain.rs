@@ -91,7 +91,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     print(&pages.join("\n"))
 }
 
-/// "the 10 slowest flows", and how many of them never finished.
+/// Returns the heading "the 10 slowest flows", with the number of them that never finished.
 fn slowest(explanations: &[Explanation], end: Instant) -> String {
     let unfinished = explanations.iter().filter(|explanation| explanation.awaited.is_some()).count();
     let slowest = format!("the {} slowest flows", explanations.len());
@@ -101,7 +101,7 @@ fn slowest(explanations: &[Explanation], end: Instant) -> String {
     format!("{slowest}; {unfinished} had not finished (>) when the run ended at {:.3} us", end.as_us_f64())
 }
 
-/// The flows that the arguments ask for. There may be none where the run ended in a deadlock.
+/// Returns the flows that the arguments ask for. There may be none where the run ended in a deadlock.
 fn chosen(args: &ExplainArgs, results: &Finished, point: Point) -> Result<Vec<FlowRow>, Failure> {
     let here = args.results.display();
     let run = || format!("{}, seed {}", results.plan().series[point.series].name, point.seed);

@@ -21,19 +21,19 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The input is wrong.
+    /// Returns the failure of invalid input.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self { status: 2, message: message.into(), storage: false }
     }
-    /// The input is right but the outcome is not.
+    /// Returns the failure of valid input whose outcome is not as required.
     pub(crate) fn outcome(message: impl Into<String>) -> Self {
         Self { status: 1, message: message.into(), storage: false }
     }
-    /// Somebody pressed Ctrl-C, or ended us.
+    /// Returns the failure of an interruption, by Ctrl-C or a signal.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self { status: interrupted_status(), message: message.into(), storage: false }
     }
-    /// A file cannot be read.
+    /// Returns the failure of a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::input(format!("{}: cannot be read: {error}", path.display()))
     }
@@ -59,7 +59,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The outcome of writing to standard output.
+/// Returns the outcome of writing to standard output; a broken pipe is no failure.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -73,18 +73,18 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Pretty JSON.
+/// Returns indented JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("our values have text keys only")
 }
 
-/// Whether standard output shows colours.
+/// Returns whether standard output shows colours.
 pub(crate) fn has_color() -> bool {
     io::stdout().is_terminal() && allows_control()
 }
 
-/// Whether the terminal, if there is one, understands control codes and nobody has said to send none: see no-color.org,
-/// and the terminal called "dumb".
+/// Returns whether a terminal may get control codes: not if `NO_COLOR` is set (see no-color.org), or if the terminal
+/// understands none, as that called "dumb".
 pub(crate) fn allows_control() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");

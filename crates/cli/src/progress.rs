@@ -41,7 +41,7 @@ struct State {
 }
 
 impl Progress {
-    /// At its beginning; `expected` is how many seconds it may take.
+    /// Starts the display; `expected` is the expected duration in seconds.
     pub(crate) fn new(quiet: bool, expected: Option<f64>) -> Self {
         catch_interrupts();
         let state = Arc::new(State {
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// A line where there is no terminal.
+    /// Returns a line of progress, for output without a terminal.
     fn line(&self) -> String {
         let left = self.left().map_or(String::new(), |seconds| format!(", about {} left", span(seconds)));
         let latest = lock(&self.latest);
@@ -152,7 +152,8 @@ impl State {
     }
 }
 
-/// With as many decimals as show that it moves. What is not over is not 100 %.
+/// Formats a percentage with as many decimals as show its progress. 100 % means complete: smaller parts are rounded
+/// down.
 fn percent(part: f64) -> String {
     match part * 100.0 {
         percent if percent < 0.995 => format!("{percent:.2} %"),
@@ -192,7 +193,7 @@ impl Watch for Progress {
     }
 }
 
-/// From now on the first Ctrl-C (or SIGTERM) asks studies to stop; the second ends the process.
+/// Installs handlers: the first Ctrl-C (or SIGTERM) asks studies to stop; the second ends the process.
 fn catch_interrupts() {
     static CAUGHT: OnceLock<()> = OnceLock::new();
     CAUGHT.get_or_init(|| {
@@ -220,7 +221,7 @@ fn catch_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether we were told to stay when the terminal goes, as by `nohup`. Only Linux tells.
+/// Returns whether this process ignores hang-ups, as under `nohup`. Only Linux tells.
 #[cfg(unix)]
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -241,7 +242,7 @@ fn on_interrupt(status: u8) {
     }
 }
 
-/// The exit status of who was interrupted: 128 and the signal's number, as shells have it.
+/// Returns the exit status after an interruption: 128 and the signal's number, as in shells.
 pub(crate) fn interrupted_status() -> u8 {
     INTERRUPTED.load(Ordering::Relaxed)
 }

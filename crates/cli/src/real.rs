@@ -11,7 +11,7 @@ use crate::output::Failure;
 #[cfg(target_os = "linux")]
 const END: &str = "trial-end";
 
-/// The right to make network namespaces; must be asked for while there is one thread.
+/// Acquires the right to make network namespaces, which requires a process with a single thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn acquire() -> Result<(), String> {
     selvedge_study::real::acquire().map_err(|error| error.to_string())
@@ -22,7 +22,7 @@ pub(crate) fn acquire() -> Result<(), String> {
     Err("the real world needs Linux".to_owned())
 }
 
-/// Whether the real world can do what `plan` asks of it: said before anything is written.
+/// Checks that real hosts can run `plan`, before anything is written.
 #[cfg(target_os = "linux")]
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     Ok(selvedge_study::real::check(plan)?)

@@ -50,7 +50,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     }
 }
 
-/// The hardware that the arguments describe.
+/// Returns the hardware that the arguments describe.
 fn built(args: &HardwareArgs) -> Hardware {
     Hardware { bitmap: args.bitmap, is_guarded: args.wrap, ..Hardware::default() }
 }
@@ -116,7 +116,7 @@ impl<R: Read> Read for Answered<'_, R> {
     }
 }
 
-/// The file, or standard input for "-", and its name for messages.
+/// Opens the file, or standard input for "-"; returns it with its name for messages.
 fn open<'a>(path: &Path, out: &'a Output) -> Result<(Box<dyn BufRead + 'a>, String), Failure> {
     let (input, name): (Box<dyn Read>, _) = if path == Path::new("-") {
         (Box::new(io::stdin()), "standard input".to_owned())

@@ -84,7 +84,7 @@ pub(crate) fn estimate(plan: &Plan, points: &[Point], options: &RunOptions) -> R
     completed(StudyEstimate::new(plan, points, threads(options))?, options)
 }
 
-/// An estimate with what memory there is, and the time where anybody wants to hear of it.
+/// Returns an estimate with the memory that there is, and with the time where it is going to be shown.
 ///
 /// # Errors
 /// Returns an error under the conditions of [`estimate`].
@@ -97,7 +97,7 @@ pub(crate) fn completed(estimate: StudyEstimate, options: &RunOptions) -> Result
     Ok(if options.quiet { estimate } else { with_rate(estimate, threads) })
 }
 
-/// The time of an estimate, where it is long enough to be worth a measurement.
+/// Returns the estimate with its time, where that is long enough to be worth a measurement.
 fn with_rate(estimate: StudyEstimate, threads: usize) -> StudyEstimate {
     let quick = estimate.clone().with_rate(SLOW);
     if quick.seconds.is_some_and(|seconds| seconds < 1.0) {
@@ -163,13 +163,13 @@ pub(crate) fn conduct(
     }
 }
 
-/// The plan of what the arguments name.
+/// Returns the plan of the study that the arguments name.
 pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
     plan_with(input, false)
 }
 
-/// The plan of what the arguments name. With `controls`, series are added that differ from another in PFC alone, where
-/// they are missing and cheap.
+/// Returns the plan of the study that the arguments name. With `controls`, series are added that differ from another in
+/// PFC alone, where they are missing and cheap.
 fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
     let changes = Changes {
         controls,
@@ -199,7 +199,7 @@ fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
     Ok(plan?)
 }
 
-/// The scenario at `path`: that file, the scenario.toml of that folder, or for "-" standard input.
+/// Returns the path of the scenario at `path`: that file, the scenario.toml of that folder, or "-" for standard input.
 pub(crate) fn scenario_in(path: &Path) -> PathBuf {
     if path == Path::new("-") {
         return PathBuf::from("/dev/stdin");
@@ -259,7 +259,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     Ok((plan, folder))
 }
 
-/// A failure that something outside the study has caused, with what to do when that is put right.
+/// Returns a failure that has a cause outside of the study, with advice on how to continue after its removal.
 fn with_way_on(failure: Failure, folder: &ResultsFolder) -> Failure {
     if failure.status != 2 && !failure.storage {
         return failure;
@@ -277,7 +277,7 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// "Does RDMA need a lossless fabric?" as a folder's name.
+/// Returns a title such as "Does RDMA need a lossless fabric?" as a folder's name.
 fn slug(title: &str) -> String {
     let words: Vec<String> =
         title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
@@ -294,13 +294,13 @@ fn slug(title: &str) -> String {
     if slug.is_empty() { "study".to_owned() } else { slug }
 }
 
-/// The command as one could type it again.
+/// Returns the command line, ready to be typed again.
 pub(crate) fn command_line() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
     std::iter::once("selvedge".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// `text` as one word for a shell.
+/// Returns `text` as one word for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=+,:@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

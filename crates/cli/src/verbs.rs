@@ -44,7 +44,7 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
     Err(Failure::input(format!("cannot run {}: {error}", program.display())))
 }
 
-/// The folder with the libraries.
+/// Returns the folder with the libraries.
 fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
     // In a package, libraries that only we use have a folder of their own.
     let beside = || {
@@ -64,7 +64,7 @@ fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// A list of paths as the environment has it, with `first` put before.
+/// Returns a list of paths in the form of an environment variable, with `first` put before.
 fn before(first: &OsStr, variable: &str) -> OsString {
     let mut list = first.to_owned();
     if let Some(rest) = env::var_os(variable).filter(|rest| !rest.is_empty()) {

@@ -29,7 +29,7 @@ const HTSIM: &str = "Nodes 4\nTiers 2\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 
     Radix_Down 2\nRadix_Up 2\n\nTier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\n";
 const MATRIX: &str = "Nodes 4\nConnections 1\n0->2 start 0 size 200000\n";
 
-/// A file to be tried: SMALL with something replaced.
+/// Returns a file to be tried: [`SMALL`] with `what` replaced.
 fn scenario(what: &str, by: &str) -> Vec<u8> {
     assert!(SMALL.contains(what), "{what}");
     SMALL.replace(what, by).into()
@@ -510,7 +510,7 @@ fn names_that_are_no_text_are_names() {
     }
 }
 
-/// Whether the program refuses these arguments as it should.
+/// Checks that the program refuses these arguments with `message`.
 fn refused(folder: &Path, arguments: &[&str], message: &str) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
     let output = command.current_dir(folder).args(arguments).output().expect("the program starts");
@@ -527,7 +527,7 @@ fn refused(folder: &Path, arguments: &[&str], message: &str) -> Result<(), Strin
     if is_right { Ok(()) } else { Err(format!("{}: {said}{error}  expected {message:?}", output.status)) }
 }
 
-/// Every file below, and how long it is.
+/// Returns every file below `folder`, with its length.
 fn listing(folder: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").path()) {
@@ -542,7 +542,8 @@ fn listing(folder: &Path) -> BTreeMap<String, u64> {
 /// Change made to a file.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
-/// About half of it. Cut between two lines it could be right; the first quotation mark of a line opens a text.
+/// Returns about half of a file, cut inside of a text, after the first quotation mark of a line. Cut between two lines
+/// it could be valid.
 fn cut_in_a_text(bytes: &[u8]) -> Vec<u8> {
     let next = |from: usize, byte| from + bytes[from..].iter().position(|&b| b == byte).expect("there are more lines");
     let line = next(bytes.len() / 2, b'\n');

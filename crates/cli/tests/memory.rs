@@ -20,7 +20,7 @@ fn flows_that_have_ended_are_on_disk() {
     assert!(many < few + 768, "{few} kB for 100,000 flows, {many} kB for 900,000");
 }
 
-/// A study of `flows` flows.
+/// Runs a study of `flows` flows.
 fn run(flows: u64) {
     let scratch = Scratch::new(&format!("memory-{flows}")).with("study.toml", include_str!("come-and-go.toml"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -30,7 +30,7 @@ fn run(flows: u64) {
     assert!(ended.success(), "{ended}");
 }
 
-/// Peak memory of the largest study so far, as the kernel has counted it to the end.
+/// Returns the peak memory of the largest study so far, as counted by the kernel to the study's end.
 fn peak_kb() -> i64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts").max_rss()
 }

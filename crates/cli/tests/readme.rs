@@ -50,7 +50,7 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
 /// Commands that need root or user namespaces: without, they say so.
 const IN_NAMESPACES: &[&str] = &["selvedge run --real", "selvedge check figures/parity", "selvedge impair"];
 
-/// The commands of a text, in order: the lines of its blocks of `sh`, without comments.
+/// Returns the commands of a text, in order: the lines of its blocks of `sh`, without comments.
 fn commands(text: &str) -> Vec<String> {
     let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned());

@@ -80,7 +80,7 @@ impl Traced {
     fn timeline(&self, series: &str) -> PathBuf {
         self.0.join(format!("out/traces/{series}-seed1.perfetto-trace"))
     }
-    /// Packet-hops of each series, by its name.
+    /// Returns the packet-hops of each series, by its name.
     fn packet_hops(&self) -> BTreeMap<String, u64> {
         let summary = fs::read_to_string(self.0.join("out/summary.json")).expect("a summary");
         let summary: Value = serde_json::from_str(&summary).expect("JSON");
@@ -95,7 +95,7 @@ impl Drop for Traced {
     }
 }
 
-/// The lines that tshark prints of a capture; `None` without tshark.
+/// Returns the lines that tshark prints for a capture; `None` without tshark.
 fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let checks = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
     let output = Command::new("tshark").arg("-r").arg(capture).args(checks).args(arguments).output().ok()?;

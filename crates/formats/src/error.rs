@@ -88,15 +88,15 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether files in it describe a network.
+    /// Returns whether files of this dialect describe a network.
     pub const fn is_topology(self) -> bool {
         matches!(self, Self::Ns3Topology | Self::SimAiTopology | Self::HtsimTopology)
     }
-    /// Whether files in it list flows.
+    /// Returns whether files of this dialect list flows.
     pub const fn is_flow_list(self) -> bool {
         matches!(self, Self::Ns3Flows5 | Self::Ns3Flows6 | Self::Ns3Flows7 | Self::HtsimMatrix)
     }
-    /// Whether files in it are schedules.
+    /// Returns whether files of this dialect are schedules.
     pub const fn is_schedule(self) -> bool {
         matches!(self, Self::GoalText | Self::GoalBinary)
     }

@@ -46,7 +46,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// The dialect of files in this style.
+    /// Returns the dialect of files in this style.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::Hpcc => Dialect::FctHpcc,
@@ -59,12 +59,12 @@ impl Style {
 /// second.
 const ADDRESS_BASE: u32 = 0x0b00_0001;
 
-/// HPCC's address of a node; `None` from node 65,536 on, where HPCC's addresses leave 11.0.0.0/8.
+/// Returns HPCC's address of a node; `None` from node 65,536 on, where HPCC's addresses leave 11.0.0.0/8.
 pub const fn address(node: u32) -> Option<u32> {
     if node > 0xffff { None } else { Some(ADDRESS_BASE + ((node / 256) << 16) + ((node % 256) << 8)) }
 }
 
-/// The node with this address; `None` if HPCC gives it to none.
+/// Returns the node with this address; `None` if HPCC gives it to none.
 pub const fn node_at(address: u32) -> Option<u32> {
     let offset = address.wrapping_sub(ADDRESS_BASE);
     if offset & 0xff00_00ff != 0 { None } else { Some(offset >> 8) }
@@ -125,7 +125,7 @@ pub struct Records<R> {
 }
 
 impl<R: BufRead> Records<R> {
-    /// A reader of `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R, file: &str, style: Style) -> Self {
         Self { lines: Lines::new(input, file), style, ended: false }
     }

@@ -82,7 +82,7 @@ enum State {
     Failed,
 }
 
-/// A reader of the receiver's input.
+/// Creates a reader of the receiver's input.
 ///
 /// ```
 /// use selvedge_formats::irn_trace::{ReceiverEvent, receiver_events};
@@ -95,7 +95,7 @@ pub fn receiver_events<R: BufRead>(input: R, file: &str) -> Events<R, ReceiverEv
     Events::new(input, file, ReceiverEvent::parse)
 }
 
-/// A reader of the sender's input.
+/// Creates a reader of the sender's input.
 pub fn sender_events<R: BufRead>(input: R, file: &str) -> Events<R, SenderEvent> {
     Events::new(input, file, SenderEvent::parse)
 }
@@ -105,7 +105,7 @@ impl<R: BufRead, E> Events<R, E> {
         Self { lines: Lines::new(input, file), state: State::Header, declared: 0, count: 0, parse }
     }
 
-    /// Once the file has ended: that its first line gives another number of events than it has.
+    /// Returns, once the file has ended, a warning if its first line gives another number of events than it has.
     pub fn warning(&self) -> Option<Warning> {
         let is_wrong = self.state == State::End && self.declared != self.count;
         is_wrong.then(|| {

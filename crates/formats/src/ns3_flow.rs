@@ -161,7 +161,7 @@ enum State {
 }
 
 impl<R: BufRead> Flows<R> {
-    /// A reader of `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R, file: &str, options: Options) -> Self {
         Self {
             lines: Lines::new(input, file),
@@ -180,7 +180,7 @@ impl<R: BufRead> Flows<R> {
     pub fn declared(&self) -> Option<u64> {
         self.declared
     }
-    /// The dialect, once a flow was read.
+    /// Returns the dialect, once a flow was read.
     pub fn dialect(&self) -> Option<Dialect> {
         Some(match self.columns? {
             5 => Dialect::Ns3Flows5,
@@ -188,12 +188,12 @@ impl<R: BufRead> Flows<R> {
             _ => Dialect::Ns3Flows7,
         })
     }
-    /// The line of the first flow so far that starts before its predecessor.
+    /// Returns the line of the first flow so far that starts before its predecessor.
     pub fn unsorted_at(&self) -> Option<u64> {
         self.unsorted_at
     }
-    /// The warnings so far; complete when the iterator has ended. Flows beyond the declared number are
-    /// none: see [`FlowList::settle_surplus`].
+    /// Returns the warnings so far; complete when the iterator has ended. Flows beyond the declared number cause no
+    /// warning: see [`FlowList::settle_surplus`].
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -243,7 +243,7 @@ impl<R: BufRead> Flows<R> {
         Ok(())
     }
 
-    /// The flow in the line read last.
+    /// Returns the flow in the line read last.
     fn flow(&mut self) -> Result<Flow, FormatError> {
         let line = self.lines.line();
         let columns = match (self.columns, line.words().count()) {

@@ -84,11 +84,11 @@ pub struct Link {
 }
 
 impl Topology {
-    /// Whether `id` is a node and no switch.
+    /// Returns whether `id` is a node and no switch.
     pub fn is_host(&self, id: u32) -> bool {
         id < self.node_count && !self.switches.contains_key(&id)
     }
-    /// The hosts in ascending order, as many as the header says; [`read`] warns about unlinked ones.
+    /// Returns the hosts in ascending order, as many as the header says; [`read`] warns about unlinked ones.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.node_count).filter(|id| !self.switches.contains_key(id))
     }
@@ -128,8 +128,8 @@ pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatE
     Ok(Parsed { value: topology, warnings, dialect })
 }
 
-/// Whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no list of
-/// flows of six columns: one of the next lines, before any of six numbers more, is a link.
+/// Returns whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no
+/// list of flows of six columns: one of the next lines, before any other with six numbers, is a link.
 pub(crate) fn has_capacities(bytes: &[u8], file: &str) -> bool {
     let mut lines = Lines::new(bytes, file);
     let header = lines.next_filled().ok().flatten().and_then(|line| Header::parse(line).ok());
@@ -345,7 +345,7 @@ impl Link {
     }
 }
 
-/// A warning about nodes that no link reaches.
+/// Returns a warning about nodes that no link reaches.
 fn unlinked(topology: &Topology) -> Option<Warning> {
     let linked: BTreeSet<u32> = topology.links.iter().flat_map(|link| [link.a, link.b]).collect();
     let missing = u64::from(topology.node_count) - linked.len() as u64;
@@ -422,15 +422,15 @@ fn parse_loss(word: Word<'_>) -> Result<Chance, FormatError> {
     Ok(Chance::ratio(numerator, denominator))
 }
 
-/// A number followed directly by one of `units`, in the smallest unit.
+/// Parses a number followed directly by one of `units`, in the smallest unit.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (number, unit) = split_unit(text);
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     Decimal::parse(number)?.times(factor)
 }
 
-/// A remedy where `text` is a number with one of `units` in other letters ("100gbps"), or with the begin of one
-/// ("100G").
+/// Returns a remedy where `text` is a number with one of `units` in the wrong case ("100gbps"), or with the begin of
+/// one ("100G").
 fn meant(text: &str, units: &[(&str, u64)]) -> String {
     let (number, unit) = split_unit(text);
     let lower = unit.to_ascii_lowercase();

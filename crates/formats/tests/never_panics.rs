@@ -56,7 +56,7 @@ fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..12).prop_map(|lines| lines.join("\r\n"))
 }
 
-/// The seeds of the fuzz targets: files without a fault, and whatever once was trouble.
+/// Returns the seeds of the fuzz targets: valid files, and inputs that once caused failures.
 fn corpus() -> Vec<Vec<u8>> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus"));
     let list = |folder: &Path| {

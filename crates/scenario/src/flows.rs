@@ -29,7 +29,7 @@ impl PlannedSeries {
         scenario.workload.build(&env).expect("the plan was checked with this workload")
     }
 
-    /// Returns whether a run with this seed may have the flow `key`.
+    /// Checks that a run with this seed may have the flow `key`.
     ///
     /// # Errors
     /// Returns an error if there is no such flow; the message lists the flows that there are.

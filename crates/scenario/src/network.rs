@@ -200,7 +200,7 @@ impl Network {
         let hosts = (0..self.graph().host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
-    /// Returns rate of the slowest link.
+    /// Returns the rate of the slowest link.
     pub(crate) fn slowest_link(&self) -> Rate {
         self.graph().links.iter().map(|link| link.rate).min().unwrap_or_default()
     }

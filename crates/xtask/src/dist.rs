@@ -41,19 +41,19 @@ const CURRENT: u32 = 34;
 /// Symbols that the other libraries of Selvedge call, as a version script.
 const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_r*;\n        selvedge_path_*;\n};\n";
 
-/// The libraries, made to run quickly; returns their folder.
+/// Builds the optimised libraries; returns their folder.
 pub(crate) fn libraries() -> Result<PathBuf> {
     libraries_of(false)
 }
 
-/// The libraries, quick to build (`debug`) or to run; returns their folder.
+/// Builds the libraries, without optimisation if `debug`; returns their folder.
 pub(crate) fn libraries_of(debug: bool) -> Result<PathBuf> {
     let to = if debug { "target/dist-debug" } else { "dist" };
     dist(&Options { debug, to: to.into(), libraries: true, deb: false })?;
     Ok(root().join(to).join("lib"))
 }
 
-/// `cargo xtask dist`.
+/// Runs `cargo xtask dist`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
     let profile = if options.debug { Profile::Dev } else { Profile::Release };
     let to = root().join(&options.to);
@@ -176,12 +176,13 @@ const FORWARD: &str = r#"#if defined(__x86_64__)
     __asm__(".text\n.globl " #name "\n.type " #name ",%function\n" #name ": " JUMP #calls BEHIND "\n");
 "#;
 
-/// The pairs of words in a file: what stands behind a private symbol, and its name.
+/// Returns the pairs of words in a file: the kind of a private symbol, and its name.
 fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {
     private.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
 }
 
-/// The nodes. Their symbols come by `.symver`, but for real functions in the current node.
+/// Returns the version nodes of private symbols. Their symbols come by `.symver`, except for real functions in the
+/// current node.
 fn private_nodes(private: &str) -> String {
     let functions: String =
         lines(private).filter(|(kind, _)| *kind == "function").map(|(_, name)| format!("        {name};\n")).collect();
@@ -194,7 +195,7 @@ fn private_nodes(private: &str) -> String {
         .collect()
 }
 
-/// A C file with every private symbol in every node.
+/// Returns a C file with every private symbol in every node.
 fn private_stubs(private: &str) -> String {
     let mut text = "extern int selvedge_unsupported(void);\nextern void *selvedge_unsupported_pointer(void);\n\
                     int sv_unsupported(void) { return selvedge_unsupported(); }\n\

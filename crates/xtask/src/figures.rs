@@ -35,13 +35,13 @@ pub(crate) fn figures(options: &Options) -> Result<()> {
     run(check.args(options.paths.iter().map(|path| folder(path))))
 }
 
-/// A paper's folder by its name.
+/// Returns a paper's folder by its name.
 fn folder(path: &str) -> String {
     let paper = format!("figures/{path}");
     if root().join(path).exists() || !root().join(&paper).exists() { path.to_owned() } else { paper }
 }
 
-/// The commit, with a mark if something has been changed since.
+/// Returns the commit, with a mark if the files differ from it.
 fn revision() -> Result<String> {
     let described = output(Command::new("git").current_dir(root()).args(["describe", "--always", "--dirty"]))?;
     Ok(described.trim().to_owned())

@@ -20,7 +20,7 @@ pub(crate) fn write(file: &Path, chore: &str, text: &str) -> Result<()> {
     fs::write(file, page).with_context(|| format!("cannot write {name}"))
 }
 
-/// The page with another text.
+/// Returns the page with `text` in place of the part between the marks.
 fn replaced(page: &str, chore: &str, text: &str) -> Option<String> {
     let begin = format!("<!-- cargo xtask {chore} --write -->\n");
     let (before, rest) = page.split_once(&begin)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::command::{cargo, output};
 
-/// The folder that holds everything.
+/// Returns the root folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here)
@@ -33,7 +33,7 @@ pub(crate) struct Dependency {
     pub(crate) dev: bool,
 }
 
-/// All crates of the workspace, by name.
+/// Returns all crates of the workspace, by name.
 ///
 /// # Errors
 /// Returns an error if `cargo metadata` fails.
@@ -69,7 +69,7 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The project's files, relative to the root, in order; nothing that was built or run.
+/// Returns the project's files, relative to the root, in order; files that builds or runs made are left out.
 ///
 /// # Errors
 /// Returns an error if a folder cannot be read.
@@ -91,7 +91,7 @@ pub(crate) fn files() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a folder holds what .gitignore leaves out.
+/// Returns whether a folder holds files that .gitignore leaves out.
 fn is_output(folder: &Path) -> bool {
     folder.ends_with("target")
         || [".git", "results", "fuzz/artifacts", "fuzz/coverage"].iter().any(|output| folder == Path::new(output))

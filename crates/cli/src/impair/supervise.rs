@@ -27,7 +27,7 @@ impl Signals {
             .map_err(|error| Failure::outcome(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Self(receive))
     }
-    /// Until one comes.
+    /// Waits until a signal comes.
     pub(super) fn wait(&self) {
         let _ = self.0.recv();
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{SMALL, Scratch, parsed};
 
-/// The ratio of a metric in a comparison of one series.
+/// Returns the ratio of a metric in a comparison of one series.
 fn ratio(compared: &serde_json::Value, series: usize, metric: &str) -> (f64, Option<[f64; 2]>) {
     let metrics = compared["series"][series]["metrics"].as_array().expect("metrics");
     let found = metrics.iter().find(|one| one["metric"] == metric).expect("the metric");

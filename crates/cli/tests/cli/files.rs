@@ -5,7 +5,8 @@ use std::process::Command;
 
 use crate::{FLOWS, SMALL, Scratch, TOPOLOGY, parsed};
 
-/// The end of a run depends on links that carry nothing, too: it comes with a step of the simulator.
+/// Checks goodput over the time until delivery. The end of a run depends on links that carry nothing, too: it comes
+/// with a step of the simulator.
 #[test]
 fn goodput_goes_by_what_was_delivered_and_when() {
     let topology = |delay: &str| format!("4 1 3\n0\n0 1 100Gbps 10us 0\n0 2 100Gbps 10us 0\n0 3 100Gbps {delay} 0\n");
@@ -316,7 +317,7 @@ fn tunnels_inside_servers_fill_the_paths_there() {
     assert_eq!(both[1], times("alone.txt", "flow.txt")[0]);
 }
 
-/// HPCC's `fct_analysis.py` tells incasts from other traffic by it.
+/// Checks ports, by which HPCC's `fct_analysis.py` tells incasts from other traffic.
 #[test]
 fn an_fct_txt_has_the_ports_of_its_flows() {
     let six = "4\n1 2 3 100 1000 0\n1 2 3 200 1000 0.001\n3 2 3 200 1000 0.002\n1 2 3 65535 1000 0.003\n";

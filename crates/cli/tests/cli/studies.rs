@@ -121,7 +121,7 @@ fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     assert!(!out.contains("the packet that finished it"), "{out}");
 }
 
-/// The second half of an incast never begins; a job computes when the run ends.
+/// Checks an incast whose second half never begins, and a job that computes when the run ends.
 #[test]
 fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
     let incast = "[workload.incast]\nsize = '40KB'\nsenders = 4\nstagger = '100us'\n";
@@ -252,7 +252,7 @@ fn timeouts_outlast_full_queues_on_the_whole_way() {
     }
 }
 
-/// On slow and short links frames take longer than light.
+/// Checks slow and short links, on which frames take longer than the propagation.
 #[test]
 fn netrt_repairs_a_loss_on_links_of_any_rate_and_length() {
     let mut study = r#"
@@ -301,7 +301,7 @@ fn tcp_does_not_time_out_in_an_empty_network() {
     }
 }
 
-/// The slow host's own timeout is longer than those of hosts that it answers.
+/// Checks the timeout of a slow host, which is longer than those of hosts that it answers.
 #[test]
 fn tcp_through_tunnels_does_not_time_out_where_links_differ() {
     let scenario = r#"
@@ -344,7 +344,7 @@ fn the_resolved_scenario_runs_to_the_same_results() {
     assert_eq!(fingerprint("results/small-2", "4"), first, "a folder with a scenario.toml will do");
 }
 
-/// A study that takes a while, begun and interrupted as by Ctrl-C.
+/// Interrupts a study that takes a while, as by Ctrl-C, and continues it.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_study_continues_where_it_was() {

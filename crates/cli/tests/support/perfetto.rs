@@ -126,7 +126,7 @@ fn read_event(at: u64, event: &[u8], names: &BTreeMap<u64, String>) -> Event {
     read
 }
 
-/// Interned names of events.
+/// Reads the interned names of events.
 fn read_names(interned: &[u8], names: &mut BTreeMap<u64, String>) {
     for (_, entry) in fields(interned).into_iter().filter(|&(field, _)| field == 2) {
         let fields = fields(entry.bytes());
@@ -146,7 +146,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message (protobuf.dev, "Encoding").
+/// Returns the fields of a message (protobuf.dev, "Encoding").
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {

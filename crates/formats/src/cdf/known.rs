@@ -21,7 +21,7 @@ pub const NAMES: &[&str] = &[
     "web-search",
 ];
 
-/// The distribution with this name; [`NAMES`] lists them.
+/// Returns the distribution with this name; [`NAMES`] lists them.
 pub fn known(name: &str) -> Option<CdfPoints> {
     let table = match name {
         "irn-heavy-tailed" => IRN_HEAVY_TAILED,

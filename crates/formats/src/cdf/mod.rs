@@ -46,7 +46,7 @@ pub enum SizeUnit {
 pub const YAPS_PAYLOAD: Bytes = Bytes::new(1_460);
 
 impl CdfPoints {
-    /// The mean size, rounded to the nearest byte.
+    /// Returns the mean size, rounded to the nearest byte.
     pub fn mean(&self) -> Bytes {
         let mut before = match self.points.first() {
             Some(&(size, _)) => (size, 0),
@@ -209,7 +209,7 @@ impl Row {
     }
 }
 
-/// The error "found ..., expected" with its end.
+/// Returns the error "found ..., expected" with its end.
 fn completed(place: &FormatError, expected: &str) -> FormatError {
     FormatError { message: format!("{}{expected}", place.message), ..place.clone() }
 }

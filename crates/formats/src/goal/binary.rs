@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(Operation { kind, cpu: cpu?[0], nic: nic?[0] })
     }
 
-    /// A place in the file, as the file says it.
+    /// Returns the offset stored at `at`, as an offset from the begin of the file.
     fn offset(&self, at: u64) -> Result<u64, FormatError> {
         let offset = self.u64(at)?;
         offset
@@ -167,7 +167,7 @@ impl Reader<'_> {
         })
     }
 
-    /// An error at a byte of the file, from 0.
+    /// Returns an error at a byte of the file, from 0.
     fn error(&self, at: u64, message: &str) -> FormatError {
         FormatError { file: self.file.to_owned(), line: 1, column: at + 1, message: message.to_owned() }
     }

@@ -129,13 +129,13 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
     Ok(Parsed { value, warnings, dialect })
 }
 
-/// Whether these bytes begin as a binary schedule does.
+/// Returns whether these bytes begin like a binary schedule.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&binary::MAGIC.to_le_bytes())
 }
 
-/// The error for a binary schedule that its writer has marked invalid: LogGOPSim's writes this number first, and the
-/// right one when the schedule is complete.
+/// Returns the error for a binary schedule that its writer has marked invalid: LogGOPSim's writes this number first,
+/// and the valid one when the schedule is complete.
 pub fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
     bytes.starts_with(&binary::UNFINISHED.to_le_bytes()).then(|| FormatError {
         file: file.to_owned(),
@@ -150,7 +150,7 @@ pub fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
     })
 }
 
-/// A warning about messages through a NIC of their rank's other than the first: hosts have one here.
+/// Returns a warning about messages through a NIC of their rank other than the first: hosts have one NIC here.
 fn several_nics(goal: &Goal) -> Option<Warning> {
     let is_other = |operation: &Operation| operation.nic != 0 && !matches!(operation.kind, OperationKind::Compute(_));
     let others = goal.ranks.iter().flat_map(|(&number, rank)| {
@@ -171,7 +171,7 @@ fn several_nics(goal: &Goal) -> Option<Warning> {
     Some(Warning::new(place.map_or(1, |place| u64::from(place.line)), message))
 }
 
-/// A peer or tag as it is written; the largest number stands for any.
+/// Returns a peer or tag as it is written; `None` for the largest number, which stands for any.
 fn given(number: u32) -> Option<u32> {
     (number != u32::MAX).then_some(number)
 }

@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Goal, Vec<Warning>), For
     Ok((goal, warnings))
 }
 
-/// The operations up to the closing brace.
+/// Reads the operations up to the closing brace.
 fn read_rank(lines: &mut Lines<&[u8]>, rank_count: u32) -> Result<Rank, FormatError> {
     let mut block = Block { rank_count, rank: Rank::default(), labels: BTreeMap::new(), open: Vec::new() };
     loop {
@@ -132,7 +132,7 @@ impl Block {
         })
     }
 
-    /// "l2 requires l1".
+    /// Reads "l2 requires l1".
     fn requirement(&mut self, after: Word<'_>, mut words: Words<'_>) -> Result<(), FormatError> {
         let unknown = "an operation (\"send\", \"recv\", \"calc\"), or as in \"l2 requires l1\"";
         let Some(word) = words.next() else { return Err(after.unexpected(unknown)) };
@@ -161,7 +161,7 @@ impl Block {
         }
     }
 
-    /// The error of a cycle, at the last of the lines that make it.
+    /// Returns the error of a cycle, at the last of the lines that form it.
     fn cycle_error(&self, mut waiting: Vec<u32>) -> FormatError {
         let is_part = |requirement: &&Requirement| {
             let [after, before] = &requirement.ends;
@@ -178,7 +178,7 @@ impl Block {
     }
 }
 
-/// A number up to `most`, or "-1" for any.
+/// Parses a number up to `most`, or "-1" for any.
 fn or_any(word: Word<'_>, what: &str, most: u32) -> Result<Option<u32>, FormatError> {
     if word.text() == "-1" || word.text() == "4294967295" {
         return Ok(None);

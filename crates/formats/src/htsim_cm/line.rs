@@ -110,7 +110,7 @@ impl FlowLine {
     }
 }
 
-/// The error that a line ended without something.
+/// Returns the error for a line that ended without `what`.
 fn missing(words: &mut Words<'_>, what: &str) -> FormatError {
     match words.require(what) {
         Err(error) => error,

@@ -128,7 +128,7 @@ impl<R: BufRead> Reader<R> {
         Ok(Parsed { value, warnings, dialect: Dialect::HtsimMatrix })
     }
 
-    /// The unit, and where it was guessed from.
+    /// Returns the unit of start times, and the line from which it was guessed, if it was.
     fn resolve_starts(&mut self, asked: StartUnit) -> Result<(StartUnit, Option<u64>), FormatError> {
         let (unit, guessed_at) = match asked {
             StartUnit::Auto => self.guess_unit(),

@@ -12,7 +12,7 @@ use super::read::{
 use super::{FatTreeFile, Tier, WrittenQueue};
 use crate::{FormatError, Warning};
 
-/// The network that `keys` describe; `end` is the end of the file.
+/// Returns the network that `keys` describe; `end` is the end of the file.
 pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warning>), FormatError> {
     let written = Written::new(keys, end)?;
     let pods = written.pods()?;
@@ -86,7 +86,7 @@ impl<'a> Written<'a> {
         self.tiers[tier].required(tier, which)
     }
 
-    /// A number that is 1 where the file has none.
+    /// Returns a number, which is 1 where the file has none.
     fn or_one(&self, tier: usize, which: usize) -> u64 {
         self.tiers[tier].numbers[which].as_ref().map_or(1, |number| number.value)
     }
@@ -174,7 +174,7 @@ impl<'a> Written<'a> {
         Ok(aggs_per_pod)
     }
 
-    /// Core switches; none of two tiers.
+    /// Returns the number of core switches; zero for two tiers.
     fn cores(&self, tor_uplinks: u64, aggs_per_pod: u64) -> Result<u64, FormatError> {
         if self.tiers.len() == 2 {
             return Ok(0);
@@ -191,7 +191,7 @@ impl<'a> Written<'a> {
         Ok(cores)
     }
 
-    /// Whether `up` ports reach `above` switches of tier `upper` each.
+    /// Checks that `up` ports reach `above` switches of tier `upper` each.
     fn check_radix_up(&self, up: &Number, above: u64, upper: usize) -> Result<(), FormatError> {
         let bundle = self.or_one(upper, BUNDLE);
         if above * bundle == up.value {
@@ -230,7 +230,7 @@ impl Block {
         self.numbers[which].as_ref().ok_or_else(missing)
     }
 
-    /// The buffers that it gives to ports.
+    /// Returns the buffers that the file gives to ports.
     fn queues(&self) -> impl Iterator<Item = WrittenQueue> {
         [QUEUE_UP, QUEUE_DOWN].into_iter().filter_map(|which| {
             let Number { value, place } = self.numbers[which].as_ref()?;
@@ -256,7 +256,7 @@ impl Block {
     }
 }
 
-/// `whole / part` if that is a whole number of at least 1.
+/// Returns `whole / part` if that is a whole number of at least 1.
 fn divide(whole: u64, part: u64, place: &Place, message: impl Fn() -> String) -> Result<u64, FormatError> {
     if whole == 0 || !whole.is_multiple_of(part) { Err(place.error(message())) } else { Ok(whole / part) }
 }

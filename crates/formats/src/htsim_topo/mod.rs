@@ -88,11 +88,11 @@ impl FatTreeFile {
     pub fn hosts_per_tor(&self) -> u32 {
         self.hosts_per_pod / self.tors_per_pod
     }
-    /// ToRs in all pods.
+    /// Returns the number of ToRs in all pods.
     pub fn tors(&self) -> u32 {
         self.pods * self.tors_per_pod
     }
-    /// Aggregation switches in all pods.
+    /// Returns the number of aggregation switches in all pods.
     pub fn aggs(&self) -> u32 {
         self.pods * self.aggs_per_pod
     }

@@ -98,7 +98,7 @@ impl Place {
     pub(super) fn error(&self, message: String) -> FormatError {
         FormatError { message, ..self.0.clone() }
     }
-    /// Line and column.
+    /// Returns line and column.
     pub(super) fn position(&self) -> (u64, u64) {
         (self.0.line, self.0.column)
     }

@@ -45,8 +45,8 @@ pub struct Link {
 }
 
 impl FatTreeFile {
-    /// The links: hosts to ToRs by host, ToRs to aggregation switches by ToR, aggregation switches to
-    /// cores by aggregation switch. Parallel links of a bundle follow each other.
+    /// Returns the links: hosts to ToRs by host, ToRs to aggregation switches by ToR, aggregation switches to cores by
+    /// aggregation switch. Parallel links of a bundle follow each other.
     ///
     /// Every ToR reaches every aggregation switch of its pod. The aggregation switches at one position
     /// of all pods share their cores: position `p` has the cores `p`, `p + aggs_per_pod`, and so on.
@@ -68,7 +68,7 @@ impl FatTreeFile {
         })
     }
 
-    /// The pod that a node belongs to; `None` for cores.
+    /// Returns the pod that a node belongs to; `None` for cores.
     pub fn pod_of(&self, node: Node) -> Option<u32> {
         match node {
             Node::Host(host) => Some(host / self.hosts_per_pod),

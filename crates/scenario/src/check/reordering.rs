@@ -9,7 +9,7 @@ use super::Finding;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// Returns a finding if reordering can make a loss go unnoticed: a gap is reported once, and a packet that overtakes
+/// Returns a finding if reordering can keep a flow from finishing: a gap is reported once, and a packet that overtakes
 /// the retransmission closing the gap is refused silently. If it was the last packet, nothing reports it missing.
 pub(super) fn check(series: &str, scenario: &Scenario, network: &Network) -> Option<Finding> {
     let transport = &scenario.transport;

@@ -77,8 +77,7 @@ fn is_set(table: &Table, path: &KeyPath) -> bool {
     rest.iter().fold(value, |value, step| value?.get(step)).is_some()
 }
 
-/// Returns whether a value at `path` leaves the choice of schemes alone: transport keys apply only to schemes chosen in
-/// `table`.
+/// Returns whether `table` chooses the scheme that the key at `path` belongs to; keys outside of `transport` need none.
 fn has_kind(table: &Table, path: &KeyPath) -> bool {
     let steps = path.steps();
     let parent = steps[..steps.len() - 1].iter().fold(KeyPath::root(), |path, step| path.join(step));

@@ -12,7 +12,7 @@ use crate::document::unknown_name;
 use crate::path::KeyPath;
 use crate::scenario::Scenario;
 
-/// Returns the JSON Schema (draft 2020-12) of a scenario file, as editors and `selvedge schema` want it.
+/// Returns the JSON Schema (draft 2020-12) of a scenario file, for editors and `selvedge schema`.
 pub fn schema() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
     let mut schema = settings.into_generator().into_root_schema_for::<Scenario>().to_value();

@@ -5,7 +5,7 @@ use crate::{Changes, Plan};
 
 const LONG_CHAIN: &str = "[topology.chain]\nswitches = 10\nhost-link = { rate = '40Gbps', delay = '2us' }\n";
 
-/// Returns the error that `--set set` gives on a good scenario.
+/// Returns the error that `--set set` gives on a valid scenario.
 fn wrong_set(set: &str) -> String {
     variants(BASE, &[set], None).expect_err("this is wrong")
 }

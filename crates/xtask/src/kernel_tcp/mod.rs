@@ -97,7 +97,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// Payload, megabits per second.
+    /// Returns the goodput, in megabits of payload per second.
     fn goodput(&self, outcome: Outcome) -> f64 {
         self.transfer.bytes as f64 * 8.0 / 1e6 / outcome.seconds
     }
@@ -132,7 +132,7 @@ pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Rarer losses first: their transfers are the longest to wait for.
+/// Returns the transfers, with the lowest loss rates first, because those transfers take the longest.
 fn transfers(options: &Options) -> Vec<Transfer> {
     let mut transfers = Vec::new();
     for control in &options.control {

@@ -22,7 +22,7 @@ pub(super) struct Namespaces {
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 impl Namespaces {
-    /// Two namespaces, each with one device, and between those the bottleneck that loses the packets of
+    /// Creates two namespaces, each with one device, and between them the bottleneck that loses the packets of
     /// `transfer`.
     pub(super) fn new(transfer: &Transfer) -> Result<Self> {
         let unique = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -52,7 +52,7 @@ impl Namespaces {
         Ok(this)
     }
 
-    /// A command that runs `program` at one end.
+    /// Returns a command that runs `program` at one end.
     pub(super) fn within(&self, end: usize, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program);
@@ -64,7 +64,7 @@ impl Namespaces {
         self.late.iter().map(Lateness::mean_us).sum()
     }
 
-    /// A counter of the sender's kernel, from /proc/net/snmp or netstat.
+    /// Returns a counter of the sender's kernel, from /proc/net/snmp or netstat.
     pub(super) fn counter(&self, file: &str, group: &str, name: &str) -> Result<u64> {
         let text = output(self.within(0, "cat").arg(format!("/proc/net/{file}")))?;
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(group));

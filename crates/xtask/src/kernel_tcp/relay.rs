@@ -25,7 +25,7 @@ impl Lateness {
         total_ns.fetch_add(late.as_nanos() as u64, Ordering::Relaxed);
         packets.fetch_add(1, Ordering::Relaxed);
     }
-    /// On average, in microseconds.
+    /// Returns the mean lateness, in microseconds.
     pub(super) fn mean_us(&self) -> f64 {
         let [total_ns, packets] = &*self.0;
         total_ns.load(Ordering::Relaxed) as f64 / 1e3 / packets.load(Ordering::Relaxed).max(1) as f64
@@ -77,7 +77,7 @@ fn deliver(mut to: File, flying: &Receiver<Flying>, late: &Lateness) {
     }
 }
 
-/// Whether an IPv4 packet is a TCP segment with payload.
+/// Returns whether an IPv4 packet is a TCP segment with payload.
 fn carries_data(packet: &[u8]) -> bool {
     let ip_header = usize::from(packet.first().copied().unwrap_or_default() & 0x0f) * 4;
     let is_tcp = packet.get(9) == Some(&6);

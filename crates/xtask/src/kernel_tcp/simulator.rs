@@ -53,8 +53,9 @@ impl Drop for Simulator {
     }
 }
 
-/// The bottleneck as a scenario, and TCP with Linux's choices where RFCs leave or give others: the smallest
-/// timeout, octets counted in slow start without limit, 40 ms for delayed acknowledgements, its buffers.
+/// Returns the bottleneck as a scenario, with Linux's choices for TCP where they differ from the RFCs or these leave a
+/// choice: the smallest timeout, octets counted in slow start without limit, 40 ms for delayed acknowledgements, its
+/// buffers.
 fn scenario(transfer: &Transfer) -> String {
     let (mbps, delay) = (BOTTLENECK.rate / 1_000_000, BOTTLENECK.rtt_ms / 2);
     let control = if transfer.control == "reno" { "new-reno" } else { &transfer.control };

@@ -26,7 +26,7 @@ struct Case {
     pipelined: bool,
 }
 
-/// Every module; quick, in its pipelined variant alone.
+/// Tests every module with cocotb; if quick, in its pipelined variant alone.
 pub(super) fn cocotb(bench: &Bench) -> Result<()> {
     let builds = Build::all(BITMAP).filter(|build| build.pipelined || !bench.quick);
     let cases = builds.map(|build| Case {

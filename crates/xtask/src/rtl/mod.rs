@@ -110,15 +110,15 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `target/rtl`, and a folder in it.
+/// Returns the folder `folder` of `target/rtl`, after creating it.
 fn output(folder: &str) -> Result<PathBuf> {
     let path = root().join("target/rtl").join(folder);
     std::fs::create_dir_all(&path)?;
     Ok(path)
 }
 
-/// A file of this project as a program that runs in `rtl/` finds it. YoWASP's programs have a `/tmp` of their own, so
-/// that the absolute path of a file in a clone below `/tmp` leads nowhere.
+/// Returns the path of a file of this project for a program that runs in `rtl/`. YoWASP's programs have a `/tmp` of
+/// their own, so that the absolute path of a file in a clone below `/tmp` leads nowhere.
 fn from_rtl(path: &Path) -> PathBuf {
     path.strip_prefix(root()).map_or_else(|_| path.to_owned(), |inside| Path::new("..").join(inside))
 }

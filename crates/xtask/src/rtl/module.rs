@@ -37,14 +37,14 @@ impl Module {
             Self::Timeout => "timeout",
         }
     }
-    /// Whether it has variants and a bitmap.
+    /// Returns whether the module has variants and a bitmap.
     pub(super) fn has_parameters(self) -> bool {
         self != Self::Timeout
     }
 }
 
 impl Build {
-    /// All modules in both variants, `timeout` once.
+    /// Returns all modules in both variants, `timeout` once.
     pub(super) fn all(bitmap: u32) -> impl Iterator<Item = Self> {
         let builds = [true, false]
             .into_iter()
@@ -52,7 +52,7 @@ impl Build {
         builds.filter(|build| build.pipelined || build.module.has_parameters())
     }
 
-    /// For files: "tx_free-pipelined-128".
+    /// Returns the name for files: "tx_free-pipelined-128".
     pub(super) fn name(self) -> String {
         let module = self.module.name();
         if !self.module.has_parameters() {
@@ -86,7 +86,7 @@ impl Build {
     }
 }
 
-/// The files of `rtl/src`, the package first, relative to `rtl`.
+/// Returns the files of `rtl/src`, the package first, relative to `rtl`.
 pub(super) fn sources() -> Result<Vec<String>> {
     let folder = root().join("rtl/src");
     let mut names = Vec::new();

@@ -111,7 +111,7 @@ impl Section {
         Self { rows: rows.collect(), ..self }
     }
 
-    /// `timeout`, which all widths share, apart.
+    /// Returns whether nothing was synthesised, `timeout` left out, which all widths share.
     fn is_empty(&self) -> bool {
         !self.rows.iter().any(|row| row.build.module.has_parameters() && row.numbers.cells.is_some())
     }
@@ -132,7 +132,7 @@ impl Section {
     fn flip_flops(&self) -> Option<u64> {
         self.rows.iter().map(Row::flip_flops).sum()
     }
-    /// The slowest module's.
+    /// Returns the rate of the slowest module.
     fn rate(&self) -> Option<f64> {
         let rates: Option<Vec<f64>> = self.rows.iter().map(Row::rate).collect();
         rates.and_then(|rates| rates.into_iter().min_by(f64::total_cmp))
@@ -190,7 +190,7 @@ impl Row {
     fn estimated_latency(&self) -> Option<f64> {
         self.numbers.delay.map(|ps| f64::from(self.build.latency()) * ps / 1e3)
     }
-    /// On ECP5, in Mpps.
+    /// Returns the rate on ECP5, in Mpps.
     fn rate(&self) -> Option<f64> {
         self.numbers.frequency.map(|mhz| mhz / f64::from(self.build.interval()))
     }
@@ -234,7 +234,7 @@ fn goals(sections: &[Section]) -> String {
     text
 }
 
-/// The top and MELO's receiver.
+/// Returns the section about the top and MELO's receiver.
 fn whole(numbers: &impl Fn(&Target) -> Numbers) -> String {
     let targets = [
         (format!("`irn_top`, pipelined, {QUEUE_PAIRS} queue pairs"), Target::top(true)),
@@ -284,7 +284,7 @@ fn cycles() -> String {
     text
 }
 
-/// Queue pairs, and cycles per event of the receiver and of the sender, from lines of `top rate`.
+/// Returns queue pairs, and cycles per event of the receiver and of the sender, from lines of `top rate`.
 fn rates(text: &str) -> Vec<(&str, &str, &str)> {
     let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     rows.filter_map(|words| match words[..] {
@@ -405,14 +405,14 @@ impl Cells {
     }
 }
 
-/// abc9's last word on the longest path, in ps.
+/// Returns abc9's final estimate of the longest path, in ps.
 fn delay(log: &str) -> Result<f64> {
     let last = log.lines().filter_map(|line| line.split_once("Del =")).next_back().context("abc9 says no delay")?;
     let number = last.1.trim_start().split("  ").next().unwrap_or_default();
     number.trim().trim_end_matches('.').parse().with_context(|| format!("not a delay: {number:?}"))
 }
 
-/// nextpnr's last word on the clock, in MHz.
+/// Returns nextpnr's final value of the clock, in MHz.
 fn frequency(log: &str) -> Result<f64> {
     let last = log.lines().rfind(|line| line.contains("Max frequency for clock"));
     let last = last.context("nextpnr says no frequency")?;

@@ -44,7 +44,7 @@ const FULL: &[Proof] = &[
     Proof { file: "receive_ack", parameters: &["W=64", "Pipelined=1"], depth: 6, induction: false },
 ];
 
-/// Every property of `rtl/formal`, by yices.
+/// Proves every property of `rtl/formal`, by yices.
 pub(super) fn prove(bench: &Bench) -> Result<()> {
     let folder = output("prove")?;
     for proof in QUICK {
@@ -168,7 +168,7 @@ impl How {
     }
 }
 
-/// The properties that smtbmc names.
+/// Returns the properties that smtbmc names.
 fn failed(text: &str) -> Vec<&str> {
     let marks = ["Assert failed in ", "Unreached cover statement at "];
     text.lines().filter_map(|line| marks.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest))).collect()

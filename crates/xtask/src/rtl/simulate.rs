@@ -34,7 +34,7 @@ impl Measured {
             Self::Melo { connections } => folder.join(format!("melo-{connections}.txt")),
         })
     }
-    /// The first line: what was measured.
+    /// Returns the first line of the file, which identifies the measured sources.
     fn stamp(self) -> Result<String> {
         match self {
             Self::Rate { pipelined } => Target::top(pipelined).stamp("simulate"),
@@ -56,7 +56,8 @@ impl Measured {
 /// Queue pairs of the simulated top.
 const QUEUE_PAIRS: u32 = 64;
 
-/// Every module beside the engine; the top with the authors' trace, as both ends of a bad channel, and for its rate.
+/// Simulates every module beside the engine; the top with the authors' trace, as both ends of a lossy channel, and for
+/// its rate.
 pub(super) fn simulate(bench: &Bench) -> Result<()> {
     let engine = engine(bench, "irn_rtl")?;
     // Vectors of 1,024 packets are long.
@@ -132,7 +133,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
     Ok(())
 }
 
-/// MELO's receivers beside the engine's: answers, and cycles per packet.
+/// Compares the answers of MELO's receivers with the engine's, and measures cycles per packet.
 fn melo(bench: &Bench) -> Result<()> {
     const BLOCKS: u32 = 128;
     let engine = engine(bench, "melo_rtl")?;
@@ -155,7 +156,7 @@ fn melo(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// An example of the engines' crate that makes vectors.
+/// Builds an example of the engines' crate that makes vectors; returns its path.
 pub(super) fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
     let mut build = cargo(["build", "--package", "selvedge-transport", "--example", name]);
     if !bench.quick {
@@ -166,7 +167,8 @@ pub(super) fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
     Ok(target.join(if bench.quick { "debug" } else { "release" }).join("examples").join(name))
 }
 
-/// Random events through one module, every answer and context compared; without and with pauses on both streams.
+/// Sends random events through one module and compares every answer and context, without and with pauses on both
+/// streams.
 fn compare(engine: &Path, build: Build, events: u64) -> Result<()> {
     let program = build_flat(build)?;
     let vectors = |events: u64, seed: &str| {
@@ -190,7 +192,7 @@ fn compare(engine: &Path, build: Build, events: u64) -> Result<()> {
     Ok(())
 }
 
-/// A driver that finds no fault might look at nothing: it must find a wrong bit at both ends of an answer.
+/// Checks that the driver of vectors detects a wrong bit at both ends of an answer.
 fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
     for is_first in [true, false] {
         let faulty: Vec<String> = vectors
@@ -233,7 +235,7 @@ fn fed(mut source: Command, program: &mut Command) -> Result<(String, String)> {
     Ok((text(&output.stdout), text(&output.stderr)))
 }
 
-/// A module with the driver of vectors.
+/// Builds a module with the driver of vectors.
 fn build_flat(build: Build) -> Result<PathBuf> {
     let folder = output(&format!("sim/{}", build.name()))?;
     let module = build.module.name();
@@ -274,7 +276,7 @@ fn build_with(verilator: &mut Command, what: &str) -> Result<()> {
     quiet(verilator)
 }
 
-/// All 140,361 lines, where they are.
+/// Runs all 140,361 lines of the authors' trace, if it is present.
 fn authors_trace(top: &Path) -> Result<()> {
     let shared = std::env::var_os("SELVEDGE_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
     let folder = shared.join("traces/irn-receiver");

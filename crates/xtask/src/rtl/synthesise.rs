@@ -56,7 +56,7 @@ impl Flow {
         }
     }
 
-    /// Whether the logs of `target` are those of its present sources.
+    /// Returns whether the logs of `target` are those of its present sources.
     pub(super) fn is_current(self, folder: &Path, target: &Target) -> bool {
         let stamp = fs::read_to_string(self.stamp_path(folder, target));
         stamp.is_ok_and(|found| self.stamp(target).is_ok_and(|stamp| stamp == found))
@@ -87,7 +87,7 @@ fn once(folder: &Path, target: &Target, flow: Flow, make: impl FnOnce() -> Resul
     Ok(())
 }
 
-/// SystemVerilog to Verilog that the system's yosys, which is quicker than the one in WebAssembly, can read.
+/// Converts SystemVerilog to Verilog that the system's yosys can read, which is quicker than the one in WebAssembly.
 fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<String> {
     let file = folder.join(format!("{}-{top}.v", target.name));
     let mut files = sources()?;

@@ -33,7 +33,7 @@ pub(super) const QUEUE_PAIRS: u32 = 1_024;
 const WIDEST_ROUTED: u32 = 320;
 
 impl Target {
-    /// All, most wanted first.
+    /// Returns all targets, the most wanted first.
     pub(super) fn all() -> Vec<Self> {
         let widths = [128, 320, 1_024].into_iter();
         let mut all: Vec<Self> = Vec::new();
@@ -68,7 +68,7 @@ impl Target {
         }
     }
 
-    /// The top with W = 128.
+    /// Returns the top with W = 128.
     pub(super) fn top(pipelined: bool) -> Self {
         let qp = QUEUE_PAIRS.ilog2();
         let variant = if pipelined { "pipelined" } else { "like-for-like" };
@@ -87,7 +87,7 @@ impl Target {
         }
     }
 
-    /// MELO's receiver with 128 blocks and 64 connections.
+    /// Returns MELO's receiver with 128 blocks and 64 connections.
     pub(super) fn melo() -> Self {
         Self {
             name: "melo_rx-128".to_owned(),
@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// A number that changes with what the target is made of: its files without comments, its parameters, and `how`.
+    /// Returns a number that changes with the target's inputs: its files without comments, its parameters, and `how`.
     pub(super) fn stamp(&self, how: &str) -> Result<String> {
         let mut text = format!("{how}\n{}\n{}\n", self.flat, self.parameters.join(" "));
         for file in self.files()? {
@@ -115,7 +115,7 @@ impl Target {
         Ok(format!("{hash:016x}"))
     }
 
-    /// The files that it needs, by name.
+    /// Returns the files that the target needs, by name.
     fn files(&self) -> Result<BTreeSet<String>> {
         let known = sources()?;
         let mut found = BTreeSet::from([self.file.clone(), "synth/scan.sv".to_owned()]);

@@ -9,7 +9,7 @@ use crate::workspace::{read, root};
 
 const FILE: &str = "rtl/tools.txt";
 
-/// The list of tools.
+/// Returns the path of the list of tools.
 pub(super) fn path() -> PathBuf {
     root().join(FILE)
 }
@@ -62,19 +62,19 @@ impl Toolbox {
         Ok(())
     }
 
-    /// A program of a wheel, ready for arguments; it finds the other programs of the wheels.
+    /// Returns the command of a program of a wheel; it finds the other programs of the wheels.
     pub(super) fn wheel(&self, program: &str) -> Command {
         let mut command = Command::new(self.venv.join("bin").join(program));
         command.current_dir(root().join("rtl"));
         command
     }
 
-    /// The Python that has the wheels.
+    /// Returns the path of the Python that has the wheels.
     pub(super) fn python(&self) -> String {
         self.venv.join("bin/python").display().to_string()
     }
 
-    /// A program of the system that finds the programs of the wheels, too.
+    /// Returns the command of a program of the system that finds the programs of the wheels, too.
     pub(super) fn with_wheels(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -104,7 +104,7 @@ impl Toolbox {
             .map_err(|error| Unavailable::Missing(format!("{wheel} cannot be installed: {error:#}")))
     }
 
-    /// The version of a wheel in the folder.
+    /// Returns the version of a wheel in the folder.
     fn installed(&self, tool: &Tool) -> Option<String> {
         let program = format!("import importlib.metadata as m; print(m.version({:?}))", tool.name);
         let mut python = Command::new(self.venv.join("bin/python"));
@@ -114,7 +114,7 @@ impl Toolbox {
 }
 
 impl Tool {
-    /// Whether the program prints the version that is asked for.
+    /// Checks that the program prints the version that is asked for.
     fn check_program(&self) -> std::result::Result<(), Unavailable> {
         let Self { name, version, .. } = self;
         // Yosys 0.23 knows only the short one.

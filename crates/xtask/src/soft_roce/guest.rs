@@ -72,7 +72,7 @@ impl Guest {
         bail!("the guest does not come up: see {}", self.log.display())
     }
 
-    /// A command that runs `program` beside the guest.
+    /// Returns a command that runs `program` beside the guest.
     pub(super) fn within(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace, program]);

@@ -103,7 +103,7 @@ fn only_entry(folder: &Path) -> Result<String> {
     Ok(entry.file_name().to_string_lossy().into_owned())
 }
 
-/// Everything that the guest sees.
+/// Fills `root` with all files of the guest.
 fn fill(root: &Path, package: &Path, version: &str) -> Result<()> {
     if root.exists() {
         fs::remove_dir_all(root)?;
@@ -134,14 +134,14 @@ fn fill(root: &Path, package: &Path, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// The libraries that a program loads; none if it needs none.
+/// Returns the libraries that a program loads; none if it needs none.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let Ok(listed) = Command::new("ldd").arg(program).output() else { return Vec::new() };
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     text.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
 }
 
-/// The modules, each behind those that it needs.
+/// Returns the kernel modules, each after those that it needs.
 fn modules(package: &Path, version: &str) -> Result<Vec<PathBuf>> {
     let mut modules = Vec::new();
     for module in MODULES {

@@ -59,7 +59,7 @@ pub(super) const TRIALS: [Trial; 18] = [
     trial("mckey", "-m 239.77.0.1"),
 ];
 
-/// Our library, built by `cargo xtask dist`.
+/// Returns the path of Selvedge's library, built by `cargo xtask dist`.
 pub(super) fn library() -> Result<PathBuf> {
     let library = root().join("dist/lib/libibverbs.so.1");
     ensure!(library.exists(), "{} is not there: run `cargo xtask dist`", library.display());

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     capture: Option<std::path::PathBuf>,
 }
 
-/// `cargo xtask soft-roce`.
+/// Runs `cargo xtask soft-roce`.
 pub(crate) fn soft_roce(options: &Options) -> Result<()> {
     let library = matrix::library()?;
     require_virtual_machine()?;

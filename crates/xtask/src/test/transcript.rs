@@ -110,14 +110,14 @@ impl Transcript {
         self.skipped.push(Skip { suite: self.suite.clone(), test, reason: reason.to_owned() });
     }
 
-    /// A suite that did not report has crashed, or was never built.
+    /// Ends a suite. A suite that did not report has crashed, or was never built.
     fn close(&mut self) {
         if std::mem::take(&mut self.open) {
             self.failed.push(format!("{} did not come to its end", self.suite));
         }
     }
 
-    /// The whole of it, if cargo ended with `success`.
+    /// Returns the completed transcript. Unless `success`, cargo's own result, a failure is listed in it.
     pub(crate) fn finish(mut self, success: bool) -> Self {
         self.close();
         if !success && self.failed.is_empty() {
@@ -136,8 +136,8 @@ impl Transcript {
     }
 }
 
-/// The suite that cargo announces: "Running tests/headers.rs (target/debug/deps/headers-1f)" or
-/// "Doc-tests selvedge_units".
+/// Returns the suite that cargo announces: "Running tests/headers.rs (target/debug/deps/headers-1f)" or "Doc-tests
+/// selvedge_units".
 fn heading(line: &str) -> Option<String> {
     let line = line.trim_start();
     if let Some(name) = line.strip_prefix("Doc-tests ") {
@@ -148,7 +148,7 @@ fn heading(line: &str) -> Option<String> {
     Some(format!("{binary} ({})", source.trim_start_matches("unittests ")))
 }
 
-/// The number before `what` in "ok. 5 passed; 0 failed; ...".
+/// Returns the number before `what` in "ok. 5 passed; 0 failed; ...".
 fn count(counts: &str, what: &str) -> usize {
     let words: Vec<&str> = counts.split([' ', ';']).collect();
     let pair = words.windows(2).find(|pair| pair[1] == what);

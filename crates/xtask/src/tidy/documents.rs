@@ -66,7 +66,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Command lines in fenced `sh` blocks, without prompts and comments, with their lines.
+/// Returns the command lines in fenced `sh` blocks, without prompts and comments, with their line numbers.
 fn commands(text: &str) -> Vec<(usize, String)> {
     let mut commands = Vec::new();
     let mut in_shell = false;

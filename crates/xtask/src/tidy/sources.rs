@@ -88,7 +88,7 @@ fn check_source(package: &str, path: &Path, text: &str, complaints: &mut Vec<Com
     }
 }
 
-/// The numbers of lines that are comments and too wide.
+/// Returns the numbers of lines that are comments and too wide.
 fn too_wide(text: &str) -> impl Iterator<Item = usize> + '_ {
     let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > WIDEST;
     (1..).zip(text.lines()).filter(move |(_, line)| is_wide(line)).map(|(number, _)| number)
@@ -110,7 +110,7 @@ fn is_rust(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
 }
 
-/// A file of tests inside `src`.
+/// Returns whether the file contains tests inside `src`.
 fn is_test(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| ["tests", "dialogue", "rounds"].contains(&&*stem.to_string_lossy()))
         || path.parent().is_some_and(|folder| folder.ends_with("tests"))

@@ -40,12 +40,12 @@ impl Link {
         Ok(this)
     }
 
-    /// The namespaces.
+    /// Returns the names of the namespaces.
     pub(crate) fn names(&self) -> &[String; 2] {
         &self.names
     }
 
-    /// A command that runs `program` at one end.
+    /// Returns a command that runs `program` at one end.
     pub(crate) fn within(&self, end: usize, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program.as_ref());

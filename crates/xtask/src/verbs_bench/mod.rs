@@ -54,7 +54,7 @@ const FEW: usize = 3;
 /// In percent.
 const LOSSES: [u64; 3] = [0, 1, 5];
 
-/// `cargo xtask verbs-bench`.
+/// Runs `cargo xtask verbs-bench`.
 pub(crate) fn verbs_bench(options: &Options) -> Result<()> {
     let libraries = match &options.libraries {
         Some(folder) => folder.canonicalize()?,
@@ -87,7 +87,7 @@ impl Bench<'_> {
         Perftest { program, bytes, recovery: "irn", iterations, libraries: &self.libraries }
     }
 
-    /// Goodput by size, latencies, and what others have, all in the same turns.
+    /// Returns tables of goodput by size, latencies, and the results of other programs, all measured in the same turns.
     fn without_losses(&self, quinn: Option<&Path>) -> String {
         let link = self.link;
         let mut turns = Turns::default();
@@ -137,7 +137,7 @@ impl Bench<'_> {
         format!("Gb/s of payload (millions of messages/s):\n\n{table}\n{rivals}\n{beside}\n{latency}")
     }
 
-    /// Goodput with losses, packet by packet.
+    /// Returns the table of goodput with losses, packet by packet.
     fn losses(&self) -> Result<String> {
         let repeat = self.repeat.min(FEW);
         let mut table =

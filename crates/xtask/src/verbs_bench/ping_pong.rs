@@ -38,7 +38,7 @@ pub(super) fn measure(link: &Link) -> Result<Measured> {
     Ok(Measured { value: asked?.trim().parse().context("a number")? })
 }
 
-/// `cargo xtask verbs-bench-peer`.
+/// Runs `cargo xtask verbs-bench-peer`.
 pub(crate) fn peer(options: &Peer) -> Result<()> {
     if options.answer { answer(options.address) } else { ask(options.address) }
 }

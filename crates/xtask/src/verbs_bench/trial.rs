@@ -51,7 +51,8 @@ impl Perftest<'_> {
         command
     }
 
-    /// The last line of numbers: bytes, iterations, and then peak, average, messages; or least, most, typical, average.
+    /// Reads the last line of numbers: bytes, iterations, and then peak, average, messages; or least, most, typical,
+    /// average.
     fn read(&self, text: &str) -> Option<Measured> {
         let numbers =
             |line: &str| -> Option<Vec<f64>> { line.split_whitespace().map(|word| word.parse().ok()).collect() };

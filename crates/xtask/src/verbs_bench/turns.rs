@@ -49,12 +49,12 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The median of a trial; `None` if it failed.
+    /// Returns the median of a trial; `None` if it failed.
     pub(super) fn median(&self, id: Id) -> Option<f64> {
         median(self.0[id.0].values.clone()?)
     }
 
-    /// The median, over turns, of what one trial has of another in the same turn; `None` if either failed.
+    /// Returns the median, over turns, of the ratio of one trial to another in the same turn; `None` if either failed.
     pub(super) fn ratio(&self, id: Id, other: Id) -> Option<f64> {
         let (ours, theirs) = (self.0[id.0].values.as_ref()?, self.0[other.0].values.as_ref()?);
         median(ours.iter().zip(theirs).map(|(one, other)| one / other).collect())

@@ -39,7 +39,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// For the table.
+    /// Returns the command as text for the table.
     pub(super) fn command(&self) -> String {
         let parts = [self.server, self.client].map(|part| part.replace('|', "\\|"));
         let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).map(|part| format!("`{part}`")).collect();

@@ -33,7 +33,7 @@ pub(crate) struct Options {
 /// Document that contains the table.
 const PAGE: &str = "docs/verbs.md";
 
-/// `cargo xtask verbs-clients`.
+/// Runs `cargo xtask verbs-clients`.
 pub(crate) fn verbs_clients(options: &Options) -> Result<()> {
     let place = Place::new(dist::libraries_of(options.debug)?)?;
     let is_meant = |name: &str| options.names.is_empty() || options.names.iter().any(|part| name.contains(&**part));

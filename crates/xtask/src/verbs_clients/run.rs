@@ -118,7 +118,7 @@ impl Place {
             .replace("{scratch}", &self.scratch.display().to_string())
     }
 
-    /// A shell on a host, with our libraries.
+    /// Returns the command of a shell on a host, with Selvedge's libraries.
     fn on_host(&self, end: usize, script: &str) -> Command {
         let libraries = self.libraries.display();
         let environment = format!(
