@@ -1,6 +1,6 @@
 //! Checks of a resolved scenario: values and combinations that are errors or deserve a warning.
 //!
-//! Each part checks its own values when it is built; here stands what concerns several parts.
+//! Each part checks its own values when it is built; this module checks values that concern several parts.
 
 mod arrivals;
 mod buffer;
@@ -27,7 +27,7 @@ use crate::scenario::Scenario;
 pub(crate) use nic::check_nic;
 pub(crate) use traffic::{check_samples, check_traffic, first_start, span_of_starts};
 
-/// A finding about a key.
+/// Finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Finding {
     pub(crate) key: String,

@@ -1,5 +1,4 @@
-//! Devices that one can buy, for `nic.preset` and `switch.preset`: what public documents say of them takes the place of
-//! defaults.
+//! Commercial devices, for `nic.preset` and `switch.preset`: the values of public documents take the place of defaults.
 //!
 //! Design notes.
 //! 1. *Data.* `device/data/*.toml` has a file for each family. Each value stands beside its source; what no document
@@ -25,7 +24,7 @@ pub(crate) use text::comment;
 use crate::document::unknown_name;
 use crate::error::{Place, ScenarioError};
 
-/// A device that a scenario names, and where.
+/// Device that a scenario names, and the place where it does.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Chosen {
     pub(crate) device: &'static Device,
@@ -79,7 +78,7 @@ pub(crate) fn find(kind: Option<DeviceKind>, name: &str) -> Result<&'static Devi
     Err(unknown_name(what, name, &known) + " (`selvedge presets` lists all)")
 }
 
-/// The families, by file.
+/// Families of devices, by file.
 const FAMILIES: [(&str, &str); 6] = [
     ("connectx.toml", include_str!("device/data/connectx.toml")),
     ("pollara.toml", include_str!("device/data/pollara.toml")),

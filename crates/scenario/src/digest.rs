@@ -1,4 +1,4 @@
-//! Hashes that tell contents apart.
+//! Hashes that distinguish contents.
 
 use selvedge_units::mix64;
 

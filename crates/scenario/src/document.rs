@@ -1,4 +1,4 @@
-//! A TOML text that remembers where each of its keys stands.
+//! TOML text with the place of each of its keys.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::suggest;
 pub(crate) struct Document {
     name: String,
     text: String,
-    /// Whether the user can see the text. Where they cannot, lines and columns mean nothing.
+    /// Whether the user can see the text. If not, messages give no lines and columns.
     is_file: bool,
     spans: BTreeMap<KeyPath, Spans>,
 }
@@ -40,7 +40,7 @@ enum List {
     OfTables,
 }
 
-/// A text that is not what it should be: the key, and what is wrong with it.
+/// Error in a text: the key, and the fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mismatch {
     pub(crate) path: KeyPath,

@@ -29,7 +29,7 @@ pub(crate) struct Draft {
     base: Table,
     /// Whether the text chooses transports, at least in part.
     has_transport: bool,
-    /// Files of the command line in place of what is written, and `--set`, in order.
+    /// Changes in order: files of the command line in place of written values, and `--set`.
     sets: Vec<Edit>,
     /// Place that asks for the seeds, if they are set outside of the text.
     seeds: Option<Place>,
@@ -38,7 +38,7 @@ pub(crate) struct Draft {
 /// Series of a draft in one case: the scenario with the values of both in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
-    /// The series' name.
+    /// Name of the series.
     pub(crate) name: String,
     pub(crate) case: Option<String>,
     pub(crate) scenario: Scenario,
@@ -46,9 +46,9 @@ pub(crate) struct Variant {
     edits: Vec<Edit>,
     /// Place that asked for the series as a whole.
     pub(crate) place: Place,
-    /// The scheme that sets what the series does not.
+    /// Scheme that sets the values which the series leaves open.
     preset: Option<String>,
-    /// Devices that set what nobody else does.
+    /// Devices that set the values which nothing else sets.
     pub(crate) devices: Vec<Chosen>,
 }
 
@@ -376,7 +376,7 @@ fn default_transport() -> Value {
 /// Keys that describe the study as a whole.
 const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "smoke"];
 
-/// A case, taken apart.
+/// Case, split into its parts.
 struct Condition {
     name: String,
     edits: Vec<Edit>,
@@ -395,7 +395,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// In bytes. Names of files have 255 at most.
+/// Length limit of names in bytes; file names have 255 at most.
 const LONGEST_NAME: usize = 100;
 
 fn series_name(series: &Series) -> &str {

@@ -11,7 +11,7 @@ use crate::path::KeyPath;
 use crate::schema::{self, Step};
 use crate::suggest;
 
-/// "The value at this path is this": replaces what is there, never merges with it.
+/// Replacement of the value at a path; it never merges with the old value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Edit {
     pub(crate) path: KeyPath,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// A scenario that cannot be run: where, which key, what was found and what would be right.
+/// Reason why a scenario cannot be run: place, key, fault and valid values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
     /// Place where the faulty value was written.
@@ -26,7 +26,7 @@ pub enum Place {
         /// Column in characters, from 1.
         column: usize,
     },
-    /// In a file as a whole: it cannot be read, say.
+    /// Place of a file as a whole, for example one that cannot be read.
     File(String),
     /// In an argument of the command line, which is quoted.
     Argument(String),

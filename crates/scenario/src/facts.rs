@@ -14,10 +14,10 @@ use crate::listed::Listed;
 use crate::network::Network;
 use crate::plan::{Plan, PlannedSeries};
 
-/// A network in numbers. `Display` is for people.
+/// Facts about a network, in numbers. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TopologyFacts {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: usize,
     /// Switches by tier, those with hosts first.
     pub switches_by_tier: Vec<usize>,
@@ -27,12 +27,12 @@ pub struct TopologyFacts {
     pub links: Vec<LinkFacts>,
     /// The path with the longest propagation delay.
     pub longest_path: PathFacts,
-    /// Twice its propagation delay.
+    /// Base round-trip time: twice the propagation delay of the longest path, in microseconds.
     pub base_rtt_us: f64,
     /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
-    /// Pairs of hosts whose paths are alike, the shortest first: by these go windows, round-trip times and timeouts at
-    /// "auto".
+    /// Classes of pairs of hosts with equal paths, the shortest first: windows, round-trip times and timeouts at "auto"
+    /// are derived from them.
     pub path_classes: Vec<PathClassFacts>,
     /// Rate at which all hosts below a switch can send upwards, spread evenly over the paths, divided by the rate of
     /// the links upwards from it, at the worst switch; 1 or less means no oversubscription. `None`: no link leads
@@ -41,11 +41,11 @@ pub struct TopologyFacts {
     /// Highest payload load, as a fraction of the rate of hosts' links, that hosts can offer in full packets, each to
     /// all others alike, before some link is overloaded. Headers come on top, as for the loads of workloads.
     pub highest_uniform_load: f64,
-    /// The link that fills first then.
+    /// First link to be overloaded above that load.
     pub bottleneck: Option<String>,
 }
 
-/// Links that are alike.
+/// Links of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LinkFacts {
     /// Kinds of nodes that the links join: "hosts - tier 0".
@@ -65,28 +65,28 @@ pub struct PathFacts {
     pub from: String,
     /// Host at which it ends.
     pub to: String,
-    /// Links on the way.
+    /// Number of links on the path.
     pub links: u32,
-    /// Propagation delay, one way.
+    /// Propagation delay, one way, in microseconds.
     pub propagation_us: f64,
 }
 
-/// Pairs of hosts whose paths are alike.
+/// Class of pairs of hosts with equal paths.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PathClassFacts {
-    /// Ordered pairs of hosts.
+    /// Number of ordered pairs of hosts.
     pub pairs: u64,
-    /// Sender of one of them.
+    /// Sender of one of the pairs.
     pub from: String,
     /// Receiver of the path.
     pub to: String,
-    /// Links on the longest way there.
+    /// Number of links on the longest path of the pair.
     pub links: u32,
     /// Rate of the sender's link.
     pub sender_gbps: f64,
-    /// Rate of the slowest link of any way there.
+    /// Rate of the slowest link of any path of the pair.
     pub bottleneck_gbps: f64,
-    /// Propagation there and back, on the longest ways.
+    /// Round-trip propagation delay on the longest paths, in microseconds.
     pub rtt_us: f64,
     /// Bandwidth-delay product in bytes: the round-trip time multiplied by the rate of the slowest link.
     pub bdp_bytes: u64,
@@ -197,15 +197,15 @@ impl fmt::Display for TopologyFacts {
     }
 }
 
-/// The traffic of a study's first series in numbers. `Display` is for people.
+/// Facts about the traffic of a study's first series, in numbers. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WorkloadFacts {
     /// Workloads of the traffic.
     pub workloads: Vec<SourceFacts>,
-    /// Flows of one run; `None`: not known beforehand.
+    /// Flows of one run; `None` if the number is not known beforehand.
     pub flows: Option<u64>,
-    /// The most loaded direction of any link, headers included: which, and the fraction of its rate. Of lists of flows
-    /// as their loads are.
+    /// Most loaded direction of any link, headers included: its name, and the load as a fraction of its rate. For lists
+    /// of flows, loads are means like [`SourceFacts::load`].
     pub worst_link: Option<(String, f64)>,
     /// Sizes of the first flows by number, smallest to largest: the fraction of flows that are no
     /// larger, and the size in bytes.
@@ -228,12 +228,12 @@ pub struct SourceFacts {
     pub senders: usize,
     /// Hosts that may receive.
     pub receivers: usize,
-    /// Payload that each sender offers, as a fraction of its link's rate; of a list of flows, in the mean, from the
-    /// first start until the last flow would be over in an empty network.
+    /// Payload that each sender offers, as a fraction of its link's rate; for a list of flows, the mean from the first
+    /// start until the last flow would be complete in an empty network.
     pub load: Option<f64>,
     /// Mean flow size.
     pub mean_size_bytes: f64,
-    /// Flows that start in a second, over all senders.
+    /// Flows that start per second, over all senders.
     pub flows_per_second: Option<f64>,
     /// Mean time during which flows keep starting, in microseconds.
     pub duration_us: Option<f64>,
@@ -248,7 +248,7 @@ pub struct FlowFacts {
     pub src: String,
     /// Receiver of the flow.
     pub dst: String,
-    /// Payload.
+    /// Payload in bytes.
     pub size_bytes: u64,
 }
 
@@ -467,7 +467,7 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt:
     writeln!(f, "{name:<17} {value}")
 }
 
-/// Sums of many shares miss a load by less than this.
+/// Tolerance for sums of many shares of a load.
 const ROUNDING: f64 = 1e-6;
 /// Number of flows that are sampled for sizes.
 const SAMPLED: usize = 10_000;

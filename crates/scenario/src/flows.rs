@@ -1,4 +1,4 @@
-//! The flows of a run, without running it.
+//! Flows of a run, without simulating the run.
 
 use selvedge_sim::record::FlowKey;
 use selvedge_sim::workload::{BuildEnv, Generator, Workload};

@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use crate::plan::{Plan, PlannedSeries};
 
-/// A NIC and how much it is used.
+/// NIC and its use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NicUse {
-    /// Cache for state of queue pairs and work queue elements.
+    /// Size of the cache for state of queue pairs and work queue elements.
     pub cache: Bytes,
-    /// Queue pairs in it.
+    /// Number of queue pairs in the cache.
     pub queue_pairs: u64,
-    /// Work queue elements in it.
+    /// Number of work queue elements in the cache.
     pub work_requests: u64,
 }
 
@@ -26,19 +26,19 @@ pub struct NicUse {
 pub struct FootprintFacts {
     /// Line rate of the hosts.
     pub rate_gbps: f64,
-    /// Twice the propagation delay of the longest path.
+    /// Base round-trip time: twice the propagation delay of the longest path, in microseconds.
     pub base_rtt_us: f64,
     /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
     /// Payload of a full packet.
     pub mtu_bytes: u64,
-    /// See [`NicUse`].
+    /// Size of the cache, [`NicUse::cache`], in bytes.
     pub cache_bytes: u64,
-    /// See [`NicUse`].
+    /// Number of queue pairs, [`NicUse::queue_pairs`].
     pub queue_pairs: u64,
-    /// See [`NicUse`].
+    /// Number of work queue elements, [`NicUse::work_requests`].
     pub work_requests: u64,
-    /// The schemes.
+    /// State of each scheme.
     pub schemes: Vec<SchemeFacts>,
 }
 
@@ -51,13 +51,13 @@ pub struct SchemeFacts {
     pub queue_pair_bits: u64,
     /// Bits per work queue element.
     pub work_request_bits: u64,
-    /// Bits that all share.
+    /// Bits of state that all queue pairs share.
     pub shared_bits: u64,
-    /// All of it on the NIC.
+    /// Total bytes on the NIC.
     pub total_bytes: u64,
     /// Total size as a fraction of the NIC's cache.
     pub cache_share: f64,
-    /// Item by item.
+    /// Items that the state consists of.
     pub items: Vec<ItemFacts>,
     /// Numbers that the scheme's paper publishes.
     pub published: Option<PublishedFacts>,
@@ -72,24 +72,24 @@ pub struct ItemFacts {
     pub per: &'static str,
     /// Length of the item in bits.
     pub bits: u64,
-    /// All of it on the NIC, or on both ToRs.
+    /// Total bytes of the item, on the NIC or on both ToRs.
     pub total_bytes: u64,
     /// Description of the item.
     pub what: String,
 }
 
-/// A paper's own numbers.
+/// Numbers that a paper publishes about its scheme.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PublishedFacts {
-    /// Which paper, and where in it.
+    /// Paper, and place in it.
     pub source: &'static str,
     /// Bits per queue pair.
     pub queue_pair_bits: u64,
     /// Bits per work queue element.
     pub work_request_bits: u64,
-    /// Bits that all share.
+    /// Bits of state that all queue pairs share.
     pub shared_bits: u64,
-    /// For which network, and what else it says.
+    /// Network that the numbers are for, and further assumptions.
     pub note: &'static str,
 }
 
@@ -270,7 +270,7 @@ impl FootprintFacts {
     }
 }
 
-/// Schemes whose state a screen has room to take apart.
+/// Maximum number of schemes whose items are listed on a screen.
 const FEW: usize = 2;
 /// Columns of a screen.
 const WIDTH: usize = 80;

@@ -1,4 +1,4 @@
-//! Files that a user names: read whole, but not for ever.
+//! Files that a user names, read as a whole up to a limit.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -13,7 +13,7 @@ use crate::plan::PlannedSeries;
 pub(crate) struct Listed {
     flows: u64,
     payload: Bytes,
-    /// Payload and all that goes over links, by sender and receiver.
+    /// Payload, and bytes on links including overheads, by sender and receiver.
     pairs: BTreeMap<(HostId, HostId), (Bytes, Bytes)>,
     first: Option<Instant>,
     /// Time at which the last flow would be complete in an empty network.
@@ -89,5 +89,5 @@ impl Listed {
     }
 }
 
-/// About a second's work.
+/// Maximum number of steps of adding up loads, about a second's work.
 const MOST_STEPS: usize = 300_000_000;

@@ -12,13 +12,13 @@ use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 pub struct Network {
     paths: Arc<Paths>,
     longest: Path,
-    /// Between these are the longest round trips.
+    /// Pairs of hosts with the longest round trips.
     farthest: Vec<(HostId, HostId)>,
     /// Bandwidth-delay products, indexed by the rates of hosts' links.
     bdps: BTreeMap<Rate, Bdp>,
 }
 
-/// From a sender to a receiver and back, on the longest path of a kind.
+/// Round trip between a sender and a receiver, on the longest path of a kind.
 struct Trip {
     /// Rate of the sender's link.
     sender: Rate,

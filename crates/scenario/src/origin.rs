@@ -212,5 +212,5 @@ fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, messa
     message
 }
 
-/// The four sides of the question whether RDMA needs a lossless fabric, with the congestion control of most RoCE NICs.
+/// Default series: IRN and RoCE, each with and without PFC, with the congestion control of most RoCE NICs.
 const DEFAULT_SERIES: [&str; 4] = ["irn+dcqcn", "irn+dcqcn+pfc", "roce+dcqcn+pfc", "roce+dcqcn"];

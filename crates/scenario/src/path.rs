@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// The steps from the root of a scenario to one of its values. Elements of arrays are steps too,
-/// written as numbers.
+/// Steps from the root of a scenario to one of its values. Elements of arrays are steps too, written as numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct KeyPath(Vec<String>);
 

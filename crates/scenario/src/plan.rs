@@ -1,4 +1,4 @@
-//! A scenario once it is checked: what runs, and what came of every "auto".
+//! Checked scenarios: the series to run, with every "auto" resolved.
 
 mod builder;
 mod controls;
@@ -26,33 +26,33 @@ use crate::scenario::{Scenario, Seeds};
 use crate::written::{value_of, written, written_values};
 use crate::{digest, input};
 
-/// A study that can run: series and seeds, without an "auto".
+/// Study that can run: series and seeds, without an "auto".
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Title of the study.
     pub title: String,
     /// Description of the study; may be empty.
     pub description: String,
-    /// Each series runs once per seed; ascending order is not required.
+    /// Seeds, with one run each per series; ascending order is not required.
     pub seeds: Vec<u64>,
     /// Series to compare, in the order of tables; at least one.
     pub series: Vec<PlannedSeries>,
     /// Warnings to heed before trusting the results.
     pub warnings: Vec<String>,
-    /// Whether the end of its runs is the built-in study's, which nobody has written.
+    /// Whether the condition for the end of runs is that of the built-in study, not written by the user.
     pub ends_as_built_in: bool,
-    /// Keys that its cases change, in the order of their first mention. A plan that is read back from results has none:
-    /// there, each series has values of its own.
+    /// Keys that the study's cases change, in the order of their first mention. A plan that is read back from results
+    /// has none: there, each series has values of its own.
     pub swept: Vec<String>,
     library: FileLibrary,
 }
 
-/// The value of a key, as tables have it.
+/// Value of a key, for tables.
 #[derive(Clone, PartialEq, Debug)]
 pub enum KeyValue {
-    /// A number.
+    /// Numeric value.
     Number(f64),
-    /// Anything else: a text without its quotes, or TOML.
+    /// Any other value: a text without its quotes, or TOML.
     Text(String),
 }
 
@@ -72,9 +72,9 @@ pub struct PlannedSeries {
     pub name: String,
     /// Name of the series within its case.
     pub series: String,
-    /// The condition under which it runs, if there are several.
+    /// Case in which the series runs, if there are several.
     pub case: Option<String>,
-    /// The scenario with its values in place, and without "auto", but where each host or each path has its own.
+    /// Scenario with the values of the series, without "auto" except where hosts or paths have different values.
     pub scenario: Scenario,
     /// Transport at the hosts with the fastest links.
     pub transport: TransportConfig,
@@ -84,20 +84,20 @@ pub struct PlannedSeries {
     pub path_transports: PathTransports,
     /// Network of the series.
     pub network: Arc<Network>,
-    /// Each of its workloads in numbers.
+    /// Workloads of the series, in numbers.
     pub workloads: Vec<WorkloadSummary>,
     /// The most loaded direction of any link under random arrivals, headers included.
     pub worst_link: Option<LinkLoad>,
     /// Number of flows of a run, if known beforehand.
     pub flows: Option<u64>,
-    /// Whether there is always another flow until its time is up.
+    /// Whether a run has flows without end until its time is up.
     pub is_endless: bool,
     /// World in which the series runs.
     pub world: World,
     /// Name of the series of the same case that differs only in PFC, or the name that such a series would have, where
     /// some series of the case have PFC and some do not; `None` where there can be no such series.
     pub control: Option<String>,
-    /// Whether nobody has asked for it: a control of another series.
+    /// Whether the series was added as a control of another, not asked for by the user.
     pub is_added: bool,
     library: FileLibrary,
 }
@@ -105,9 +105,9 @@ pub struct PlannedSeries {
 /// World in which a series runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
-    /// In the simulator.
+    /// Run in the simulator.
     Simulated,
-    /// Between two processes of this machine.
+    /// Run between two processes of this machine.
     Real,
 }
 
@@ -124,7 +124,7 @@ impl World {
 /// Run of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Point {
-    /// Position of its series in [`Plan::series`].
+    /// Position of the run's series in [`Plan::series`].
     pub series: usize,
     /// Seed of the run.
     pub seed: u64,
@@ -141,11 +141,11 @@ pub struct Changes {
     pub sets: Vec<String>,
     /// `--series a,b`: series of the file by name, or presets.
     pub series: Option<String>,
-    /// `--seeds`.
+    /// `--seeds`: seeds in place of the file's.
     pub seeds: Option<Seeds>,
     /// Whether to apply the file's `[smoke]`, as `check --smoke` does.
     pub smoke: bool,
-    /// Whether to add controls where they are missing and cheap: the same series with PFC switched. Without them a
+    /// Whether to add controls where they are missing and cheap: copies of series with PFC switched. Without them a
     /// study may compare schemes that differ in more than PFC.
     pub controls: bool,
 }

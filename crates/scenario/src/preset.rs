@@ -2,8 +2,8 @@
 //!
 //! A name is a scheme and any number of modifiers: `<scheme>[+<modifier>]...`. To add a loss recovery, add its line to
 //! [`SCHEMES`]; a variant of one, its line to [`VARIANTS`]. Every congestion control of the registry is a modifier
-//! already; TCP has a registry of its own, EQDS and NDP have none. Behind others, "+eqds" sends what they send through
-//! its tunnels.
+//! already; TCP has a registry of its own, EQDS and NDP have none. With other schemes, "+eqds" sends their packets
+//! through its tunnels.
 
 mod table;
 
@@ -23,7 +23,7 @@ pub(crate) struct Preset {
     congestion: Option<&'static str>,
     pfc: bool,
     balancing: Option<&'static Balancing>,
-    /// Goes through EQDS's tunnels.
+    /// Whether the stack sends through EQDS's tunnels.
     carried: bool,
 }
 
@@ -337,7 +337,7 @@ pub fn scheme_names() -> Vec<String> {
     SCHEMES.iter().filter(|scheme| matches!(scheme.engine, Engine::Recovery(_))).flat_map(of).collect()
 }
 
-/// Keys of `[transport]` that are a stack which EQDS's tunnels can carry, or that replaces them.
+/// Keys of `[transport]` with stacks that EQDS's tunnels can carry, or that replace the tunnels.
 const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
 
 const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";

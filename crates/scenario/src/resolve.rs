@@ -19,9 +19,9 @@ use crate::scenario::{AutoScope, Scenario};
 /// Transports that differ from that of the fastest hosts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Transports {
-    /// Of NICs, by the rate of their links.
+    /// Transports of NICs, by the rate of their links.
     pub(crate) hosts: Vec<(Rate, TransportConfig)>,
-    /// Of flows, by the class of their path.
+    /// Transports of flows, by the class of their path.
     pub(crate) paths: PathTransports,
 }
 
@@ -35,7 +35,7 @@ impl Transports {
 /// Parts of the longest round trip, gaps included.
 #[derive(Clone, Copy)]
 struct RoundTrip {
-    /// A full packet.
+    /// Size of a full packet.
     packet: Bytes,
     /// Size of the acknowledgement.
     answer: Bytes,
@@ -357,6 +357,7 @@ pub(crate) fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
     *setting = setting.resolve(|| auto).into();
 }
 
-/// Of networks smaller than this, queues last longer than round trips.
+/// Lower limit of the round-trip time for sampling intervals: in smaller networks, queues last longer than round trips.
 const SHORTEST_RTT: Duration = Duration::from_us(5);
+/// Approximate maximum number of samples while flows start.
 const MOST_SAMPLES: u64 = 2_000;

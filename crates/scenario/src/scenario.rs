@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Series;
 
-/// A study: one fabric, its traffic, and the series that are compared on it.
+/// Study: one fabric, its traffic, and the series that are compared on it.
 ///
 /// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the
 /// defaults shown. A setting of "auto" is derived from the rest of the scenario; the resolved
@@ -35,18 +35,18 @@ pub struct Scenario {
     /// End of a run. Without: when all flows are done.
     #[serde(default)]
     pub stop: Stop,
-    /// Which flows count.
+    /// Flows that count for results.
     #[serde(default)]
     pub measure: Measure,
     /// Interval at which queue depths and pauses of all ports are recorded. "auto": every other base round-trip time,
     /// but not much more than 2,000 times while flows start; "off": never.
     #[serde(default)]
     pub sample: Setting<Duration>,
-    /// Which paths the windows, round-trip times and timeouts of `transport` at "auto" are derived from. Default:
+    /// Paths from which the windows, round-trip times and timeouts of `transport` at "auto" are derived. Default:
     /// per-path.
     #[serde(default)]
     pub auto: AutoScope,
-    /// The network.
+    /// Network of the study.
     pub topology: Topology,
     /// Traffic of the study.
     pub workload: WorkloadConfig,
@@ -118,15 +118,15 @@ impl Scenario {
     }
 }
 
-/// Which paths "auto" in `transport` goes by.
+/// Paths that "auto" in `transport` is derived from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoScope {
-    /// Each flow's own: pairs of hosts whose paths are alike share values. As where NICs know, or measure, how far each
+    /// Paths of each flow: pairs of hosts with equal paths share values, as if NICs knew, or measured, how far each
     /// peer is. Tunnels of EQDS, switches, and TCP in `beside` still have one value for all.
     #[default]
     PerPath,
-    /// The longest path from any host with a link of the sender's rate: one static configuration per NIC, as in the IRN
+    /// Longest path from any host with a link of the sender's rate: one static configuration per NIC, as in the IRN
     /// paper, whose BDP cap is that of the network's longest path (section 3.2), and as T in the HPCC paper.
     LongestPath,
 }
@@ -137,21 +137,21 @@ pub enum AutoScope {
 pub struct Case {
     /// Name in tables and claims: "30 % load".
     pub name: String,
-    /// Values by their dotted keys, put in place after those of the series. One that fits some series
-    /// only (a setting of one loss recovery) leaves the others as they are.
+    /// Values by their dotted keys, put in place after those of the series. A value that fits some series only (a
+    /// setting of one loss recovery) leaves the others unchanged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
 }
 
-/// The seeds of a study: a list, or how many.
+/// Seeds of a study: a list, or how many.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[serde(expecting = "expected a number of seeds, as in 5, or a list of them, as in [1, 2, 3]")]
 pub enum Seeds {
-    /// The seeds from 1 to this.
+    /// Seeds from 1 to this number.
     Count(u64),
-    /// These.
+    /// Listed seeds.
     List(Vec<u64>),
 }
 

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The scenario with some values replaced. A text stands for its preset alone: "irn" for { preset = "irn" }.
+/// Scenario with some values replaced. A text stands for its preset alone: "irn" for { preset = "irn" }.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(transform = or_text)]
@@ -16,13 +16,13 @@ pub struct Series {
     /// Name in tables and plots. Without: the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
+    /// Scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The case in which it runs. Without: in each.
+    /// Case in which the series runs. Without: in each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Values by their dotted keys. Each replaces what is there and never merges with it.
+    /// Values by their dotted keys. Each replaces the old value and never merges with it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,

@@ -1,4 +1,4 @@
-//! The scenario of results, as it is stored: what its series were, without the files that it names.
+//! Stored scenarios of results: the settings of their series, without the files that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::path::KeyPath;
 use crate::plan::Changes;
 use crate::written::values;
 
-/// A series of a stored scenario.
+/// Series of a stored scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StoredSeries {
     /// Name of the series within its case.

@@ -1,4 +1,4 @@
-//! Which key was meant by one that does not exist: in the same table, or in another.
+//! Suggestions of the key that was meant by an unknown one, in the same table or in another.
 
 use selvedge_units::words::{misspelling, one_of};
 use serde_json::Value as Json;
@@ -29,14 +29,14 @@ pub(crate) fn elsewhere(schema: &Json, path: &KeyPath, scenario: &Table, message
     format!("{what}; did you mean {}?", one_of(&names))
 }
 
-/// A key that may be meant; the better come first.
+/// Key that may be meant; better candidates come first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// Letters that are wrong, over all steps.
+    /// Number of wrong letters, over all steps.
     misspelt: usize,
-    /// Whether it belongs to another kind than is chosen.
+    /// Whether the key belongs to a kind that is not chosen.
     of_other_kind: bool,
-    /// Steps to it that the scenario does not have.
+    /// Number of steps to the key that the scenario does not have.
     absent: usize,
     steps: usize,
     path: String,

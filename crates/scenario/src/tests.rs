@@ -28,7 +28,7 @@ sizes = "cdf:irn-heavy-tailed"
 
 const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\n";
 
-/// Two hosts on one link, 0.1 s apart.
+/// Scenario of two hosts on one link, 0.1 s apart.
 const NO_SWITCH: &str = "title = 'test'
 [topology.explicit]
 hosts = ['a', 'b']

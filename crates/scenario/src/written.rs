@@ -1,4 +1,4 @@
-//! A plan as a scenario file.
+//! Conversion of a plan into a scenario file.
 
 use selvedge_sim::config::BufferConfig;
 use selvedge_units::Setting;

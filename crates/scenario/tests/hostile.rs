@@ -1,4 +1,4 @@
-//! Scenarios from anybody.
+//! Tests of scenarios from untrusted sources.
 
 mod support;
 

@@ -134,5 +134,5 @@ fn seconds(seconds: f64) -> String {
     if (1e-3..1e6).contains(&seconds) { format!("{seconds:.3} s") } else { format!("{seconds:.1e} s") }
 }
 
-/// Picoseconds are whole.
+/// Tolerance in the number of flows, because times are rounded to whole picoseconds.
 const ROUNDING: f64 = 1e-3;

@@ -196,5 +196,5 @@ fn check_headroom_pool(pool: Bytes, total: Bytes, largest: Bytes) -> Result<Opti
     Ok((pool < largest).then(|| Finding::new(key, message)))
 }
 
-/// Timeouts follow from it, and several in a row are times that can be counted.
+/// Longest queueing delay. Timeouts follow from it, and several of them in a row must be countable.
 const LONGEST_QUEUEING: Duration = Duration::from_ps(Duration::MAX.as_ps() / 64);

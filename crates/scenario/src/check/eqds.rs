@@ -1,4 +1,4 @@
-//! EQDS's tunnels, and stacks that send through them.
+//! Checks of EQDS's tunnels, and of stacks that send through them.
 
 use std::fmt;
 
@@ -51,14 +51,14 @@ pub(super) fn check(
     check_eqif(scenario, &eqds.eqif)
 }
 
-/// A path that carries less than its receiver lets come.
+/// Path that carries less than its receiver grants.
 pub(super) struct Beyond {
     /// Names of sender and receiver.
     ends: [String; 2],
     pulled: Rate,
     pub(super) carried: Rate,
-    /// Packets of a window, those of them that come to the slower link while it sends the others, and those that wait
-    /// there.
+    /// Packets of a window, packets of it that arrive at the slower link in excess while it sends the others, and
+    /// packets that fit in its queue.
     packets: [u64; 3],
 }
 

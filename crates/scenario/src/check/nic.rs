@@ -1,4 +1,4 @@
-//! Frames and classes of NICs.
+//! Checks of frames and classes of NICs.
 
 use selvedge_units::{Bytes, Duration, Skew};
 
@@ -89,7 +89,7 @@ const LARGEST_MTU: Bytes = Bytes::new(9_000);
 
 const LARGEST_SKEW: Skew = Skew::from_ppm(10_000);
 
-/// IEEE 802.3, for 10 Gb/s and more.
+/// Largest usual clock skew, of IEEE 802.3 for 10 Gb/s and more.
 const USUAL_SKEW: Skew = Skew::from_ppm(100);
 
 const LARGEST_JITTER: Duration = Duration::from_ms(1);

@@ -1,4 +1,4 @@
-//! Pauses: for how long, from which thresholds on, with how much headroom.
+//! Checks of pauses: durations, thresholds, headroom.
 
 use selvedge_sim::config::{BufferConfig, NicConfig, PfcConfig};
 use selvedge_sim::topology::Link;

@@ -1,4 +1,4 @@
-//! The priorities of flows, answers and headers, beside each other.
+//! Checks of the priorities of flows, answers and headers together.
 
 use selvedge_sim::config::{BufferConfig, MOST_CLASSES, Trimming};
 use selvedge_sim::workload::WorkloadSummary;

@@ -1,4 +1,4 @@
-//! Packets that overtake each other, where go-back-N has nothing but NACKs.
+//! Checks of out-of-order packets, where go-back-N has no signal but NACKs.
 
 use selvedge_sim::config::BalancingConfig;
 use selvedge_transport::RecoveryConfig;

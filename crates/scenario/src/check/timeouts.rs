@@ -1,4 +1,4 @@
-//! Timeouts against the round trip of an empty network: a shorter one sends again what nobody has lost.
+//! Checks of timeouts against the round trip of an empty network: a shorter timeout causes spurious retransmissions.
 
 use selvedge_transport::RecoveryConfig;
 use selvedge_transport::recovery::irn::{Rto, Timeouts};

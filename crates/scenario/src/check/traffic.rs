@@ -1,4 +1,4 @@
-//! Traffic on a network: what it is like together, when it starts, and whether its samples can be kept.
+//! Checks of traffic on a network: its combination, its start times, and whether its samples can be kept.
 
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::WorkloadSummary;
@@ -56,5 +56,5 @@ pub(crate) fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) 
     Err(format!("{samples} samples of {ports} ports are too many to keep: give at least \"{least}\", or \"off\""))
 }
 
-/// Rows of one run, a few bytes each.
+/// Maximum number of samples of one run, as rows of a few bytes each.
 const MOST_SAMPLES: u64 = 1_000_000_000;

@@ -1,4 +1,4 @@
-//! Transports and their congestion controls.
+//! Checks of transports and their congestion controls.
 
 use selvedge_sim::Beside;
 use selvedge_sim::config::BufferConfig;

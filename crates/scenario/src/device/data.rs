@@ -7,26 +7,26 @@ use selvedge_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-/// A device that one can buy, as public documents describe it.
+/// Commercial device, as public documents describe it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Device {
     /// Name of the device in scenarios.
     pub(super) name: String,
-    /// Other names for it.
+    /// Other names of the device.
     pub(super) also: Vec<String>,
     pub(super) kind: DeviceKind,
     /// Description of the device in a few words.
     pub(super) about: String,
     /// Author of most of the values, in a word.
     pub(super) by: String,
-    /// The fastest Ethernet port.
+    /// Rate of the fastest Ethernet port.
     pub(super) fastest: Option<Sourced<Rate>>,
-    /// The loss recovery, by its key in `[transport.recovery]`.
+    /// Loss recovery, by its key in `[transport.recovery]`.
     pub(super) recovery: Option<Sourced<String>>,
-    /// The congestion control, by its key in `[transport.congestion]`.
+    /// Congestion control, by its key in `[transport.congestion]`.
     pub(super) congestion: Option<Sourced<String>>,
-    /// Keys of scenarios, and their values.
+    /// Keys of scenarios that the device sets, and their values.
     pub(super) set: Vec<Setting>,
     /// Headroom by rate and cable.
     pub(super) headroom: Option<Headroom>,
@@ -40,9 +40,9 @@ pub struct Device {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
-    /// For `nic.preset`.
+    /// NIC, for `nic.preset`.
     Nic,
-    /// For `switch.preset`.
+    /// Switch, for `switch.preset`.
     Switch,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Sourced<T> {
     pub(super) source: String,
 }
 
-/// A key of scenarios, its value, and the source of that.
+/// Key of scenarios, its value, and the source of the value.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct Setting {
     pub(super) key: String,
@@ -77,11 +77,11 @@ pub(super) struct Headroom {
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
     pub(super) rate: Rate,
-    /// For each length of cable, from the shortest; perhaps not for the longest.
+    /// Headroom for each length of cable, from the shortest; the longest may be missing.
     pub(super) bytes: Vec<u64>,
 }
 
-/// Something that is missing, and what holds instead.
+/// Property that is missing, and the value or behaviour in its place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Gap {
@@ -134,7 +134,7 @@ impl Headroom {
     }
 }
 
-/// Light in glass: 2/3 of its speed in vacuum.
+/// Propagation delay of light in glass in ns per metre: 2/3 of its speed in vacuum.
 const NS_PER_METRE: u64 = 5;
 
 /// Returns the devices of a file.
@@ -179,7 +179,7 @@ pub(super) fn read(file: &str, text: &str) -> Vec<Device> {
     family.device.iter().map(device).collect()
 }
 
-/// A file: what all devices of a family have in common, and the devices.
+/// Content of a file: what all devices of a family have in common, and the devices.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Family {
@@ -189,7 +189,7 @@ struct Family {
     congestion: Option<Scheme>,
     #[serde(default)]
     set: Vec<Entry>,
-    /// Sources by the names that they have in the file.
+    /// Sources, indexed by their names in the file.
     sources: BTreeMap<String, String>,
     #[serde(default)]
     unknown: Vec<Gap>,

@@ -1,4 +1,4 @@
-//! A device in the place of defaults.
+//! Values of a device in the place of defaults.
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
@@ -48,7 +48,7 @@ struct Others {
     /// Whether DCQCN's defaults are set.
     dcqcn_defaults: bool,
     headroom: bool,
-    /// A buffer of another kind.
+    /// Whether the buffer is of another kind than the device's.
     buffer: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Devices in scenarios.
+//! Tests of devices in scenarios.
 
 use selvedge_sim::config::{BufferConfig, SharedBuffer};
 use selvedge_transport::CongestionConfig;
@@ -8,7 +8,7 @@ use selvedge_units::{Bytes, Duration, Setting};
 use super::{Device, DeviceKind, DeviceTable, find};
 use crate::{Changes, Plan, PlannedSeries, Scenario};
 
-/// A pod whose cables are 40 m long.
+/// Scenario of a pod whose cables are 40 m long.
 const POD: &str = "title = 'pod'
 stop = { flows = 100 }
 [topology.leaf-spine]

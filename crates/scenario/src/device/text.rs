@@ -1,4 +1,4 @@
-//! Devices for people: a table of all, a page about each, comments in resolved scenarios.
+//! Text about devices: a table of all, a page about each, comments in resolved scenarios.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -94,7 +94,7 @@ impl Device {
     }
 }
 
-/// A page about it, as a terminal shows it.
+/// Page about the device, for a terminal.
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = self.sources();
@@ -191,5 +191,5 @@ pub(crate) fn comment(device: &Device) -> String {
     text
 }
 
-/// Of a terminal.
+/// Columns of a terminal.
 const WIDTH: usize = 100;

@@ -1,4 +1,4 @@
-//! The content of files, each read once: what names one may be a pipe, which can be read no second time.
+//! Content of files, each read once, because a pipe cannot be read a second time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,14 +10,14 @@ use selvedge_sim::ConfigError;
 
 use crate::input;
 
-/// The folder, below that of results, which keeps what came through pipes.
+/// Folder, below that of results, for the contents that came through pipes.
 const KEPT: &str = "inputs";
 
-/// The files of one study.
+/// Files of one study.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     folder: PathBuf,
-    /// Whether the folder holds results: relative paths then name what is kept there.
+    /// Whether the folder holds results: relative paths then name inputs that are kept there.
     of_results: bool,
     shared: Arc<Mutex<Shared>>,
 }

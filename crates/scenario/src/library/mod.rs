@@ -1,4 +1,4 @@
-//! Files of other simulators, and distributions by name, as the simulator wants them.
+//! Files of other simulators, and distributions by name, in the simulator's types.
 
 mod files;
 mod goal;
@@ -30,7 +30,7 @@ use files::Files;
 #[derive(Clone, Debug)]
 pub struct FileLibrary {
     files: Files,
-    /// Hosts by the number that flow lists call them.
+    /// Hosts, indexed by their numbers in flow lists.
     hosts: Arc<BTreeMap<u32, HostId>>,
 }
 

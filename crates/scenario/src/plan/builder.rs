@@ -1,4 +1,4 @@
-//! From the variants of a draft to series, with every "auto" settled and everything checked.
+//! Construction of series from the variants of a draft, with every "auto" resolved and everything checked.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -23,22 +23,22 @@ use crate::path::KeyPath;
 use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 
-/// Turns the variants of a draft into series.
+/// Converter of the variants of a draft into series.
 pub(super) struct Builder<'a> {
     draft: &'a Draft,
     pub(super) library: FileLibrary,
-    /// All that there are.
+    /// Variants of the draft, all of them.
     variants: Vec<Variant>,
-    /// Networks by what they were built from: most series share one.
+    /// Networks with the topologies they were built from: most series share one.
     networks: Vec<(Topology, Arc<Network>)>,
-    /// The traffic of the latest series, which the next often shares: loads of large networks take their time.
+    /// Traffic of the latest series, which the next often shares: the loads of large networks take long to compute.
     traffic: Option<(BuiltFrom, Traffic)>,
 }
 
 /// Parameters that determine traffic within one study.
 type BuiltFrom = (Topology, WorkloadConfig, Framing, Measure, Option<u64>);
 
-/// A series' workloads in numbers.
+/// Workloads of a series, in numbers.
 #[derive(Clone, Debug)]
 struct Traffic {
     summaries: Vec<WorkloadSummary>,
@@ -236,7 +236,7 @@ impl<'a> Builder<'a> {
 /// Keys, beside those of loads, that determine the share of their links that flows take.
 const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header", "nic.gap"];
 
-/// The scenario of a series without an "auto", checked.
+/// Scenario of a series, checked and without an "auto".
 struct Resolved {
     /// Scenario whose transport is what all hosts and paths have in common.
     scenario: Scenario,
@@ -322,7 +322,7 @@ fn key_of_delay(path: &KeyPath, value: &toml::Value, delay: Duration) -> Option<
     }
 }
 
-/// The key of what the topology's file may say instead.
+/// Key of the buffer size that the topology's file may set instead.
 const PER_PORT: &str = "switch.buffer.input-queued.per-port";
 
 fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
@@ -350,7 +350,7 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     Ok(seeds)
 }
 
-/// More would be a mistake.
+/// Maximum number of seeds; a larger number is taken for a mistake.
 const MOST_SEEDS: u64 = 10_000;
 
 #[cfg(test)]

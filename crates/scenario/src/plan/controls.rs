@@ -1,8 +1,8 @@
 //! Controls: series that differ from one of a study in PFC alone.
 //!
-//! A difference between two schemes, one with PFC and one without, says nothing about PFC as long as they differ in
-//! other things, too. What PFC does shows between a series and its control. A study that has series of both kinds is
-//! given the controls that it lacks.
+//! A difference between two schemes, one with PFC and one without, says nothing about PFC if they differ in other
+//! settings, too. The effect of PFC is the difference between a series and its control. A study that has series of both
+//! kinds is given the controls that it lacks.
 
 use std::iter;
 
@@ -17,9 +17,9 @@ use crate::digest;
 use crate::draft::Variant;
 use crate::written::written_values;
 
-/// A study of more series than this in a case says well enough what it compares.
+/// Maximum number of series of a case to which controls are added.
 const MOST_SERIES: usize = 4;
-/// Payload that all controls together may carry, in bytes: some minutes of one core.
+/// Maximum payload that all controls together may carry, in bytes: some minutes of one core.
 const CHEAP: f64 = 1e12;
 
 impl PlannedSeries {

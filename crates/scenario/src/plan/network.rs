@@ -1,4 +1,4 @@
-//! The network of a scenario by itself, whether or not the rest can run.
+//! Network of a scenario alone, whether or not the rest of the scenario can run.
 
 use std::path::Path;
 use std::sync::Arc;

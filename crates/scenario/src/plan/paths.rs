@@ -1,4 +1,4 @@
-//! Paths of files that a scenario names, made to hold from any folder.
+//! Paths of files that a scenario names, made valid from any folder.
 
 use selvedge_sim::ConfigError;
 use selvedge_sim::fault::{DropList, LossModel};

@@ -15,7 +15,7 @@ use crate::suggest;
 /// Description of one place of a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyHelp {
-    /// The place, as "workload.incast"; empty for the whole file.
+    /// Path of the place, as "workload.incast"; empty for the whole file.
     path: String,
     about: String,
     /// Values that may be written there, beside keys.
@@ -110,7 +110,7 @@ impl fmt::Display for KeyHelp {
     }
 }
 
-/// Reads a schema.
+/// Reader of a schema.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a Value);
 

@@ -1,4 +1,4 @@
-//! Networks that are too large, and runs that are too short.
+//! Tests of networks that are too large, and of runs that are too short.
 
 use super::{BASE, impossible, plan, with_sets};
 use crate::{BUILT_IN, Changes, Plan};

@@ -1,4 +1,4 @@
-//! A flow that is alone finds the whole path free: "auto" must not hold it back, whatever the path is like.
+//! Tests of single flows: "auto" must not limit a flow that has the whole path for itself, on any kind of path.
 
 use selvedge_sim::Parallel;
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow};

@@ -1,4 +1,4 @@
-//! The schema, the keys, the guide and the figures agree with the code.
+//! Tests that the schema, the keys, the guide and the figures agree with the code.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Series, cases and presets: what each of them runs.
+//! Tests of series, cases and presets, and of the settings each of them runs with.
 
 use std::path::Path;
 

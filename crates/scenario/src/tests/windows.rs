@@ -355,7 +355,7 @@ fn a_dynamic_timeout_begins_within_its_own_limits() {
     assert_eq!(with("20ms"), (Setting::Value(ms(10)), ms(10)));
 }
 
-/// Two racks 100 us apart, each with hosts that are 1 us from their switch.
+/// Scenario of two racks 100 us apart, each with hosts that are 1 us from their switch.
 const FAR_APART: &str = r#"title = "far apart"
 stop = { flows = 10 }
 [topology.explicit]

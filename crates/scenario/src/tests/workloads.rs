@@ -1,4 +1,4 @@
-//! Workloads and their flows, as people are told of them.
+//! Tests of the names of workloads and flows in messages.
 
 use selvedge_sim::record::FlowKey;
 
