@@ -1,4 +1,4 @@
-//! `selvedge check`.
+//! Command `selvedge check`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -7,7 +7,7 @@ use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, run, run_recorded};
 use selvedge_telemetry::{Observer, RunRecord};
 
-/// Wall time since it was made.
+/// Wall time since the stopwatch was started.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 

@@ -1,11 +1,11 @@
-//! Ends the process with a message when the system refuses memory.
+//! End of the process, with a message, when the system refuses memory.
 
 use std::alloc::Layout;
 use std::io::{self, Write};
 use std::process;
 use std::sync::OnceLock;
 
-/// The advice that the out-of-memory message ends with.
+/// Advice at the end of the out-of-memory message.
 static REMEDY: OnceLock<String> = OnceLock::new();
 
 /// Sets the advice that the out-of-memory message ends with; the first call counts.

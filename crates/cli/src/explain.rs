@@ -1,4 +1,4 @@
-//! `selvedge explain`.
+//! Command `selvedge explain`.
 
 use selvedge_explain::{
     Cycle, CycleReport, Explanation, Names, Recording, Report, explain as split, render_cycle, render_flow,
@@ -34,7 +34,7 @@ struct Explained<'a> {
 
 const WORST: u32 = 10;
 
-/// Why messages of [workload.verbs] are not explained.
+/// Reason why messages of [workload.verbs] are not explained.
 const SHARING: &str = "shares queue pairs with other messages: explanations are of flows with a queue pair of their own; look at a port instead, as in `selvedge run SCENARIO --trace port=NODE:PEER`";
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! Standard output, standard error, and how commands fail.
+//! Standard output, standard error, and failures of commands.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -9,14 +9,14 @@ use selvedge_study::StudyError;
 
 use crate::progress::interrupted_status;
 
-/// Why a command ends without success.
+/// Reason why a command ends without success.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// Exit status.
     pub(crate) status: u8,
     /// Message to print; empty if it was printed already.
     pub(crate) message: String,
-    /// Whether storage failed: what was begun can be continued when there is space.
+    /// Whether storage failed: the results can be continued when there is space.
     pub(crate) storage: bool,
 }
 

@@ -21,20 +21,20 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
     state: Arc<State>,
-    /// The thread that redraws the bar or prints lines.
+    /// Thread that redraws the bar or prints lines.
     ticker: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Progress so far, shared with the thread that shows it.
 struct State {
     began: Stopwatch,
-    /// Seconds that it is expected to take.
+    /// Expected duration in seconds, if there is an estimate.
     expected: Option<f64>,
     /// Part done, 0 to 1, as the bits of an `f64`.
     part: AtomicU64,
     /// Part done before this process began, 0 to 1; unset until a first report.
     before: OnceLock<f64>,
-    /// The latest run.
+    /// Description of the latest run.
     latest: Mutex<String>,
     is_over: Mutex<bool>,
     over: Condvar,
@@ -247,14 +247,14 @@ pub(crate) fn interrupted_status() -> u8 {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// The exit status for what has interrupted us; zero: nothing.
+/// Exit status for the signal that has interrupted the process; zero if none has.
 static INTERRUPTED: AtomicU8 = AtomicU8::new(0);
 const STEPS: u64 = 10_000;
 /// Columns of the bar.
 const WIDEST: usize = 40;
-/// Seconds before which there is nothing to extrapolate from.
+/// Seconds before which the time left is not extrapolated.
 const SOON: f64 = 1.0;
-/// From this part on the time left goes by the pace alone.
+/// Part done from which the time left is extrapolated from the rate of progress alone.
 const CERTAIN: f64 = 0.1;
 /// Interval at which the bar is drawn.
 const TICK: Duration = Duration::from_millis(500);

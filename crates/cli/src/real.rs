@@ -1,4 +1,4 @@
-//! Scenarios in the real world.
+//! Scenarios on real hosts.
 
 use selvedge_scenario::Plan;
 use selvedge_sim::record::Recording;
@@ -7,7 +7,7 @@ use selvedge_telemetry::{Observer, RunRecord};
 
 use crate::output::Failure;
 
-/// The command that one end of a trial is.
+/// Name of the command that runs one end of a trial.
 #[cfg(target_os = "linux")]
 const END: &str = "trial-end";
 

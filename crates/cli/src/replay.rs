@@ -1,5 +1,5 @@
-//! `selvedge replay`: event traces through the engines, line by line. Memory depends on the queue pairs that a trace is
-//! of, not on its length. Whoever writes a trace into a pipe sees the answers to what came so far.
+//! Command `selvedge replay`: event traces through the engines, line by line. Memory depends on the number of queue
+//! pairs in a trace, not on its length. A program that writes a trace into a pipe sees the answers to all lines so far.
 
 use std::cell::RefCell;
 use std::fmt::{self, Display};
@@ -55,7 +55,7 @@ fn built(args: &HardwareArgs) -> Hardware {
     Hardware { bitmap: args.bitmap, is_guarded: args.wrap, ..Hardware::default() }
 }
 
-/// A line, and bitmaps behind it.
+/// Output line, with bitmaps appended.
 struct Stated<L> {
     line: L,
     maps: Vec<Box<[u64]>>,
@@ -99,10 +99,10 @@ where
     written(out.borrow_mut().flush())
 }
 
-/// Standard output, shared with the input that waits.
+/// Standard output, shared with the reader of the input.
 type Output = RefCell<BufWriter<StdoutLock<'static>>>;
 
-/// A reader before which standard output is brought up to date: reading may take until somebody says more.
+/// Reader that flushes standard output before each read, which may block.
 struct Answered<'a, R> {
     input: R,
     out: &'a Output,
@@ -127,5 +127,5 @@ fn open<'a>(path: &Path, out: &'a Output) -> Result<(Box<dyn BufRead + 'a>, Stri
     Ok((Box::new(BufReader::with_capacity(CHUNK, Answered { input, out })), name))
 }
 
-/// Bytes that are read and written at once.
+/// Bytes per read or write.
 const CHUNK: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! `selvedge run`.
+//! Command `selvedge run`.
 
 use std::path::{Path, PathBuf, absolute};
 
@@ -309,7 +309,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Packet-hops in a second that any machine reaches.
+/// Lower bound of packet-hops per second on any machine.
 const SLOW: f64 = 5e6;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,4 @@
-//! `selvedge verbs`: any program with the software RNIC, and what there is.
+//! Command `selvedge verbs`: any program with the software RNIC, and a description of the host.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use crate::args::VerbsArgs;
 use crate::output::{self, Failure, print};
 
 const LIBRARY: &str = "libibverbs.so.1";
-/// Stands for files that programs expect of hardware.
+/// Library that replaces files which programs expect of hardware.
 const PATHS: &str = "libselvedge-paths.so";
 /// Environment variable with the folder of the libraries, if they are not beside this program.
 const LIBRARIES: &str = "SELVEDGE_LIBRARIES";

@@ -1,5 +1,5 @@
-//! Wrong input of all kinds, as a newcomer's files have it: one message that says where, what and what would be
-//! right; exit status 2; nothing written; no panic.
+//! Tests of invalid input of all kinds, as in a newcomer's files: one message with the place, the fault and valid
+//! input; exit status 2; no file written; no panic.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,16 +40,16 @@ type Case = (Vec<u8>, &'static [&'static str], &'static str);
 
 const RUN: &[&str] = &["run", "input"];
 const LOSSLESS: &[&str] = &["run", "input", "--series", "roce+pfc"];
-/// With a topology of ns-3's.
+/// Command of a flow list, with a topology of ns-3's.
 const FLOW: &[&str] = &["run", "--topology", "topology.txt", "--flows", "input", "--series", "irn"];
 const FILES: &[&str] = &["run", "--topology", "topology.txt", "--flows", "input"];
 const NETWORK: &[&str] = &["run", "--topology", "input", "--flows", "flow.txt", "--series", "irn"];
-/// With one of htsim's.
+/// Command of a connection matrix, with a topology of htsim's.
 const CM: &[&str] = &["run", "--topology", "x.topo", "--flows", "input", "--series", "irn"];
 const TOPO: &[&str] = &["run", "--topology", "input", "--flows", "x.cm", "--series", "irn"];
 const RECEIVER: &[&str] = &["replay", "irn-receiver", "input"];
 const SENDER: &[&str] = &["replay", "irn-sender", "input"];
-/// With a distribution of sizes.
+/// Command of a distribution of sizes.
 const SIZES: &[&str] = &["run", "small.toml", "--set", "workload.poisson.sizes=file:input"];
 
 fn scenarios() -> Vec<Case> {

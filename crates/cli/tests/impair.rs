@@ -1,4 +1,4 @@
-//! `selvedge impair`: what it refuses, and what it says about what it did.
+//! Tests of `selvedge impair`: its errors, and its report.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Read};

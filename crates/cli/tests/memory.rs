@@ -1,4 +1,4 @@
-//! A study's memory does not depend on how many flows there have been: rows go to disk as flows end.
+//! Test that a study's memory does not depend on the number of flows so far: rows go to disk as flows end.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Stdio};

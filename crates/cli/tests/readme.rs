@@ -1,4 +1,4 @@
-//! Every command of README.md runs as it is written there, in a folder like a fresh clone.
+//! Test that every command of README.md runs as it is written there, in a folder like a fresh clone.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use selvedge_testkit::Scratch;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Commands that are not run here: why, and what is run in their place.
+/// Commands that are not run here, with the reason, and the command to run instead.
 const NOT_RUN: &[(&str, &str, &[&str])] = &[
     (
         "cargo run --release -- run",
@@ -47,7 +47,7 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Commands that need root or user namespaces: without, they say so.
+/// Commands that need root or user namespaces: without, they report it.
 const IN_NAMESPACES: &[&str] = &["selvedge run --real", "selvedge check figures/parity", "selvedge impair"];
 
 /// Returns the commands of a text, in order: the lines of its blocks of `sh`, without comments.

@@ -1,5 +1,5 @@
-//! Traces as other programs meet them: tshark dissects every packet, Perfetto's rules hold, and both files are the
-//! same for any number of threads.
+//! Tests of traces with other programs: tshark dissects every packet, Perfetto's rules hold, and both files are
+//! byte-identical for any number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use serde_json::Value;
 mod support;
 use support::{Timeline, packets};
 
-/// Drops, go-back-N's silence, pauses: an incast into a leaf, and traffic around it.
+/// Scenario with drops, go-back-N without NACKs, and pauses: an incast into a leaf, and traffic around it.
 const SCENARIO: &str = r#"
 title = "traced"
 seeds = 1
@@ -56,7 +56,7 @@ preset = "tcp+dctcp"
 const SERIES: [&str; 7] = ["irn", "roce", "roce+pfc", "irn+dcqcn", "roce+timely", "tcp", "tcp+dctcp"];
 const TCP: [&str; 2] = ["tcp", "tcp+dctcp"];
 
-/// A study in a folder of its own, which is removed at the end.
+/// Study in a folder of its own, which is removed at the end.
 struct Traced(PathBuf);
 
 impl Traced {
@@ -105,7 +105,7 @@ fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
 
 /// Kinds of packets that a capture may contain.
 const KINDS: [&str; 4] = ["RC RDMA Write ", "RC Acknowledge ", "Class Based Flow Control [CBFC] Pause", "7471"];
-/// A congestion notification packet, which Wireshark 4.0 calls unknown and later ones call by its name.
+/// Name of a congestion notification packet: Wireshark 4.0 shows its number, later versions its name.
 const CNP: &str = "129";
 
 #[test]
@@ -194,7 +194,7 @@ fn tshark_follows_the_connections_that_one_end_sees() {
     }
 }
 
-/// Every operation that applications can post, on a link that loses some.
+/// Scenario with every operation that applications can post, on a link that loses packets.
 const OPERATIONS: &str = r#"
 title = "operations"
 seeds = 1

@@ -1,4 +1,4 @@
-//! Which format a file is in.
+//! Detection of the format of a file.
 
 use selvedge_units::words::plural;
 

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// A file that cannot be read: where, what was found there, and what would be right.
+/// Error of a file that cannot be read: place, fault and valid text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FormatError {
-    /// The name that the caller gave the file.
+    /// Name that the caller gave the file.
     pub file: String,
-    /// The line, from 1.
+    /// Line of the fault, from 1.
     pub line: u64,
-    /// The column in characters, from 1; a tab is one character.
+    /// Column of the fault in characters, from 1; a tab is one character.
     pub column: u64,
     /// Text that was found, and valid text for its place.
     pub message: String,
@@ -22,10 +22,10 @@ impl fmt::Display for FormatError {
 }
 impl std::error::Error for FormatError {}
 
-/// Something questionable in a file that could be read nevertheless.
+/// Warning about a questionable part of a file that could be read nevertheless.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// The line it is about, from 1.
+    /// Line of the questionable part, from 1.
     pub line: u64,
     /// Text that was found, and the reader's interpretation of it.
     pub message: String,
@@ -44,11 +44,11 @@ pub struct Parsed<T> {
     pub value: T,
     /// Warnings about the file, in the order of discovery.
     pub warnings: Vec<Warning>,
-    /// The dialect it is written in.
+    /// Dialect that the file is written in.
     pub dialect: Dialect,
 }
 
-/// The formats that this crate reads.
+/// Formats that this crate reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Dialect {
     /// ns-3 RDMA `topology.txt`: a header of 3 numbers (HPCC, ConWeave).

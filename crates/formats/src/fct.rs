@@ -14,12 +14,12 @@ use selvedge_units::{Bytes, Duration, Instant};
 use crate::text::{BYTES_MAX, Line, Lines, Word};
 use crate::{Dialect, FormatError};
 
-/// A completed flow.
+/// Completed flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// The node that sent; below 65,536 in HPCC's form.
+    /// Sending node; below 65,536 in HPCC's form.
     pub src: u32,
-    /// The node that received.
+    /// Receiving node.
     pub dst: u32,
     /// UDP source port.
     pub src_port: u16,
@@ -117,7 +117,7 @@ pub fn write(out: &mut impl Write, style: Style, record: &Record) -> io::Result<
     )
 }
 
-/// Reads a file line by line in constant memory. Ends after an error.
+/// Reader of a file, line by line in constant memory. Ends after an error.
 pub struct Records<R> {
     lines: Lines<R>,
     style: Style,

@@ -1,5 +1,5 @@
-//! Numbers of the packets that a link loses, as our own loss model `trace` reads them: 0 is the first. Blanks and
-//! lines part them.
+//! Numbers of the packets that a link loses, for Selvedge's loss model `trace`: 0 is the first packet. Blanks and line
+//! ends separate them.
 
 use std::io::BufRead;
 

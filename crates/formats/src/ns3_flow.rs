@@ -10,13 +10,12 @@
 //! Nodes have the ids of the topology file, starts are in seconds. The size is in bytes; some forks
 //! of HPCC count packets there ([`Options::size_unit`]).
 //!
-//! Notes may follow after a blank line, as in HPCC's sample: a line that begins with no number ends the
-//! list. What looks like a flow below it is warned about.
+//! Notes may follow after a blank line, as in HPCC's sample: a line that begins with no number ends the list. Lines
+//! below it that look like flows cause a warning.
 //!
-//! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and
-//! HPCC's sample says 2 above 256 flows. ns-3 stops after that number. Here the lines count, unless
-//! those beyond it name nodes that the topology does not have, and so are left over from another one:
-//! [`FlowList::settle_surplus`].
+//! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and HPCC's sample
+//! says 2 above 256 flows. ns-3 stops after that number. This reader takes all lines, unless those beyond the number
+//! name nodes that the topology does not have, and so are left over from another one: [`FlowList::settle_surplus`].
 
 use std::io::BufRead;
 
@@ -29,13 +28,13 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 /// Flow of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// The line it stands in.
+    /// Line of the flow.
     pub line: u64,
     /// Number of the flow, in files of 7 columns.
     pub id: Option<u64>,
-    /// The node that sends.
+    /// Sending node.
     pub src: u32,
-    /// The node that receives; another one.
+    /// Receiving node, different from `src`.
     pub dst: u32,
     /// Priority group: the class of traffic, 0 to 7; 3 in the files of these simulators.
     pub priority: u8,
@@ -60,25 +59,25 @@ pub enum SizeUnit {
     /// Bytes.
     #[default]
     Bytes,
-    /// Packets with this much payload each, above zero.
+    /// Packets with this many bytes of payload each, above zero.
     Packets(Bytes),
 }
 
-/// The flows of one file.
+/// Flows of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowList {
-    /// In ascending order of start; in file order where starts are equal.
+    /// Flows in ascending order of start; in file order where starts are equal.
     pub flows: Vec<Flow>,
     /// Number of flows according to the first line; `None` if the file begins with a flow.
     pub declared: Option<u64>,
-    /// The flows after that many, if there are more; they may not be meant.
+    /// Flows beyond the declared number, if there are more; they may be left over.
     surplus: Option<Surplus>,
 }
 
 /// Flows beyond the declared number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Surplus {
-    /// The line of the first of them.
+    /// Line of the first surplus flow.
     from: u64,
     /// Description of the wrong count: "the first line says 2 flows, the file has 256".
     said: String,
@@ -124,7 +123,7 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
     Ok(Parsed { value, warnings: reader.warnings, dialect })
 }
 
-/// Reads a file flow by flow in constant memory, in the order of the file. Ends after an error.
+/// Reader of a file, flow by flow in constant memory, in the order of the file. Ends after an error.
 ///
 /// ```
 /// use selvedge_formats::ns3_flow::{Flows, Options};
@@ -139,7 +138,8 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
 /// ```
 ///
 /// # Errors
-/// Wrong numbers of columns, flows from a node to itself, sizes of zero, and whatever is no number.
+/// Returns an error for: a wrong number of columns, a flow from a node to itself, a size of zero, a word that is not a
+/// number.
 pub struct Flows<R> {
     lines: Lines<R>,
     options: Options,

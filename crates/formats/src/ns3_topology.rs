@@ -1,6 +1,6 @@
 //! `topology.txt` of the ns-3 RDMA family.
 //!
-//! HPCC and ConWeave:
+//! Files of HPCC and ConWeave:
 //!
 //! ```text
 //! <nodes> <switches> <links>
@@ -19,8 +19,8 @@
 //! Rates and delays are ns-3's texts: "100Gbps", "12.5GB/s", "1000ns", "0.001ms"; a bare number is
 //! in bit/s and in seconds. The loss is a probability per packet, in either direction.
 //!
-//! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no
-//! number ends the list. What looks like a link below it is warned about.
+//! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no number ends the
+//! list. Lines below it that look like links cause a warning.
 //!
 //! The lines of links count, not the number of links in the header. The number has one other use: if there are more
 //! lines, and some of them name nodes that do not exist, then the surplus is left over from a larger network (HPCC's
@@ -35,14 +35,14 @@ use selvedge_units::{Chance, Duration, Rate};
 use crate::text::{Decimal, LINE_ENDS, Line, Lines, Word, missing};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// A network with the node ids of its file.
+/// Network with the node ids of its file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topology {
-    /// Nodes have the ids from 0 up to this, exclusively. Those that are no switches are hosts.
+    /// Number of nodes, which have ids from 0; all nodes but the switches are hosts.
     pub node_count: u32,
-    /// The switches by node id, NVSwitches among them.
+    /// Switches by node id, NVSwitches included.
     pub switches: BTreeMap<u32, SwitchKind>,
-    /// The links, in the order of the file.
+    /// Links, in the order of the file.
     pub links: Vec<Link>,
     /// Arrangement of servers, in SimAI's files alone.
     pub servers: Option<Servers>,
@@ -62,24 +62,24 @@ pub enum SwitchKind {
 pub struct Servers {
     /// GPUs in each server; above zero.
     pub gpus_per_server: u32,
-    /// The model's name, as in "A100".
+    /// Name of the GPU model, as in "A100".
     pub gpu_type: String,
 }
 
-/// A full-duplex link.
+/// Full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// The line it stands in.
+    /// Line of the link.
     pub line: u64,
     /// Node at one end.
     pub a: u32,
-    /// The other end, another node.
+    /// Node at the other end, different from `a`.
     pub b: u32,
     /// Rate of each direction; above zero.
     pub rate: Rate,
     /// Propagation delay of each direction; above zero.
     pub delay: Duration,
-    /// Chance that a packet is lost, in each direction.
+    /// Probability that a packet is lost, in each direction.
     pub loss: Chance,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn has_capacities(bytes: &[u8], file: &str) -> bool {
     false
 }
 
-/// The first line. Its counts are of 64 bits because nothing but a comparison is done with them.
+/// First line of the file. Its counts have 64 bits because they are only compared.
 struct Header {
     line: u64,
     nodes: u32,

@@ -166,7 +166,7 @@ fn sizes_in_packets_on_request() {
 
 #[test]
 fn a_long_flow_list_streams() {
-    /// Makes its lines as they are read, so that the list is nowhere.
+    /// Reader that makes lines as they are read, so that the list is never in memory.
     struct Made(u32, std::io::Cursor<Vec<u8>>);
     impl std::io::Read for Made {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

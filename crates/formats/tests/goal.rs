@@ -1,4 +1,4 @@
-//! GOAL schedules, as text and as bytes.
+//! Tests of GOAL schedules, as text and as bytes.
 
 use selvedge_formats::goal::{self, OperationKind};
 use selvedge_formats::{Dialect, detect};

@@ -1,4 +1,4 @@
-//! Other programs.
+//! Runs of other programs.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};

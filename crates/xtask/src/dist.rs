@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what people install, as one folder that can stand anywhere.
+//! Command `cargo xtask dist`: an installation, as one folder that can be placed anywhere.
 
 mod debian;
 
@@ -18,16 +18,16 @@ use crate::workspace::{read, root};
 /// Options of `cargo xtask dist`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Quick to build instead of quick to run
+    /// Build without optimisation
     #[arg(long)]
     debug: bool,
     /// Folder to write to
     #[arg(long, value_name = "FOLDER", default_value = "dist")]
     to: PathBuf,
-    /// The libraries alone, without the command line: the simulator is not compiled
+    /// Build the libraries alone, without the command line: the simulator is not compiled
     #[arg(long)]
     libraries: bool,
-    /// A Debian package, too
+    /// Make a Debian package, too
     #[arg(long, conflicts_with = "libraries")]
     deb: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Options {
 /// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and
 /// 13, Ubuntu 22.04 and 24.04, RHEL 9), 57, 59 (60-62), 64, 65.
 const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
-/// The one whose functions are more than stubs.
+/// Version of the private interface whose functions are more than stubs.
 const CURRENT: u32 = 34;
 
 /// Symbols that the other libraries of Selvedge call, as a version script.
@@ -164,7 +164,7 @@ fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Res
     link_as(&mut link, &to.join(name))
 }
 
-/// A function that is another one, with whatever arguments.
+/// Function that forwards to another one, with any arguments.
 const FORWARD: &str = r#"#if defined(__x86_64__)
 #define JUMP "jmp "
 #define BEHIND "@PLT"

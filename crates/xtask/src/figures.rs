@@ -1,4 +1,4 @@
-//! `cargo xtask figures`.
+//! Command `cargo xtask figures`.
 
 use std::process::Command;
 
@@ -11,11 +11,11 @@ use crate::workspace::root;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only try whether they run: short runs, as the table "smoke" of each scenario says
+    /// Only check that the figures run: short runs, by the table "smoke" of each scenario
     #[arg(long)]
     smoke: bool,
-    /// Write the tables of claims to docs/claims.md, and as a page to results/claims.html; of papers that are
-    /// not run, those in docs/claims.md stay
+    /// Write the tables of claims to docs/claims.md, and as a page to results/claims.html; tables in docs/claims.md of
+    /// papers that are not run stay
     #[arg(long, conflicts_with = "smoke")]
     docs: bool,
     /// Figures, folders of figures, or papers: "netrt" is figures/netrt

@@ -1,4 +1,4 @@
-//! `cargo xtask fingerprints`.
+//! Command `cargo xtask fingerprints`.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -7,7 +7,7 @@ use crate::command::{cargo, output, text_of};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Write what comes out now to crates/sim/tests/fingerprints.toml; the commit says why it changed
+    /// Write the present fingerprints to crates/sim/tests/fingerprints.toml; the commit message explains the change
     #[arg(long)]
     bless: bool,
 }

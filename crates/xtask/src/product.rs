@@ -1,4 +1,4 @@
-//! The program itself, built.
+//! Build of the program `selvedge`.
 
 use std::process::{Command, Stdio};
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::command::{cargo, output};
 use crate::workspace::root;
 
-/// Which build.
+/// Build profile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// Quick to build.
+    /// Profile that is quick to build.
     Dev,
-    /// Quick to run.
+    /// Profile that is quick to run.
     Release,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask schema`.
+//! Command `cargo xtask schema`.
 
 use std::fs;
 

@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 
 use crate::command::text_of;
 
-/// A program that must answer.
+/// Program that a chore needs.
 struct Tool {
     name: &'static str,
     /// Purpose that needs the tool.
     purpose: &'static str,
-    /// A command that succeeds if it is there.
+    /// Command that succeeds if the program is there.
     probe: &'static [&'static str],
-    /// Commands that install it, tried in turn.
+    /// Commands that install the program, tried in turn.
     install: &'static [&'static [&'static str]],
     /// Advice to print if none of the programs works.
     advice: &'static str,

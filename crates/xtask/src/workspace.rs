@@ -1,4 +1,4 @@
-//! The workspace as cargo sees it, and its files.
+//! Workspace as cargo sees it, and its files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ pub(crate) fn root() -> &'static Path {
     here.ancestors().nth(2).unwrap_or(here)
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace.
 pub(crate) struct Package {
-    /// "selvedge-units".
+    /// Name, as "selvedge-units".
     pub(crate) name: String,
     pub(crate) description: String,
-    /// The folder of its Cargo.toml.
+    /// Folder of the package's Cargo.toml.
     pub(crate) folder: PathBuf,
-    /// The root files of its library and binaries.
+    /// Root files of the package's library and binaries.
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// An edge from one package to another.
+/// Dependency of one package on another.
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// Only for tests, examples and benches.
+    /// Whether only tests, examples and benches depend on it.
     pub(crate) dev: bool,
 }
 

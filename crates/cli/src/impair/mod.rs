@@ -1,4 +1,4 @@
-//! `selvedge impair`: two network namespaces, and what happens to packets between them.
+//! Command `selvedge impair`: two network namespaces, and impairments of packets between them.
 
 mod args;
 mod report;

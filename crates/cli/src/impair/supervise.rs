@@ -1,4 +1,4 @@
-//! A program of the user's, and signals.
+//! Supervision of the user's program, and signals.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -12,12 +12,13 @@ use crate::output::Failure;
 
 /// Interval at which to look whether a program has ended.
 const GLANCE: Duration = Duration::from_millis(10);
-/// Looks that a program gets to end by itself, once somebody asked us.
+/// Number of checks before a program that does not end by itself is sent a signal, after an interruption.
 const GRACE: u32 = 100;
-/// Looks that it gets once we have asked it: signals from elsewhere than a terminal do not reach it.
+/// Number of further checks before a program is killed, after it was sent a signal: signals from elsewhere than a
+/// terminal do not reach it.
 const ASKED: u32 = 200;
 
-/// Ctrl-C, and its relatives.
+/// Receiver of Ctrl-C and other signals to end.
 pub(super) struct Signals(Receiver<()>);
 
 impl Signals {

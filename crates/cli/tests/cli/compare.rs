@@ -1,4 +1,4 @@
-//! Two results folders beside each other.
+//! Tests of `selvedge compare` with two results folders.
 
 use std::fs;
 

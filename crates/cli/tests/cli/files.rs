@@ -1,4 +1,4 @@
-//! Files of other simulators.
+//! Tests with files of other simulators.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: exit status, what is said where, what is left behind.
+//! Tests of the program from outside: exit status, messages and their streams, files left behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ mod schema;
 mod studies;
 mod terminal;
 
-/// A folder to work in.
+/// Folder to work in.
 struct Scratch(selvedge_testkit::Scratch);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! Traces of events, replayed.
+//! Tests of replayed event traces.
 
 use std::fs;
 use std::io::{Read, Write};

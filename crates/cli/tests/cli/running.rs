@@ -1,4 +1,4 @@
-//! Estimates and progress on standard error, and runs that exceed memory or disk.
+//! Tests of estimates and progress on standard error, and of runs that exceed memory or disk.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::{SMALL, Scratch, parsed, text};
 
-/// A second or more of work, on any machine.
+/// Scenario that takes a second or more on any machine.
 const LONG: &str = r#"
 title = "long"
 seeds = 1
@@ -21,7 +21,7 @@ spine-link = { rate = "400Gbps", delay = "1us" }
 size = "4MB"
 "#;
 
-/// Two million flows at once: some gigabytes.
+/// Scenario of two million flows at once, which take some gigabytes.
 const LARGE: &str = r#"
 title = "large"
 seeds = 1

@@ -1,4 +1,4 @@
-//! A study, what it leaves behind, and what is asked about it afterwards.
+//! Tests of a study, of its files, and of later commands about it.
 
 use std::fs;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Output to terminals that understand no control codes (`TERM=dumb`).
+//! Tests of output to terminals that understand no control codes (`TERM=dumb`).
 #![cfg(target_os = "linux")]
 
 use std::process::Command;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Content of a timeline.
 pub(crate) struct Timeline {
-    /// Names with those of their parents, by identity.
+    /// Names of tracks with those of their parents, indexed by identity.
     tracks: BTreeMap<u64, String>,
     events: Vec<Event>,
 }
@@ -17,7 +17,7 @@ struct Event {
     arrow: Option<u64>,
 }
 
-/// A field of a message: its number, and what it holds.
+/// Value of a message's field.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),

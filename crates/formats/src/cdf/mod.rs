@@ -6,9 +6,8 @@
 //! says which. The rule of [`SizeUnit::Auto`]: sizes are packets if the smallest is below 32 and the
 //! largest below 1,000,000, as no distribution of bytes in use is.
 //!
-//! Between points sizes are interpolated linearly; two points with one size are a step, two points
-//! with one share a range that never occurs. What the first point has is the probability of exactly
-//! its size.
+//! Between points sizes are interpolated linearly; two points with one size are a step, two points with one share a
+//! range that never occurs. The share of the first point is the probability of exactly its size.
 
 mod known;
 
@@ -22,7 +21,7 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 
 pub use known::{NAMES, known};
 
-/// A cumulative distribution function of flow sizes, by points.
+/// Cumulative distribution function of flow sizes, by points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CdfPoints {
     /// `(size, P(X <= size) in units of 2^-64)`: at least one point, both non-decreasing, sizes above
@@ -33,16 +32,16 @@ pub struct CdfPoints {
 /// Unit of sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizeUnit {
-    /// Bytes in files of two columns; by the rule of this module in files of three.
+    /// Bytes in files of two columns; bytes or packets in files of three columns, by the rule of this module.
     #[default]
     Auto,
     /// Bytes.
     Bytes,
-    /// Packets with this much payload each, above zero.
+    /// Packets with this many bytes of payload each, above zero.
     Packets(Bytes),
 }
 
-/// The payload of YAPS' and pHost's packets.
+/// Payload of YAPS' and pHost's packets.
 pub const YAPS_PAYLOAD: Bytes = Bytes::new(1_460);
 
 impl CdfPoints {
@@ -126,11 +125,12 @@ pub fn read(input: impl BufRead, file: &str, unit: SizeUnit) -> Result<Parsed<Cd
     Ok(Parsed { value: CdfPoints { points }, warnings, dialect })
 }
 
-/// A line of a file, with errors prepared for what only the whole file can tell.
+/// Line of a file, with errors for faults that only the whole file can show.
 struct Row {
     line: u64,
     size: u64,
-    /// The share as a part of 100: `None` above 100, exact for the comparison with 1 and 100.
+    /// Share as a part of 100, in units of 2^-64, exact for the comparison with 1 and 100; a share above 100 is an
+    /// error.
     percent: u64,
     /// Share as a part of 1, if it is at most 1.
     fraction: Option<u64>,

@@ -13,14 +13,14 @@ use super::{Goal, LONGEST_NS, Operation, OperationKind, RANKS_MAX, Rank, cycle, 
 use crate::FormatError;
 use crate::text::BYTES_MAX;
 
-/// The first eight bytes.
+/// First eight bytes of a complete file.
 pub(super) const MAGIC: u64 = 4223;
 /// Value in place of [`MAGIC`] while the file is being written.
 pub(super) const UNFINISHED: u64 = 2342;
 
-/// Offsets count from here.
+/// Position in the file from which offsets count.
 const BASE: u64 = 8;
-/// Bytes of a node.
+/// Size of a node in bytes.
 const NODE: u64 = 39;
 
 pub(super) fn read(bytes: &[u8], file: &str) -> Result<Goal, FormatError> {

@@ -27,13 +27,13 @@ use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// Nanoseconds of the longest computation, 53 days: simulated time ends then.
+/// Duration of the longest computation in nanoseconds, 53 days: simulated time ends then.
 const LONGEST_NS: u64 = (Instant::HORIZON.as_ps() - 1) / 1_000;
 
 /// Operations of all ranks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Goal {
-    /// Ranks have the numbers from 0 up to this, exclusively.
+    /// Number of ranks; ranks are numbered from 0.
     pub rank_count: u32,
     /// Ranks that have operations, by number.
     pub ranks: BTreeMap<u32, Rank>,
@@ -55,9 +55,9 @@ pub struct Rank {
 /// Place of an operation in a text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// The line, from 1.
+    /// Line of the operation, from 1.
     pub line: u32,
-    /// The column of its "send", "recv" or "calc" in characters, from 1.
+    /// Column of the operation's "send", "recv" or "calc" in characters, from 1.
     pub column: u32,
 }
 
@@ -66,38 +66,38 @@ pub struct Place {
 pub struct Operation {
     /// Action of the operation.
     pub kind: OperationKind,
-    /// Which processor does it.
+    /// Processor that executes the operation.
     pub cpu: u8,
-    /// Through which NIC; meaningless for computations.
+    /// NIC that the operation uses; meaningless for computations.
     pub nic: u8,
 }
 
 /// Action of an [`Operation`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperationKind {
-    /// Sends a message.
+    /// Transmission of a message.
     Send {
-        /// To this rank.
+        /// Receiving rank.
         to: u32,
         /// Payload.
         size: Bytes,
         /// Tag by which receives select messages.
         tag: u32,
     },
-    /// Receives a message.
+    /// Receipt of a message.
     Recv {
-        /// From this rank; `None`: from any.
+        /// Sending rank; `None` for any.
         from: Option<u32>,
-        /// With this tag; `None`: with any.
+        /// Tag of the message; `None` for any.
         tag: Option<u32>,
         /// Payload, as the receiver expects it.
         size: Bytes,
     },
-    /// Computes for so long.
+    /// Computation of this duration.
     Compute(Duration),
 }
 
-/// The most ranks that a file may announce.
+/// Maximum number of ranks that a file may announce.
 pub const RANKS_MAX: u32 = 1 << 24;
 
 /// Reads a schedule, text or binary.

@@ -1,7 +1,8 @@
-//! Receives of another size than what they get.
+//! Warnings about receives whose size differs from that of their messages.
 //!
 //! LogGOPSim chooses messages by their source and tag alone (`match` in LogGOPSim.cpp), and takes their size from the
-//! "send": a receive of another size is no error there, and none here. It is a slip more often than not.
+//! "send": a receive of another size is no error there, and none here. More often than not, it is a mistake in the
+//! schedule.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use crate::Warning;
 /// Receiver, sender and tag of a message.
 type Address = (u32, u32, u32);
 
-/// From whom and with which tag, of a receive that leaves one of them open.
+/// Sender and tag of a receive that leaves one of them open.
 type Wanted = (Option<u32>, Option<u32>);
 
-/// An end of a message.
+/// End of a message.
 #[derive(Clone, Copy)]
 struct End {
     size: Bytes,

@@ -55,7 +55,7 @@ fn read_rank(lines: &mut Lines<&[u8]>, rank_count: u32) -> Result<Rank, FormatEr
     }
 }
 
-/// A rank as far as it was read.
+/// Part of a rank that was read.
 struct Block {
     rank_count: u32,
     rank: Rank,

@@ -9,7 +9,7 @@ use super::{Failure, Flow, Message, Start, StartUnit, SwitchTier, TriggerKind};
 use crate::FormatError;
 use crate::text::{BYTES_MAX, Decimal, Word, Words};
 
-/// A line with a flow, before starts have a unit and triggers are known.
+/// Line with a flow, before starts have a unit and triggers are known.
 pub(super) struct FlowLine {
     pub(super) flow: Flow,
     pub(super) written: Option<(Decimal, Option<FormatError>)>,

@@ -1,4 +1,4 @@
-//! The file as a whole: its header, its lines, and what is known only at its end.
+//! Reading of a file as a whole: its header, its lines, and checks at its end.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -25,7 +25,7 @@ pub(super) struct Reader<R> {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// The start of a flow in a unit yet unknown, and the error where it may turn out too large.
+/// Start of a flow in an unknown unit, and the error to return if it is too large.
 struct WrittenStart {
     flow: usize,
     number: Decimal,

@@ -1,6 +1,6 @@
-//! Whether the numbers of a topology fit together, by the rules with which htsim counts its switches.
+//! Checks that the numbers of a topology fit together, by the rules with which htsim counts its switches.
 //!
-//! Tier by tier from below: hosts make pods, ports make ToRs, and the capacity that leaves one tier
+//! Counts proceed tier by tier from below: hosts make pods, ports make ToRs, and the capacity that leaves one tier
 //! (divided by its oversubscription) makes the links, and so the switches, of the next.
 
 use selvedge_units::{Bytes, Duration, Rate};
@@ -43,7 +43,7 @@ pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warnin
     Ok((tree, warnings))
 }
 
-/// The numbers as written, none of those required missing.
+/// Numbers as written, with all required ones present.
 struct Written<'a> {
     nodes: &'a Number,
     podsize: &'a Number,

@@ -1,4 +1,4 @@
-//! From text to keys with numbers and places.
+//! Conversion of text to keys with numbers and places.
 
 use std::io::BufRead;
 
@@ -65,10 +65,10 @@ pub(super) const SWITCH_LATENCY: usize = 6;
 pub(super) const QUEUE_UP: usize = 7;
 pub(super) const QUEUE_DOWN: usize = 8;
 
-/// Hosts of the largest network that is believed; htsim's arrays end far below.
+/// Number of hosts of the largest network that is accepted; htsim's arrays end far below.
 pub(super) const HOSTS_MAX: u64 = 1 << 24;
 
-/// The numbers as written.
+/// Numbers as written.
 #[derive(Default)]
 pub(super) struct Keys {
     pub(super) header: [Option<Number>; HEADER_KEYS.len()],
@@ -82,7 +82,7 @@ pub(super) struct Block {
     pub(super) numbers: [Option<Number>; TIER_KEYS.len()],
 }
 
-/// A number and where it stands.
+/// Number, and its place.
 pub(super) struct Number {
     pub(super) value: u64,
     pub(super) place: Place,

@@ -1,4 +1,4 @@
-//! Lines and words that know where they stand.
+//! Lines and words with their places.
 
 use std::io::{BufRead, Read};
 use std::ops::RangeInclusive;
@@ -10,10 +10,10 @@ use crate::{FormatError, Warning};
 /// Begin of messages about lines that lack a word.
 pub(crate) const LINE_ENDS: &str = "the line ends here";
 
-/// Longer lines are no text: a list of a million switches needs 8 MB.
+/// Maximum length of a line; a longer one is not text: a list of a million switches needs 8 MB.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// A text file, line by line, in constant memory.
+/// Text file, read line by line in constant memory.
 pub(crate) struct Lines<R> {
     input: R,
     file: String,
@@ -176,7 +176,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The words of a line, from left to right.
+/// Words of a line, from left to right.
 #[derive(Clone)]
 pub(crate) struct Words<'a> {
     line: Line<'a>,
@@ -227,7 +227,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// A word, and its place.
+/// Word with its place.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<'a> {
     line: Line<'a>,

@@ -6,7 +6,7 @@ mod number;
 pub(crate) use line::{LINE_ENDS, Line, Lines, Word, Words};
 pub(crate) use number::Decimal;
 
-/// The largest amount of data that a file may name: a thousand terabytes, for which the fastest links take hours.
+/// Largest amount of data that a file may name: a thousand terabytes, for which the fastest links take hours.
 pub(crate) const BYTES_MAX: u64 = 1_000_000_000_000_000;
 
 /// Returns a text such as "1 is missing" or "2 are missing".

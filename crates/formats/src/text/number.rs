@@ -1,6 +1,6 @@
 //! Decimal numbers without rounding.
 
-/// A decimal number as written: `digits * 10^exponent`, never negative.
+/// Decimal number as written: `digits * 10^exponent`, never negative.
 ///
 /// Digits after the 22nd significant one are cut off; 2^64 has 20.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! Other people's files, which are not part of the project.
+//! Files of other projects, which are not part of this one.
 
 use std::path::PathBuf;
 

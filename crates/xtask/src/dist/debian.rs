@@ -1,4 +1,4 @@
-//! `cargo xtask dist --deb`: the folder as a Debian package.
+//! Option `cargo xtask dist --deb`: the folder as a Debian package.
 
 use std::fs;
 use std::path::Path;

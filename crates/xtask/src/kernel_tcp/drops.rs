@@ -1,4 +1,4 @@
-//! Which packets are lost.
+//! Choice of the packets that are lost.
 
 /// Numbers below `packets`, each with probability `p`; the same ones for the same `seed`.
 pub(super) fn drawn(p: f64, seed: u64, packets: u64) -> Vec<u64> {

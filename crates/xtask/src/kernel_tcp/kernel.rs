@@ -1,4 +1,4 @@
-//! A transfer by the kernel.
+//! Transfer by the kernel.
 
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Command, Stdio};

@@ -1,9 +1,9 @@
-//! `cargo xtask kernel-tcp`: our TCP against the one of the kernel that runs us.
+//! Command `cargo xtask kernel-tcp`: Selvedge's TCP against that of the running kernel.
 //!
-//! Both send as many bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
-//! packets: those on a list that was drawn beforehand. The kernel does it in real time, between two network
-//! namespaces with a relay of ours between them; the simulator does it in virtual time. This needs root,
-//! `ip`, `sysctl` and /dev/net/tun, and minutes: a chore, not a test.
+//! Both send the same number of bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
+//! packets: those on a list that was drawn beforehand. The kernel sends in real time, between two network namespaces
+//! with Selvedge's relay between them; the simulator sends in virtual time. The command needs root, `ip`, `sysctl` and
+//! /dev/net/tun, and minutes: it is a chore, not a test.
 
 mod drops;
 mod kernel;
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// Approximate duration of a transfer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 40)]
     seconds: u64,
-    /// Transfers of the kernel at a time
+    /// Transfers of the kernel that run at a time
     #[arg(long, value_name = "N", default_value_t = 4)]
     jobs: usize,
     /// Write the table to docs/tcp.md
@@ -48,18 +48,18 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// The way between the two ends, the same in both worlds.
+/// Path between the two ends, equal for the kernel and the simulator.
 #[derive(Clone, Copy)]
 struct Bottleneck {
-    /// Bits per second on the wire.
+    /// Rate in bits per second on the wire.
     rate: u64,
-    /// Propagation, there and back, in milliseconds.
+    /// Round-trip propagation delay in milliseconds.
     rtt_ms: u64,
-    /// Bytes that may wait.
+    /// Size of the buffer in bytes.
     buffer: u64,
 }
 
-/// 167 full packets in flight, and as many in the buffer: so that losses limit the rate, not the link.
+/// Bottleneck with 167 full packets in flight, and as many in the buffer, so that losses limit the rate, not the link.
 const BOTTLENECK: Bottleneck = Bottleneck { rate: 50_000_000, rtt_ms: 40, buffer: 250_000 };
 
 /// Payload of a full segment: 1,500 bytes less the headers of IP and TCP and time stamps.
@@ -71,7 +71,7 @@ const AROUND_IP: u64 = 14 + 4 + 20;
 #[derive(Clone)]
 struct Transfer {
     control: String,
-    /// In percent.
+    /// Loss rate in percent.
     loss: f64,
     seed: u64,
     bytes: u64,
@@ -89,7 +89,7 @@ struct Outcome {
     late_us: f64,
 }
 
-/// A transfer and what came of it.
+/// Transfer, and its results.
 struct Compared {
     transfer: Transfer,
     kernel: Outcome,

@@ -1,4 +1,4 @@
-//! Two network namespaces with a bottleneck between them.
+//! Pair of network namespaces with a bottleneck between them.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +12,10 @@ use crate::command::{output, quiet};
 /// Addresses of the two ends.
 pub(super) const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// Two namespaces; gone when this is.
+/// Pair of namespaces, removed when the value is dropped.
 pub(super) struct Namespaces {
     names: [String; 2],
-    /// Between them, there and back.
+    /// Lateness of the relay between the namespaces, in each direction.
     late: [Lateness; 2],
 }
 
@@ -83,5 +83,5 @@ impl Drop for Namespaces {
     }
 }
 
-/// The kernel as our engine is set, and nothing remembered of earlier connections.
+/// Settings of the kernel that match those of the engine, without memory of earlier connections.
 const SETTINGS: [(&str, &str); 2] = [("tcp_no_metrics_save", "1"), ("tcp_ecn", "0")];

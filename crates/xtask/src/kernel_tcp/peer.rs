@@ -14,7 +14,7 @@ pub(crate) struct Peer {
     address: SocketAddr,
     /// Bytes to transfer
     bytes: u64,
-    /// Send them, with this congestion control; else receive them
+    /// Send the bytes, with this congestion control; else receive them
     #[arg(long, value_name = "CONTROL")]
     send: Option<String>,
 }

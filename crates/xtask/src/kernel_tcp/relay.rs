@@ -1,4 +1,4 @@
-//! The bottleneck in real time: from one device to another, at a rate, after a delay.
+//! Bottleneck in real time: packets pass from one device to another, at a rate, after a delay.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use super::{AROUND_IP, Bottleneck};
 
-/// A packet and when it arrives.
+/// Packet, and the time of its arrival.
 type Flying = (Instant, Vec<u8>);
 
 /// Delay in handing over packets: what a busy machine adds to the delay.

@@ -11,7 +11,7 @@ use super::{BOTTLENECK, MSS, Outcome, Transfer};
 use crate::command::output;
 use crate::product::{Profile, selvedge};
 
-/// The command-line program, and a folder for its files.
+/// Command-line program, and a folder for its files.
 pub(super) struct Simulator {
     program: PathBuf,
     folder: PathBuf,

@@ -1,5 +1,5 @@
-//! `cargo xtask rtl cocotb`: modules in cocotb, whose streams pause at random, with coverage of situations and of
-//! lines.
+//! Command `cargo xtask rtl cocotb`: modules in cocotb, whose streams pause at random, with coverage of situations and
+//! of lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use super::simulate::engine;
 use super::{Bench, output};
 use crate::command::{output as said, text_of};
 
-/// Small, so that few events lead to every situation.
+/// Bits of the bitmap, few, so that few events lead to every situation.
 const BITMAP: u32 = 32;
 const MELO_BLOCKS: u32 = 128;
 

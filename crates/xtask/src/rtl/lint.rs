@@ -1,4 +1,4 @@
-//! `cargo xtask rtl lint`.
+//! Command `cargo xtask rtl lint`.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl`: the hardware modules in `rtl/`, checked with open tools.
+//! Command `cargo xtask rtl`: checks of the hardware modules in `rtl/` with open tools.
 //!
 //! Tools and their versions are in `rtl/tools.txt`. A step whose tools are missing and cannot be installed is skipped
 //! with a line that begins with "skipped: "; with `--require` that is a failure. Logs, programs and traces are in
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Run only what takes minutes: fewer events, smaller bitmaps in proofs, no synthesis
     #[arg(long)]
     quick: bool,
-    /// A step that cannot be done is a failure
+    /// Fail if a step cannot be done
     #[arg(long)]
     require: bool,
     /// Random events per module and variant; default: 10,000,000, quick 100,000
@@ -48,7 +48,7 @@ enum Step {
     Context,
     /// Verilator's warnings
     Lint,
-    /// Modules beside the engines, event by event; the authors' trace; sender and receiver over a bad channel
+    /// Modules beside the engines, event by event; the authors' trace; sender and receiver over a lossy channel
     Simulate,
     /// Modules in cocotb, with coverage
     Cocotb,
@@ -56,7 +56,7 @@ enum Step {
     Prove,
     /// Size and speed
     Synthesise,
-    /// All of these
+    /// All steps
     All,
 }
 

@@ -1,4 +1,4 @@
-//! The modules, and the variants in which they are built.
+//! Hardware modules, and the variants in which they are built.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace::root;
 
-/// A module with one context in and one out.
+/// Module with one context in and one out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Module {
     ReceiveData,
@@ -15,11 +15,11 @@ pub(super) enum Module {
     Timeout,
 }
 
-/// A module as it is built.
+/// Module in one variant and width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Build {
     pub(super) module: Module,
-    /// An event per cycle; else like for like with the paper.
+    /// Whether the module takes an event per cycle; otherwise it is like for like with the paper.
     pub(super) pipelined: bool,
     /// Bits of a bitmap.
     pub(super) bitmap: u32,

@@ -17,17 +17,17 @@ use crate::workspace::root;
 const LUTS: f64 = 331_680.0;
 const FLIP_FLOPS: f64 = 663_360.0;
 
-/// Of one target; what no log of its present sources tells is missing.
+/// Numbers of one target; a number is missing if no log of its present sources has it.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     cells: Option<Cells>,
     /// Longest path by abc9's estimate, in ps.
     delay: Option<f64>,
-    /// Routed on ECP5, in MHz.
+    /// Frequency when routed on ECP5, in MHz.
     frequency: Option<f64>,
 }
 
-/// A module with its numbers.
+/// Module with its numbers.
 struct Row {
     build: Build,
     numbers: Numbers,
@@ -37,7 +37,7 @@ struct Row {
 struct Paper {
     flip_flops: f64,
     luts: f64,
-    /// At most.
+    /// Upper bound of the latency in ns.
     latency: f64,
     rate: f64,
 }
@@ -80,7 +80,7 @@ pub(super) fn write() -> Result<()> {
     fs::write(figure.join("measured.csv"), csv(&sections)).context("figures/irn/table2/measured.csv")
 }
 
-/// The four modules in one variant and width.
+/// Group of the four modules in one variant and width.
 struct Section {
     bitmap: u32,
     pipelined: bool,
@@ -370,13 +370,13 @@ impl Numbers {
     }
 }
 
-/// Counted in the output of yosys' `stat`.
+/// Cells counted in the output of yosys' `stat`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Cells {
-    /// LUT1 to LUT6, shift registers, which take a lookup table each, and those that memories of lookup tables take.
+    /// Lookup tables: LUT1 to LUT6, shift registers, which take a lookup table each, and those used as memories.
     luts: u64,
     flip_flops: u64,
-    /// Halves of 36 Kb.
+    /// Block RAMs, counted in halves of 36 Kb.
     block_rams: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl prove`.
+//! Command `cargo xtask rtl prove`.
 
 use std::path::Path;
 
@@ -13,9 +13,9 @@ use crate::workspace::root;
 struct Proof {
     file: &'static str,
     parameters: &'static [&'static str],
-    /// Cycles from reset on that are looked at.
+    /// Number of cycles from reset on that are checked.
     depth: u32,
-    /// Also by induction, which holds for any number of cycles.
+    /// Whether to prove by induction, too, which holds for any number of cycles.
     induction: bool,
 }
 
@@ -136,11 +136,11 @@ impl Proof {
 /// Method of checking properties.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// From reset on, for so many cycles.
+    /// Check from reset on, for a number of cycles.
     Bounded,
-    /// From any state in which they held.
+    /// Check from any state in which the properties held.
     Induction,
-    /// Whether what they are about happens at all.
+    /// Check that the situations which properties are about can occur.
     Cover,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl simulate`.
+//! Command `cargo xtask rtl simulate`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::command::{cargo, quiet, run, text_of};
 use crate::product::{Profile, selvedge};
 use crate::workspace::root;
 
-/// Connections of MELO's receiver, in turn.
+/// Numbers of connections that MELO's receiver is measured with, in turn.
 pub(super) const MELO_CONNECTIONS: [u32; 3] = [1, 20, 64];
 
 /// Measurements by simulations, for [`super::numbers`].

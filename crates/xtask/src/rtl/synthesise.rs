@@ -1,4 +1,4 @@
-//! `cargo xtask rtl synthesise`: logs for [`super::numbers`].
+//! Command `cargo xtask rtl synthesise`: logs for [`super::numbers`].
 //!
 //! A target is synthesised again only if its sources, its parameters or the tools have changed since: a stamp beside
 //! each log says what it was made from. Logs of other sources are not read.
@@ -35,9 +35,9 @@ pub(super) fn synthesise(bench: &Bench) -> Result<()> {
 /// Tools that a target is built with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
-    /// Mapped.
+    /// Mapping alone, for UltraScale.
     UltraScale,
-    /// Mapped, placed and routed.
+    /// Mapping, placement and routing, for ECP5.
     Ecp5,
 }
 
@@ -73,7 +73,7 @@ impl Flow {
     }
 }
 
-/// The frequency asked for is out of reach for some: that is no failure here.
+/// Arguments of nextpnr. Some targets miss the requested frequency: that is no failure here.
 const ROUTE: &[&str] =
     &["--85k", "--speed", "8", "--package", "CABGA756", "--freq", "150", "--seed", "1", "--timing-allow-fail"];
 

@@ -8,25 +8,25 @@ use anyhow::{Context, Result};
 use super::module::{Build, Module, sources};
 use crate::workspace::root;
 
-/// A module between two flat vectors, in one variant.
+/// Module between two flat vectors, in one variant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Target {
-    /// For files: "tx_free-pipelined-128".
+    /// Name for files: "tx_free-pipelined-128".
     pub(super) name: String,
-    /// The flat module, and its file relative to `rtl`.
+    /// Name of the flat module, and its file relative to `rtl`.
     pub(super) flat: &'static str,
     pub(super) file: String,
-    /// "W=128".
+    /// Parameters, as "W=128".
     pub(super) parameters: Vec<String>,
-    /// Bits of the input and of the output.
+    /// Widths of the input and of the output in bits.
     pub(super) bits: (u32, u32),
-    /// Whether it is placed and routed, too.
+    /// Whether the target is placed and routed, too.
     pub(super) is_routed: bool,
-    /// Whether contexts are inside.
+    /// Whether the module contains contexts.
     pub(super) has_memory: bool,
 }
 
-/// Queue pairs of the top that is synthesised: as many as the context memories of one block RAM's depth hold.
+/// Number of queue pairs of the synthesised top: as many as the context memories of one block RAM's depth hold.
 pub(super) const QUEUE_PAIRS: u32 = 1_024;
 
 /// Widest bitmap that is placed and routed: receive_data at 1,024 packets takes longer than the rest together.

@@ -1,4 +1,4 @@
-//! The tools of `rtl/tools.txt`.
+//! Tools of `rtl/tools.txt`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ pub(super) fn path() -> PathBuf {
     root().join(FILE)
 }
 
-/// All tools, and where those of PyPI are.
+/// Tools, and the folder of those of PyPI.
 pub(super) struct Toolbox {
     tools: Vec<Tool>,
     venv: PathBuf,
@@ -33,11 +33,11 @@ enum Source {
     Pypi,
 }
 
-/// Why a step cannot be done.
+/// Reason why a step cannot be done.
 pub(super) enum Unavailable {
-    /// A tool is not there, and cannot be installed.
+    /// Tool that is absent and cannot be installed.
     Missing(String),
-    /// A tool is there in another version.
+    /// Tool that is present in another version.
     Wrong(Error),
 }
 

@@ -1,4 +1,4 @@
-//! The machine that runs Linux's soft RoCE, and the network namespace that is its only neighbour.
+//! Virtual machine that runs Linux's soft RoCE, and the network namespace that is its only neighbour.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,18 +12,18 @@ use super::image::Image;
 use crate::command::quiet;
 use crate::workspace::root;
 
-/// The guest's address; ours is the one before.
+/// Address of the guest.
 pub(super) const ADDRESS: &str = "10.77.0.2";
-/// Our own.
+/// Address of the host's side.
 pub(super) const OURS: &str = "10.77.0.1";
-/// The device that leads there.
+/// Device that leads to the guest.
 pub(super) const DEVICE: &str = "svtap";
-/// Longer than it takes to boot even on a busy machine.
+/// Timeout of booting in seconds, longer than needed even on a busy machine.
 const PATIENCE_S: u64 = 180;
 /// Number of attempts to connect to the guest: it listens again a moment after it has listened.
 const ATTEMPTS: u32 = 50;
 
-/// Gone when this is.
+/// Virtual machine, ended when the value is dropped.
 pub(super) struct Guest {
     namespace: String,
     log: PathBuf,

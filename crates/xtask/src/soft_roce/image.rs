@@ -1,4 +1,4 @@
-//! A kernel with `rdma_rxe`, and the few programs that it runs.
+//! Image of a kernel with `rdma_rxe`, and the few programs that it runs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,13 +39,13 @@ const PROGRAMS: [&str; 18] = [
 ];
 /// Kernel modules that soft RoCE needs.
 const MODULES: [&str; 5] = ["virtio_net", "virtio_pci", "crc32_generic", "rdma_ucm", "rdma_rxe"];
-/// The provider that libibverbs loads for soft RoCE.
+/// Provider that libibverbs loads for soft RoCE.
 const PROVIDER: &str = "/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so";
 
 /// Library that threads load when they end.
 const ENDING: &str = "/lib/x86_64-linux-gnu/libgcc_s.so.1";
 
-/// The guest's first process: brings the network up, then does what it is told on port 9999.
+/// First process of the guest: brings the network up, then executes scripts received on port 9999.
 const INIT: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::guest::{ADDRESS, DEVICE, Guest, OURS, pause};
 use crate::workspace::root;
 
-/// A program that runs at both ends.
+/// Program that runs at both ends.
 pub(super) struct Trial {
     pub(super) program: &'static str,
     pub(super) arguments: &'static str,
@@ -18,9 +18,9 @@ pub(super) struct Trial {
 /// End that begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Our client, Linux's server.
+    /// Selvedge's client, Linux's server.
     FromUs,
-    /// Linux's client, our server.
+    /// Linux's client, Selvedge's server.
     ToUs,
 }
 
@@ -37,7 +37,7 @@ const fn trial(program: &'static str, arguments: &'static str) -> Trial {
     Trial { program, arguments }
 }
 
-/// All of them.
+/// Trials, all of them.
 pub(super) const TRIALS: [Trial; 18] = [
     trial("ibv_rc_pingpong", "-c -n 200"),
     trial("ibv_rc_pingpong", "-e -c -s 20000 -n 50"),
@@ -129,7 +129,7 @@ fn preload(library: &std::path::Path) -> String {
     }
 }
 
-/// The arguments at both ends.
+/// Arguments at both ends.
 struct Ends {
     ours: String,
     theirs: String,

@@ -1,11 +1,11 @@
-//! `cargo xtask test`.
+//! Command `cargo xtask test`.
 //!
 //! Runs one `cargo test` over the workspace: unit, integration and documentation tests, among them those that replay
 //! the fuzz corpora. A test that cannot check something prints it on a line that begins with "skipped:", and returns;
 //! those lines are collected here.
 //!
-//! In the dev profile, which optimises a little: everything together runs for minutes, most of them
-//! other people's programs over the software RNIC.
+//! Tests run in the dev profile, which optimises a little: all together they run for minutes, most of the time in other
+//! projects' programs over the software RNIC.
 
 mod transcript;
 
@@ -23,7 +23,7 @@ use transcript::{Shown, Transcript};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A skipped test is a failure (for CI); runs ignored tests too
+    /// Count a skipped test as a failure (for CI); runs ignored tests too
     #[arg(long)]
     all: bool,
 }

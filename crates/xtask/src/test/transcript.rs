@@ -3,21 +3,21 @@
 /// State after some lines of the output.
 #[derive(Default)]
 pub(crate) struct Transcript {
-    /// Tests that passed and skipped nothing.
+    /// Number of tests that passed and skipped nothing.
     pub(crate) passed: usize,
-    /// "suite test" of each test that failed, and suites that did not come to their end.
+    /// Names, "suite test", of the tests that failed, and of suites that did not end.
     pub(crate) failed: Vec<String>,
     pub(crate) skipped: Vec<Skip>,
-    /// "selvedge-wire tests/headers.rs": which binary is running.
+    /// Name of the running binary: "selvedge-wire tests/headers.rs".
     suite: String,
     /// Whether the suite has begun but not reported its result.
     open: bool,
-    /// Which test's captured output is being shown.
+    /// Test whose captured output is being read.
     test: Option<String>,
     section: Section,
 }
 
-/// Something that a test could not do.
+/// Check that a test could not do.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Skip {
     pub(crate) suite: String,
@@ -25,7 +25,7 @@ pub(crate) struct Skip {
     pub(crate) reason: String,
 }
 
-/// Whether people want to see a line.
+/// Whether a line is shown to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shown {
     Yes,

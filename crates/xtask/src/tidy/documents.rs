@@ -1,4 +1,4 @@
-//! Documents that say what is there.
+//! Checks of documents against the files that they describe.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Crates and files.
+//! Checks of crates and source files.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use super::Complaint;
 use super::layers::PURE;
 use crate::workspace::{Package, files, read, root};
 
-/// Lines after which a file certainly tells two stories.
+/// Maximum number of lines of a file; a longer one covers several subjects.
 const LONGEST: usize = 1_200;
 
-/// Characters of a line, as in `rustfmt.toml`; what formats code leaves comments as they are.
+/// Maximum number of characters of a line, as in `rustfmt.toml`; rustfmt leaves comments as they are.
 const WIDEST: usize = 120;
 
-/// Crates that talk to people.
+/// Crates that may print.
 const MAY_PRINT: &[&str] = &["selvedge", "selvedge-ibverbs", "xtask"];
 
 pub(super) fn check(packages: &[Package]) -> Result<Vec<Complaint>> {

@@ -1,4 +1,4 @@
-//! Two network namespaces and a veth pair between them, which can lose packets.
+//! Pair of network namespaces with a veth pair between them, which can lose packets.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,15 +7,15 @@ use anyhow::{Result, bail};
 
 use crate::command::{output, quiet, text_of};
 
-/// The first end's address.
+/// Address of the first end.
 pub(crate) const SERVER: &str = "10.81.0.1";
-/// The second end's address.
+/// Address of the second end.
 pub(crate) const CLIENT: &str = "10.81.0.2";
 
 /// Maximum number of checks for an expected event: each check runs a program or two, which takes milliseconds.
 const LOOKS: usize = 2_000;
 
-/// The two namespaces; gone when this is.
+/// Pair of namespaces, removed when the value is dropped.
 pub(crate) struct Link {
     names: [String; 2],
 }
@@ -110,7 +110,7 @@ impl Drop for Link {
     }
 }
 
-/// A program that ends when this does, if it has not before.
+/// Program that is ended when the value is dropped, if it is still running.
 pub(crate) struct Server(Child);
 
 impl Drop for Server {

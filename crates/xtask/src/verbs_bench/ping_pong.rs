@@ -1,4 +1,4 @@
-//! A ping-pong by blocking UDP sockets: what latency there is to be had without spinning.
+//! Ping-pong over blocking UDP sockets: the latency that can be reached without spinning.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +17,7 @@ use crate::command::output;
 pub(crate) struct Peer {
     /// Address of the other end
     address: SocketAddr,
-    /// Answer there; else ask, and print half of the median round trip in microseconds
+    /// Answer the other end; else send requests, and print half of the median round trip in microseconds
     #[arg(long)]
     answer: bool,
 }

@@ -10,7 +10,7 @@ use super::link::{Link, SERVER};
 use super::trial::Measured;
 use crate::command::output;
 
-/// A port of our choice.
+/// Port of the programs, an arbitrary one.
 const PORT: u16 = 18_600;
 
 /// Measures kernel TCP with one connection.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-/// A table in Markdown, row by row.
+/// Table in Markdown, row by row.
 pub(super) struct Table(String);
 
 impl Table {

@@ -11,7 +11,7 @@ use crate::command::output;
 /// Result of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
-    /// Gb/s, or microseconds.
+    /// Value in Gb/s or in microseconds.
     pub(super) value: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Trials that take turns, so that what a machine does beside them matters to all of them alike.
+//! Trials that take turns, so that other load of the machine affects all of them alike.
 
 use anyhow::Result;
 

@@ -1,13 +1,13 @@
-//! The programs, and how each is run.
+//! Programs of other projects, and how each is run.
 
 use std::fmt;
 
 /// Source of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Packages {
-    /// Debian's packages of these names.
+    /// Packages of Debian with these names.
     Debian(&'static [&'static str]),
-    /// PyPI's, without what they depend on but is not named.
+    /// Packages of PyPI with these names, without dependencies that are not named.
     PyPi(&'static [&'static str]),
 }
 
@@ -20,15 +20,15 @@ impl fmt::Display for Packages {
     }
 }
 
-/// A program of others. In its commands `{peer}` is the address of the first host, `{own}` that of the host that runs
-/// it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of our scripts, and
-/// `{scratch}` one to write to.
+/// Program of another project. In its commands `{peer}` is the address of the first host, `{own}` that of the host that
+/// runs it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of Selvedge's
+/// scripts, and `{scratch}` one to write to.
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) packages: Packages,
-    /// Prints its version.
+    /// Command that prints the program's version.
     pub(super) version: &'static str,
-    /// Made before, once.
+    /// Command that builds the program, run once beforehand.
     pub(super) build: &'static str,
     /// Command of the first host; it need not end.
     pub(super) server: &'static str,
@@ -57,14 +57,14 @@ const PLAIN: Client = Client {
     shows: "ends well",
 };
 
-/// A Debian package's version.
+/// Command that prints the version of a Debian package.
 macro_rules! version_of {
     ($package:literal) => {
         concat!("dpkg-query -W -f '${Version}' ", $package)
     };
 }
 
-/// `{hosts}`: the options by which MPI begins a process on each host.
+/// Options by which MPI begins a process on each host, for `{hosts}`.
 pub(super) const HOSTS: &str =
     "-launcher ssh -launcher-exec {scratch}/launch -iface eth0 -hosts {peer},{other} -np 2 -ppn 1";
 

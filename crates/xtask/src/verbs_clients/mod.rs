@@ -1,8 +1,9 @@
-//! `cargo xtask verbs-clients`: RDMA programs of others with the software RNIC, as their packages have them.
+//! Command `cargo xtask verbs-clients`: RDMA programs of other projects with the software RNIC, from unmodified
+//! packages.
 //!
-//! Each runs between two network namespaces that are two hosts to it, with devices by themselves. Packages are
-//! installed: Debian's by `apt-get`, PyPI's into a folder below `target`. This needs root and `ip`; what cannot be had
-//! is named and left out.
+//! Each program runs between two network namespaces that are two hosts to it, with devices of their own. Packages are
+//! installed: Debian's by `apt-get`, PyPI's into a folder below `target`. The command needs root and `ip`; unavailable
+//! packages are named and left out.
 
 mod clients;
 mod run;
@@ -19,10 +20,10 @@ use crate::{dist, page};
 pub(crate) struct Options {
     /// Run those whose names contain one of these; without any, all
     names: Vec<String>,
-    /// Install nothing: what is not there is left out
+    /// Install nothing: missing programs are left out
     #[arg(long)]
     offline: bool,
-    /// Libraries that are quick to build instead of quick to run
+    /// Build the libraries without optimisation
     #[arg(long)]
     debug: bool,
     /// Write the table to docs/verbs.md

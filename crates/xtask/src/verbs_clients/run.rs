@@ -1,4 +1,4 @@
-//! Two hosts, and a program on them.
+//! Pair of hosts, and a program on them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use super::clients::{Client, HOSTS, Packages};
 use crate::verbs_bench::link::{CLIENT, Link, SERVER};
 use crate::workspace::root;
 
-/// Seconds that a program has.
+/// Timeout of a program in seconds.
 const PATIENCE: &str = "180";
 
 /// Outcome of a program's run.
@@ -21,7 +21,7 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// Two hosts, our libraries, and a folder to write to.
+/// Pair of hosts, Selvedge's libraries, and a folder to write to.
 pub(super) struct Place {
     link: Link,
     libraries: PathBuf,
