@@ -92,13 +92,13 @@ pub(crate) fn allows_control() -> bool {
     !(no_color || cfg!(unix) && dumb)
 }
 
-/// Columns for standard output: those of the terminal, unless somebody says otherwise.
+/// Returns the columns of standard output: those of the terminal, unless the environment sets another number.
 pub(crate) fn width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     said.or_else(|| columns_of(&Term::stdout())).unwrap_or(100)
 }
 
-/// Columns of a terminal; `None` where it is none.
+/// Returns the columns of a terminal; `None` if `term` is no terminal.
 pub(crate) fn columns_of(term: &Term) -> Option<usize> {
     let (_, columns) = term.size_checked()?;
     // Some say zero, and know nothing.

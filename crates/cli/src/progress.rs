@@ -77,7 +77,7 @@ impl Progress {
         });
         Self { bar, quiet, state, ticker: Mutex::new(ticker.flatten()) }
     }
-    /// Does something to the terminal while the bar is out of the way.
+    /// Calls `what`, which writes to the terminal, while the bar is hidden.
     pub(crate) fn suspend(&self, what: impl FnOnce()) {
         self.bar.suspend(what);
     }
@@ -104,7 +104,8 @@ impl State {
         f64::from_bits(self.part.load(Ordering::Relaxed))
     }
 
-    /// Seconds left: by how it goes, and at its beginning by what was expected.
+    /// Returns the seconds left, extrapolated from the progress so far, and at the beginning from the expected
+    /// duration.
     fn left(&self) -> Option<f64> {
         let elapsed = self.began.seconds();
         let before = self.before.get().copied().unwrap_or(0.0);
@@ -121,7 +122,7 @@ impl State {
         }
     }
 
-    /// Shows it until it is over.
+    /// Shows the progress until the study is complete.
     fn show(&self, bar: &ProgressBar, on_terminal: bool) {
         let mut wait = if on_terminal { TICK } else { FIRST_LINE };
         loop {

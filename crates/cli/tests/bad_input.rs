@@ -146,7 +146,7 @@ fn scenarios() -> Vec<Case> {
     ]
 }
 
-/// Values that contradict each other.
+/// Returns cases of values that contradict each other.
 fn contradictions() -> Vec<Case> {
     let irn = |key: &str| scenario("[[series]]", &format!("{key}\n[[series]]"));
     vec![

@@ -84,9 +84,9 @@ struct Surplus {
 }
 
 impl FlowList {
-    /// Takes or leaves the flows beyond the declared number, and says which: ns-3 would not read them.
-    /// They are taken if all of them begin and end at hosts. What remains may still name unknown hosts:
-    /// those flows the caller reports, with [`Flow::line`].
+    /// Takes or drops the flows beyond the declared number, which ns-3 would not read, and returns a warning about it.
+    /// The flows are taken if all of them begin and end at hosts. The remaining flows may still name unknown hosts: the
+    /// caller reports those, with [`Flow::line`].
     pub fn settle_surplus(&mut self, is_host: impl Fn(u32) -> bool) -> Option<Warning> {
         let Surplus { from, said } = self.surplus.take()?;
         let mut surplus = self.flows.iter().filter(|flow| flow.line >= from);
@@ -279,7 +279,7 @@ impl<R: BufRead> Flows<R> {
         self.warnings.extend(self.lines.notes(from, after_blank, "flow", is_flow));
     }
 
-    /// Compares the count at the end of the flows: the file's, or the line where `notes` begin.
+    /// Compares the declared number of flows with that found; `notes` is the line where notes begin, if there are some.
     fn check_count(&mut self, notes: Option<u64>) {
         let Some(declared) = self.declared.filter(|&declared| declared != self.count) else { return };
         let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));

@@ -112,8 +112,8 @@ impl Topology {
 /// ```
 ///
 /// # Errors
-/// Unknown nodes, self loops, switches named twice, rates and delays of zero, and whatever is no
-/// number or unit.
+/// Returns an error for: unknown nodes, self loops, switches named twice, rates and delays of zero, a word that is not
+/// a number or a known unit.
 pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut warnings = Vec::new();

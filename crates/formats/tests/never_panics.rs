@@ -39,7 +39,7 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// Words that get far into the readers.
+/// Returns a strategy for words that are close to valid input of the readers.
 fn words() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         4 => (0u64..20).prop_map(|n| n.to_string()),

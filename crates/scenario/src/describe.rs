@@ -36,7 +36,7 @@ impl Plan {
     }
 }
 
-/// Workloads, without the further operations of each.
+/// Returns the workloads, each with its first operation alone.
 fn whole(workloads: &[WorkloadSummary]) -> impl Iterator<Item = &WorkloadSummary> {
     let of = |workload: &WorkloadSummary| match workload.operation {
         Some(operation) => workload.key.trim_end_matches(operation).to_owned(),

@@ -382,7 +382,7 @@ struct Condition {
     edits: Vec<Edit>,
 }
 
-/// Files are named after series and cases.
+/// Checks that the name can be part of a file's name, because files are named after series and cases.
 fn check_name(name: &str) -> Result<(), String> {
     match name.len() {
         _ if name.contains(char::is_control) => {

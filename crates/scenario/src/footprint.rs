@@ -97,7 +97,7 @@ impl FootprintFacts {
     /// Returns the footprint of the schemes of `plan` on this NIC.
     ///
     /// # Errors
-    /// A series whose state is not [counted](SchemeFacts::new).
+    /// Returns an error for a series whose state is not [counted](SchemeFacts::new).
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
         let schemes = plan.series.iter().map(|series| SchemeFacts::new(series, nic)).collect::<Result<_, _>>()?;
         let PlannedSeries { network, scenario, .. } = &plan.series[0];

@@ -64,7 +64,7 @@ impl Listed {
         Some(self.payload.get() as f64 * 8e6 / span / rates.sum::<f64>())
     }
 
-    /// Flows that start in a second.
+    /// Returns the number of flows that start per second.
     pub(crate) fn per_second(&self) -> Option<f64> {
         Some(self.flows as f64 * 1e6 / self.span()?.as_us_f64())
     }

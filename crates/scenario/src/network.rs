@@ -57,7 +57,7 @@ impl Network {
         };
         Some(Self { paths: Arc::new(paths), longest, farthest, bdps })
     }
-    /// Hosts, switches and links.
+    /// Returns the graph: hosts, switches and links.
     pub fn graph(&self) -> &Graph {
         self.paths.graph()
     }
@@ -209,7 +209,8 @@ impl Network {
         self.graph().links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
     }
 
-    /// Buffers that the topology file gives to ports of switches, port by port; `None` where it does not.
+    /// Returns the buffers that the topology file gives to ports of switches, port by port; `None` for ports without
+    /// one.
     pub(crate) fn own_buffers(&self) -> impl Iterator<Item = Option<Bytes>> {
         let ends = self.graph().links.iter().flat_map(|link| [(link.a, link.buffers[0]), (link.b, link.buffers[1])]);
         ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
@@ -265,7 +266,7 @@ impl Network {
         });
         waits.max().unwrap_or_default()
     }
-    /// Links of the switch that has most.
+    /// Returns the number of links of the switch with the most links.
     pub(crate) fn most_inputs(&self) -> u32 {
         self.links_of_switches().map(|links| links.len() as u32).max().unwrap_or(1)
     }

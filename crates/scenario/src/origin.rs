@@ -144,8 +144,8 @@ impl Network {
 /// Returns the failed links of a connection matrix.
 ///
 /// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core `(s mod a) * a + l`, with
-/// `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and stops where a failure
-/// asks for another.)
+/// `a` aggregation switches per pod. (htsim wires the switch to the cores `s mod a`, `s mod a + a`, and so on, and
+/// stops with an error where a failure names another core.)
 fn failures(
     matrix: &ConnectionMatrix,
     graph: &Graph,

@@ -185,7 +185,7 @@ impl Plan {
     /// Returns the plan of a scenario file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place and what would be right.
+    /// Returns the first error, with its place and valid values.
     pub fn from_file(path: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         let (document, library) = document_at(path)?;
         Self::from_document(document, library, changes)
@@ -257,8 +257,8 @@ impl Plan {
         written(self)
     }
 
-    /// Files that the resolved scenario names by relative paths, because they came through pipes: where
-    /// the scenario is, these belong beside it.
+    /// Returns the files that the resolved scenario names by relative paths, because they came through pipes: they must
+    /// be stored beside the scenario.
     pub fn kept_inputs(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         self.library.kept()
     }

@@ -57,7 +57,7 @@ impl Preset {
         Ok(preset)
     }
 
-    /// Takes in one modifier of `name`.
+    /// Applies one modifier of `name`.
     fn modify(&mut self, word: &str, name: &str) -> Result<(), String> {
         if word == EQDS && self.carried {
             Ok(())
@@ -298,7 +298,7 @@ fn literal(text: &str) -> Value {
     table.remove("value").expect("it is there")
 }
 
-/// Keys and values of the tables.
+/// Parses keys and values of the tables.
 fn literals(
     sets: impl Iterator<Item = &'static (&'static str, &'static str)>,
 ) -> impl Iterator<Item = (&'static str, Value)> {

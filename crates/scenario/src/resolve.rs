@@ -93,7 +93,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
     others
 }
 
-/// Buffers of switches, and what depends on links alone.
+/// Resolves the buffers of switches, and the settings that depend on links alone.
 fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig, frame: Bytes, xon_gap: Bytes) {
     // One value where all links are alike; else each input keeps its own.
     let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, wire));
@@ -280,7 +280,8 @@ pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> Tran
     common.try_into().expect("what depends on rates and paths may be \"auto\"")
 }
 
-/// Keys of `[transport]` whose values depend on the host or on the path, each with the least and the greatest.
+/// Returns the keys of `[transport]` whose values depend on the host or on the path, each with the least and the
+/// greatest.
 pub(crate) fn ranges(transport: &TransportConfig, others: &Transports) -> Vec<(String, [String; 2])> {
     fn leaves(path: &str, value: &toml::Value, found: &mut impl FnMut(String, String)) {
         match value {
@@ -329,7 +330,7 @@ fn least_room(network: &Network, pfc: &PfcConfig, wire: &NicConfig, xon_gap: Byt
     headroom + headroom.max(xon_gap) + xon_gap
 }
 
-/// Marks where congestion control hears them, along its own curve.
+/// Resolves marking thresholds to values that suit the congestion control, along its own curve.
 fn resolve_ecn(ecn: &mut EcnConfig, needs: &Needs, line_rate: Rate) {
     ecn.enabled = ecn.enabled.resolve(|| needs.marking.is_some()).into();
     settle(&mut ecn.at_rate, Some(line_rate));
@@ -352,7 +353,7 @@ pub(crate) fn sampling_interval(network: &Network, span: Duration) -> Duration {
     fine.max(coarse)
 }
 
-/// Replaces "auto".
+/// Replaces "auto" by the value `auto`.
 pub(crate) fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
     *setting = setting.resolve(|| auto).into();
 }

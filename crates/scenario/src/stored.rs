@@ -26,7 +26,7 @@ pub struct StoredSeries {
 /// Returns the series of the resolved scenario at `path`. Files that it names are not read.
 ///
 /// # Errors
-/// The scenario cannot be read, or is not one of this version.
+/// Returns an error if the scenario cannot be read, or is not one of this version.
 pub fn stored_series(path: &Path) -> Result<Vec<StoredSeries>, ScenarioError> {
     let name = path.display().to_string();
     let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;

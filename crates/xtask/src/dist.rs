@@ -116,14 +116,15 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     link_as(&mut link, &to.join("libibverbs.so.1"))
 }
 
-/// Links to this file, all at once: programs that are starting find the old one or the new one, and whole.
+/// Runs the linker and replaces `file` atomically: a program that starts meanwhile loads the old file or the new one,
+/// never a part.
 fn link_as(link: &mut Command, file: &Path) -> Result<()> {
     let unfinished = file.with_extension(format!("{}.unfinished", std::process::id()));
     run(link.arg("-o").arg(&unfinished))?;
     fs::rename(&unfinished, file).with_context(|| file.display().to_string())
 }
 
-/// Links `librdmacm.so.1`, which only calls what stands in `libibverbs.so.1`: both are one NIC.
+/// Links `librdmacm.so.1`, whose functions call those of `libibverbs.so.1`, because both share one NIC.
 fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
     let symbols = read("crates/ibverbs/rdmacm.txt")?;
     let (map, stubs) = (scratch.join("rdmacm.map"), scratch.join("rdmacm.c"));
@@ -146,7 +147,7 @@ fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
     link_forwards("librdmacm.so.1", &stubs, to, &[&format!("-Wl,--version-script={}", map.display())])
 }
 
-/// Links `libselvedge-paths.so`, whose functions stand before those of the C library.
+/// Links `libselvedge-paths.so`, whose functions take precedence over those of the C library.
 fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
     let stubs = scratch.join("paths.c");
     let symbols = read("crates/ibverbs/paths.txt")?;
@@ -155,7 +156,7 @@ fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
     link_forwards("libselvedge-paths.so", &stubs, to, &[])
 }
 
-/// Links a library that only calls what stands in `libibverbs.so.1`.
+/// Links a library whose functions only call those of `libibverbs.so.1`.
 fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Result<()> {
     let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     link.args(["-shared", "-fPIC"]).arg(stubs).arg(to.join("libibverbs.so.1")).args(arguments);

@@ -12,7 +12,7 @@ pub(crate) struct Options {
     bless: bool,
 }
 
-/// Compares in both profiles; writes before that, if it shall.
+/// Compares fingerprints in both profiles, after writing them if `options` say so.
 pub(crate) fn fingerprints(options: &Options) -> Result<()> {
     for release in [false, true] {
         // As part of the workspace, so that nothing is built twice.

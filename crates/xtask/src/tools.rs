@@ -119,7 +119,7 @@ pub(crate) fn setup() -> Result<()> {
 /// finds it.
 ///
 /// # Errors
-/// Says how to get it.
+/// Returns an error with advice on how to install the compiler.
 pub(crate) fn require_c_compiler() -> Result<()> {
     if cfg!(unix) && std::env::var_os("CC").is_none() { C_COMPILER.require() } else { Ok(()) }
 }
@@ -127,7 +127,7 @@ pub(crate) fn require_c_compiler() -> Result<()> {
 /// Requires the programs for a virtual machine with soft RoCE.
 ///
 /// # Errors
-/// Says how to get it.
+/// Returns an error with advice on how to install the programs.
 pub(crate) fn require_virtual_machine() -> Result<()> {
     VIRTUAL_MACHINE.require()
 }

@@ -101,7 +101,7 @@ fn is_output(folder: &Path) -> bool {
 /// Reads a file of the project.
 ///
 /// # Errors
-/// Names the file.
+/// Returns an error that names the file.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();
     fs::read_to_string(root().join(path)).with_context(|| path.display().to_string())

@@ -368,7 +368,7 @@ fn a_list_may_begin_seconds_into_the_run() {
     refused("measure={ window = { to = '1ms' } }", "what is measured ends at 1ms");
 }
 
-/// Files that can be read once, as `--flows <(generate)` in a shell, and an interruption on the way.
+/// Checks files that can be read once, as `--flows <(generate)` in a shell, and an interruption of the run.
 #[cfg(unix)]
 #[test]
 fn files_may_come_through_pipes() {

@@ -44,9 +44,9 @@ impl Scratch {
         assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{error}");
         (out, error)
     }
-    /// Begins a study of so many seeds, whose results go to `out`, and interrupts it, as Ctrl-C does, when some of its
-    /// points are there. Where that comes too late, because others had the processor, a longer study is begun. Returns
-    /// what it said, and the number of seeds.
+    /// Begins a study with `seeds` seeds, whose results go to `out`, and interrupts it, like Ctrl-C, when some of its
+    /// points are complete. If the study ends before, because other processes had the processor, a longer study is
+    /// begun. Returns the study's output, and the number of seeds.
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
     fn interrupt(&self, signal: &str, seeds: u32, begin: impl Fn(&str) -> Command) -> (Output, usize) {

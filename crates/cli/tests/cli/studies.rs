@@ -171,7 +171,7 @@ fn a_schedule_without_messages_is_said_to_have_none() {
     assert!(!warnings.contains("no measured flow"), "{out}");
 }
 
-/// Flows that all go two switches on in a ring, and the list of them.
+/// Returns a scenario of a ring whose flows all go two switches onward, and the list of the flows.
 fn clockwise() -> (String, String) {
     let flows: String = (0..10).map(|n| format!("{n} {} 3 100 2000000 0\n", (n + 4) % 10)).collect();
     let scenario = "title = 'ring'\nseeds = 1\nswitch.buffer.input-queued.per-port = '50KB'\n\

@@ -102,7 +102,7 @@ impl Timeline {
     pub(crate) fn events_on(&self, track: &str) -> usize {
         self.events.iter().filter(|event| self.tracks[&event.track] == track).count()
     }
-    /// Arrows that join at least two places.
+    /// Returns the number of arrows that join at least two places.
     pub(crate) fn arrows(&self) -> usize {
         let mut places: BTreeMap<u64, u32> = BTreeMap::new();
         for arrow in self.events.iter().filter_map(|event| event.arrow) {

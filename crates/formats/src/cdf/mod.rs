@@ -61,7 +61,7 @@ impl CdfPoints {
         Bytes::new(((doubled + (1 << 64)) >> 65) as u64)
     }
 
-    /// Points with shares in units of `1 / whole`, the last of which is `whole`.
+    /// Returns points with shares in units of `1 / whole`, the last of which is `whole`.
     fn from_parts(table: &[(u64, u32)], whole: u32) -> Self {
         let share = |parts: u32| match parts {
             parts if parts == whole => u64::MAX,

@@ -111,8 +111,8 @@ pub const RANKS_MAX: u32 = 1 << 24;
 /// ```
 ///
 /// # Errors
-/// Unknown words, ranks, labels; ranks and labels that are defined twice; numbers out of range; in a binary
-/// file, whatever points outside of it (by its byte, from 1, as the column).
+/// Returns an error for: unknown words, ranks and labels; ranks and labels that are defined twice; numbers out of
+/// range; in a binary file, references outside of the file (with the byte, from 1, as the column).
 pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
     if let Some(error) = unfinished(bytes, file) {
         return Err(error);
@@ -229,7 +229,8 @@ fn unreceived(goal: &Goal) -> Option<Warning> {
     Some(Warning::new(line.map_or(1, u64::from), message))
 }
 
-/// Operations of a rank each of which waits for the next, and the last for the first: none of them ever begins.
+/// Returns operations of a rank each of which waits for the next, and the last for the first, so that none of them ever
+/// begins.
 fn cycle(rank: &Rank) -> Option<Vec<u32>> {
     let pairs = || rank.requires.iter().chain(&rank.start_requires);
     let mut waits = vec![0u32; rank.operations.len()];

@@ -28,8 +28,8 @@ struct End {
 
 /// Returns a warning about receives whose size differs from all messages that they could get.
 ///
-/// Sends and receives of one address may meet in another order than the file's, so only their sizes as a whole are
-/// compared. Where receives from any rank or with any tag could take some of them, nothing is certain, nor told.
+/// Sends and receives of one address may be matched in another order than the file's, so only their sizes as a whole
+/// are compared. There is no warning where receives from any rank or with any tag could take some of the messages.
 pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
     let mut sent: BTreeMap<Address, Vec<End>> = BTreeMap::new();
     let mut received: BTreeMap<Address, Vec<End>> = BTreeMap::new();
@@ -83,7 +83,7 @@ pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
     Some(Warning::new(line, message))
 }
 
-/// Receives and sends of one address that are left over once all of equal sizes are together, each with the next.
+/// Returns the receives and sends of one address that remain after those of equal sizes are paired, in pairs.
 fn differing(mut receives: Vec<End>, sends: &mut Vec<End>) -> Vec<(End, End)> {
     // In the file's order, each with its equal if there is one.
     let mut sizes: BTreeMap<Bytes, usize> = BTreeMap::new();

@@ -173,8 +173,8 @@ pub enum StartUnit {
 /// ```
 ///
 /// # Errors
-/// Unknown words, nodes and triggers; triggers defined twice; flows to themselves, of no bytes, with
-/// no start or two; whatever is no number.
+/// Returns an error for: unknown words, nodes and triggers; triggers defined twice; flows to themselves, of no bytes,
+/// with no start or two; a word that is not a number.
 pub fn read(input: impl BufRead, file: &str, start_unit: StartUnit) -> Result<Parsed<ConnectionMatrix>, FormatError> {
     let mut reader = Reader::new(Lines::new(input, file));
     while reader.lines.next_filled()?.is_some() {

@@ -127,7 +127,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Links from all ToRs to the tier above.
+    /// Returns the number of links from all ToRs to the tier above.
     fn tor_uplinks(&self) -> Result<u64, FormatError> {
         let (down, up) = (self.required(0, RADIX_DOWN)?, self.required(0, RADIX_UP)?);
         let oversubscription = self.or_one(0, OVERSUBSCRIBED);
@@ -149,7 +149,7 @@ impl<'a> Written<'a> {
         self.links_above(0, self.nodes.value)
     }
 
-    /// Links from the tier above `tier` to `tier`, which has `below` links (or hosts) below it.
+    /// Returns the number of links from the tier above `tier` to `tier`, which has `below` links (or hosts) below it.
     fn links_above(&self, tier: usize, below: u64) -> Result<u64, FormatError> {
         let (lower, upper) = (self.required(tier, SPEED)?, self.required(tier + 1, SPEED)?);
         let oversubscription = self.or_one(tier, OVERSUBSCRIBED);
@@ -208,7 +208,7 @@ impl<'a> Written<'a> {
         )))
     }
 
-    /// Warnings about switches for which htsim connects another number of ports than the file says.
+    /// Returns warnings about switches for which htsim connects another number of ports than the file says.
     fn unequal_ports(&self, tors_per_pod: u64, pods: u64) -> Result<Vec<Warning>, FormatError> {
         let mut warnings = Vec::new();
         for (tier, nodes_below) in (1..self.tiers.len()).zip([tors_per_pod, pods]) {

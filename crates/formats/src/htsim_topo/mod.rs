@@ -84,7 +84,7 @@ pub struct Tier {
 }
 
 impl FatTreeFile {
-    /// Hosts on each ToR.
+    /// Returns the number of hosts on each ToR.
     pub fn hosts_per_tor(&self) -> u32 {
         self.hosts_per_pod / self.tors_per_pod
     }
@@ -96,7 +96,8 @@ impl FatTreeFile {
     pub fn aggs(&self) -> u32 {
         self.pods * self.aggs_per_pod
     }
-    /// Buffers of the ports at the lower and the upper end of a link, where the file gives them; none at hosts.
+    /// Returns the buffers of the ports at the lower and the upper end of a link, where the file gives them; none at
+    /// hosts.
     pub fn queues(&self, link: Link) -> [Option<Bytes>; 2] {
         let tier = |node| match node {
             Node::Host(_) => None,
@@ -106,7 +107,7 @@ impl FatTreeFile {
         };
         [tier(link.lower).and_then(|tier| tier.queue_up), tier(link.upper).and_then(|tier| tier.queue_down)]
     }
-    /// Switches of all tiers.
+    /// Returns the number of switches of all tiers.
     pub fn switches(&self) -> u32 {
         self.tors() + self.aggs() + self.cores
     }

@@ -26,7 +26,8 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 /// ```
 ///
 /// # Errors
-/// Unknown, repeated and missing keys; numbers that are none, or zero, or do not fit together.
+/// Returns an error for: unknown, repeated and missing keys; words that are not numbers; numbers that are zero, or do
+/// not fit together.
 pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<FatTreeFile>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut keys = Keys::default();

@@ -5,8 +5,8 @@ use selvedge_units::{Duration, Instant};
 
 use super::Finding;
 
-/// Refuses workloads whose flows come at random, but not in the time that there is for them; `end`: when the run ends
-/// at the latest.
+/// Refuses workloads whose flows arrive at random, but not within the available time; `end` is the latest end of the
+/// run.
 pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration>) -> Result<(), Finding> {
     for workload in workloads {
         let refuse = |message| Err(Finding::new(&format!("workload.{}", workload.key), message));
@@ -56,7 +56,7 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
 /// Length of simulated time, from [`Instant::ZERO`] to [`Instant::HORIZON`].
 const WORLD: Duration = Instant::HORIZON.since(Instant::ZERO);
 
-/// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.
+/// Refuses runs and measurements that end before the first flow starts, which is at `begin`.
 pub(super) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
     let measured = if let Measure::Window(window) = measure { window.to } else { None };
     for (key, what, end) in [("stop.time", "the run", end), ("measure.window.to", "what is measured", measured)] {
@@ -68,7 +68,8 @@ pub(super) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Meas
     Ok(())
 }
 
-/// Refuses windows of measurement in which no flow can start: the run ends before, or the last flow has started.
+/// Refuses windows of measurement in which no flow can start, because the run ends before the window, or the last flow
+/// has started.
 pub(super) fn check_window(
     workloads: &[WorkloadSummary],
     end: Option<Duration>,
@@ -92,8 +93,8 @@ pub(super) fn check_window(
     }
 }
 
-/// Tells of workloads that are to repeat, of which a run of so many `flows` has one repetition at most. (Those that
-/// repeat a million times until the run ends are meant to.)
+/// Warns about repeating workloads of which a run of `flows` flows has one repetition at most. Workloads that repeat a
+/// million times until the run ends are exempt.
 pub(super) fn check_repeats(
     config: &WorkloadConfig,
     workloads: &[WorkloadSummary],

@@ -101,7 +101,7 @@ pub(super) fn control_behind_data(scenario: &Scenario, trimming: &Trimming) -> O
     (scenario.nic.ack_class < trimming.header_class).then(|| Finding::new("nic.ack-class", message))
 }
 
-/// Stacks that send through tunnels.
+/// Checks stacks that send through tunnels.
 fn check_eqif(scenario: &Scenario, eqif: &EqifConfig) -> Result<(), Finding> {
     let transport = &scenario.transport;
     if !eqif.is_used() {

@@ -5,7 +5,8 @@ use selvedge_units::{Bytes, Duration, Skew};
 use super::Finding;
 use crate::scenario::Scenario;
 
-/// Frames of sizes that exist. Before the scenario is resolved: "auto" adds them up.
+/// Checks that frames have possible sizes. The check comes before the scenario is resolved, because "auto" adds the
+/// sizes up.
 pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     let nic = &scenario.nic;
     if !(SMALLEST_MTU..=LARGEST_MTU).contains(&nic.mtu) {

@@ -82,7 +82,7 @@ fn check_headers_above(scenario: &Scenario, trimming: &Trimming, workloads: &[Wo
     }
 }
 
-/// Acknowledgements that data of the other direction may keep waiting for ever.
+/// Returns a finding about acknowledgements that data of the other direction may delay without limit.
 pub(super) fn acks_behind_data(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Option<Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());

@@ -8,8 +8,8 @@ use crate::edit::{Applied, Edit};
 use crate::error::ScenarioError;
 use crate::path::KeyPath;
 
-/// Puts what `chosen` sets into `table`, a scenario in which all else is in place, where that is not set. Returns what
-/// was put there.
+/// Puts the values of `chosen` into `table`, a scenario that is complete otherwise, for keys that are not set. Returns
+/// the edits made.
 pub(crate) fn fill(chosen: &Chosen, schema: &Json, table: &mut Table) -> Result<Vec<Edit>, ScenarioError> {
     let values = chosen.device.set.iter().map(|setting| (&*setting.key, setting.value.value.clone()));
     let headroom = chosen.device.headroom.as_ref().map(|headroom| {

@@ -59,7 +59,7 @@ fn other_buffer(device: &Device, scenario: &Scenario) -> Option<String> {
     ))
 }
 
-/// Links for which the device's table of headroom has no row.
+/// Returns a message about links for which the device's table of headroom has no row.
 fn without_row(device: &Device, scenario: &Scenario, network: &Network) -> Option<String> {
     let (table, pfc) = (device.headroom.as_ref()?, &scenario.switch.pfc);
     let is_used = pfc.enabled && pfc.headroom == Setting::Auto && !pfc.headroom_by_link.is_empty();

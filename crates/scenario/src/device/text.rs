@@ -51,7 +51,7 @@ impl fmt::Display for DeviceTable {
 }
 
 impl Device {
-    /// Rates of its links in Gb/s: "10 to 400", "up to 400".
+    /// Returns the rates of the device's links in Gb/s: "10 to 400", "up to 400".
     fn links(&self) -> String {
         let gbps = |rate: selvedge_units::Rate| rate.as_gbps_f64();
         if let Some(fastest) = &self.fastest {

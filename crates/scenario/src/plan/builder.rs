@@ -269,7 +269,7 @@ impl Resolved {
     }
 }
 
-/// Series share most of what is to be said about them.
+/// Keeps each warning once, because most of them are the same for all series.
 fn keep_each_once(warnings: &mut Vec<String>) {
     let mut known = BTreeSet::new();
     warnings.retain(|warning| known.insert(warning.clone()));

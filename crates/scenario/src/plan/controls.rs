@@ -55,7 +55,7 @@ impl PlannedSeries {
 }
 
 impl Builder<'_> {
-    /// Says of each series, where some have PFC and some have not, whether it can be had with PFC switched. With `add`,
+    /// Notes for each series, in studies where some have PFC and some have not, the name of its control. With `add`,
     /// adds the controls that are missing and cheap behind the series of their case.
     pub(super) fn control(&mut self, series: &mut Vec<PlannedSeries>, variants: &[Variant], seeds: &[u64], add: bool) {
         let mut added = Vec::new();

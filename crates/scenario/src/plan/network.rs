@@ -20,7 +20,7 @@ impl Network {
     /// run, and warnings about the scenario. `None`: the built-in one.
     ///
     /// # Errors
-    /// The scenario cannot be read, or has no such network.
+    /// Returns an error if the scenario cannot be read, or has no valid network.
     pub fn of_scenario(
         path: Option<&Path>,
         changes: &Changes,

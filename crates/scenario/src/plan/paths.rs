@@ -8,7 +8,8 @@ use selvedge_sim::workload::{Sizes, WorkloadConfig};
 use crate::library::FileLibrary;
 use crate::scenario::Scenario;
 
-/// Lets the scenario run from any folder; what came through pipes keeps a relative path.
+/// Makes paths absolute, so that the scenario can run from any folder; inputs that came through pipes keep a relative
+/// path.
 pub(super) fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> Result<(), ConfigError> {
     let resolved = |key: &str, path: &str| {
         library.resolve(path).into_os_string().into_string().map_err(|place| {

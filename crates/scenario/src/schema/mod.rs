@@ -45,7 +45,7 @@ impl Step {
     }
 }
 
-/// Follows `path` through the schema; says which step is unknown and what was meant.
+/// Follows `path` through the schema; the error names the unknown step and suggests a known one.
 pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String> {
     follow(schema, path).map(|(route, _)| route)
 }

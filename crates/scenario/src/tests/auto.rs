@@ -125,7 +125,7 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
     }
 }
 
-/// Hosts back to back, whose link holds a frame and a bit: T is the round trip, and the time of one more.
+/// Checks hosts back to back whose link holds a frame and a bit: T is the round trip, plus the time of one more frame.
 #[test]
 fn telemetry_is_counted_once_where_paths_hold_few_frames() {
     let text = NO_SWITCH.replace("100ms", "100ns");

@@ -6,7 +6,7 @@ use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow};
 use super::plan;
 use crate::{Changes, Plan};
 
-/// Hosts `a` and `b`, and links between: their rates in Gb/s and delays in nanoseconds, in order.
+/// Returns a scenario of hosts `a` and `b` with links in a row: rates in Gb/s and delays in nanoseconds, in order.
 fn row(links: &[(f64, u64)]) -> String {
     let names: Vec<String> = (0..links.len() - 1).map(|n| format!("s{n}")).collect();
     let node = |at: usize| match at {
@@ -22,7 +22,7 @@ fn row(links: &[(f64, u64)]) -> String {
     format!("[topology.explicit]\nhosts = ['a', 'b']\nswitches = {names:?}\nlinks = [{}]\n", links.join(", "))
 }
 
-/// Paths on which something is unlike the rest.
+/// Returns networks with paths on which one part differs from the rest.
 fn networks() -> Vec<(&'static str, String)> {
     let parallel = |gbps: [u32; 2]| {
         let [first, second] = gbps;
@@ -103,8 +103,8 @@ fn a_lone_flow_is_not_held_back() {
     }
 }
 
-/// Receivers pull at the rate of their links. Where a link on the way is slower, and its queue short, a part of each
-/// window is trimmed; what is said of that mends it.
+/// Checks flows whose receivers pull at the rate of their links. Where a link on the path is slower, and its queue
+/// short, a part of each window is trimmed; the advice in the warning prevents it.
 #[test]
 fn a_lone_flow_whose_receiver_pulls_fills_the_path_or_is_warned_about() {
     for (name, network) in networks() {

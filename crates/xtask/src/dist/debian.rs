@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::command::{output, run};
 use crate::workspace::root;
 
-/// Makes `selvedge_VERSION_ARCHITECTURE.deb` beside what `dist` has made.
+/// Makes `selvedge_VERSION_ARCHITECTURE.deb` beside the folder that `dist` has made.
 ///
 /// # Errors
 /// Returns an error if there is no dpkg.

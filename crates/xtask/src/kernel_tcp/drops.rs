@@ -1,6 +1,6 @@
 //! Choice of the packets that are lost.
 
-/// Numbers below `packets`, each with probability `p`; the same ones for the same `seed`.
+/// Returns numbers below `packets`, each drawn with probability `p`; equal for equal `seed`.
 pub(super) fn drawn(p: f64, seed: u64, packets: u64) -> Vec<u64> {
     let mut state = seed;
     let threshold = (p * 18_446_744_073_709_551_616.0) as u64;

@@ -149,7 +149,7 @@ fn transfers(options: &Options) -> Vec<Transfer> {
     transfers
 }
 
-/// Bits per second that a transfer may reach (Mathis et al., CCR 1997): to choose its length only.
+/// Returns the bits per second that a transfer may reach (Mathis et al., CCR 1997), for the choice of its length alone.
 fn expected_rate(p: f64) -> f64 {
     let window = 1.3 * 8.0 * MSS as f64 / p.max(1e-9).sqrt();
     (window / (BOTTLENECK.rtt_ms as f64 / 1e3)).min(BOTTLENECK.rate as f64 * 0.9)

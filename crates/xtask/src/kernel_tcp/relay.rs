@@ -32,8 +32,8 @@ impl Lateness {
     }
 }
 
-/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers
-/// in `drops` get lost on the way, behind the queue.
+/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers in `drops`
+/// are lost behind the queue.
 pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64>, late: Lateness) -> Result<()> {
     let (send, receive) = channel();
     thread::Builder::new().name("bottleneck".into()).spawn(move || enqueue(from, &send, bottleneck, &drops))?;
@@ -41,7 +41,7 @@ pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64
     Ok(())
 }
 
-/// Serialises what the kernel sends, as one queue would.
+/// Delays packets from the kernel by their serialisation in one queue.
 fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drops: &[u64]) {
     let delay = Duration::from_millis(bottleneck.rtt_ms) / 2;
     let on_wire = |bytes: u64| Duration::from_nanos(bytes * 8 * 1_000_000_000 / bottleneck.rate);
@@ -66,7 +66,7 @@ fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drop
     }
 }
 
-/// Hands each packet over when its time has come. They come in order.
+/// Delivers each packet at its time, in order.
 fn deliver(mut to: File, flying: &Receiver<Flying>, late: &Lateness) {
     for (at, packet) in flying {
         wait_until(at);

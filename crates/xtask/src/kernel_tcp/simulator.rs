@@ -26,7 +26,7 @@ impl Simulator {
         Ok(Self { program, folder })
     }
 
-    /// Carries out `transfer`.
+    /// Runs `transfer` in the simulator.
     pub(super) fn run(&self, transfer: &Transfer) -> Result<Outcome> {
         let name = format!("{}-{}-{}", transfer.control, transfer.loss, transfer.seed);
         let path = |ending: &str| self.folder.join(format!("{name}{ending}"));

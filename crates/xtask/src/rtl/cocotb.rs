@@ -80,7 +80,7 @@ fn run(bench: &Bench, case: &Case, vectors: &Path, folder: &Path, seed: &str) ->
     )
 }
 
-/// Situations that occurred, and lines of its own that were executed, for people.
+/// Returns the numbers of situations that occurred, and of lines that were executed, for people.
 fn coverage(bench: &Bench, folder: &Path) -> Result<String> {
     let path = folder.join("coverage.json");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -96,7 +96,7 @@ fn coverage(bench: &Bench, folder: &Path) -> Result<String> {
     Ok(format!("{hit} of {} situations, {} of {} lines", bins.len(), lines.1, lines.0))
 }
 
-/// Lines of an lcov file that can be executed, and those that were.
+/// Returns the numbers of lines of an lcov file that can be executed, and that were executed.
 fn executed(info: &str) -> (usize, usize) {
     let mut file = "";
     let mut lines: BTreeMap<(&str, &str), bool> = BTreeMap::new();

@@ -61,7 +61,7 @@ impl Build {
         let variant = if self.pipelined { "pipelined" } else { "like-for-like" };
         format!("{module}-{variant}-{}", self.bitmap)
     }
-    /// Cycles from input to output.
+    /// Returns the number of cycles from input to output.
     pub(super) fn latency(self) -> u32 {
         match (self.module, self.pipelined) {
             (Module::Timeout, _) => 1,
@@ -69,11 +69,11 @@ impl Build {
             (_, false) => 3,
         }
     }
-    /// Cycles from one event to the next.
+    /// Returns the number of cycles from one event to the next.
     pub(super) fn interval(self) -> u32 {
         if self.pipelined { 1 } else { 4 }
     }
-    /// Bits of the input and the output of its `rtl/sim/flat_*.sv`.
+    /// Returns the widths in bits of the input and the output of the module's `rtl/sim/flat_*.sv`.
     pub(super) fn flat_bits(self) -> (u32, u32) {
         let receiver = 48 + 2 * self.bitmap;
         let sender = 99 + self.bitmap;

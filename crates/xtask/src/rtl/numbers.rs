@@ -294,7 +294,7 @@ fn rates(text: &str) -> Vec<(&str, &str, &str)> {
     .collect()
 }
 
-/// Packets, shares by cycles, and the most cycles, from lines of `melo`.
+/// Returns the number of packets, shares by cycles, and the most cycles, from lines of `melo`.
 fn distribution(text: &str) -> Option<String> {
     let mut cycles: Vec<(u64, u64)> = Vec::new();
     for line in text.lines() {
@@ -350,7 +350,7 @@ fn shown(value: Option<String>) -> String {
     value.unwrap_or_else(|| "not run".to_owned())
 }
 
-/// Ours, and the paper's in parentheses.
+/// Formats the value of Selvedge, and the paper's in parentheses.
 fn beside(ours: Option<String>, papers: Option<String>) -> String {
     let ours = shown(ours);
     papers.map_or(ours.clone(), |papers| format!("{ours} ({papers})"))

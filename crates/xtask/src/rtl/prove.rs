@@ -92,7 +92,7 @@ impl Proof {
         Ok(())
     }
 
-    /// Situations that must be reachable.
+    /// Returns the number of situations that must be reachable.
     fn covers(&self) -> Result<usize> {
         let path = root().join(format!("rtl/formal/prove_{}.sv", self.file));
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;

@@ -14,7 +14,7 @@ use super::target::Target;
 use super::{Bench, from_rtl, output};
 use crate::command::quiet;
 
-/// Sizes on UltraScale and an estimate of delays; routed frequencies on ECP5.
+/// Synthesises all targets: sizes on UltraScale and an estimate of delays; routed frequencies on ECP5.
 pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     let folder = output("synth")?;
     let all = Target::all();

@@ -137,7 +137,7 @@ impl Target {
 
 const CONTEXTS: [&str; 3] = ["src/irn_receiver.svh", "src/irn_sender.svh", "src/irn_timer.svh"];
 
-/// Words of a source, one space between them.
+/// Returns the words of a source without comments, with one space between them.
 fn without_comments(source: &str) -> String {
     let lines = source.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")

@@ -45,13 +45,13 @@ impl Toolbox {
     /// Reads the list.
     ///
     /// # Errors
-    /// Names the line that is wrong.
+    /// Returns an error that names the invalid line.
     pub(super) fn read() -> Result<Self> {
         let tools = parse(&read(FILE)?)?;
         Ok(Self { tools, venv: root().join("target/rtl/venv") })
     }
 
-    /// Sees to it that all tools of a step are there in their versions.
+    /// Installs missing tools of a step, and checks their versions.
     pub(super) fn provide(&self, step: &str) -> std::result::Result<(), Unavailable> {
         for tool in self.tools.iter().filter(|tool| tool.steps.iter().any(|name| name == step)) {
             match tool.source {

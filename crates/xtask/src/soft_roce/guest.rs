@@ -109,7 +109,7 @@ impl Drop for Guest {
     }
 }
 
-/// Waits.
+/// Sleeps for `time`.
 #[expect(clippy::disallowed_methods, reason = "another machine tells nobody when it is ready")]
 pub(super) fn pause(time: Duration) {
     std::thread::sleep(time);

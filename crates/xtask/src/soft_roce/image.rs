@@ -62,7 +62,7 @@ rdma link add rxe0 type rxe netdev eth0 && echo GUEST-READY
 while true; do nc -l -p 9999 -e /bin/sh; done
 ";
 
-/// Makes the image, once.
+/// Makes the image, unless there is one.
 pub(super) fn image() -> Result<Image> {
     let folder = root().join("target/soft-roce");
     fs::create_dir_all(&folder)?;

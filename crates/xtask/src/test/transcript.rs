@@ -46,7 +46,7 @@ enum Section {
 }
 
 impl Transcript {
-    /// Takes the next line.
+    /// Processes the next line of the output, and returns whether to show it.
     pub(crate) fn read(&mut self, line: &str) -> Shown {
         if let Some(suite) = heading(line) {
             self.close();

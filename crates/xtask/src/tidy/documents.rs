@@ -52,7 +52,7 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
     Ok(complaints)
 }
 
-/// Targets of Markdown links and pictures within the project, with their lines.
+/// Returns the targets of Markdown links and pictures within the project, with their line numbers.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

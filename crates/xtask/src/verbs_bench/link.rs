@@ -67,7 +67,7 @@ impl Link {
         Ok(server)
     }
 
-    /// Loses so many packets of RoCE in a hundred, at both ends.
+    /// Drops `percent` % of the packets of RoCE, at both ends.
     pub(crate) fn lose(&self, percent: u64) -> Result<()> {
         for end in 0..2 {
             quiet(self.within(end, "nft").args(["flush", "ruleset"]))?;
@@ -82,7 +82,7 @@ impl Link {
         Ok(())
     }
 
-    /// Lets the kernel cut and join packets behind the sockets, or has it do so in them.
+    /// Turns the offloads that cut and join packets (TSO, GSO, GRO, UDP segmentation) on or off, at both ends.
     pub(crate) fn segments(&self, on: bool) -> Result<()> {
         let state = if on { "on" } else { "off" };
         for end in 0..2 {

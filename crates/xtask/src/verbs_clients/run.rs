@@ -35,7 +35,7 @@ impl Place {
         Ok(Self { link: Link::new()?, libraries, scratch })
     }
 
-    /// Installs a program, unless that is not to be, and runs it; its version, and what became of it.
+    /// Installs a program, unless `offline`, and runs it; returns its version, and the outcome.
     pub(super) fn run(&self, client: &Client, offline: bool) -> Result<(String, Outcome)> {
         let none = "-".to_owned();
         if let Err(why) = self.install(client, offline) {
