@@ -545,7 +545,7 @@ type Damage = fn(&[u8]) -> Vec<u8>;
 /// Returns about half of a file, cut inside of a text, after the first quotation mark of a line. Cut between two lines
 /// it could be valid.
 fn cut_in_a_text(bytes: &[u8]) -> Vec<u8> {
-    let next = |from: usize, byte| from + bytes[from..].iter().position(|&b| b == byte).expect("there are more lines");
+    let next = |from: usize, byte| from + bytes[from..].iter().position(|&b| b == byte).expect("more lines");
     let line = next(bytes.len() / 2, b'\n');
     bytes[..=next(line, b'"')].to_vec()
 }
@@ -570,7 +570,7 @@ fn damaged_results_are_named_with_what_to_do() {
         let folder = format!("damaged-{n}");
         fs::create_dir(scratch.join(&folder)).expect("writable");
         for name in ["flows.parquet", "ports.parquet", "scenario.toml", "summary.json", "report.html"] {
-            let bytes = fs::read(scratch.join(&format!("whole/{name}"))).expect("it was written");
+            let bytes = fs::read(scratch.join(&format!("whole/{name}"))).expect("a file of the results");
             let bytes = if name == file { damage(&bytes) } else { bytes };
             fs::write(scratch.join(&format!("{folder}/{name}")), bytes).expect("writable");
         }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 fn selvedge(words: &[&str]) -> Output {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    Command::new(env!("CARGO_BIN_EXE_selvedge")).args(words).current_dir(root).output().expect("it starts")
+    Command::new(env!("CARGO_BIN_EXE_selvedge")).args(words).current_dir(root).output().expect("the program starts")
 }
 
 fn said(output: &Output) -> String {

@@ -60,7 +60,7 @@ fn commands(text: &str) -> Vec<String> {
 fn run(command: &str, folder: &Path) -> Output {
     let own = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().expect("the path of an executable has a parent");
     let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap_or_default());
-    Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("there is a shell")
+    Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("the shell starts")
 }
 
 /// Runs a command, which must succeed, or say why it cannot work here.

@@ -157,7 +157,7 @@ fn dissect(traced: &Traced) {
         let fields =
             ["-T", "fields", "-e", "frame.packet_flags_direction", "-e", "infiniband.bth.opcode", "-e", "_ws.col.Info"];
         let (mut sent, mut notifications) = (0, 0);
-        for line in tshark(&capture, &fields).expect("it was there a moment ago") {
+        for line in tshark(&capture, &fields).expect("tshark runs again") {
             let [direction, opcode, info] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
                 panic!("{series}: three fields, not {line}");
             };
@@ -231,7 +231,7 @@ fn tshark_dissects_rdma_operations() {
         };
         assert!(complaints.is_empty(), "{series}: {complaints:#?}");
         let sending = ["-Y", "frame.packet_flags_direction == 2", "-T", "fields", "-e", "infiniband.bth.opcode"];
-        let sent = tshark(&capture, &sending).expect("it was there a moment ago");
+        let sent = tshark(&capture, &sending).expect("tshark runs again");
         assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
         let mut found: Vec<u8> = sent.iter().map(|opcode| opcode.parse().expect("a number")).collect();
         found.sort_unstable();
@@ -267,9 +267,9 @@ fn tshark_dissects_what_melo_and_netrt_add() {
         };
         assert!(complaints.is_empty(), "{series}: {complaints:#?}");
         let sending = ["-Y", "frame.packet_flags_direction == 2", "-T", "fields", "-e", "frame.number"];
-        let sent = tshark(&capture, &sending).expect("it was there a moment ago");
+        let sent = tshark(&capture, &sending).expect("tshark runs again");
         assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
-        let added = tshark(&capture, &["-Y", added]).expect("it was there a moment ago");
+        let added = tshark(&capture, &["-Y", added]).expect("tshark runs again");
         assert!(added.len() > 10, "{series}: {} of those", added.len());
     }
 }

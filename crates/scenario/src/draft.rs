@@ -365,7 +365,7 @@ fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Pl
 /// Reads `table` as a scenario, which `schema` describes; errors say which key they are about.
 fn typed(table: &Table, schema: &Json) -> Result<Scenario, Mismatch> {
     let text = toml::to_string(table).expect("a table can be written");
-    let document = Document::parse("", &text).expect("what was written can be read");
+    let document = Document::parse("", &text).expect("valid TOML from the serializer");
     document.read(schema)
 }
 

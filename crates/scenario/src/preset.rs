@@ -295,7 +295,7 @@ fn of_kind(kind: &str) -> Value {
 /// Parses a value of the tables.
 fn literal(text: &str) -> Value {
     let mut table: Table = toml::from_str(&format!("value = {text}")).expect("a literal value");
-    table.remove("value").expect("it is there")
+    table.remove("value").expect("the key \"value\" of the literal")
 }
 
 /// Parses keys and values of the tables.

@@ -54,7 +54,7 @@ impl Scratch {
         for seeds in [1, 4, 16].map(|longer| seeds * longer) {
             let mut study = begin(&seeds.to_string());
             let mut child = study.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
-            let has_ended = |child: &mut Child| child.try_wait().expect("it was started").is_some();
+            let has_ended = |child: &mut Child| child.try_wait().expect("a child process").is_some();
             while !has_ended(&mut child) && !is_under_way() {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -63,11 +63,11 @@ impl Scratch {
                 let pid = child.id().to_string();
                 assert!(Command::new("kill").args([signal, &pid]).status().expect("kill exists").success());
             }
-            let output = child.wait_with_output().expect("it ends");
+            let output = child.wait_with_output().expect("the program ends");
             if !self.join("out").exists() {
                 return (output, seeds as usize);
             }
-            fs::remove_dir_all(self.join("out")).expect("it is ours");
+            fs::remove_dir_all(self.join("out")).expect("a removable folder");
         }
         panic!("each of three studies ended before it was interrupted");
     }

@@ -23,8 +23,8 @@ fn traces_are_replayed_as_they_come() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    child.stdin.take().expect("piped").write_all(b"9\n0 1 0\n").expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
+    child.stdin.take().expect("piped").write_all(b"9\n0 1 0\n").expect("the program reads its input");
+    let output = child.wait_with_output().expect("the program ends");
     assert_eq!(text(&output.stdout), "0 1 0 0 0\n");
     assert!(text(&output.stderr).starts_with("warning: standard input:1:"), "{}", text(&output.stderr));
     // What was right before an error is shown.
@@ -48,15 +48,15 @@ fn whoever_waits_for_an_answer_gets_it() {
         .expect("the program starts");
     let mut input = child.stdin.take().expect("piped");
     let mut output = child.stdout.take().expect("piped");
-    input.write_all(b"2\n").expect("it reads");
+    input.write_all(b"2\n").expect("the program reads its input");
     for (event, expected) in [("0 1 0\n", "0 1 0 0 0\n"), ("0 1 2\n", "1 1 2 0 0\n")] {
-        input.write_all(event.as_bytes()).expect("it reads");
+        input.write_all(event.as_bytes()).expect("the program reads its input");
         let mut answer = vec![0; expected.len()];
         output.read_exact(&mut answer).expect("an answer before the next event");
         assert_eq!(text(&answer), expected);
     }
     drop(input);
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the program ends").success());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_reader_that_leaves_is_no_error() {
         .expect("the program starts");
     let mut first = [0; 10];
     child.stdout.take().expect("piped").read_exact(&mut first).expect("output");
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("the program ends");
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
 }
 
@@ -135,7 +135,7 @@ fn events_of_a_simulation_are_replayed_and_threads_change_no_byte() {
         assert!(said.contains("traces: "), "{said}");
     }
     let names = |folder: &str| {
-        let files = fs::read_dir(scratch.join(folder)).expect("there");
+        let files = fs::read_dir(scratch.join(folder)).expect("the folder of traces");
         let mut names: Vec<String> =
             files.map(|file| file.expect("readable").file_name().into_string().expect("text")).collect();
         names.sort();
@@ -167,7 +167,7 @@ fn events_of_one_host_are_those_of_the_whole_run() {
     let run = ["run", "small.toml", "--series", "irn", "--seeds", "1", "--quiet", "--trace-events"];
     scratch.expect(0, &[&run[..], &["irn", "--out", "all"]].concat());
     scratch.expect(0, &[&run[..], &["irn=h1", "--trace-events", "irn=h0", "--out", "two"]].concat());
-    let files: Vec<_> = fs::read_dir(scratch.join("two/traces")).expect("there").collect();
+    let files: Vec<_> = fs::read_dir(scratch.join("two/traces")).expect("the folder of traces").collect();
     assert_eq!(files.len(), 6, "three files for each of two hosts");
     for file in files {
         let name = file.expect("readable").file_name();

@@ -75,7 +75,7 @@ fn lines_tell_how_a_run_goes_where_there_is_no_terminal() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let line = lines.into_iter().find(|line| line.starts_with("progress: ")).expect("a line");
-    child.kill().and_then(|()| child.wait()).expect("it was started");
+    child.kill().and_then(|()| child.wait()).expect("a child process");
     let percent = line.strip_prefix("progress: ").and_then(|rest| rest.split(' ').next()).expect("a number");
     let percent: f64 = percent.parse().expect("a number");
     assert!(percent < 100.0 && line.contains("% done after ") && line.contains(" left"), "{line}");

@@ -97,7 +97,7 @@ impl Schema<'_> {
             let holds = match &**rule {
                 "$ref" => {
                     let name = of.as_str().expect("a reference").trim_start_matches('#');
-                    if let Some(complaint) = self.check(self.0.pointer(name).expect("it is defined"), value, at) {
+                    if let Some(complaint) = self.check(self.0.pointer(name).expect("a defined reference"), value, at) {
                         return Some(complaint);
                     }
                     true

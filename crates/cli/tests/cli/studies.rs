@@ -393,14 +393,14 @@ fn a_study_under_nohup_goes_on_when_the_terminal_goes() {
     let scratch = Scratch::new("nohup").with("long.toml", &SMALL.replace("flows = 50", "flows = 2_000"));
     let run = scratch.command(&["run", "long.toml", "--seeds", "40", "--out", "out", "--threads", "1", "-q"]);
     let mut nohup = Command::new("nohup");
-    nohup.arg(run.get_program()).args(run.get_args()).current_dir(run.get_current_dir().expect("its own"));
+    nohup.arg(run.get_program()).args(run.get_args()).current_dir(run.get_current_dir().expect("a working folder"));
     let mut child = nohup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("nohup exists");
     while !scratch.join("out.partial/parts").exists() && !scratch.join("out").exists() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill exists").success());
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the program ends").success());
     assert!(scratch.join("out/summary.json").exists());
 }
 
@@ -423,7 +423,7 @@ fn a_schedule_in_which_a_receive_takes_anothers_message_says_who_waits() {
     let of = |ns: [u32; 2]| format!("num_ranks 3\n{first}{}{}", late(1, ns[0]), late(2, ns[1]));
     let scratch = Scratch::new("stuck").with("stuck.toml", scenario);
     let warnings = |ns: [u32; 2]| {
-        std::fs::write(scratch.join("stuck.goal"), of(ns)).expect("it is ours");
+        std::fs::write(scratch.join("stuck.goal"), of(ns)).expect("a writable folder");
         let (out, _) = scratch.expect(0, &["run", "stuck.toml", "--series", "irn", "--json", "-q"]);
         parsed(&out)["warnings"].to_string()
     };

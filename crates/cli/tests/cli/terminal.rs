@@ -29,7 +29,7 @@ fn dumb_terminals_and_those_without_colour_get_no_control_codes() {
     assert!(coloured.contains('\u{1b}'), "a terminal that shows colours gets some: {coloured}");
     for settings in [[("TERM", "dumb")], [("NO_COLOR", "1")], [("TERM", "")]] {
         for arguments in [run, "--help", "run --bogus", "footprint", "compare out out", "check small.toml"] {
-            let said = in_terminal(&scratch, &settings, arguments).expect("there was a terminal before");
+            let said = in_terminal(&scratch, &settings, arguments).expect("a terminal by `script`");
             assert!(!said.is_empty() && !said.contains('\u{1b}'), "{settings:?}, {arguments}: {said:?}");
         }
     }

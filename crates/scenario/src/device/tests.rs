@@ -34,7 +34,7 @@ fn plan(more: &str, series: Option<&str>, sets: &[&str]) -> Result<Plan, String>
 
 /// Returns the only series, resolved.
 fn resolved(more: &str, series: Option<&str>, sets: &[&str]) -> PlannedSeries {
-    let plan = plan(more, series, sets).expect("it can run");
+    let plan = plan(more, series, sets).expect("a valid scenario");
     let [series] = &plan.series[..] else { panic!("one series") };
     series.clone()
 }
@@ -107,7 +107,7 @@ fn a_resolved_scenario_with_devices_resolves_to_itself() {
         for series in [None, Some("irn,roce+dcqcn+pfc,tcp,eqds")] {
             // Links of two lengths: headroom stays a table.
             for sets in [&[][..], &["topology.leaf-spine.spine-link.delay=1us", "switch.pfc.xon=0B"][..]] {
-                let plan = plan(&format!("{}{other}", named(device)), series, sets).expect("it can run");
+                let plan = plan(&format!("{}{other}", named(device)), series, sets).expect("a valid scenario");
                 let text = plan.to_toml();
                 let again = Plan::from_text("again", &text, std::path::Path::new(""), &Changes::default());
                 let again = again.unwrap_or_else(|error| panic!("{}: {error}\n{text}", device.name));
@@ -156,7 +156,7 @@ fn defaults_give_way_to_devices_these_to_the_scenario_that_to_series_and_all_to_
 fn a_device_can_be_named_by_a_series_a_case_or_an_argument() {
     let text = "series = [{ name = 'a', preset = 'roce+dcqcn', set = { 'nic.preset' = 'connectx-6' } }, \
                 { name = 'b', preset = 'roce+dcqcn' }]\n";
-    let plan = plan(text, None, &[]).expect("it can run");
+    let plan = plan(text, None, &[]).expect("a valid scenario");
     let intervals: Vec<_> = plan.series.iter().map(|series| dcqcn(series).cnp_interval).collect();
     assert_eq!(intervals, [4, 50].map(|us| Setting::Value(Duration::from_us(us))));
     let by_argument = resolved("", Some("roce+dcqcn"), &["nic.preset=connectx-6"]);
@@ -209,7 +209,7 @@ fn the_engine_knows_the_values_of_connectx_too() {
 #[test]
 fn a_buffer_of_another_kind_leaves_the_ecn_thresholds_of_a_switch() {
     let text = "switch.preset = 'tomahawk-3'\nswitch.buffer.input-queued = {}\n";
-    let plan = plan(text, Some("roce+dcqcn+pfc"), &[]).expect("it can run");
+    let plan = plan(text, Some("roce+dcqcn+pfc"), &[]).expect("a valid scenario");
     let scenario = &plan.series[0].scenario;
     let without = resolved("", Some("roce+dcqcn+pfc"), &[]).scenario;
     assert_eq!(scenario.switch.buffer, without.switch.buffer);
@@ -225,7 +225,7 @@ fn headroom_is_that_of_the_shortest_cable_that_is_long_enough() {
     let headroom = |ns: u64| {
         let delays = ["host", "spine"].map(|link| format!("topology.leaf-spine.{link}-link.delay={ns}ns"));
         let sets: Vec<&str> = delays.iter().map(String::as_str).collect();
-        let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("it can run");
+        let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("a valid scenario");
         let headroom = plan.series[0].scenario.switch.pfc.headroom.resolve(|| None).map(Bytes::get);
         (headroom, plan.warnings.iter().any(|warning| warning.contains("taken instead")))
     };
@@ -241,17 +241,17 @@ fn headroom_is_that_of_the_shortest_cable_that_is_long_enough() {
 #[test]
 fn a_rate_without_headroom_is_named_with_what_was_taken_instead() {
     let sets = ["topology.leaf-spine.host-link.rate=40Gbps"];
-    let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("it can run");
+    let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("a valid scenario");
     let said = plan.warnings.iter().find(|warning| warning.contains("taken instead")).expect("a warning");
     let pfc = &plan.series[0].scenario.switch.pfc;
     assert_eq!(pfc.headroom, Setting::Auto, "links differ");
     assert!(said.contains("published for 100 and 400 Gb/s and cables of up to 2000 m"), "{said}");
     assert!(said.contains("B for links of 40Gbps and 200ns"), "{said}");
     // Nobody asks for headroom.
-    let own = self::plan("switch.preset = 'tomahawk-3'\n", Some("irn"), &sets).expect("it can run").warnings;
+    let own = self::plan("switch.preset = 'tomahawk-3'\n", Some("irn"), &sets).expect("a valid scenario").warnings;
     let given = self::plan("switch.preset = 'tomahawk-3'\nswitch.pfc.headroom = '90KB'\n", Some("irn+pfc"), &sets);
     let silent = |warnings: &[String]| !warnings.iter().any(|warning| warning.contains("taken instead"));
-    assert!(silent(&own) && silent(&given.expect("it can run").warnings));
+    assert!(silent(&own) && silent(&given.expect("a valid scenario").warnings));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn links_that_a_nic_has_not_are_warned_about() {
             Some("irn"),
             &["topology.leaf-spine.host-link.rate=400Gbps", "workload.poisson.load=0.1"],
         )
-        .expect("it can run")
+        .expect("a valid scenario")
         .warnings
     };
     let said =

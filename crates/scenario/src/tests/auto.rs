@@ -58,7 +58,7 @@ fn the_resolved_scenario_resolves_to_itself() {
     for text in [BUILT_IN, &irn_and_more] {
         let once = plan(text, &Changes::default()).expect("a plan");
         let written = once.to_toml();
-        let twice = plan(&written, &Changes::default()).expect("what was written can be read");
+        let twice = plan(&written, &Changes::default()).expect("a valid resolved scenario");
         assert_eq!(twice.to_toml(), written);
         assert_eq!(twice.fingerprint(), once.fingerprint());
         for (a, b) in once.series.iter().zip(&twice.series) {
@@ -102,7 +102,7 @@ sizes = "cdf:web-search"
     let said = plan(text, &with_sets(&["transport.recovery.irn.bdp-cap=50"])).expect("a plan");
     assert_eq!((cap(&said.series[0].transport), said.series[0].transports.len()), (Setting::Value(50), 0));
 
-    let twice = plan(&once.to_toml(), &Changes::default()).expect("what was written can be read");
+    let twice = plan(&once.to_toml(), &Changes::default()).expect("a valid resolved scenario");
     assert_eq!(twice.to_toml(), once.to_toml());
     for (a, b) in once.series.iter().zip(&twice.series) {
         assert_eq!((&a.name, a.transport, &a.transports), (&b.name, b.transport, &b.transports));
@@ -116,7 +116,7 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
         host-link = { rate = '100Gbps', delay = '10us' }\nbottleneck = { rate = '10Gbps', delay = '10us' }\n\
         [workload.closed-loop]\nclients = ['h0']\nservers = ['h1']\nflows-per-client = 1\nsizes = { fixed = '1MB' }\n";
     for series in ["irn+dctcp", "tcp+dctcp"] {
-        let plan = plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("it is right");
+        let plan = plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("a plan");
         let ecn = &plan.series[0].scenario.switch.ecn;
         let (k, rate) = (ecn.k_min.resolve(|| None).unwrap(), ecn.at_rate.resolve(|| None).unwrap());
         // 60 us and some serialisation at 10 Gb/s, 75 KB and more: four fifths.

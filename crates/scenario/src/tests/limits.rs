@@ -8,7 +8,7 @@ use crate::{BUILT_IN, Changes, Plan};
 fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     let link = "{ rate = '40Gbps', delay = '2us' }";
     let of = |topology: &str| {
-        let workload = &BASE[BASE.find("[workload").expect("it is there")..];
+        let workload = &BASE[BASE.find("[workload").expect("a workload in BASE")..];
         format!("title = 'large'\nstop = {{ flows = 10 }}\n{topology}host-link = {link}\n{workload}")
     };
     let leaf_spine =
@@ -45,7 +45,7 @@ fn times_of_any_length_are_counted() {
         let sets = keys.iter().map(|key| format!("transport.{key}={longest}"));
         let sets = sets.chain([format!("switch.netrt.interval={longest}")]).collect();
         let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
-        plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("it can run");
+        plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a valid scenario");
     }
 }
 
@@ -53,10 +53,10 @@ fn times_of_any_length_are_counted() {
 #[test]
 fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {
     let warnings = |flows: u32, workload: &str| {
-        let topology = &BASE[..BASE.find("[workload").expect("it is there")];
+        let topology = &BASE[..BASE.find("[workload").expect("a workload in BASE")];
         let text = format!("stop = {{ flows = {flows} }}\n{topology}{workload}");
         plan(&text, &Changes { series: Some("irn,roce+pfc".into()), ..Changes::default() })
-            .expect("it can run")
+            .expect("a valid scenario")
             .warnings
     };
     let incast =
@@ -95,14 +95,14 @@ fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
         let error = plan(&text(0.99), &changes).expect_err("too much");
         let (_, most) = error.split_once("multiply the load by at most ").expect("an advice");
         let most: f64 = most.parse().expect("a number");
-        plan(&text(0.99 * most), &changes).expect("as advised");
+        plan(&text(0.99 * most), &changes).expect("a load below the advised limit");
     }
 }
 
 #[test]
 fn links_that_are_too_long_for_a_credit_nobody_gave_are_blamed_themselves() {
     let error = |topology: &str, set: &str| {
-        let workload = &BASE[BASE.find("[workload").expect("it is there")..];
+        let workload = &BASE[BASE.find("[workload").expect("a workload in BASE")..];
         let text = format!("title = 'long'\nstop = {{ flows = 10 }}\n{topology}{workload}");
         let sets = if set.is_empty() { Vec::new() } else { vec![set.to_owned()] };
         plan(&text, &Changes { series: Some("eqds".into()), sets, ..Changes::default() }).expect_err("too long")

@@ -77,8 +77,8 @@ fn alone(network: &str, series: &str, sets: &[&str]) -> Plan {
 fn slowdowns(plan: &Plan) -> Vec<f64> {
     let point = plan.points().next().expect("a series");
     let mut flows = Flows::default();
-    selvedge_sim::run(&plan.config(point), plan.library(point), Parallel::default(), &mut flows).expect("it runs");
-    flows.0.iter().map(|flow| flow.slowdown().expect("it finishes")).collect()
+    selvedge_sim::run(&plan.config(point), plan.library(point), Parallel::default(), &mut flows).expect("no error");
+    flows.0.iter().map(|flow| flow.slowdown().expect("a finished flow")).collect()
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn a_lone_flow_whose_receiver_pulls_fills_the_path_or_is_warned_about() {
                 assert!(slowdown < 1.05 || reaches_too_short, "{name}, {series}: {slowdown}");
                 continue;
             };
-            let (_, remedy) = warning.rsplit_once("; give ").expect("it says what to do");
-            let (value, _) = remedy.split_once(", which").expect("it says what it does");
+            let (_, remedy) = warning.rsplit_once("; give ").expect("a warning with a remedy");
+            let (value, _) = remedy.split_once(", which").expect("a remedy with its effect");
             let key = if series == "ndp" { "ndp.pull-interval" } else { "eqds.pull-rate" };
             assert!(warning.contains(&format!("transport.{key}:")), "{warning}");
             let mended = alone(&network, series, &[&format!("transport.{key}={value}")]);

@@ -33,7 +33,7 @@ fn the_schema_refuses_unknown_keys_everywhere() {
 
 #[test]
 fn every_place_of_a_scenario_can_be_looked_up() {
-    let said = |path: &str| KeyHelp::of(path).expect("it is a place").to_string();
+    let said = |path: &str| KeyHelp::of(path).expect("a path in the schema").to_string();
     assert!(said("").contains("There is more inside"), "{}", said(""));
     let incast = said("workload.incast");
     assert!(incast.starts_with("workload.incast: { ... } or [{ ... }, ...]\nMany to one."), "{incast}");

@@ -75,7 +75,7 @@ fn tcp_and_rdma_stand_beside_each_other() {
     );
     assert_eq!(plan.warnings, [""; 0]);
     // The resolved scenario can be read again and means the same.
-    let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");
+    let again = self::plan(&plan.to_toml(), &Changes::default()).expect("a valid resolved scenario");
     assert_eq!(again.series[0].scenario.transport, transport(0));
 }
 

@@ -106,7 +106,7 @@ size = "1MB"
         );
         let plan = plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("a plan");
         let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("irn") };
-        let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("there are timeouts");
+        let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved timeout");
         (value(irn.rto_low), value(irn.rto_high), irn.bdp_cap)
     };
     let (low, high, cap) = planned("10Gbps");
@@ -191,7 +191,7 @@ workloads = ["incast"]
             let own = [(network.line_rate(), series.transport)].into_iter().chain(series.transports.iter().copied());
             let stacks = own.filter_map(|(rate, transport)| Some((rate, transport.tcp?)));
             let stacks: Vec<_> = if series.transport.tcp.is_some() { stacks.collect() } else { Vec::from_iter(beside) };
-            let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("it is resolved");
+            let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved setting");
             let delay = stacks.iter().map(|(_, tcp)| value(tcp.delayed_ack)).max().expect("TCP");
             // Through tunnels that do not burst, both wait for credit.
             let trips = if series.transport.eqds.is_some() { 3 } else { 1 };
@@ -298,9 +298,9 @@ sizes = "cdf:web-search"
 fn timeouts_of_tcp_count_what_waits_in_eqifs() {
     let min_rto = |limit: &str| {
         let changes = Changes { series: Some("tcp+eqds".into()), ..with_sets(&[limit]) };
-        let plan = plan(&extended(""), &changes).expect("it is right");
-        let tcp = plan.series[0].transport.tcp.expect("it is TCP");
-        tcp.min_rto.resolve(|| None).expect("it is resolved")
+        let plan = plan(&extended(""), &changes).expect("a valid scenario");
+        let tcp = plan.series[0].transport.tcp.expect("a TCP transport");
+        tcp.min_rto.resolve(|| None).expect("a resolved timeout")
     };
     let of = |limit: u32| min_rto(&format!("transport.eqds.eqif.tcp.limit={limit}"));
     // Packets of 1094 B at 40 Gb/s, in each of as many EQIFs as a switch of k = 4 has links.
@@ -311,7 +311,7 @@ fn timeouts_of_tcp_count_what_waits_in_eqifs() {
 fn timeouts_have_an_end_where_buffers_have_none() {
     let rto_high = |series: &str, sets: &[&str]| {
         let plan =
-            plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("it is right");
+            plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a valid scenario");
         match plan.series[0].transport.recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high.resolve(|| None).expect("a time"),
             _ => panic!("it is IRN"),
@@ -326,7 +326,7 @@ fn timeouts_have_an_end_where_buffers_have_none() {
 #[test]
 fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
     let changes = Changes { series: Some("irn,roce,melo".into()), ..Changes::default() };
-    let plan = plan(NO_SWITCH, &changes).expect("it is right");
+    let plan = plan(NO_SWITCH, &changes).expect("a valid scenario");
     for series in &plan.series {
         let rto = match series.transport.recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high,
@@ -376,7 +376,7 @@ sizes = "cdf:web-search"
 /// Returns the transport of flows from one host to another.
 fn between(series: &crate::PlannedSeries, src: u32, dst: u32) -> TransportConfig {
     let paths = series.network.paths();
-    let class = paths.class_of(HostId(src), HostId(dst)).expect("there is a way");
+    let class = paths.class_of(HostId(src), HostId(dst)).expect("a path between the hosts");
     let of_paths = &series.path_transports;
     let of_host = || {
         let rate = paths.host_rate(HostId(src));
@@ -432,7 +432,7 @@ fn the_resolved_scenario_says_which_values_paths_have() {
     for expected in ["auto = \"per-path\"", "bdp-cap = \"auto\"", "# transport.recovery.irn.bdp-cap: 6 to 2349 (irn)"] {
         assert!(written.contains(expected), "{expected}: {written}");
     }
-    let again = plan(&written, &Changes::default()).expect("it can be read");
+    let again = plan(&written, &Changes::default()).expect("a valid resolved scenario");
     assert_eq!(again.to_toml(), written);
     let longest = text(&["auto='longest-path'"]);
     assert!(longest.contains("auto = \"longest-path\""), "{longest}");

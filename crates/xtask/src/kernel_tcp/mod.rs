@@ -116,14 +116,14 @@ pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
                 let ours = simulator.run(transfer)?;
                 let compared = Compared { transfer: transfer.clone(), kernel, ours };
                 eprintln!("{}", table::line(&compared));
-                results.lock().expect("nobody panics").push(compared);
+                results.lock().expect("an unpoisoned lock").push(compared);
             }
             Ok(())
         };
         let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("nobody panics"))
+        workers.into_iter().try_for_each(|worker| worker.join().expect("an unpoisoned lock"))
     })?;
-    let table = table::table(&results.into_inner().expect("nobody panics"))?;
+    let table = table::table(&results.into_inner().expect("an unpoisoned lock"))?;
     println!("{table}");
     if options.write {
         page::write(&root().join("docs/tcp.md"), "kernel-tcp", &table)?;

@@ -70,7 +70,7 @@ mod tests {
     fn averages_and_typical_latencies_are_read() {
         let trial = |program| Perftest { program, bytes: 2, recovery: "irn", iterations: 1, libraries: Path::new("") };
         let text = " #bytes     #iterations    BW peak[MB/sec]\n 65536      40000            0.00               960.12 \t\t   0.015362\n---\n";
-        let found = trial("ib_send_bw").read(text).expect("there is one").value;
+        let found = trial("ib_send_bw").read(text).expect("a line of numbers").value;
         assert!((found - 8.054).abs() < 0.001, "{found}");
         let text = " 2       1000          12.11          1270.34      15.02    \t       24.12       \t10.11   \t\t100.93  \t\t1270.34\n";
         assert_eq!(trial("ib_send_lat").read(text).map(|found| found.value), Some(15.02));
