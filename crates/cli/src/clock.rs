@@ -35,7 +35,8 @@ pub(crate) fn timed_run(
             Some(Recording { focus, recorder }) => run_recorded(config, library, parallel, observer, focus, recorder),
         }?;
         record.wall_s = wall.seconds();
-        // Nobody counts the threads inside one run; its part of the threads has its part of the time.
+        // The threads inside one run are not counted; the run gets a share of the process's time equal to its share of
+        // threads.
         let cpu = if alone { thread.elapsed().as_secs_f64() } else { process.elapsed().as_secs_f64() * share };
         record.cpu_s = cpu;
         Ok(record)

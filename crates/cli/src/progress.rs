@@ -86,7 +86,7 @@ impl Progress {
         *lock(&self.state.is_over) = true;
         self.state.over.notify_all();
         if let Some(ticker) = lock(&self.ticker).take() {
-            // It has nothing to say when it ends.
+            // The thread returns nothing.
             let _ = ticker.join();
         }
         self.bar.finish_and_clear();
@@ -169,7 +169,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Watch for Progress {
     fn on_progress(&self, part: f64) {
-        // What was complete before took no time now.
+        // The part that was complete before took no time in this process.
         self.state.before.get_or_init(|| part);
         // Threads report out of turn; it only moves forward. Numbers from 0 to 1 are in the order of their bits.
         self.state.part.fetch_max(part.to_bits(), Ordering::Relaxed);

@@ -83,7 +83,7 @@ where
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                // What came before the error is right; show it.
+                // The output before the error is valid; show it.
                 written(out.borrow_mut().flush())?;
                 return Err(Failure::input(error.to_string()));
             }
@@ -110,7 +110,7 @@ struct Answered<'a, R> {
 
 impl<R: Read> Read for Answered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // What cannot be written stays, and is told when more is.
+        // Output that cannot be written stays in the buffer; the next write reports the error.
         let _ = self.out.borrow_mut().flush();
         self.input.read(buffer)
     }

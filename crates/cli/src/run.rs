@@ -72,7 +72,7 @@ fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
     tracing.check(&plan)?;
     print(&format!("{}: {}\n{estimate}\n", plan.title, plan.in_one_line()))?;
     tracing.size(&plan, &estimate).map_or(Ok(()), |size| print(&format!("{size}\n")))?;
-    // What would be refused is worth a word, not a failure: this is the answer to what was asked.
+    // A study that would be refused is no failure here: the estimate itself is the answer.
     estimate.check().map_or_else(|error| print(&format!("does not fit: {error}\n")), |()| Ok(()))
 }
 
@@ -252,7 +252,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     let folder = ResultsFolder::open(path)?;
     let mut plan = Plan::from_results(&folder.scenario())?;
     folder.check(&plan, VERSION)?;
-    // Those of the resolved scenario name places in a folder that will be gone.
+    // Warnings of the resolved scenario would name places in a folder that is going to be removed.
     plan.warnings = folder.warnings().to_vec();
     plan.ends_as_built_in = folder.ends_as_built_in();
     plan.swept = folder.swept().to_vec();

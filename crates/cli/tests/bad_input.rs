@@ -579,7 +579,7 @@ fn damaged_results_are_named_with_what_to_do() {
             panic!("{folder}, {file}: {complaint}");
         }
         assert_eq!(listing(scratch.path()), before, "{folder}");
-        // What the message advises helps, where the scenario is what it was.
+        // The advice of the message is checked for cases that leave the scenario unchanged.
         if file != "scenario.toml" {
             let error = run(&["explain", &folder, "--worst", "3"]).stderr;
             let advice = format!("selvedge run {folder}/scenario.toml --out {folder} --force");

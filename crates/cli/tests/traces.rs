@@ -143,8 +143,9 @@ fn dissect(traced: &Traced) {
     let hops = traced.packet_hops();
     for series in SERIES {
         let capture = traced.capture(series);
-        // What anybody has to say, but for our own comments; what every packet is; the state of its checksum. That
-        // TCP connects and closes is worth a note; its retransmissions are looked at below, where one end is seen.
+        // Messages of all dissectors, except those about comments in the capture; the fields of every packet; the state
+        // of its checksum. Notes that TCP connects and closes are below the limit; retransmissions are checked below,
+        // where one end is captured.
         let least = if TCP.contains(&series) { "0x600000" } else { "0x200000" };
         let complaints =
             format!("_ws.expert.severity >= {least} or _ws.malformed or _ws.short or ip.checksum.status != 1");
@@ -176,7 +177,7 @@ fn tshark_follows_the_connections_that_one_end_sees() {
     let traced =
         Traced::run("follows", &[&["--trace", "port=h0", "--series", "tcp,tcp+dctcp"], &incast_from_h0[..]].concat());
     for series in TCP {
-        // What cannot be if the capture has all that leaves h0.
+        // Findings that are impossible if the capture has all packets that leave h0.
         let gaps = "tcp.analysis.ack_lost_segment or (tcp.analysis.lost_segment and frame.packet_flags_direction == 2)";
         let Some(gaps) = tshark(&traced.capture(series), &["-Y", gaps]) else {
             eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
@@ -307,7 +308,7 @@ fn slices_end_and_arrows_have_two_ends() {
         for track in ["leaf0/to h0 (port 8)/queue", "leaf0/to h0 (port 8)/in"] {
             assert!(timeline.events_on(track) > 100, "{series}: {track}");
         }
-        // It goes from some host through a leaf at least, and is complete.
+        // The flow's packets pass from a host through at least one leaf, and the flow completes.
         let flow = timeline.tracks().find(|track| track.contains("/flow 12 to ")).expect("the flow").to_owned();
         assert_eq!(timeline.events_on(&flow), 2, "{series}: it begins and ends");
         assert!(timeline.arrows() >= 30, "{series}: an arrow for each of its packets");

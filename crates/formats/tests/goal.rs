@@ -133,7 +133,7 @@ fn receives_of_another_size_than_their_messages_are_told_with_both_lines() {
             "7: this \"recv\" expects 3 bytes, but the \"send\" for it (line 3) has 1 (1 more like this); {counts}"
         )]
     );
-    // What a receive from any rank gets is open, and so is what it leaves.
+    // The message that a receive from any rank takes is undetermined, and so are the remaining ones.
     assert_eq!(warnings(two, "recv 1b from -1\nrecv 7b from 0"), [""; 0]);
 }
 

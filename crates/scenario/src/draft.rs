@@ -69,7 +69,7 @@ impl Draft {
             let origin = document.place(&path("smoke").join(key));
             Edit::new(&schema, &base, key, value.clone(), origin)
         });
-        // Wrong ones are errors even when they are not wanted.
+        // Invalid edits are errors even without `--smoke`.
         let smokes: Vec<Edit> = smokes.collect::<Result<_, _>>()?;
         let wanted = if changes.smoke { smokes } else { Vec::new() };
         let files = [("topology", "file", &changes.topology), ("workload", "flows", &changes.flows)];
@@ -108,7 +108,7 @@ impl Draft {
         let own: Vec<(Series, Place)> = self.own_series();
         let wanted: Vec<(Series, Place)> = match chosen {
             None => own,
-            // A text without series has no name that somebody gave it.
+            // A text without series has no names of series to choose from.
             Some(names) => chosen_series(if self.written.series.is_some() { &own } else { &[] }, names)?,
         };
         if wanted.is_empty() {
@@ -229,7 +229,7 @@ impl Draft {
                 edits.push(set.clone());
             }
         }
-        // What devices set was there before all edits, as it were.
+        // Values of devices go before all edits, which have precedence.
         let mut filled = Vec::new();
         for chosen in &devices {
             filled.extend(device::fill(chosen, &self.schema, &mut table)?);
@@ -241,7 +241,7 @@ impl Draft {
         scenario.seeds = self.written.seeds.clone();
         // Without cases of its own, a resolved scenario still says where its series come from.
         let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
-        // The text as its only series is called as what its devices make of it.
+        // A text without series is named after the scheme that its devices choose.
         let name = match self.written.series.is_none() && series.preset.is_none() && !devices.is_empty() {
             true => scheme_name(&scenario),
             false => name,
@@ -255,7 +255,7 @@ impl Draft {
         let mut all: Vec<Edit> = edits.to_vec();
         all.extend(later.iter().map(|edit| (*edit).clone()));
         for edit in &all {
-            // What does not fit is said when the series is put together.
+            // Edits that do not fit are reported when the series is put together.
             let _ = edit.apply_where_it_fits(&mut table);
         }
         let mut devices = Vec::new();
@@ -281,7 +281,7 @@ impl Draft {
         let Some(transport) = table.get_mut("transport").and_then(Value::as_table_mut) else { return table };
         let default = if self.has_transport { Table::new() } else { std::mem::take(transport) };
         device::choose(nic.device, transport);
-        // Where nobody knows what it does, it does what ours does.
+        // The default holds for properties that the device leaves unknown.
         for (key, value) in default {
             transport.entry(key).or_insert(value);
         }
@@ -292,7 +292,7 @@ impl Draft {
     /// there.
     fn typed(&self, table: &Table, edits: &[Edit]) -> Result<Scenario, ScenarioError> {
         typed(table, &self.schema).map_err(|Mismatch { path, message, .. }| {
-            // The text was right before, so an edit is at fault even if it only lies inside `path`.
+            // The text alone was valid, so an edit is the cause even if it only lies inside `path`.
             let inside = edits.iter().rev().find(|edit| path.contains(&edit.path));
             let place = inside.map_or_else(|| self.origin(edits, &path), |edit| edit.origin.clone());
             ScenarioError::new(place, path.to_string(), message)

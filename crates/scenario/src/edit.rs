@@ -96,7 +96,7 @@ impl Edit {
         let shown = path.display().to_string();
         let unreadable = |error: std::io::Error| ScenarioError::unreadable(&shown, &error);
         fs::metadata(path).map_err(unreadable)?;
-        // What comes through a pipe has no canonical path.
+        // A pipe has no canonical path.
         let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
         let text = ScenarioError::utf8(option, &place)?;
         let file = Table::from_iter([("path".to_owned(), Value::String(text.to_owned()))]);
@@ -221,7 +221,7 @@ impl Edit {
     pub(crate) fn other_kind(&self, at: &KeyPath, chosen: &str) -> ScenarioError {
         let kind = &self.path.steps()[at.steps().len()];
         if kind == chosen {
-            // Tunnels there are, but nothing of what `eqif` is about.
+            // There are tunnels, but the stack that `eqif` is about is absent.
             return self.refused(format!(
                 "no stack sends through the tunnels of \"{chosen}\" here: give a series that does, as \"tcp+eqds\" or \"roce+eqds\""
             ));

@@ -270,7 +270,7 @@ impl WorkloadFacts {
         let endless = |summary: &WorkloadSummary| summary.extent == Extent::Endless;
         let per_second: f64 =
             workload.summaries.iter().filter(|summary| endless(summary)).filter_map(|one| one.flows_per_second).sum();
-        // As many flows as all may have are shared by who goes on for ever.
+        // Workloads without an end share the remaining number of flows.
         let until_last = |summary: &WorkloadSummary| {
             let flows = stop.flows.filter(|_| endless(summary) && per_second > 0.0)?;
             Some(flows as f64 / per_second * 1e6)

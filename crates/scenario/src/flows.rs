@@ -49,9 +49,9 @@ impl PlannedSeries {
         let end = self.scenario.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time);
         let scheduled = workload.executor_of(number).map(|executor| executor.numbers());
         let known = match workload.loop_of(number) {
-            // They begin when their ranks come to them.
+            // Scheduled flows begin when their ranks reach them.
             _ if scheduled.is_some() => scheduled,
-            // They follow each other as long as the run lasts.
+            // Closed loops start flows as long as the run lasts.
             Some(closed) => closed.extent().limited(self.scenario.stop.flows).known(),
             None => {
                 let stream = std::iter::from_fn(|| workload.stream.next_flow()).take_while(|flow| flow.start < end);

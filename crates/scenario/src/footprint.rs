@@ -131,7 +131,7 @@ impl SchemeFacts {
             return Err(format!("series \"{}\" {has} is not counted", series.name));
         }
         let netrt = &series.scenario.switch.netrt;
-        // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
+        // NetRT keeps no additional state at NICs; its state is in ToRs.
         let (footprint, place) = match netrt.enabled {
             true => (netrt.footprint(), "port"),
             false => (series.transport.recovery.footprint(), "NIC"),
@@ -199,7 +199,7 @@ impl fmt::Display for FootprintFacts {
         writeln!(f, "{rate_gbps} Gb/s, base RTT {base_rtt_us} us, BDP {bdp_bytes} bytes, MTU {mtu_bytes} bytes")?;
         writeln!(f, "{queue_pairs} QPs and {work_requests} WQEs in a cache of {cache}\n")?;
         self.write_table(f)?;
-        // Of many schemes, no screen shows it all.
+        // The items of many schemes do not fit on a screen.
         if self.schemes.len() > FEW {
             self.write_published(f, false)?;
             return writeln!(f, "\nWhat it is made of, and what papers assume: --series NAME, or --json for all.");

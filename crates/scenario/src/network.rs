@@ -123,7 +123,7 @@ impl Network {
     /// answer comes.
     pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
-        // Slower receivers and links on the way count by what they can take.
+        // Slower receivers and links on the path are taken into account by their rates.
         let times = own.map(|trip| time_at(rate, trip.path, trip.rtt));
         times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
@@ -187,7 +187,7 @@ impl Network {
     }
     /// Returns the bandwidth-delay product of paths from hosts whose links have this rate.
     pub(crate) fn bdp_from(&self, rate: Rate) -> Bdp {
-        // Inside servers, where no path of the network begins, it is the longest that counts.
+        // Inside servers, where no path of the network begins, the longest path is used.
         let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
         own.copied().unwrap_or_else(|| Bdp { bytes: rate.amount_in(self.base_rtt()), sender_is_slowest: true })
     }
@@ -244,7 +244,7 @@ impl Network {
             }
             BufferConfig::Trimming(trimming) => {
                 let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
-                // At most what every host has on its way, all of it cut.
+                // At most the packets in flight of all hosts, all of them trimmed.
                 let packets = self.line_rate().amount_in(self.base_rtt()).get().div_ceil(frame.get().max(1));
                 let all = packets.saturating_add(1).saturating_mul(self.graph().hosts.len() as u64);
                 let waits = trimming.longest_waits(frame, gap, queues, all);

@@ -182,7 +182,7 @@ fn failures(
             let core = first.saturating_add(failure.link);
             let link = match link(core).links(graph).as_deref() {
                 Ok([_]) => link(core),
-                // Of a bundle htsim fails the first link alone.
+                // htsim fails the first link of a bundle alone.
                 Ok([in_bundle, ..]) => LinkSelector::Index(*in_bundle),
                 _ => {
                     let known = (first..cores as u32).filter(|&core| link(core).links(graph).is_ok());

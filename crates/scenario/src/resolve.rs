@@ -95,7 +95,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
 
 /// Resolves the buffers of switches, and the settings that depend on links alone.
 fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig, frame: Bytes, xon_gap: Bytes) {
-    // One value where all links are alike; else each input keeps its own.
+    // One value where all links are alike; otherwise each input has its own.
     let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, wire));
     let first = per_link.next();
     if per_link.all(|other| Some(other) == first) {
@@ -110,7 +110,7 @@ fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig
     let room = (network.bdp().bytes * 2).max(least_room(network, &switch.pfc, wire, xon_gap));
     match &mut switch.buffer {
         BufferConfig::InputQueued(buffer) => {
-            // One value where all ports are alike; else each keeps its own.
+            // One value where all ports are alike; otherwise each port has its own.
             let mut own = network.own_buffers();
             let first = own.next().flatten();
             if own.all(|other| other == first) {
@@ -144,7 +144,7 @@ fn fabric(
     let frame = packet - gap;
     let Bdp { bytes: bdp, sender_is_slowest } = network.bdp();
     let line_rate = network.line_rate();
-    // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
+    // Without switches, or with hardly any buffer in them, an answer still waits for a packet that is being sent.
     let least_rtt = network.longest_rtt(packet, packet + answer);
     Fabric {
         pfc: switch.pfc.enabled,

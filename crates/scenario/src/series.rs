@@ -48,7 +48,7 @@ impl<'de> Deserialize<'de> for Series {
                 Ok(Series::of_preset(preset.trim()))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Series, A::Error> {
-                // What is derived; the trait's is this one.
+                // The derived, inherent `deserialize`; that of the trait is the function around it.
                 Self::Value::deserialize(MapAccessDeserializer::new(map))
             }
         }

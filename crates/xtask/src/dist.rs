@@ -59,7 +59,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     let to = root().join(&options.to);
     let libraries = to.join("lib");
     fs::create_dir_all(&libraries)?;
-    // In one go: of two builds, each would have features of its own, and what both need would be compiled twice.
+    // One build for all: two builds would have different features, and would compile common dependencies twice.
     let mut build = cargo(["build", "--package", "selvedge-ibverbs", "--lib"]);
     if !options.libraries {
         build.args(["--package", "selvedge", "--bin", "selvedge"]);
@@ -104,7 +104,7 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     link.args(["-shared", "-fPIC", "-O2"]).arg(&stubs);
     link.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
     link.arg(format!("-Wl,--version-script={}", map.display()));
-    // Its thread must not be unloaded under itself: `dlclose` leaves it.
+    // The library's thread must not be unloaded while it runs: with this option, `dlclose` keeps the library.
     link.args([
         "-Wl,-soname,libibverbs.so.1",
         "-Wl,--gc-sections",

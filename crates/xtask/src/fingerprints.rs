@@ -20,7 +20,7 @@ pub(crate) fn fingerprints(options: &Options) -> Result<()> {
         if release {
             test.arg("--release");
         }
-        // What one profile has written the other must find.
+        // The release build must agree with the fingerprints that the dev build has written.
         if options.bless && !release {
             test.env("BLESS", "1");
         } else {

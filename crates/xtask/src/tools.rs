@@ -107,7 +107,7 @@ pub(crate) fn setup() -> Result<()> {
     CLIPPY.require()?;
     require_c_compiler()?;
     TSHARK.require()?;
-    // Who does not work on hardware can do without.
+    // Hardware tools are optional for most work.
     if let Err(error) = HARDWARE.require() {
         eprintln!("note: {error}");
     }

@@ -81,7 +81,7 @@ fn timeouts_count_the_queues_of_all_priorities() {
     };
     let (spurious, trims, _) = run("weighted", &["--set", weighted]);
     assert!(spurious == 0.0 && trims > 0.0, "{spurious} packets twice, {trims} trims");
-    // So few headers are waited for less long than data.
+    // A queue of few headers has a shorter waiting time than data.
     let few_headers = ["--set", "switch.buffer.trimming.headers=4KB"];
     let (.., both) = run("both", &few_headers);
     let (.., one) = run("one", &[&few_headers[..], &["--set", "workload.flows.priorities=nic"]].concat());
@@ -208,10 +208,10 @@ fn priorities_and_queues_of_files_count() {
     };
     let (first, alike) = (times(&fct)[0], times(&all_alike)[0]);
     assert!(first + 10_000 < alike, "{first} ns with priority, {alike} ns without");
-    // What htsim refuses.
+    // A configuration that htsim refuses.
     let (_, said) = scratch.expect(0, &["run", "--topology", "own.topo", "--flows", "large.cm", "--series", "irn"]);
     assert!(said.contains("large.cm:1: Nodes is 8, but the topology has 4 hosts: htsim would not run this"), "{said}");
-    // What does not fit.
+    // A flow list that does not fit the topology.
     let (_, error) = scratch.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
     assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
 }
@@ -259,7 +259,8 @@ fn the_failed_links_of_a_matrix_are_those_that_fail_in_htsim() {
         scenario.lines().find(|line| line.starts_with("link = ")).expect("a failed link").to_owned()
     };
     assert_eq!(failed("one.topo", "one"), "link = \"agg1 - core3\"");
-    // Of a bundle the first: behind 32 links of hosts, 16 of ToRs, four of agg0 and two of agg1 to core1.
+    // htsim fails the first link of a bundle: behind 32 links of hosts, 16 of ToRs, four of agg0 and two of agg1 to
+    // core1.
     assert_eq!(failed("two.topo", "two"), "link = 54");
     let (_, error) = scratch.expect(2, &["run", "--topology", "one.topo", "--flows", "wrong.cm", "--series", "irn"]);
     assert!(error.contains("wrong.cm:5:37: htsim takes link 0 of AGG switch 1 for one to core2"), "{error}");
@@ -313,7 +314,7 @@ fn tunnels_inside_servers_fill_the_paths_there() {
     };
     let both = times("topology", "both");
     assert!(both.iter().all(|(fct, ideal)| *fct < 1.2 * ideal), "{both:?}");
-    // Those outside have the credit that they had.
+    // Flows outside of servers have the same credit as before.
     assert_eq!(both[1], times("alone.txt", "flow.txt")[0]);
 }
 
@@ -387,7 +388,7 @@ fn files_may_come_through_pipes() {
         command
     });
 
-    // What came through the pipes is kept, so that the study can go on, and be done again elsewhere.
+    // Input from pipes is kept, so that the study can be continued, and repeated elsewhere.
     let (piped, _) = scratch.expect(0, &["run", "--resume", "out", "--json"]);
     let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
     let (read, _) = scratch.expect(0, &[&files[..], &study, &[&seeds.to_string()]].concat());

@@ -58,7 +58,7 @@ impl Scratch {
             while !has_ended(&mut child) && !is_under_way() {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // Its number is its own until we have heard of its end.
+            // The process id is not reused before the child is waited for.
             if !has_ended(&mut child) {
                 let pid = child.id().to_string();
                 assert!(Command::new("kill").args([signal, &pid]).status().expect("kill exists").success());
@@ -233,7 +233,7 @@ fn looking_before_running() {
     let (out, _) = scratch.expect(0, &["topology", "--series", "irn+hpcc", "--json"]);
     let (other, _) = scratch.expect(0, &["topology", "--series", "irn", "--json"]);
     assert!(parsed(&out)["highest_uniform_load"].as_f64() < parsed(&other)["highest_uniform_load"].as_f64());
-    // What a network is does not depend on what it is asked to carry.
+    // The facts of a network do not depend on the traffic.
     let (out, error) = scratch.expect(0, &["topology", "--set", "stop.flows=0"]);
     assert!(out.contains("hosts             54"), "{out}");
     assert!(error.starts_with("warning: a run of this scenario would be refused: --set stop.flows=0: "), "{error}");

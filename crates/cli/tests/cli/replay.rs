@@ -27,7 +27,7 @@ fn traces_are_replayed_as_they_come() {
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(text(&output.stdout), "0 1 0 0 0\n");
     assert!(text(&output.stderr).starts_with("warning: standard input:1:"), "{}", text(&output.stderr));
-    // What was right before an error is shown.
+    // Output before an error is shown.
     let (out, error) = scratch.expect(2, &["replay", "irn-receiver", "broken.txt"]);
     assert_eq!(out, "0 1 0 0 0\n");
     assert!(error.starts_with("error: broken.txt:3:5:"), "{error}");
@@ -105,7 +105,7 @@ fn hardware_can_be_wider_wrap_and_show_its_bitmaps() {
         .with("data.txt", "5\n0 1 2\n0 2 3\n0 8 200\n0 1 16777215\n0 1 0\n")
         .with("acks.txt", "5\n0 0\n0 0\n0 1 0 1 1\n0 1 16777215 0 0\n0 0\n");
     let (out, _) = scratch.expect(0, &["replay", "irn-receiver", "--bitmap", "16", "--wrap", "--state", "data.txt"]);
-    // What lies beyond the bitmap is not kept; what lies before the first packet is old.
+    // Packets beyond the bitmap are not kept; packets before its first one are old.
     assert_eq!(
         out,
         "1 0 2 0 0 0004 0000\n1 0 3 0 0 000c 0008\n1 0 200 0 0 000c 0008\n0 0 16777215 0 0 000c 0008\n\

@@ -141,7 +141,7 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
         let about: Vec<&str> = about.into_iter().filter_map(|one| one.strip_prefix(&*warning)).collect();
         let names: Vec<&str> =
             summary["series"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
-        // One seed says all where nothing is random.
+        // One seed is enough where nothing is random.
         let seeds = summary["seeds"].as_array().map_or(0, |seeds| seeds.len() as i32);
         let all = seeds * (complete + unfinished);
         let counts = format!("({} of {all})", seeds * unfinished);
@@ -150,7 +150,7 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
         let metrics = &summary["series"][0]["metrics"];
         assert_eq!(metrics["unfinished_groups"]["mean"], f64::from(unfinished), "{out}");
         assert_eq!(metrics["measured_groups"]["mean"], f64::from(complete + unfinished), "{out}");
-        // They count with their age.
+        // Unfinished groups count with their age.
         assert!(metrics["group_completion_mean_us"]["mean"].is_number(), "{out}");
         assert_eq!(metrics["group_completion_mean_us"]["bound"], "at-least", "{out}");
         assert!(table.contains("≥ "), "{table}");
@@ -206,7 +206,7 @@ fn a_deadlock_is_explained_by_its_circle() {
     assert_eq!(first["waits_for"]["what"], "port");
     assert!(ring.map(Value::from).contains(&first["waits_for"]["port"]), "{first}");
 
-    // One flow, and the same flows without PFC.
+    // One flow, and its counterpart without PFC.
     let (out, _) = scratch.expect(0, &["explain", "out", "--flow", "3"]);
     assert!(out.contains("PFC deadlock") && out.contains("the packet that it waits for"), "{out}");
     let (out, _) = scratch.expect(0, &["explain", "out", "--series", "irn"]);
@@ -363,7 +363,7 @@ fn an_interrupted_study_continues_where_it_was() {
     let (out, _) = scratch.expect(0, &["run", "--resume", "out.partial", "--json"]);
     let summary = parsed(&out);
     assert_eq!(summary["seeds"].as_array().map(Vec::len), Some(seeds));
-    // What is told of the scenario names the file that somebody wrote.
+    // Warnings about the scenario name the file that the user wrote.
     let warnings: Vec<&str> =
         summary["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
     assert!(warnings.iter().any(|one| one.starts_with("long.toml:")), "{warnings:?}");

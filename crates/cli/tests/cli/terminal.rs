@@ -33,7 +33,7 @@ fn dumb_terminals_and_those_without_colour_get_no_control_codes() {
             assert!(!said.is_empty() && !said.contains('\u{1b}'), "{settings:?}, {arguments}: {said:?}");
         }
     }
-    // What is no terminal gets none, either.
+    // Output that goes to no terminal has no control codes, either.
     let (out, error) = scratch.expect(0, &["run", "small.toml", "--force", "--out", "out"]);
     assert!(!out.contains('\u{1b}') && !error.contains('\u{1b}'));
 }

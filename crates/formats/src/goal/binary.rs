@@ -73,7 +73,7 @@ impl Reader<'_> {
         }
         let mut rank = Rank::default();
         let mut waits = vec![0u32; count as usize];
-        // Each entry of the appendix is somebody's: no file can make more of it than it has.
+        // Each entry of the appendix belongs to one node: a file cannot expand it.
         let mut unclaimed = (end - appendix) / 4;
         for number in 0..count {
             let at = first + NODE * number;

@@ -188,7 +188,8 @@ fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
 /// any rank or with any tag, if there are some. The run decides which of these receives gets which message.
 fn unreceived(goal: &Goal) -> Option<Warning> {
     type Address = (u32, u32);
-    // By receiver: who has sent, with which tag; and those receives that name both, and how many others there are.
+    // Indexed by receiver: the sends by sender and tag; and the receives that name both, with the number of other
+    // receives.
     let mut sent: BTreeMap<u32, BTreeMap<Address, Vec<(u32, usize)>>> = BTreeMap::new();
     let mut received: BTreeMap<u32, (BTreeMap<Address, usize>, usize)> = BTreeMap::new();
     for (&number, rank) in &goal.ranks {

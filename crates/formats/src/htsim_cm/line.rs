@@ -84,7 +84,7 @@ impl FlowLine {
                 "size" => size = Some(words.require("a size")?.integer("a size in bytes", 1..=BYTES_MAX)?),
                 "id" => flow.id = Some(words.require("a flow id")?.integer32("a flow id", 1..=u32::MAX)?),
                 "msg" => {
-                    // Its number may be missing.
+                    // The number may be missing.
                     let number = words.clone().next().filter(|word| !FLOW_KEYS.contains(&word.text()));
                     let id = number.map(|word| word.integer32("a message id", 0..=u32::MAX)).transpose()?;
                     if id.is_some() {

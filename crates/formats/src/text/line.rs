@@ -77,7 +77,7 @@ impl<R: BufRead> Lines<R> {
         kind: &str,
         is_one: impl Fn(Line<'_>) -> bool,
     ) -> Option<Warning> {
-        // What cannot be read is none, either.
+        // Unreadable lines are no data, either.
         while let Ok(Some(line)) = self.next_line() {
             if is_one(line) || (!after_blank && line.begins_with_number()) {
                 let message = format!(
@@ -112,7 +112,7 @@ impl<R: BufRead> Lines<R> {
             }
             bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         }
-        // What a comment says need not even be text.
+        // A comment need not be valid UTF-8.
         let end = bytes.iter().position(|&byte| byte == b'#').unwrap_or(bytes.len());
         for chunk in bytes[..end].utf8_chunks() {
             self.text.push_str(chunk.valid());
@@ -272,10 +272,10 @@ impl<'a> Word<'a> {
         // `parse` alone would take a plus sign.
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         let number = self.text.parse().ok().filter(|number| digits && range.contains(number));
-        // Who wrote "1e6" or "1000.5" is told what is wrong with it.
+        // For words such as "1e6" or "1000.5", the message names the reason.
         let how = if !digits && Decimal::parse(self.text).is_some() { ", in digits alone" } else { "" };
         number.ok_or_else(|| match (*range.start(), *range.end()) {
-            // Nobody who wrote a word wants to read how wide our integers are.
+            // For words, the message leaves out limits that come from the width of integers.
             (0, end) if !digits && end >= u64::from(u32::MAX) => self.unexpected(&format!("{what}{how}")),
             (least, end) if !digits && end >= u64::from(u32::MAX) => {
                 self.unexpected(&format!("{what} of at least {least}{how}"))

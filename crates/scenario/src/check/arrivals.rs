@@ -22,7 +22,7 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
             return refuse(message);
         }
         let Some(per_second) = workload.flows_per_second else { continue };
-        // Of verbs, the load is that of all operations.
+        // The load of verbs is that of all operations.
         let key = |name: &str| format!("workload.{}.{name}", workload.key.split('.').next().unwrap_or(workload.kind));
         let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
         if end.is_none() && workload.duration.is_some_and(|duration| duration > WORLD) {
@@ -43,7 +43,7 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
             return Err(Finding::new(&key("start"), message));
         }
         let span = workload.duration.into_iter().chain(end).min().map(|until| until.saturating_sub(workload.first));
-        // One flow alone takes as long as it takes.
+        // A single flow may take any time.
         if let Some(span) = span.filter(|span| per_second * in_seconds(*span) < 1.0 - ROUNDING) {
             let message =
                 format!("{every}, but no more of them after {}: give more load, or time", seconds(in_seconds(span)));

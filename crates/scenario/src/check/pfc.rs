@@ -73,7 +73,7 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
     let xon_gap = pfc.xon_gap.resolve(|| None).unwrap_or_default();
     if largest >= room {
         let nothing = format!("headroom of {largest} leaves nothing of the {room} buffer");
-        // Nobody gave the headroom: it is the buffer that is too small for it.
+        // The headroom is "auto": the fault is the buffer, which is too small for it.
         if pfc.headroom == Setting::Auto {
             let message = format!("{nothing} to use before pausing; give more than {}", largest + xon_gap);
             return Err(Finding::new("switch.buffer.input-queued.per-port", message));
@@ -85,7 +85,7 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
     }
     let threshold = room - largest;
     let Scenario { nic, transport, .. } = scenario;
-    // Nobody gave the gap: it is the buffer that is too small for it.
+    // The gap is "auto": the fault is the buffer, which is too small for it.
     if xon_gap >= threshold && xon_gap == xon_gap_of(nic, transport) {
         let message = format!(
             "{room} leaves {threshold} below the headroom of {largest}, and X-ON is to be {xon_gap} below X-OFF \

@@ -37,7 +37,7 @@ pub(super) fn check_priorities(
         return Err(Finding::new("switch.netrt.priority", message));
     }
     let pfc = &scenario.switch.pfc;
-    // That TCP is dropped beside lossless RDMA is what such networks want.
+    // Networks with lossless RDMA are meant to drop TCP packets.
     let guest = scenario.beside.as_ref().and_then(|beside| beside.class);
     let own = |priority: u8| priority == scenario.nic.data_class || Some(priority) == guest;
     // CNPs before all data hardly ever wait, and DCQCN does not count on each; networks that can be bought have them

@@ -22,7 +22,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
         shortest(scenario).and_then(|(key, timeout)| finding(key, timeout, "what is not lost is sent again, too"));
     let queue_pairs = scenario.workload.verbs.0.iter().filter_map(|verbs| {
         let Setting::Value(timeout) = verbs.timeout else { return None };
-        // As queue pairs round it.
+        // Queue pairs round the timeout in the same way.
         let rounded = (0..31).map(|code| Duration::from_ns(4_096 << code)).find(|&rounded| rounded >= timeout)?;
         finding("workload.verbs.timeout", rounded, "queue pairs ask again for what is not lost, and fail")
     });

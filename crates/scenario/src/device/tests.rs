@@ -171,7 +171,7 @@ fn where_nobody_chooses_a_scheme_the_nic_does() {
     assert_eq!(bare.transport.recovery.name(), "go-back-n");
     assert_eq!(dcqcn(&bare).defaults, Defaults::ConnectX);
     assert_eq!(bare.name, "go-back-n+pfc", "the series is called as what it is");
-    // One half is chosen: the NIC adds the other.
+    // The scenario chooses loss recovery alone: the NIC adds congestion control.
     let irn = resolved("nic.preset = 'connectx-7'\ntransport.recovery.irn = {}\n", None, &[]);
     assert_eq!(irn.transport.recovery.name(), "irn");
     assert_eq!(dcqcn(&irn).defaults, Defaults::ConnectX);
@@ -180,10 +180,10 @@ fn where_nobody_chooses_a_scheme_the_nic_does() {
     assert_eq!(roce.transport.congestion.name(), "none");
     let tcp = resolved("nic.preset = 'connectx-7'\ntransport.tcp = {}\n", None, &[]);
     assert!(tcp.transport.tcp.is_some());
-    // Nobody knows how this one repairs losses: our default does.
+    // No document states the loss recovery of this NIC: the default holds.
     let thor = resolved("nic.preset = 'thor-2'\n", None, &[]);
     assert_eq!((thor.transport.recovery.name(), thor.transport.congestion.name()), ("irn", "dcqcn"));
-    // What is set inside a kind that the NIC chooses is set there.
+    // A value inside a kind that only the NIC chooses is applied.
     let rto = resolved("nic.preset = 'connectx-7'\n", None, &["transport.recovery.go-back-n.rto=3ms"]);
     assert_eq!(rto.transport.recovery.name(), "go-back-n");
 }
@@ -247,7 +247,7 @@ fn a_rate_without_headroom_is_named_with_what_was_taken_instead() {
     assert_eq!(pfc.headroom, Setting::Auto, "links differ");
     assert!(said.contains("published for 100 and 400 Gb/s and cables of up to 2000 m"), "{said}");
     assert!(said.contains("B for links of 40Gbps and 200ns"), "{said}");
-    // Nobody asks for headroom.
+    // Without PFC, there is no warning about headroom.
     let own = self::plan("switch.preset = 'tomahawk-3'\n", Some("irn"), &sets).expect("a valid scenario").warnings;
     let given = self::plan("switch.preset = 'tomahawk-3'\nswitch.pfc.headroom = '90KB'\n", Some("irn+pfc"), &sets);
     let silent = |warnings: &[String]| !warnings.iter().any(|warning| warning.contains("taken instead"));

@@ -38,7 +38,7 @@ impl fmt::Display for DeviceTable {
                 DeviceKind::Nic => "nic",
                 DeviceKind::Switch => "switch",
             };
-            // The source says who makes it, or the name does.
+            // The manufacturer is left out: it is in the source or in the name.
             let about = device.about.split_once(' ').map_or(&*device.about, |(_, about)| about);
             row(f, [&device.name, kind, &device.links(), &device.sets(), &device.by], about)?;
         }

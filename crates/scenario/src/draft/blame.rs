@@ -38,7 +38,7 @@ impl Draft {
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let mut path = KeyPath::parse(key).unwrap_or_default();
         let is_in_edits = |path: &KeyPath| variant.edits.iter().any(|edit| edit.path.contains(path));
-        // Of headroom that nobody gave, the table is to blame.
+        // Where no edit sets the headroom, the device's table is the cause.
         let table = KeyPath::parse(HEADROOM_BY_LINK).filter(|table| key == HEADROOM && is_in_edits(table));
         path = table.filter(|_| !is_in_edits(&path)).unwrap_or(path);
         let place = self.origin(&variant.edits, &path);

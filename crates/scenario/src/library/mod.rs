@@ -107,7 +107,7 @@ impl FileLibrary {
     pub(crate) fn connection_matrix(&self, path: &str) -> Result<Option<ConnectionMatrix>, ConfigError> {
         let content = self.files.content(path)?;
         match detect(&content, path).map_err(said)? {
-            // Whoever reads its flows says what is questionable.
+            // Warnings come when the flows of the file are read.
             Dialect::HtsimMatrix => {
                 let parsed = htsim_cm::read(&**content, path, htsim_cm::StartUnit::Auto).map_err(said)?;
                 Ok(Some(parsed.value))

@@ -39,7 +39,7 @@ impl FileLibrary {
     /// Returns the UDP destination ports of a list's flows by the ids of [`FileLibrary::ns3_flows`], where the list has
     /// ports: HPCC's scripts tell the flows of an incast by them.
     pub(super) fn ns3_ports(&self, path: &str, mut list: Ns3Flows) -> BTreeMap<u64, u16> {
-        // What there was to say about the list was said when its flows were read.
+        // Warnings about the list were reported when its flows were read.
         list.settle_surplus(|id| self.hosts.contains_key(&id));
         let numbers = self.numbers(path, list.flows.iter().map(|flow| (flow.line, flow.id)));
         numbers.into_iter().zip(&list.flows).filter_map(|(id, flow)| Some((id, flow.dst_port?))).collect()

@@ -82,7 +82,7 @@ impl<'a> Builder<'a> {
             draft.error(&variant, &finding.key, finding.message)
         };
         check_nic(&variant.scenario).map_err(refuse)?;
-        // What flows are like depends on resolved keys, and timeouts on the priorities that flows ask for.
+        // Properties of flows depend on resolved keys, and timeouts on the priorities of flows.
         let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
         let Traffic { summaries, worst_link, extent } = self.traffic(&variant, &resolved, &network, seeds, &library)?;
         let asks = summaries.iter().any(|summary| !summary.priorities.is_empty());
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
             let (variant, error) = self.most_loaded(variant, error, network, &env);
             let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
             let error = self.error(variant, "workload", error);
-            // How much links carry depends on the network, too.
+            // The load of links depends on the network, too.
             if is_about_all { self.draft.blamed(variant, error, SIZES_OF_LOADS) } else { error }
         })?;
         let extent = workload.extent();
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
         let graph = topology.build(&self.library).map_err(|error| {
             let is_about_all = !error.key.contains('.');
             let error = self.error(variant, "topology", error);
-            // Several of its keys together: the one that was changed last.
+            // An error of several keys together is attributed to the one that was changed last.
             if is_about_all { self.draft.blamed(variant, error, &[]) } else { error }
         })?;
         let network = Network::new(graph)
@@ -327,7 +327,7 @@ const PER_PORT: &str = "switch.buffer.input-queued.per-port";
 
 fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     let place = draft.place("seeds");
-    // An option says what it is about.
+    // An argument names its option already.
     let key = if let Place::Argument(_) = place { "" } else { "seeds" };
     let wrong = |message: String| ScenarioError::new(place.clone(), key, message);
     if let Seeds::Count(count) = draft.written().seeds

@@ -106,7 +106,7 @@ impl Builder<'_> {
         let enabled = &mut variant.scenario.switch.pfc.enabled;
         *enabled = !*enabled;
         variant.name = switched_name(&variant.name, *enabled);
-        // Its warnings are those of the series that it is a control of.
+        // The warnings of a control are those of the series that it belongs to.
         self.series(variant, seeds, &mut Vec::new()).ok()
     }
 }

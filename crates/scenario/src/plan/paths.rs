@@ -32,7 +32,7 @@ pub(super) fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> 
         poisson,
         closed_loop,
         verbs,
-        // These name no files.
+        // Workloads without files.
         incast: _,
         permutation: _,
         all_to_all: _,

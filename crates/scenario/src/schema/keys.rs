@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         let mut keys: Vec<Key> = Vec::new();
         for node in nodes.iter().flat_map(|node| self.words(node)) {
             let (name, about) = (node["const"].to_string(), self.about_key(node));
-            // The same words may be reached in several ways.
+            // The same words may be reached by several paths.
             if keys.iter().any(|key| key.name == name) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
                 if keys.iter().any(|key| key.name == *name) {
                     continue;
                 }
-                // One kind of several: what is said of it is said of its table.
+                // One kind of several: the description of the kind is that of its table.
                 let is_kind = has_choice && properties.len() == 1;
                 let without = match node.get("default").and_then(short) {
                     Some(value) => value,

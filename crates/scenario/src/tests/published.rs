@@ -86,7 +86,7 @@ fn examples_are_accepted() {
     let files = files.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
     let plans = files.map(|path| Plan::from_file(&path, &Changes::default()).unwrap_or_else(|error| panic!("{error}")));
     for plan in plans.collect::<Vec<_>>() {
-        // Of devices alone: how much of them is unknown.
+        // The only warnings are those about devices.
         for warning in &plan.warnings {
             assert!(warning.contains("has values of public documents, none of them calibrated"), "{warning}");
         }

@@ -144,7 +144,7 @@ fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other(
         let remedy = [go_back_n("rto=1ms"), go_back_n("acks=per-packet")];
         assert_eq!(warnings(&text, series, &remedy.each_ref().map(|set| &**set)), [""; 0]);
         assert_eq!(warnings(&text, series, &[&go_back_n("nack=every-packet")]), [""; 0]);
-        // One way leaves no choice.
+        // A single path leaves no choice.
         assert_eq!(warnings(NO_SWITCH, series, &[]), [""; 0]);
     }
     assert_eq!(warnings(&text, "roce+pfc+spray", &[]), [""; 0], "it has timeouts, with PFC too");

@@ -103,7 +103,7 @@ impl Section {
 
     fn filled(self, numbers: &impl Fn(&Target) -> Numbers) -> Self {
         let rows = Module::ALL.into_iter().map(|module| {
-            // It has one variant and no bitmap.
+            // A module without parameters has one variant and no bitmap.
             let pipelined = self.pipelined || !module.has_parameters();
             let build = Build { module, pipelined, bitmap: self.bitmap };
             Row { build, numbers: numbers(&Target::of_build(build)) }

@@ -124,7 +124,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
                 );
                 events += text.split_whitespace().nth(1).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
             }
-            // Of applications' queue pairs, timers are not recorded.
+            // Timers of applications' queue pairs are not recorded.
             let is_untold = build.module == Module::Timeout && name == "operations";
             ensure!(events > 0 || is_untold, "{name} has no events for {}", build.name());
             println!("{} with traces of rtl/sim/traces/{name}.toml: events {events} mismatches 0", build.name());
@@ -214,7 +214,7 @@ fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
         let mut driver = Command::new(program);
         let mut driver = driver.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut input = driver.stdin.take().context("the driver has no input")?;
-        // It stops reading at the fault.
+        // The program stops reading at the fault.
         let _ = input.write_all((faulty.join("\n") + "\n").as_bytes());
         drop(input);
         let output = driver.wait_with_output()?;

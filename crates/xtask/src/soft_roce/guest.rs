@@ -86,7 +86,7 @@ impl Guest {
             netcat.args(["60", "busybox", "nc", ADDRESS, "9999"]);
             netcat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut netcat = netcat.spawn().context("cannot talk to the guest")?;
-            // It may not be listening again already.
+            // The guest may not be listening yet.
             let _ = writeln!(netcat.stdin.take().context("it is a pipe")?, "{script}\nexit");
             let said = netcat.wait_with_output()?;
             if said.status.success() {
@@ -101,7 +101,7 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         for child in [&mut self.capture, &mut self.machine].into_iter().flatten() {
-            // `ip netns exec` becomes what it runs.
+            // `ip netns exec` replaces itself by the program, so that this is the program's process.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -146,7 +146,7 @@ impl Ends {
                         None => format!("-s -a {own} {}", trial.arguments),
                     };
                 }
-                // Who begins sends, the other one listens.
+                // The end that begins sends, the other one listens.
                 "mckey" => {
                     let sends = if peer.is_some() { "-s" } else { "" };
                     return format!("-b {own} {sends} {}", trial.arguments);

@@ -84,7 +84,7 @@ fn commands(text: &str) -> Vec<(usize, String)> {
 }
 
 fn check_command(product: &OsStr, command: &str) -> Result<(), String> {
-    // Not a shell: our examples quote nothing, and what stands behind a pipe is other people's.
+    // Simple splitting suffices: the examples quote nothing, and commands behind a pipe are not Selvedge's.
     let words: Vec<&str> = command.split(" | ").next().unwrap_or_default().split_whitespace().collect();
     for path in words.iter().filter(|word| ["crates/", "figures/", "docs/"].iter().any(|own| word.starts_with(own))) {
         if !root().join(path).exists() {
@@ -97,7 +97,7 @@ fn check_command(product: &OsStr, command: &str) -> Result<(), String> {
             .map_err(|error| first_line(&error.to_string())),
         ["cargo", "run", "--release", "--", ref rest @ ..] | ["selvedge", ref rest @ ..] => {
             let mut help = Command::new(product);
-            // What stands behind `--` is somebody else's.
+            // Words behind `--` belong to another program.
             let ours = rest.iter().take_while(|word| **word != "--");
             let output = help.args(ours).arg("--help").output().map_err(|error| error.to_string())?;
             if output.status.success() { Ok(()) } else { Err(first_line(&String::from_utf8_lossy(&output.stderr))) }

@@ -25,7 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
 
 /// Crates with fewer dependencies than their layer allows, and all of Selvedge's crates that they may name.
 const NARROW: &[(&str, &[&str])] = &[
-    // Files of other simulators mean something without ours.
+    // Readers of other simulators' files depend on no other crate of Selvedge.
     ("selvedge-formats", &["selvedge-units"]),
     // Rows from either world; never runs anything.
     ("selvedge-results", &["selvedge-units", "selvedge-telemetry"]),

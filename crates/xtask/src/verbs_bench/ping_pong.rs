@@ -48,7 +48,7 @@ fn answer(address: SocketAddr) -> Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     println!("ready");
     let mut buffer = [0; 64];
-    // Until nobody asks any more.
+    // Until no more requests come.
     while let Ok((length, from)) = socket.recv_from(&mut buffer) {
         socket.send_to(&buffer[..length], from)?;
     }

@@ -45,7 +45,7 @@ impl Perftest<'_> {
         command.arg(format!("LD_PRELOAD={}", self.libraries.join("libibverbs.so.1").display()));
         command.arg(format!("LD_LIBRARY_PATH={}", self.libraries.display()));
         command.arg(format!("SELVEDGE_RECOVERY={}", self.recovery));
-        // -F: processors whose frequency changes are no reason to fail.
+        // -F: a changing frequency of processors is no failure.
         command.args([self.program, "-F", "-d", "sv_eth0", "-s", &self.bytes.to_string()]);
         command.args(["-n", &self.iterations.to_string()]);
         command

@@ -227,7 +227,7 @@ pub(super) const CLIENTS: &[Client] = &[
     },
     Client {
         name: "InfiniStore",
-        // Its own binding to libuv needs this one.
+        // The program's own binding to libuv needs this version.
         packages: Packages::PyPi(&["infinistore", "uvloop==0.21.0", "numpy"]),
         version: "{venv}/bin/pip show infinistore | sed -n 's/^Version: //p'",
         server: "{venv}/bin/python {scripts}/transfer_infinistore.py serve {own}",

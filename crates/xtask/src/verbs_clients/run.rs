@@ -41,7 +41,7 @@ impl Place {
         if let Err(why) = self.install(client, offline) {
             return Ok((none, Outcome::Missing(why)));
         }
-        // What stands from before is another run's.
+        // Files of an earlier run.
         for old in ["descriptors", "metadata", "sum", "written", "address", "collective"] {
             let _ = fs::remove_file(self.scratch.join(old));
         }
@@ -58,7 +58,7 @@ impl Place {
         let (server, client_command) =
             (self.filled(client, client.server, SERVER), self.filled(client, client.client, CLIENT));
         let running = (!server.is_empty()).then(|| self.on_host(0, &server).spawn()).transpose()?;
-        // Servers need a moment; those who find none try again.
+        // Servers need a moment to start; clients that find none try again.
         let patiently = format!("sleep 2; for n in 1 2 3; do {client_command} && exit 0; sleep 2; done; exit 1");
         let at = usize::from(!server.is_empty());
         let output = self.on_host(at, &patiently).output()?;
@@ -66,12 +66,12 @@ impl Place {
         let mut text = said(&output);
         if let Some(mut running) = running {
             if running.try_wait()?.is_none() && !client.shows.contains("compared") {
-                // It serves whoever comes next.
+                // The server would serve the next client.
                 shell(&format!("kill {}", running.id())).status()?;
             }
             text += &said(&running.wait_with_output()?);
         }
-        // What is compared, and is not the same, is said.
+        // A failed comparison of data shows in the output.
         let is_same = !text.contains("Traceback") && (!text.contains(" wrong\n") || text.contains(" 0 wrong\n"));
         Ok((version, if is_well && is_same { Outcome::Well } else { Outcome::Failed(text) }))
     }
