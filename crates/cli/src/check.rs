@@ -53,7 +53,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
 
 /// Returns the files that the tables of claims are written to.
 fn tables(args: &CheckArgs, figures: usize) -> Result<ClaimsFiles, Failure> {
-    // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
+    // Several figures are a paper's evaluation: their table is written as a page even if not asked for.
     let several = figures > 1 && !args.smoke && !args.json;
     let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
     Ok(ClaimsFiles::new(html, args.markdown.clone())?)

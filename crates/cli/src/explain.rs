@@ -48,7 +48,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     }
     let flows = chosen(args, &results, point)?;
     let unfinished = flows.iter().any(|flow| flow.finish.is_none());
-    // A flow that finished has nothing to do with a deadlock that came later.
+    // A flow that finished is not part of a deadlock that came later.
     let deadlock = results.deadlock(point).filter(|_| unfinished || args.flow.is_none());
 
     let keys = Chosen::These(flows.iter().map(FlowKey::from).collect());

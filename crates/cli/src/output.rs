@@ -68,7 +68,7 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error, where failures cannot be reported anyway.
+/// Writes a line to standard error; a failure to write is ignored.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
@@ -88,7 +88,7 @@ pub(crate) fn has_color() -> bool {
 pub(crate) fn allows_control() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    // Only Unix names its terminals.
+    // Only Unix has names of terminals.
     !(no_color || cfg!(unix) && dumb)
 }
 
@@ -101,6 +101,6 @@ pub(crate) fn width() -> usize {
 /// Returns the columns of a terminal; `None` if `term` is no terminal.
 pub(crate) fn columns_of(term: &Term) -> Option<usize> {
     let (_, columns) = term.size_checked()?;
-    // Some say zero, and know nothing.
+    // Some terminals report zero columns: the width is unknown.
     (columns > 0).then_some(usize::from(columns))
 }

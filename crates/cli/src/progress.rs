@@ -57,12 +57,12 @@ impl Progress {
         let is_hidden = quiet || !on_terminal;
         let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        // The time left and the latest run come beside it; of that, what there is room for.
+        // The time left and the latest run follow the bar, cut to the width.
         let bar_width = columns_of(&Term::stderr()).map_or(WIDEST, |columns| (columns / 3).clamp(1, WIDEST));
         let style = ProgressStyle::with_template(&format!("{{bar:{bar_width}}} {{done:>6}}  {{left}}{{wide_msg}}"));
         let style = style.expect("a valid template").progress_chars("=> ");
         let (done, left) = (Arc::clone(&state), Arc::clone(&state));
-        // Nowhere to report that a line could not be made up.
+        // A failure to make the line cannot be reported here.
         let style = style.with_key("done", move |_: &ProgressState, out: &mut dyn Write| {
             let _ = out.write_str(&percent(done.part()));
         });
@@ -72,7 +72,7 @@ impl Progress {
         let ticker = (!quiet).then(|| {
             let (bar, state) = (bar.clone(), Arc::clone(&state));
             let show = move || state.show(&bar, on_terminal);
-            // Without a thread nothing is shown, and that is all.
+            // Without a thread, no progress is shown.
             std::thread::Builder::new().name("progress".into()).spawn(show).ok()
         });
         Self { bar, quiet, state, ticker: Mutex::new(ticker.flatten()) }
@@ -111,7 +111,7 @@ impl State {
         let before = self.before.get().copied().unwrap_or(0.0);
         let done = (self.part() - before) / (1.0 - before).max(f64::MIN_POSITIVE);
         let by_expectation = self.expected.map(|seconds| (seconds - elapsed).max(0.0));
-        // Sooner there is nothing to extrapolate from.
+        // Before, there is nothing to extrapolate from.
         let by_pace = (done > 0.0 && elapsed > SOON).then(|| elapsed * (1.0 - done) / done);
         match (by_pace, by_expectation) {
             (Some(pace), Some(expected)) => {
@@ -171,7 +171,8 @@ impl Watch for Progress {
     fn on_progress(&self, part: f64) {
         // The part that was complete before took no time in this process.
         self.state.before.get_or_init(|| part);
-        // Threads report out of turn; it only moves forward. Numbers from 0 to 1 are in the order of their bits.
+        // Threads report out of order; the display only moves forward. Numbers from 0 to 1 are in the order of their
+        // bits.
         self.state.part.fetch_max(part.to_bits(), Ordering::Relaxed);
         let position = (part * STEPS as f64) as u64;
         if position > self.bar.position() {
@@ -222,13 +223,13 @@ fn catch_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns whether this process ignores hang-ups, as under `nohup`. Only Linux tells.
+/// Returns whether this process ignores hang-ups, as under `nohup`. Only Linux has this information.
 #[cfg(unix)]
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    // The lowest bit is the first signal's.
+    // The lowest bit is that of signal 1.
     ignored & 1 << (nix::sys::signal::Signal::SIGHUP as u32 - 1) != 0
 }
 

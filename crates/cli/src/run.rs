@@ -230,7 +230,7 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder, StudyEstimate), Failure
 fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     let absolute = |folder: &PathBuf| {
         let folder = absolute(folder).map_err(|error| Failure::unreadable(folder, &error))?;
-        // Unfinished results say where the traces go.
+        // The folder of traces is recorded in unfinished results.
         match folder.to_str() {
             Some(_) => Ok(folder),
             None => Err(Failure::input(format!(

@@ -29,7 +29,7 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
     let folder = libraries(args)?;
     let mut command = Command::new(program);
     command.args(arguments);
-    // The one for programs that are linked with it, the other for what they load later by its name.
+    // One variable for programs that are linked with the library, the other for libraries that they load later by name.
     let mut preload = folder.join(LIBRARY).into_os_string();
     if folder.join(PATHS).is_file() {
         preload.push(":");
@@ -46,7 +46,7 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
 
 /// Returns the folder with the libraries.
 fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
-    // In a package, libraries that only we use have a folder of their own.
+    // In a package, libraries for Selvedge alone have a folder of their own.
     let beside = || {
         let lib = env::current_exe().ok()?.parent()?.parent()?.join("lib");
         let own = lib.join("selvedge");

@@ -8,8 +8,8 @@ use selvedge_testkit::Scratch;
 
 #[test]
 fn flows_that_have_ended_are_on_disk() {
-    // Pages of the program itself that are read count, too: not each run has the same. The largest of several counts.
-    // As many flows as fill the pages of a table before they are written: with fewer, buffers are smaller.
+    // Pages of the program that are read count, too, and differ between runs: the largest of several runs is taken. The
+    // number of flows fills the pages of a table before they are written: with fewer flows, buffers are smaller.
     for _ in 0..3 {
         run(100_000);
     }

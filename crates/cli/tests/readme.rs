@@ -63,7 +63,7 @@ fn run(command: &str, folder: &Path) -> Output {
     Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("the shell starts")
 }
 
-/// Runs a command, which must succeed, or say why it cannot work here.
+/// Runs a command, which must succeed, or print why it cannot work here.
 fn must_run(command: &str, folder: &Path) {
     let output = run(command, folder);
     let said = String::from_utf8_lossy(&output.stderr);

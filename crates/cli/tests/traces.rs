@@ -258,8 +258,8 @@ fn tshark_dissects_what_melo_and_netrt_add() {
     for (series, added) in [("melo", "infiniband.aeth.syndrome.opcode == 3"), ("netrt", "infiniband.bth.opcode == 192")]
     {
         let capture = traced.capture(series);
-        // Ethernet, IP with its checksum, UDP and the BTH of every packet; what follows an opcode or an AETH that
-        // Wireshark does not know is data to it.
+        // Ethernet, IP with its checksum, UDP and the BTH of every packet; bytes behind an opcode or an AETH that
+        // Wireshark does not know are data to it.
         let whole = "eth and ip.checksum.status == 1 and udp.dstport == 4791 and infiniband.bth";
         let complaints = format!("_ws.expert.severity >= 0x600000 or _ws.malformed or _ws.short or not ({whole})");
         let Some(complaints) = tshark(&capture, &["-Y", &complaints]) else {
@@ -281,7 +281,7 @@ fn every_frame_is_what_its_headers_say() {
     for series in SERIES {
         let (mut messages, mut bytes) = (0, 0);
         for packet in packets(&fs::read(traced.capture(series)).expect("a capture")) {
-            // Checksum and ICRC are checked on the way.
+            // Checksum and ICRC are checked in passing.
             let (frame, payload) = Frame::parse(&packet).unwrap_or_else(|error| panic!("{series}: {error}"));
             bytes += payload.len();
             match frame.content {

@@ -24,7 +24,7 @@ pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     }
     let mut lines = Lines::new(bytes, file);
     let first = lines.next_filled()?;
-    // GOAL has comments of its own.
+    // GOAL has its own forms of comments.
     if first.and_then(|line| line.words().next()).is_some_and(|word| is_goal(word.text())) {
         return Ok(Dialect::GoalText);
     }

@@ -286,7 +286,7 @@ fn read_links(
                 leftover = Some((line.number(), error));
                 break;
             }
-            // The last line of all, and perhaps no whole one.
+            // The last line of the file, which may be incomplete.
             Err(error) if found < header.links && (error.message.starts_with(LINE_ENDS) || lines.is_open()) => {
                 let is_last = matches!(lines.next_filled(), Ok(None));
                 let cut = format!(
@@ -349,7 +349,7 @@ impl Link {
 fn unlinked(topology: &Topology) -> Option<Warning> {
     let linked: BTreeSet<u32> = topology.links.iter().flat_map(|link| [link.a, link.b]).collect();
     let missing = u64::from(topology.node_count) - linked.len() as u64;
-    // Ids are dense, so the first gap comes at once.
+    // Ids are dense, so the first gap is found at once.
     let first = (0..topology.node_count).find(|id| !linked.contains(id))?;
     Some(Warning::new(
         1,

@@ -98,7 +98,7 @@ fn notes_end_a_list_after_a_blank_line_only() {
             "1: the first line says 9 flows, the file has 1 above the notes from line 4 on: 8 are missing, and those found are taken"
         ]
     );
-    // A stale count that is too small must not make a slip in the middle look like the beginning of notes.
+    // A stale count that is too small must not turn a mistake in the middle into the beginning of notes.
     for file in ["1\n1 2 3 9 2\n1 2 3 9 2\nx 2 3 9 2\n1 2 3 9 2\n", "9\n1 2 3 9 2\nx 2 3 9 2\n"] {
         let error = ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap_err();
         assert_eq!(error.message, "found \"x\", expected a node id");

@@ -40,7 +40,7 @@ impl Finding {
     }
 }
 
-/// Checks the resolved scenario of a series; returns what a person should know although it can run.
+/// Checks the resolved scenario of a series; returns its warnings.
 pub(crate) fn check(
     series: &str,
     scenario: &Scenario,

@@ -60,7 +60,7 @@ impl Document {
                 return Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())));
             }
         }
-        // Numbers are read only now; nothing else can be wrong with them.
+        // Numbers are read only now; all other faults were found before.
         match toml::from_str::<toml::Table>(text) {
             Ok(_) => Ok(document),
             Err(error) => {
@@ -217,7 +217,7 @@ fn in_toml_words(message: &str) -> String {
         "u8" => u8::MAX.into(),
         "u16" => u16::MAX.into(),
         "u32" => u32::MAX.into(),
-        // Numbers beyond this no TOML file can hold.
+        // TOML files cannot hold numbers beyond this.
         _ => i64::MAX,
     };
     let up_to = format!("a whole number from 0 to {most}");

@@ -239,7 +239,7 @@ impl Draft {
         scenario.series = None;
         scenario.case = Vec::new();
         scenario.seeds = self.written.seeds.clone();
-        // Without cases of its own, a resolved scenario still says where its series come from.
+        // Without cases of its own, a resolved scenario still has the cases of its series.
         let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
         // A text without series is named after the scheme that its devices choose.
         let name = match self.written.series.is_none() && series.preset.is_none() && !devices.is_empty() {
@@ -362,7 +362,7 @@ fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Pl
     if wanted.is_empty() { wrong("no series to run; give at least one".to_owned()) } else { Ok(wanted) }
 }
 
-/// Reads `table` as a scenario, which `schema` describes; errors say which key they are about.
+/// Reads `table` as a scenario, which `schema` describes; errors name the key.
 fn typed(table: &Table, schema: &Json) -> Result<Scenario, Mismatch> {
     let text = toml::to_string(table).expect("a table can be written");
     let document = Document::parse("", &text).expect("valid TOML from the serializer");

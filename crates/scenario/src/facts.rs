@@ -291,7 +291,7 @@ impl WorkloadFacts {
             flows_per_second: summary.flows_per_second.or_else(|| lists.get(&number)?.per_second()),
         });
         let workloads: Vec<SourceFacts> = workloads.collect();
-        // Others' share of links is not known.
+        // The load of workloads without lists is not known.
         let is_listed = lists.len() == workloads.len();
         let worst = series.worst_link.or_else(|| Listed::worst_link(&lists, series).filter(|_| is_listed));
         let mut sizes: Vec<u64> = first.iter().map(|flow| flow.size.get()).collect();

@@ -21,7 +21,7 @@ pub struct NicUse {
     pub work_requests: u64,
 }
 
-/// State of each scheme of a plan, beyond what RoCE NICs keep anyway. `Display` is for people.
+/// State of each scheme of a plan, beyond the state that all RoCE NICs have. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FootprintFacts {
     /// Line rate of the hosts.

@@ -221,9 +221,10 @@ impl Network {
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is completely full": 24 us
     /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
     /// switches trim, an output has short queues of its own, for full frames of `frame` bytes, one per priority of
-    /// `data`, and for headers; packets that take all paths fill many of them, so those of data may be full all the
-    /// way, and those of the lowest priority wait for all others. Headers fill their queue where many send to one: at
-    /// one output. Frames have a `gap` after them. What has no limit is taken for [`ENDLESS`].
+    /// `data`, and for headers. Packets that take all paths fill many of these queues, so those of data may be full on
+    /// the whole path, and those of the lowest priority wait for all others. The queue of headers is full at one
+    /// output, where many send to one receiver. Frames have a `gap` after them. A buffer without limit counts as
+    /// [`ENDLESS`].
     pub(crate) fn longest_queueing(
         &self,
         buffer: &BufferConfig,

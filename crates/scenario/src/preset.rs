@@ -46,7 +46,7 @@ impl Preset {
         };
         let modifiers: Vec<&str> = words.collect();
         let mut preset = Self::of(scheme);
-        // Whether EQDS's variants are among the modifiers hangs on it, wherever it stands.
+        // The engine determines whether EQDS's variants are among the modifiers, wherever its word stands.
         preset.carried = scheme.can_be_carried() && modifiers.contains(&EQDS);
         if preset.carried && modifiers.iter().filter(|word| **word == EQDS).count() > 1 {
             return Err(format!("\"{name}\" says {EQDS} twice"));
@@ -146,7 +146,7 @@ impl Preset {
                 let chosen = chosen(TCP).and_then(|tcp| tcp.get("congestion"));
                 vec![("transport.tcp.congestion", self.control(), chosen)]
             }
-            // Nothing of these may stay.
+            // All keys of stacks are removed.
             Engine::Recovery(key) if base_has(TCP) || base_has(NDP) || (base_has(EQDS) && !self.carried) => {
                 let recovery = Table::from_iter([("recovery".to_owned(), of_kind(key))]);
                 sets.push(("transport", Value::Table(recovery)));

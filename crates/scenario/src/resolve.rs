@@ -55,7 +55,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
     let mut fabric = fabric(network, switch, &data, trip, nic.gap);
     switch.netrt.resolve(&fabric);
     if transport.eqds.is_some() {
-        // All tunnels have the same credit, but those inside servers, where both ends are.
+        // All tunnels have the same credit, except those inside servers, where both ends are.
         let pipe = network.widest_pipe(trip.packet, trip.answer);
         fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(pipe));
     }
@@ -85,7 +85,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
         // All hosts have the same.
         let base_rtt = network.longest_rtt(trip.packet, trip.answer).max(fabric.base_rtt);
         tcp.resolve(&transport.around_tcp(&Fabric { base_rtt, ..fabric }), nic.mtu);
-        // Through tunnels, its queues are in EQIFs, and marks, too.
+        // Through tunnels, TCP's queues are in EQIFs, and so are marks.
         let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
         needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
     }
@@ -339,7 +339,7 @@ fn resolve_ecn(ecn: &mut EcnConfig, needs: &Needs, line_rate: Rate) {
     settle(&mut ecn.k_min, Some(curve.k_min));
     settle(&mut ecn.k_max, Some(curve.k_max));
     settle(&mut ecn.p_max, Some(curve.p_max));
-    // To the nearest number that a file can say, so that the resolved scenario runs alike.
+    // Rounded to the nearest number that a file can hold, so that the resolved scenario runs alike.
     if let Setting::Value(p_max) = &mut ecn.p_max {
         *p_max = Chance::from_f64(p_max.as_f64()).unwrap_or(Chance::ALWAYS);
     }

@@ -73,8 +73,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub smoke: BTreeMap<String, toml::Value>,
-    /// Conditions under which all series are compared, one after the other: several loads, say. Each
-    /// case is this scenario with some values replaced. Without any, there is one condition.
+    /// Conditions under which all series are compared, one after the other: several loads, for example. Each case is
+    /// this scenario with some values replaced. Without any, there is one condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub case: Vec<Case>,
     /// Series to compare: each is this scenario with some values replaced. Without any, the scenario itself is the only
@@ -83,7 +83,7 @@ pub struct Scenario {
     pub series: Option<Vec<Series>>,
 }
 
-/// Reads a text which says something.
+/// Reads a text that is not blank.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.trim().is_empty() {

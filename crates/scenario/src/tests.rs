@@ -55,7 +55,7 @@ fn wrong(text: &str) -> String {
     variants(text, &[], None).expect_err("this is wrong")
 }
 
-/// Compares `said` with the committed text; `SELVEDGE_BLESS=1` writes it.
+/// Compares `said` with the committed text; `SELVEDGE_BLESS=1` writes the text instead.
 fn expect_text(name: &str, said: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots").join(name);
     if std::env::var_os("SELVEDGE_BLESS").is_some() {

@@ -111,7 +111,7 @@ pub(crate) fn setup() -> Result<()> {
     if let Err(error) = HARDWARE.require() {
         eprintln!("note: {error}");
     }
-    // Another system than Linux has no use for them.
+    // Systems other than Linux have no use for these tools.
     if cfg!(target_os = "linux") { RDMA.require() } else { Ok(()) }
 }
 

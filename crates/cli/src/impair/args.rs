@@ -10,7 +10,7 @@ use selvedge_units::{Chance, Duration, Rate, TwoStates};
 /// Directions that impairments apply to.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Direction {
-    /// Both ways
+    /// Both directions
     Both,
     /// From the first namespace to the second
     There,

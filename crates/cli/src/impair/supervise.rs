@@ -34,8 +34,8 @@ impl Signals {
     }
 }
 
-/// Runs a program to its end; returns its status, as shells say it. Ctrl-C reaches the program, too; if that does not
-/// end it, it is asked to end, and then killed.
+/// Runs a program to its end; returns its status, like a shell. Ctrl-C reaches the program, too; a program that it does
+/// not end is first sent a signal to end, and then killed.
 pub(super) fn run(program: &OsString, arguments: &[OsString], signals: &Signals) -> Result<u8, Failure> {
     let unable = |error: std::io::Error| Failure::input(format!("cannot run {}: {error}", program.display()));
     let mut child = Command::new(program).args(arguments).spawn().map_err(unable)?;

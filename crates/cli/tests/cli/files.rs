@@ -48,7 +48,7 @@ fn slow_hosts_hold_up_nobody_else() {
 
 #[test]
 fn a_slow_receiver_keeps_what_a_fast_sender_has_under_way() {
-    // For the sake of its equal the sender may have more under way than the receiver's link takes.
+    // Because of an equal host, the sender may have more in flight than the receiver's link carries.
     let topology = "4 1 3\n0\n0 1 100Gbps 2us 0\n0 2 10Gbps 2us 0\n0 3 100Gbps 2us 0\n";
     let lost = "loss=[{link='1 - 0',direction='a-to-b',packets='data',model={trace={drops=[10]}}}]";
     let scratch = Scratch::new("reach").with("topology.txt", topology).with("flow.txt", "1\n1 2 3 100 50000 0\n");
@@ -453,7 +453,7 @@ fn what_is_cut_off_or_more_than_a_host_can_have_is_said() {
     let links = "0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 5 100Gbps 1us 0\n3 5 100Gbps 1us 0\n";
     let scratch = Scratch::new("dialects")
         .with("flow.txt", "2\n0 2 3 100 100000 0\n1 3 3 100 100000 0\n")
-        // PowerTCP's header, and ABM's.
+        // Headers of PowerTCP, and of ABM.
         .with("powertcp.txt", &format!("6 2 2 5\n4 5\n{links}4 5 25000000000.0 1us 0\n"))
         .with("abm.txt", &format!("6 2 2 5 100 25\n4 5\n{links}4 5 25000000000.0 1us 0\n"))
         .with("cut.txt", &format!("6 2 5\n4 5\n{links}"))

@@ -37,7 +37,7 @@ impl Scratch {
     fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the program starts")
     }
-    /// Runs it and expects this exit status; what was said, on standard output and error.
+    /// Runs the program and expects this exit status; returns its standard output and error.
     fn expect(&self, status: i32, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments);
         let (out, error) = (text(&output.stdout), text(&output.stderr));
@@ -279,7 +279,7 @@ fn the_state_of_schemes_is_counted() {
     assert!(out.contains("irn                    848       24       80         272010      6.8 %"), "{out}");
     assert!(out.contains("irn+hls                800       24       80         260010      6.5 %"), "{out}");
     assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
-    // All of it is on one screen; one scheme is taken apart.
+    // All lines fit on one screen; the items of one scheme are listed.
     assert!(out.lines().count() <= 24 && out.lines().all(|line| line.chars().count() <= 80), "{out}");
     let (out, _) = scratch.expect(0, &["footprint", "--series", "irn"]);
     assert!(out.contains(" per WQE ") && out.lines().count() <= 24, "{out}");
@@ -317,7 +317,7 @@ fn figures_are_judged() {
     assert_eq!(checked[1]["claims"][0]["outcome"], "reproduced");
     assert!(error.contains("error: 1 claim fails"), "{error}");
     assert!(scratch.join("kept/paper-good/report.html").exists());
-    // Together, what both need is run once, and the table of claims is written.
+    // In one command, runs that both figures need are run once, and the table of claims is written.
     let (out, _) = scratch.expect(1, &["check", "figures", "-q", "--markdown", "tables/claims.md"]);
     assert!(out.contains("of them other figures' too"), "{out}");
     let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table is there");

@@ -15,7 +15,7 @@ fn traces_are_replayed_as_they_come() {
     let (out, error) = scratch.expect(0, &["replay", "irn-receiver", "in.txt"]);
     assert_eq!(out, "0 1 0 0 0\n1 1 2 0 0\n0 3 1 0 0\n0 3 2 0 0\n");
     assert_eq!(error, "");
-    // Through standard input, with a wrong count.
+    // A trace through standard input, with a wrong count.
     let mut child = scratch
         .command(&["replay", "irn-receiver", "-"])
         .stdin(Stdio::piped())

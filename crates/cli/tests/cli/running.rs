@@ -81,7 +81,7 @@ fn lines_tell_how_a_run_goes_where_there_is_no_terminal() {
     assert!(percent < 100.0 && line.contains("% done after ") && line.contains(" left"), "{line}");
 }
 
-/// Runs `arguments` with so many kilobytes of address space.
+/// Runs `arguments` with an address space of `kilobytes`.
 #[cfg(target_os = "linux")]
 fn limited(scratch: &Scratch, kilobytes: u32, arguments: &str) -> (Option<i32>, String) {
     let program = env!("CARGO_BIN_EXE_selvedge");
@@ -122,7 +122,7 @@ fn small_studies_run_in_little_memory() {
     assert_eq!(status, Some(0), "{error}");
 }
 
-/// Runs `script` where `full` is a file system of so many kilobytes; `None` where that is not allowed.
+/// Runs `script` with `full`, a file system of `kilobytes`; `None` where mounting is not allowed.
 #[cfg(target_os = "linux")]
 fn on_small_disk(scratch: &Scratch, kilobytes: u32, script: &str) -> Option<(Option<i32>, String)> {
     fs::create_dir_all(scratch.join("full")).expect("writable");

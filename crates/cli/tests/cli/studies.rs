@@ -87,7 +87,7 @@ fn slow_flows_are_explained() {
         assert!(error.contains(message), "{arguments:?}: {error}");
     }
 
-    // Another network than the one in which the flows were slow.
+    // On another network than the one on which the flows were slow.
     let scenario = fs::read_to_string(scratch.join("out/scenario.toml")).expect("a scenario");
     fs::write(scratch.join("out/scenario.toml"), scenario.replace("\"2us\"", "\"3us\"")).expect("writable");
     let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "7"]);

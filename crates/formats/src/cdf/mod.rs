@@ -1,10 +1,10 @@
 //! Distributions of flow sizes.
 //!
-//! Two columns are bytes and a cumulative share, in percent if the last is 100 and in fractions if it
-//! is 1. Three columns are a size, a weight that nobody uses, and a cumulative fraction (or percent):
-//! YAPS and pHost count the size in packets of 1,460 B, ns-2 scripts in bytes, and nothing in the file
-//! says which. The rule of [`SizeUnit::Auto`]: sizes are packets if the smallest is below 32 and the
-//! largest below 1,000,000, as no distribution of bytes in use is.
+//! Two columns are bytes and a cumulative share, in percent if the last is 100 and in fractions if it is 1. Three
+//! columns are a size, an unused weight, and a cumulative fraction (or percent): YAPS and pHost count the size in
+//! packets of 1,460 B, ns-2 scripts in bytes, and nothing in the file distinguishes them. The rule of
+//! [`SizeUnit::Auto`]: sizes are packets if the smallest is below 32 and the largest below 1,000,000, as in no
+//! distribution of bytes in use.
 //!
 //! Between points sizes are interpolated linearly; two points with one size are a step, two points with one share a
 //! range that never occurs. The share of the first point is the probability of exactly its size.
@@ -190,7 +190,7 @@ impl Row {
     fn point(&self, payload: Option<Bytes>, whole: u64) -> Result<(Bytes, u64), FormatError> {
         let share = match whole {
             100 => self.percent,
-            // Shares ascend to 1, so that none is above.
+            // Shares ascend to 1, so that none is above 1.
             _ => self.fraction.unwrap_or(u64::MAX),
         };
         if self.size == 0 && share > 0 {

@@ -182,7 +182,7 @@ fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
     (idle > 0).then(|| Warning::new(line, format!("{idle} of the {} ranks do nothing", goal.rank_count)))
 }
 
-/// Returns a warning about messages that nobody receives: to ranks with fewer receives than messages.
+/// Returns a warning about messages without a receive: to ranks with fewer receives than messages.
 ///
 /// Messages that match a receive which names both their sender and their tag go to it; the others go to receives from
 /// any rank or with any tag, if there are some. The run decides which of these receives gets which message.
@@ -248,7 +248,7 @@ fn cycle(rank: &Rank) -> Option<Vec<u32>> {
             }
         }
     }
-    // Whatever still waits, waits for another that does.
+    // Each operation that still waits, waits for another that waits.
     let stuck = |number: u32| waits[number as usize] > 0;
     let cause: BTreeMap<u32, u32> = pairs().copied().filter(|&(_, before)| stuck(before)).collect();
     let mut way = vec![(0..rank.operations.len() as u32).find(|&number| stuck(number))?];

@@ -85,7 +85,7 @@ pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
 
 /// Returns the receives and sends of one address that remain after those of equal sizes are paired, in pairs.
 fn differing(mut receives: Vec<End>, sends: &mut Vec<End>) -> Vec<(End, End)> {
-    // In the file's order, each with its equal if there is one.
+    // In the file's order, each receive with a send of equal size if there is one.
     let mut sizes: BTreeMap<Bytes, usize> = BTreeMap::new();
     sends.iter().for_each(|send| *sizes.entry(send.size).or_default() += 1);
     let mut common: BTreeMap<Bytes, usize> = BTreeMap::new();

@@ -24,7 +24,7 @@ pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Goal, Vec<Warning>), For
         let mut words = line.words();
         keyword(&mut words, "rank")?;
         let word = words.require("the number of a rank")?;
-        // The brace may stand close.
+        // The brace may follow without a blank.
         let glued = word.text().ends_with('{');
         let number = if glued { word.part(0, word.text().len() - 1) } else { word };
         let number = number.integer32("a rank", 0..=goal.rank_count - 1)?;

@@ -159,7 +159,7 @@ pub enum StartUnit {
 
 /// Reads a connection matrix.
 ///
-/// Warns about wrong counts in the header, and triggers that flows wait for and nobody or too few
+/// Warns about wrong counts in the header, and about triggers that flows wait for but that none or too few flows
 /// activate.
 ///
 /// ```

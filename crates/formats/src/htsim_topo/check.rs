@@ -22,7 +22,7 @@ pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warnin
     let aggs_per_pod = written.aggs_per_pod(pods, tor_uplinks)?;
     let cores = written.cores(tor_uplinks, aggs_per_pod)?;
 
-    // A hundred spines per host is no network but a slip of the pen, and its counts need not fit 32 bits.
+    // A hundred spines per host is taken for a mistake: counts of such a network need not fit 32 bits.
     let narrow = |count: u64| {
         let too_many =
             || written.nodes.place.error(format!("found numbers that make {count} switches, expected fewer"));

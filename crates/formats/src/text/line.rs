@@ -261,7 +261,7 @@ impl<'a> Word<'a> {
 
     /// Returns an error that names this word and the valid text for its place.
     pub(crate) fn unexpected(self, expected: &str) -> FormatError {
-        // A binary file makes long words.
+        // Words of binary files are long.
         let shown: String = self.text.chars().take(40).collect();
         let more = if shown.len() < self.text.len() { "..." } else { "" };
         self.error(format!("found {shown:?}{more}, expected {expected}"))
@@ -269,7 +269,7 @@ impl<'a> Word<'a> {
 
     /// Parses a whole number within `range`.
     pub(crate) fn integer(self, what: &str, range: RangeInclusive<u64>) -> Result<u64, FormatError> {
-        // `parse` alone would take a plus sign.
+        // `parse` alone would accept a plus sign.
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         let number = self.text.parse().ok().filter(|number| digits && range.contains(number));
         // For words such as "1e6" or "1000.5", the message names the reason.
@@ -287,7 +287,7 @@ impl<'a> Word<'a> {
     /// Parses a whole number of at most 32 bits within `range`.
     pub(crate) fn integer32(self, what: &str, range: RangeInclusive<u32>) -> Result<u32, FormatError> {
         let wide = u64::from(*range.start())..=u64::from(*range.end());
-        // The range bounds it.
+        // The range bounds the number to 32 bits.
         self.integer(what, wide).map(|number| number as u32)
     }
 

@@ -137,7 +137,7 @@ pub(super) fn least_room(buffer: &InputQueued, network: &Network) -> Option<Byte
     buffer.per_port.resolve(|| network.own_buffers().flatten().min())
 }
 
-/// Checks the buffers that several lossless priorities have beside each other; returns what a person should know.
+/// Checks the buffers that several lossless priorities have beside each other; returns warnings.
 pub(super) fn check_accounts(
     scenario: &Scenario,
     network: &Network,

@@ -18,7 +18,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<F
         return Ok(());
     }
     let headrooms = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, &wire));
-    // Without switches nobody pauses, and nobody needs headroom.
+    // Without switches there are no pauses, and no need for headroom.
     let Some(largest) = headrooms.max() else { return Ok(()) };
     if largest.is_zero() {
         let message = "PFC without headroom drops what arrives after each pause: give some, or \"auto\"";

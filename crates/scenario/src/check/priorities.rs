@@ -7,8 +7,7 @@ use selvedge_transport::Scheme;
 use super::Finding;
 use crate::scenario::Scenario;
 
-/// Checks the priorities that data and answers have together, and those that flows ask for; returns what a person
-/// should know.
+/// Checks the priorities of data and answers together, and those that flows ask for; returns warnings.
 pub(super) fn check_priorities(
     scenario: &Scenario,
     priorities: &[u8],
@@ -40,8 +39,8 @@ pub(super) fn check_priorities(
     // Networks with lossless RDMA are meant to drop TCP packets.
     let guest = scenario.beside.as_ref().and_then(|beside| beside.class);
     let own = |priority: u8| priority == scenario.nic.data_class || Some(priority) == guest;
-    // CNPs before all data hardly ever wait, and DCQCN does not count on each; networks that can be bought have them
-    // so.
+    // CNPs in a class above all data hardly ever wait, and DCQCN tolerates their loss; commercial networks configure
+    // them like this.
     let (cnps, acks) = (scenario.nic.cnp_class, scenario.nic.ack_class);
     let data = scenario.switch.data_priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
     let cnps = (cnps != acks && data.iter().all(|&data| data < cnps)).then_some(cnps);

@@ -21,7 +21,7 @@ pub(crate) fn fill(chosen: &Chosen, schema: &Json, table: &mut Table) -> Result<
     for (key, value) in values.chain(headroom) {
         let edit = Edit::new(schema, table, key, value, chosen.place.clone())?;
         if others.leave(key) && !is_set(table, &edit.path) && has_kind(table, &edit.path) {
-            // Where another kind of something is chosen, its settings are others.
+            // Where another kind is chosen, the settings are others.
             if edit.apply(table)? == Applied::Yes {
                 filled.push(edit);
             }

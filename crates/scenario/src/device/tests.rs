@@ -82,7 +82,7 @@ fn a_preset_is_what_its_values_are_when_they_are_written() {
         let mut by_preset = resolved(&named(device), Some(series), &[]).scenario;
         let mut sets: Vec<String> =
             device.set.iter().map(|setting| format!("{}={}", setting.key, setting.value.value)).collect();
-        // Every series says that itself.
+        // Every series has the warning itself.
         sets.retain(|set| !set.starts_with("switch.pfc.enabled"));
         if let Some(headroom) = &device.headroom {
             let rows: Vec<_> = headroom.by_link().collect();
@@ -135,7 +135,7 @@ fn defaults_give_way_to_devices_these_to_the_scenario_that_to_series_and_all_to_
     assert_eq!(k_min(scenario, &["switch.ecn.k-min=90KB"]), Some(90_000));
     assert_eq!(k_min(device, &["switch.ecn.k-min=90KB"]), Some(90_000));
 
-    // The scenario goes before the device, which has PFC, and the series' preset before the scenario.
+    // The scenario takes precedence over the device, which has PFC, and the series' preset over the scenario.
     let pfc =
         |more: &str, series: Option<&str>, sets: &[&str]| resolved(more, series, sets).scenario.switch.pfc.enabled;
     let [on, off] = ["true", "false"].map(|pfc| format!("switch.pfc.enabled = {pfc}\n{device}"));
@@ -143,7 +143,7 @@ fn defaults_give_way_to_devices_these_to_the_scenario_that_to_series_and_all_to_
     assert!(!pfc(device, Some("irn"), &[]) && !pfc(&on, Some("irn"), &[]) && pfc(&off, Some("irn+pfc"), &[]));
     assert!(pfc(device, Some("irn"), &["switch.pfc.enabled=true"]));
 
-    // A series' own values go before all of them but arguments.
+    // A series' own values take precedence over all of these; arguments take precedence over them.
     let series = |sets: &[&str]| {
         let text = "nic.preset = 'connectx-7'\nseries = [{ preset = 'roce+dcqcn', set = { 'transport.congestion.dcqcn.cnp-interval' = '9us' } }]\n";
         dcqcn(&resolved(text, None, sets)).cnp_interval
@@ -175,7 +175,7 @@ fn where_nobody_chooses_a_scheme_the_nic_does() {
     let irn = resolved("nic.preset = 'connectx-7'\ntransport.recovery.irn = {}\n", None, &[]);
     assert_eq!(irn.transport.recovery.name(), "irn");
     assert_eq!(dcqcn(&irn).defaults, Defaults::ConnectX);
-    // Presets of series say all.
+    // Presets of series leave no choice to the device.
     let roce = resolved("nic.preset = 'connectx-7'\n", Some("roce"), &[]);
     assert_eq!(roce.transport.congestion.name(), "none");
     let tcp = resolved("nic.preset = 'connectx-7'\ntransport.tcp = {}\n", None, &[]);

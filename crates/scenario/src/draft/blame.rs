@@ -62,7 +62,7 @@ impl Draft {
         let last = |key: KeyPath| variant.edits.iter().rev().find(|edit| key.contains(&edit.path));
         let Some(edit) = keys.into_iter().find_map(last) else { return error };
         let place = edit.origin.clone();
-        // An argument is said in full, and meant for all series.
+        // An argument is quoted in full, and applies to all series.
         if let Place::Argument(_) = place {
             return ScenarioError { place, ..error };
         }

@@ -95,7 +95,7 @@ impl FileLibrary {
         for host in 0..file.hosts {
             graph.add_host(htsim_topo::Node::Host(host).to_string(), 0);
         }
-        // Switches tier by tier; `first` is the number of a tier's first.
+        // Switches tier by tier; `first` is the number of the first switch of a tier.
         let (tors, aggs) = (file.tors(), file.aggs());
         let all = (0..tors)
             .map(htsim_topo::Node::Tor)

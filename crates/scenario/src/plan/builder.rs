@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
 
     /// Returns an error that a part reports about itself, as an error about `key`.
     fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
-        // Workloads know about two keys that are not theirs.
+        // Workloads report errors of two keys outside of `workload`.
         let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
         let key = match &*error.key {
             inner if foreign => inner.to_owned(),

@@ -23,7 +23,7 @@ pub struct KeyHelp {
     keys: Vec<Key>,
 }
 
-/// A key of a table, or a word that may stand in its place.
+/// Key of a table, or word in the place of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Key {
     name: String,
@@ -153,7 +153,8 @@ impl<'a> Reader<'a> {
         KeyHelp { path: path.to_owned(), about: self.about(nodes), takes, keys }
     }
 
-    /// Writes what may stand at `path` and inside; what was written before under another name is referred to.
+    /// Writes the description of `path` and of its keys; a description that was written before under another name is
+    /// referred to.
     fn write(self, page: &mut String, path: &str, nodes: &[&'a Value], seen: &mut BTreeSet<String>) {
         let help = self.help(path, nodes);
         page.push_str(&help.section());

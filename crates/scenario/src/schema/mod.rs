@@ -1,4 +1,4 @@
-//! The JSON Schema of scenario files, and what it says about a path.
+//! JSON Schema of scenario files, and its description of paths.
 
 mod keys;
 

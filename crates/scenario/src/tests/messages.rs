@@ -312,7 +312,7 @@ fn keys_of_other_tables_are_suggested_wherever_a_key_is_wrong() {
     );
     let error = crate::KeyHelp::of("irn.sack").expect_err("wrong").to_string();
     assert!(error.contains("did you mean \"transport.recovery.irn.sack\"?"), "{error}");
-    // What nothing is like is answered with what there is.
+    // A name unlike all others is answered with the list of names.
     assert!(wrong_set("zzzzzz=1").contains("known here: auto, beside,"), "{}", wrong_set("zzzzzz=1"));
 }
 

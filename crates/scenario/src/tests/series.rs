@@ -105,7 +105,7 @@ fn every_series_runs_in_every_case() {
     assert_eq!(once.series[0].workloads[0].load, Some(0.3));
     let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("IRN") };
     assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(300)));
-    // Equal runs are known as such, whatever they are called; others are not.
+    // Equal runs have equal digests, whatever their series are called; others have not.
     let digests: Vec<u64> = once.series.iter().map(crate::PlannedSeries::digest).collect();
     let alone = plan(&extended("[[series]]\npreset = 'roce+pfc'\n"), &Changes::default()).expect("a plan");
     assert_eq!(digests[4], alone.series[0].digest());

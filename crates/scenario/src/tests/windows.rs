@@ -115,7 +115,7 @@ size = "1MB"
     let (slow_low, slow_high, slow_cap) = planned("10Mbps");
     assert!(slow_low > Duration::from_us(1_428) && slow_low < Duration::from_us(1_500), "{slow_low}");
     assert!(slow_high > high && slow_high > slow_low, "{slow_high}");
-    // The faster way there, and 67 us back on the slower one, hold 93 packets; the slower one both ways holds two.
+    // The faster path there, and 67 us back on the slower one, hold 93 packets; the slower one both ways holds two.
     assert_eq!(slow_cap, Setting::Value(93));
 }
 
@@ -150,8 +150,8 @@ sizes = "cdf:web-search"
         RecoveryConfig::Irn(irn) => irn.bdp_cap,
         other => panic!("{}", other.name()),
     };
-    // The slow host's window covers its own round trip, 13.6 us, of which propagation is 4; the fast hosts' knows
-    // nothing of it.
+    // The slow host's window covers its own round trip, 13.6 us, of which propagation is 4; the fast hosts' window does
+    // not depend on it.
     assert_eq!(cap(&irn.transports[0].1), Setting::Value(2));
     assert_eq!(cap(&irn.transport), Setting::Value(47));
 }
@@ -279,7 +279,7 @@ sizes = "cdf:web-search"
                 assert!(bytes(&value(transport, "congestion.swift.initial-window")) > held);
             }
             "irn+hpcc" => {
-                // T is a time, whatever the receiver can take.
+                // T is a time, independent of the receiver's rate.
                 assert!(time(&value(transport, "congestion.hpcc.base-rtt")) > rtt);
             }
             "irn+aimd" => assert!(bytes(&value(transport, "congestion.aimd.window.initial")) > held),

@@ -105,7 +105,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
             std::fs::read_dir(folder.join("events"))?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
         files.sort();
         for build in Build::all(128) {
-            // Both variants take the same vectors; one of them is enough for people in a hurry.
+            // Both variants take the same vectors; with --quick, one of them is enough.
             if bench.quick && !build.pipelined {
                 continue;
             }

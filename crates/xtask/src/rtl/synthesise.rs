@@ -1,7 +1,7 @@
 //! Command `cargo xtask rtl synthesise`: logs for [`super::numbers`].
 //!
 //! A target is synthesised again only if its sources, its parameters or the tools have changed since: a stamp beside
-//! each log says what it was made from. Logs of other sources are not read.
+//! each log identifies its inputs. Logs of other sources are not read.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     let folder = output("synth")?;
     let all = Target::all();
     let (routed, wide): (Vec<&Target>, Vec<&Target>) = all.iter().partition(|target| target.is_routed);
-    // Sizes come first: they take a tenth of the time.
+    // Sizes come first, because they take a tenth of the time.
     for target in &routed {
         once(&folder, target, Flow::UltraScale, || ultrascale(bench, &folder, target))?;
     }
@@ -110,7 +110,7 @@ fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<S
     } else {
         options += &target.parameters.iter().map(|parameter| format!(" -G {parameter}")).collect::<String>();
     }
-    // Else a memory would be written bit by bit, which the other yosys does not put together again.
+    // Otherwise a memory would be written bit by bit, which the other yosys does not recombine.
     let whole = if target.has_memory { "proc; opt_expr; opt_reduce; bwmuxmap; opt_clean; " } else { "" };
     let script = format!(
         "read_slang {options} {} --top {top}; {whole}write_verilog -noattr {}",

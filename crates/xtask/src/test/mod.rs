@@ -57,7 +57,7 @@ pub(crate) fn test(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests and shows what people want to see of it.
+/// Runs the tests and shows the relevant lines of their output.
 fn run(options: &Options, transcript: &mut Transcript) -> Result<ExitStatus> {
     let mut command = cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
     if options.all {

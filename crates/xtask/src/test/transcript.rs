@@ -100,7 +100,7 @@ impl Transcript {
         if let Some(reason) = outcome.strip_prefix("ignored") {
             let reason = reason.strip_prefix(", ").unwrap_or("marked #[ignore]");
             self.skip(test.to_owned(), reason);
-            // The suite's result does not count it as passed; skipped tests are subtracted at the end.
+            // The suite's result counts a skipped test as passed; skipped tests are subtracted at the end.
             self.passed += 1;
         }
         if outcome == "FAILED" { Shown::Yes } else { Shown::No }

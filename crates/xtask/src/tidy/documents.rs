@@ -40,7 +40,7 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
             }
         }
     }
-    // Commands are handed to the program with `--help` at their end: they are parsed, not obeyed.
+    // Commands are passed to the program with `--help` at their end: they are parsed, not executed.
     let product = selvedge(Profile::Dev)?;
     for document in ["README.md", "CONTRIBUTING.md"] {
         for (line, command) in commands(&read(document)?) {

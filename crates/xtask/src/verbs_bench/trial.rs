@@ -39,7 +39,7 @@ impl Perftest<'_> {
     }
 
     fn command(&self, link: &Link, end: usize) -> Command {
-        // Preloaded behind `timeout` and `ip`, which have no use for it.
+        // The library is preloaded behind `timeout` and `ip`, which do not need it.
         let mut command = link.within(end, "timeout");
         command.args(["60", "env"]);
         command.arg(format!("LD_PRELOAD={}", self.libraries.join("libibverbs.so.1").display()));

@@ -26,7 +26,7 @@ impl<'a> Turns<'a> {
         Id(self.0.len() - 1)
     }
 
-    /// Runs `repeat` turns and says what came of each trial. A trial that fails is left out of later turns.
+    /// Runs `repeat` turns and prints the result of each trial. A trial that fails is left out of later turns.
     pub(super) fn run(&mut self, repeat: usize) {
         for turn in 1..=repeat {
             eprintln!("turn {turn} of {repeat}");

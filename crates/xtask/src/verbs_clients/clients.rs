@@ -201,7 +201,7 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "Intel MPI",
         packages: Packages::PyPi(&["impi-rt"]),
         version: "{venv}/bin/pip show impi-rt | sed -n 's/^Version: //p'",
-        // Both have one binary interface, and only MPICH's package has a compiler.
+        // Both libraries have one binary interface, and only MPICH's package has a compiler.
         build: "{mpich}/bin/mpicc -O1 -o {scratch}/collective {tests}/collective.c",
         client: "LD_LIBRARY_PATH=$LD_LIBRARY_PATH:{venv}/lib FI_PROVIDER_PATH={venv}/lib I_MPI_ROOT={venv} I_MPI_FABRICS=ofi I_MPI_OFI_PROVIDER=verbs {venv}/bin/mpiexec.hydra {hosts} {scratch}/collective",
         shows: "results compared",
