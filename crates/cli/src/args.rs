@@ -24,7 +24,7 @@ pub(crate) enum Command {
     /// Run a study: series x seeds on all cores, into a results folder with a report
     #[command(override_usage = RUN_USAGE, after_long_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Run figures against what their papers claim: a verdict per claim
+    /// Run figures and compare them with their papers' claims: a verdict per claim
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Explain why flows of a study were slow: their completion times split into causes

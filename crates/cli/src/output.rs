@@ -53,7 +53,7 @@ impl From<StudyError> for Failure {
     }
 }
 
-/// Writes to standard output. Somebody who stops reading is no error.
+/// Writes to standard output. A reader that closes the pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what a study would take.
+/// Prints the cost of a study: packets, memory, time.
 fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
     let (plan, points) = match &args.resume {
         Some(path) => {
@@ -84,7 +84,7 @@ pub(crate) fn estimate(plan: &Plan, points: &[Point], options: &RunOptions) -> R
     completed(StudyEstimate::new(plan, points, threads(options))?, options)
 }
 
-/// Returns an estimate with the memory that there is, and with the time where it is going to be shown.
+/// Returns an estimate with the available memory, and with the time if that is going to be shown.
 ///
 /// # Errors
 /// Returns an error under the conditions of [`estimate`].

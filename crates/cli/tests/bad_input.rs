@@ -274,7 +274,7 @@ fn flows() -> Vec<Case> {
             FLOW,
             "input:2:3: node 7 is not a host: the topology's hosts have numbers from 1 to 3",
         ),
-        // Nothing follows: no scheme is to blame.
+        // The message ends there: no scheme is the cause.
         (line("1 7 3 100 10000 0.001"), FILES, "the topology's hosts have numbers from 1 to 3\n"),
         (
             line("1 2 6 100 10000 0.001"),
@@ -339,7 +339,7 @@ fn others() -> Vec<Case> {
     ]
 }
 
-/// Returns cases whose error is in the command rather than in a file.
+/// Returns cases with an error in the command rather than in a file.
 fn commands() -> Vec<Case> {
     let none = Vec::new;
     vec![

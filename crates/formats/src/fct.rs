@@ -4,8 +4,8 @@
 //! <src> <dst> <sport> <dport> <size in bytes> <start in ns> <fct in ns> <standalone fct in ns>
 //! ```
 //!
-//! HPCC and SimAI write addresses as eight hexadecimal digits, ConWeave writes node ids. Times are cut
-//! to nanoseconds, which is what ns-3 counts.
+//! HPCC and SimAI write addresses as eight hexadecimal digits, ConWeave writes node ids. Times are cut to nanoseconds,
+//! the unit of ns-3.
 
 use std::io::{self, BufRead, Write};
 

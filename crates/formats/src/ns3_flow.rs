@@ -269,7 +269,7 @@ impl<R: BufRead> Flows<R> {
         Ok(flow)
     }
 
-    /// Warns about what may be no notes, from the line read last on.
+    /// Warns about notes that may be data, from the line read last on.
     fn check_notes(&mut self, from: u64, after_blank: bool) {
         let (columns, options) = (self.columns, self.options);
         let is_flow = |line: Line<'_>| {

@@ -48,7 +48,7 @@ pub(crate) struct Variant {
     pub(crate) place: Place,
     /// Scheme that sets the values which the series leaves open.
     preset: Option<String>,
-    /// Devices that set the values which nothing else sets.
+    /// Devices that set the values which neither text nor edits set.
     pub(crate) devices: Vec<Chosen>,
 }
 
@@ -288,8 +288,7 @@ impl Draft {
         table
     }
 
-    /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
-    /// there.
+    /// Reads a table that edits have changed; an error is attributed to the edit that put the faulty value there.
     fn typed(&self, table: &Table, edits: &[Edit]) -> Result<Scenario, ScenarioError> {
         typed(table, &self.schema).map_err(|Mismatch { path, message, .. }| {
             // The text alone was valid, so an edit is the cause even if it only lies inside `path`.

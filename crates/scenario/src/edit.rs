@@ -64,8 +64,8 @@ impl Edit {
         Some(Self { path: path.clone(), value, origin, route })
     }
 
-    /// Reads the `key=value` of `--set`. The value is TOML; what is not TOML is a text, so that
-    /// units need no quotes: `--set switch.pfc.headroom=20KB`.
+    /// Reads the `key=value` of `--set`. The value is TOML; a value that is not TOML is a text, so that units need no
+    /// quotes: `--set switch.pfc.headroom=20KB`.
     pub(crate) fn from_argument(
         schema: &serde_json::Value,
         scenario: &Table,
@@ -104,7 +104,7 @@ impl Edit {
         Self::new(schema, &Table::new(), key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
     }
 
-    /// Puts the value into `table`, a scenario of one series, unless it is about something that the series does not
+    /// Puts the value into `table`, a scenario of one series, unless the edit is about a part that the series does not
     /// have.
     pub(crate) fn apply_where_it_fits(&self, table: &mut Table) -> Result<Applied, ScenarioError> {
         match self.other_stack(table) {

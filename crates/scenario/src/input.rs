@@ -12,7 +12,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_piped(path, MOST_PIPED)
 }
 
-/// Returns the content of the file at `path`, or at most `most` bytes if it is a pipe.
+/// Returns the content of the file at `path`; an error if a pipe gives more than `most` bytes.
 fn read_piped(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let mut content = Vec::new();

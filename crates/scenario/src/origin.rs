@@ -23,7 +23,7 @@ use crate::series::Series;
 /// The text of the study that runs when no scenario is given: the default case of the IRN paper.
 pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
 
-/// Returns the built-in study, whose text the user has not seen.
+/// Returns the built-in study. Its text is marked as unseen.
 pub(crate) fn built_in() -> Result<(Document, FileLibrary), ScenarioError> {
     Ok((Document::parse("the built-in study", BUILT_IN)?.unseen(), FileLibrary::new("")))
 }
@@ -133,7 +133,7 @@ impl Network {
         let wrong = |message: String| ScenarioError::argument(name.clone(), message);
         let topology = Topology::File(TopologyFile { path });
         topology.build(&library).map_err(|error| wrong(error.message))?;
-        // Nothing runs on it.
+        // The scenario is never run.
         let scenario = Scenario::new(name.clone(), topology, WorkloadConfig::default());
         let text = toml::to_string(&scenario).expect("a scenario can be written");
         let (network, framing, library) = Self::of_document(Document::parse(&name, &text)?.unseen(), library, changes)?;

@@ -41,9 +41,9 @@ struct RoundTrip {
     answer: Bytes,
 }
 
-/// Replaces every "auto" of `scenario`, which runs these workloads on `network`, but that of `sample`. Returns the
+/// Replaces every "auto" of `scenario`, which runs these workloads on `network`, except that of `sample`. Returns the
 /// transports of hosts whose links have other rates than the fastest, and those of flows on paths of each class, where
-/// that makes a difference.
+/// they differ.
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[WorkloadSummary]) -> Transports {
     let Scenario { switch, nic, transport, beside, auto, .. } = scenario;
     let frame = nic.payload(transport) + nic.data_header(transport);
@@ -210,7 +210,7 @@ fn distinct(resolved: &[TransportConfig]) -> PathTransports {
     all
 }
 
-/// Resolves the transport of the hosts with the fastest links. Returns what it needs, and the transports of the other
+/// Resolves the transport of the hosts with the fastest links. Returns its needs, and the transports of the other
 /// hosts, where those differ.
 fn resolve_transports(
     transport: &mut TransportConfig,

@@ -16,9 +16,9 @@ use crate::Series;
 
 /// Study: one fabric, its traffic, and the series that are compared on it.
 ///
-/// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the
-/// defaults shown. A setting of "auto" is derived from the rest of the scenario; the resolved
-/// scenario in the results folder shows what came of it.
+/// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the defaults shown. A
+/// setting of "auto" is derived from the rest of the scenario; the resolved scenario in the results folder shows the
+/// derived values.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
@@ -59,7 +59,7 @@ pub struct Scenario {
     /// Loss recovery and congestion control, or TCP.
     #[serde(default)]
     pub transport: TransportConfig,
-    /// Workloads that speak TCP beside all others: a network that RDMA shares.
+    /// Workloads that use TCP, whatever the others use: a network that RDMA shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
     /// Packets that links lose.

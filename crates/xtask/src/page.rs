@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 /// Mark at the end of the written part.
 const END: &str = "<!-- end -->\n";
 
-/// Writes what `cargo xtask CHORE --write` has found into a document.
+/// Writes the text that `cargo xtask CHORE --write` has produced into a document.
 ///
 /// # Errors
 /// Returns an error if the document has no marks for the text, or cannot be read or written.

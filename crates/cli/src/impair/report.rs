@@ -1,4 +1,4 @@
-//! Report of what was done to packets, for people and programs.
+//! Report of the impairments applied to packets, for people and programs.
 
 use std::fmt::Write as _;
 

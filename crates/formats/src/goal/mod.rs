@@ -1,5 +1,6 @@
-//! GOAL schedules (Group Operation Assembly Language): what each rank sends, receives and computes, and what
-//! waits for what. Written by LogGOPSim's `schedgen` and by ATLAHS, as text or in the binary form of `txt2bin`.
+//! GOAL schedules (Group Operation Assembly Language): operations by which each rank sends, receives and computes, and
+//! their dependencies. They are written by LogGOPSim's `schedgen` and by ATLAHS, as text or in the binary form of
+//! `txt2bin`.
 //!
 //! ```text
 //! num_ranks 2
@@ -46,9 +47,9 @@ pub struct Rank {
     pub operations: Vec<Operation>,
     /// Place of each operation; empty for binary files.
     pub places: Vec<Place>,
-    /// Pairs of an operation and one whose end it waits for.
+    /// Pairs of an operation and another whose end it waits for.
     pub requires: Vec<(u32, u32)>,
-    /// Pairs of an operation and one whose beginning it waits for.
+    /// Pairs of an operation and another whose beginning it waits for.
     pub start_requires: Vec<(u32, u32)>,
 }
 

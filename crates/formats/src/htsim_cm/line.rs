@@ -118,7 +118,7 @@ fn missing(words: &mut Words<'_>, what: &str) -> FormatError {
     }
 }
 
-/// Reads what follows "trigger"; gives the word with the id as well.
+/// Reads the words after "trigger"; returns the word with the id as well.
 pub(super) fn parse_trigger<'a>(
     first: Word<'a>,
     mut words: Words<'a>,
@@ -159,7 +159,7 @@ pub(super) fn parse_trigger<'a>(
     Ok((word, id, kind))
 }
 
-/// Reads what follows "failure".
+/// Reads the words after "failure".
 pub(super) fn parse_failure(line: u64, mut words: Words<'_>) -> Result<Failure, FormatError> {
     const KEYS: &[&str] = &["switch_type", "switch_id", "link_id"];
     let (mut tier, mut switch, mut link) = (None, None, None);

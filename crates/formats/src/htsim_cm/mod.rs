@@ -141,12 +141,12 @@ pub enum SwitchTier {
 
 /// Unit of `start`.
 ///
-/// Picoseconds in csg-htsim's EQDS and NDP programs and in files of the generators; microseconds in
-/// uet-htsim's UEC, EQDS and RoCE programs, in the Swift program, and in what `save` writes.
+/// Picoseconds are the unit in csg-htsim's EQDS and NDP programs and in files of the generators; microseconds in
+/// uet-htsim's UEC, EQDS and RoCE programs, in the Swift program, and in files written by `save`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StartUnit {
-    /// Picoseconds if a start is 1,000,000 or more, as generators write them (microseconds times
-    /// 10^6), or if all are zero; microseconds else.
+    /// Picoseconds if a start is 1,000,000 or more, as generators write them (microseconds times 10^6), or if all are
+    /// zero; otherwise microseconds.
     #[default]
     Auto,
     /// 10^-12 s.

@@ -82,7 +82,7 @@ fn a_preset_is_what_its_values_are_when_they_are_written() {
         let mut by_preset = resolved(&named(device), Some(series), &[]).scenario;
         let mut sets: Vec<String> =
             device.set.iter().map(|setting| format!("{}={}", setting.key, setting.value.value)).collect();
-        // Every series has the warning itself.
+        // Every preset of a series sets this key itself.
         sets.retain(|set| !set.starts_with("switch.pfc.enabled"));
         if let Some(headroom) = &device.headroom {
             let rows: Vec<_> = headroom.by_link().collect();

@@ -238,7 +238,7 @@ const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header
 
 /// Scenario of a series, checked and without an "auto".
 struct Resolved {
-    /// Scenario whose transport is what all hosts and paths have in common.
+    /// Scenario with the transport settings that all hosts and paths have in common.
     scenario: Scenario,
     /// Transport of the hosts with the fastest links.
     transport: TransportConfig,

@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         nodes.iter().find_map(said).map(plain).unwrap_or_default()
     }
 
-    /// Returns the description of a key or a word, whose own description is about nothing else.
+    /// Returns the description of a key or a word: its own, or else that of the node it refers to.
     fn about_key(self, node: &'a Value) -> String {
         node["description"].as_str().map_or_else(|| self.about(&[node]), plain)
     }

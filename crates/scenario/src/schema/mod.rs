@@ -53,7 +53,7 @@ pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String>
 /// Returns the paths of all keys of a scenario, with an element of a list as its first; keys of cases, of series and of
 /// maps with free keys are left out.
 pub(crate) fn all_paths(schema: &Value) -> Vec<KeyPath> {
-    // Nothing lies deeper.
+    // Bound of the recursion; all keys are above it.
     const DEEPEST: usize = 12;
     let mut all = Vec::new();
     let mut open = vec![(KeyPath::root(), vec![schema])];

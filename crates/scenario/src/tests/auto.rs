@@ -98,7 +98,7 @@ sizes = "cdf:web-search"
     let [(rate, slow)] = &irn.transports[..] else { panic!("{:?}", irn.transports) };
     assert_eq!((*rate, cap(slow)), (Rate::from_gbps(25), Setting::Value(24)));
     assert_eq!(cap(&irn.scenario.transport), Setting::Auto);
-    // What is said is for all.
+    // A written value holds for all hosts.
     let said = plan(text, &with_sets(&["transport.recovery.irn.bdp-cap=50"])).expect("a plan");
     assert_eq!((cap(&said.series[0].transport), said.series[0].transports.len()), (Setting::Value(50), 0));
 
@@ -183,7 +183,7 @@ fn tcp_beside_rdma_keeps_its_tunnels() {
         tunnels.eqif.tcp.map(|eqif| eqif.limit())
     };
     assert_eq!(eqif_of("[beside]\nworkloads = ['poisson']\n"), Some(2));
-    // Where there is none, it has nothing to carry.
+    // Without TCP, there is no such tunnel.
     assert_eq!(eqif_of(""), None);
 }
 

@@ -46,7 +46,7 @@ fn acknowledgements_that_wait_behind_data_are_warned_about() {
     let silent = |series, class| assert!(!warnings(series, class).iter().any(|warning| warning.contains("ack-class")));
     silent("irn", 3);
     silent("irn", 6);
-    // Nothing is acknowledged, or somewhere else.
+    // No acknowledgements, or acknowledgements in another class.
     silent("roce-baseline+pfc", 1);
     silent("tcp", 1);
 }

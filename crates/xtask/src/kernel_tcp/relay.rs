@@ -15,7 +15,7 @@ use super::{AROUND_IP, Bottleneck};
 /// Packet, and the time of its arrival.
 type Flying = (Instant, Vec<u8>);
 
-/// Delay in handing over packets: what a busy machine adds to the delay.
+/// Total delay in ns by which packets were delivered late, because of a busy machine, and the number of packets.
 #[derive(Clone, Default)]
 pub(super) struct Lateness(Arc<[AtomicU64; 2]>);
 
