@@ -18,7 +18,7 @@ use crate::workspace::{read, root};
 /// Options of `cargo xtask dist`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Build without optimisation
+    /// Quick to build instead of quick to run
     #[arg(long)]
     debug: bool,
     /// Folder to write to
@@ -41,12 +41,12 @@ const CURRENT: u32 = 34;
 /// Symbols that the other libraries of Selvedge call, as a version script.
 const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_r*;\n        selvedge_path_*;\n};\n";
 
-/// Builds the optimised libraries; returns their folder.
+/// Builds the libraries in the profile that is quick to run; returns their folder.
 pub(crate) fn libraries() -> Result<PathBuf> {
     libraries_of(false)
 }
 
-/// Builds the libraries, without optimisation if `debug`; returns their folder.
+/// Builds the libraries, in a profile that is quick to build (`debug`) or quick to run; returns their folder.
 pub(crate) fn libraries_of(debug: bool) -> Result<PathBuf> {
     let to = if debug { "target/dist-debug" } else { "dist" };
     dist(&Options { debug, to: to.into(), libraries: true, deb: false })?;

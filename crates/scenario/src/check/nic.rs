@@ -60,7 +60,7 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Checks queue pairs that poll: they need senders that all poll, and no turns.
+/// Checks queue pairs that poll: no other stack may send beside them, and they have no turns.
 fn check_polling(scenario: &Scenario) -> Result<(), Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     if nic.mac_poll.is_zero() {

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Install nothing: missing programs are left out
     #[arg(long)]
     offline: bool,
-    /// Build the libraries without optimisation
+    /// Libraries that are quick to build instead of quick to run
     #[arg(long)]
     debug: bool,
     /// Write the table to docs/verbs.md
