@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Arguments of the command line.
 
 use std::path::PathBuf;
 
@@ -24,51 +24,51 @@ pub(crate) enum Command {
     /// Run a study: series x seeds on all cores, into a results folder with a report
     #[command(override_usage = RUN_USAGE, after_long_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Run figures against what their papers claim: a verdict per claim
+    /// Run figures and compare them with their papers' claims: a verdict per claim
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Ask why flows of a study were slow: their completion times split into causes
+    /// Explain why flows of a study were slow: their completion times split into causes
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
-    /// Compare two results folders: what differs in their scenarios, and by how much each metric does
+    /// Compare two results folders: the differences of their scenarios and of each metric
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
-    /// Look at a network before running anything: hosts, links, RTT, BDP, the load it can carry
+    /// Show a network before running anything: hosts, links, RTT, BDP, the load it can carry
     Topology(TopologyArgs),
-    /// Look at the traffic before running anything: load, sizes, first flows
+    /// Show the traffic before running anything: load, sizes, first flows
     Workload(WorkloadArgs),
-    /// Look at what loss recovery costs on a NIC: bits per queue pair, per WQE, share of its cache
+    /// Show the cost of loss recovery on a NIC: bits per queue pair, per WQE, share of its cache
     #[command(after_long_help = FOOTPRINT_EXAMPLES)]
     Footprint(FootprintArgs),
-    /// Drive an IRN engine by an event trace and print its output trace
+    /// Run an IRN engine on an event trace and print its output trace
     ///
-    /// Each line is answered as it comes, also through a pipe. Memory depends on how many queue pairs the trace is of,
-    /// not on its length.
+    /// Each line is answered as it comes, also through a pipe. Memory depends on the number of queue pairs in the
+    /// trace, not on its length.
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
-    /// Run a program that wants RDMA hardware, without any: a software RNIC over UDP
+    /// Run a program that needs RDMA hardware, without any: a software RNIC over UDP
     #[command(after_long_help = VERBS_EXAMPLES)]
     Verbs(VerbsArgs),
-    /// Make a bad network to test programs on: loss, duplication, corruption, delay, reordering, from a seed
+    /// Make an impaired network to test programs on: loss, duplication, corruption, delay, reordering, from a seed
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::impair::EXAMPLES)]
     Impair(Box<crate::impair::ImpairArgs>),
     /// One end of a trial, started by `run --real`
     #[command(hide = true)]
     TrialEnd,
-    /// Look up what may stand in a scenario file: keys, what they take and mean, their defaults
+    /// Look up the keys of a scenario file: their values, meanings and defaults
     #[command(after_long_help = KEYS_EXAMPLES)]
     Keys {
-        /// Where, as in "workload.incast". Default: at the top
+        /// Place, as in "workload.incast". Default: at the top
         #[arg(default_value = "", hide_default_value = true)]
         path: String,
-        /// All of them, as a page in Markdown
+        /// Print all keys, as a page in Markdown
         #[arg(long, conflicts_with = "path")]
         all: bool,
     },
-    /// Look up devices that one can buy, for nic.preset and switch.preset: what they set, and sources
+    /// Look up commercial devices, for nic.preset and switch.preset: their settings, and sources
     Presets {
-        /// A device, as in "connectx-7". Default: a table of all
+        /// Device, as in "connectx-7". Default: a table of all
         name: Option<String>,
         /// Print JSON
         #[arg(long)]
@@ -76,13 +76,13 @@ pub(crate) enum Command {
     },
     /// Print the JSON Schema of scenario files, for editors, or that of results
     Schema {
-        /// Which files
+        /// Kind of files
         #[arg(value_enum, default_value = "scenario")]
         of: Described,
     },
     /// Print a completion script for a shell
     Completions {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
 }
@@ -96,7 +96,7 @@ pub(crate) enum Described {
     Summary,
 }
 
-/// What to study.
+/// Input of a study.
 #[derive(Args)]
 pub(crate) struct Input {
     /// Scenario file (TOML), or a folder with a scenario.toml; without: the IRN paper's default case
@@ -108,13 +108,13 @@ pub(crate) struct Input {
     /// Flows from a file of another simulator: ns-3 RDMA flow.txt, htsim .cm
     #[arg(long, value_name = "FILE")]
     pub(crate) flows: Option<PathBuf>,
-    /// What to compare: series of the scenario by name, or schemes as in irn,roce+pfc
+    /// Series to compare, by name, or schemes as in irn,roce+pfc
     #[arg(long, value_name = "LIST", long_help = series_help())]
     pub(crate) series: Option<String>,
     /// Change one value of the scenario: its dotted key, and a TOML value; may be repeated
     ///
-    /// It replaces what is there, in every series where the key applies. Units need no quotes:
-    /// --set switch.pfc.headroom=20KB --set workload.poisson.load=0.5
+    /// Replaces the value in every series where the key applies. Units need no quotes: --set switch.pfc.headroom=20KB
+    /// --set workload.poisson.load=0.5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Run each series with this many seeds (5), or with these (1,2,3)
@@ -126,7 +126,7 @@ pub(crate) struct Input {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: Input,
-    /// Folder for the results; it must not hold any [default: results/<title>-<n>]
+    /// Folder for the results; it must not hold any yet [default: results/<title>-<n>]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Replace results that are in the folder
@@ -135,24 +135,24 @@ pub(crate) struct RunArgs {
     /// Continue interrupted results
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "topology", "flows", "series", "sets", "seeds", "out", "force"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Run it in the real world: two processes in network namespaces, each with a software RNIC (Linux)
+    /// Run on real hosts: two processes in network namespaces, each with a software RNIC (Linux)
     ///
     /// The scenario has one [workload.verbs] between two hosts, and loses packets on one link at most, at random; a
-    /// device between the two namespaces does the same, from the same seeds. Needs root, or user namespaces.
+    /// device between the two namespaces loses packets from the same seeds. Needs root, or user namespaces.
     #[arg(long, conflicts_with_all = ["resume", "what"])]
     pub(crate) real: bool,
     #[command(flatten)]
     pub(crate) tracing: TraceArgs,
-    /// Add no controls: series that nobody has asked for, which differ from one that somebody has in PFC alone
+    /// Add no controls: series beyond those asked for, each of which differs from one of these in PFC alone
     ///
     /// A study that compares series with PFC and series without is given the controls that it lacks, if they are cheap:
-    /// without them, what else the series differ in looks like PFC.
+    /// without them, other differences between the series look like effects of PFC.
     #[arg(long, conflicts_with = "resume")]
     pub(crate) no_controls: bool,
     /// Add seeds until the verdict is decided, up to N in all
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "50", conflicts_with = "resume", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) until_decided: Option<u16>,
-    /// Say what it would take (packets, memory, time), and do not run; with --json as JSON
+    /// Print the cost of the study (packets, memory, time), and do not run it; with --json as JSON
     #[arg(long, visible_alias = "dry-run", conflicts_with = "real")]
     pub(crate) estimate: bool,
     /// Print summary.json to standard output, and nothing else there
@@ -162,7 +162,7 @@ pub(crate) struct RunArgs {
     pub(crate) options: RunOptions,
 }
 
-/// What to look at packet by packet.
+/// Selection of packets and events to trace.
 #[derive(Args)]
 pub(crate) struct TraceArgs {
     /// Trace a flow, a port or everything: flow=ID, port=ID, all; may be repeated
@@ -174,27 +174,27 @@ pub(crate) struct TraceArgs {
     pub(crate) what: Vec<String>,
     /// Write the events at IRN's senders and receivers, for its hardware modules: irn, or irn=HOST; may be repeated
     ///
-    /// The first run of each series with IRN writes two files for each host, in the format of the IRN authors'
-    /// event traces: what `selvedge replay irn-receiver` and `irn-sender` read, and the modules in rtl/. A third says
-    /// which queue pair has which number.
+    /// The first run of each series with IRN writes two files for each host, in the format of the IRN authors' event
+    /// traces, for `selvedge replay irn-receiver` and `irn-sender`, and for the modules in rtl/. A third file maps
+    /// queue pairs to their numbers.
     #[arg(long = "trace-events", value_name = "WHAT", conflicts_with_all = ["what", "resume"], group = "traced")]
     pub(crate) events: Vec<String>,
     /// Folder for the traces [default: traces, among the results]
     #[arg(long = "trace-dir", value_name = "DIR", requires = "traced")]
     pub(crate) folder: Option<PathBuf>,
-    /// Keep the payload in captures: zeros, for programs that want whole packets
+    /// Keep the payload in captures: zeros, for programs that need whole packets
     ///
-    /// Without, captures have headers and checksums alone, and say how long each packet was.
+    /// Without this option, captures have headers and checksums alone, and the length of each packet.
     #[arg(long = "trace-payload", requires = "what", conflicts_with_all = ["snaplen", "events"])]
     pub(crate) payload: bool,
-    /// Cut packets in captures after this many bytes, whatever they are
+    /// Cut packets in captures after this many bytes, headers included
     ///
     /// Wireshark cannot dissect RoCE packets that are cut short.
     #[arg(long = "trace-snaplen", value_name = "BYTES", requires = "what", conflicts_with = "events", value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub(crate) snaplen: Option<u32>,
 }
 
-/// How to run.
+/// Options of runs.
 #[derive(Args)]
 pub(crate) struct RunOptions {
     /// Use at most this many threads [default: all cores]
@@ -203,7 +203,7 @@ pub(crate) struct RunOptions {
     /// Run although it may need more memory than there is
     #[arg(long)]
     pub(crate) ignore_memory: bool,
-    /// No progress, no notices
+    /// Print no progress and no notices
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -213,14 +213,14 @@ pub(crate) struct CheckArgs {
     /// Figures (folders with a scenario.toml and an expect.toml), or folders of figures
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Only try whether the figures run: fewer flows and seeds, as each scenario's [smoke] says
+    /// Only check that the figures run: fewer flows and seeds, as in each scenario's [smoke]
     ///
-    /// Such runs are too short to judge; claims are shown, and only those fail that have no value.
+    /// Smoke runs are too short to judge; claims are shown, and only those fail that have no value.
     #[arg(long)]
     pub(crate) smoke: bool,
     /// Keep the results of each figure, in this folder
     ///
-    /// Figures run one after the other then; otherwise what several of them need is run once.
+    /// With this option, figures run one after the other; otherwise runs that several of them need are run once.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Write the tables of claims, as a page for a browser [default, for several figures without --smoke or --json:
@@ -229,11 +229,11 @@ pub(crate) struct CheckArgs {
     pub(crate) html: Option<PathBuf>,
     /// Write the tables of claims, as Markdown
     ///
-    /// There is a section per paper (the folder that holds the figures). Those of papers that are not run stay as
-    /// they are in FILE.
+    /// FILE has a section per paper (the folder that holds the figures). Sections of papers that are not run stay as
+    /// they are.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// What this program was built from, for the tables of claims: a commit
+    /// Commit that this program was built from, for the tables of claims
     #[arg(long, value_name = "REV")]
     pub(crate) revision: Option<String>,
     /// Print the figures with their claims and verdicts as a JSON list to standard output, and nothing else there
@@ -245,7 +245,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// Results of `selvedge run`; one of its runs is simulated again, and watched
+    /// Results of `selvedge run`; one of its runs is simulated again, with full records
     #[arg(value_name = "RESULTS")]
     pub(crate) results: PathBuf,
     /// Explain this flow in full: its number, or workload:number where there are several workloads
@@ -254,16 +254,16 @@ pub(crate) struct ExplainArgs {
     /// Explain the flows with the highest slowdown [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) worst: Option<u32>,
-    /// In the run of this series [default: the first]
+    /// Take the run of this series [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) series: Option<String>,
-    /// In the run with this seed [default: the first]
+    /// Take the run with this seed [default: the first]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Print JSON, times in picoseconds
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress, no notices
+    /// Print no progress and no notices
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -276,10 +276,10 @@ pub(crate) struct TopologyArgs {
     /// Network from a file of another simulator: ns-3 RDMA topology.txt, htsim .topo
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
-    /// Whose headers the highest load counts: a series of the scenario by name, or a scheme, as in irn+hpcc [default:
+    /// Series whose headers the highest load counts: one of the scenario by name, or a scheme, as in irn+hpcc [default:
     /// the first series; with --topology alone, irn]
     ///
-    /// Of several, the first.
+    /// If there are several, the first counts.
     #[arg(long, value_name = "LIST")]
     pub(crate) series: Option<String>,
     /// Change one value of the scenario first, as in nic.mtu=4096B; may be repeated
@@ -313,10 +313,10 @@ pub(crate) struct FootprintArgs {
     /// Size of the NIC's cache
     #[arg(long, value_name = "BYTES", default_value = "4MB", value_parser = some_bytes)]
     pub(crate) cache: Bytes,
-    /// Queue pairs in it
+    /// Queue pairs in the cache
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(..=MOST))]
     pub(crate) qps: u64,
-    /// Work queue elements in it
+    /// Work queue elements in the cache
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(..=MOST))]
     pub(crate) wqes: u64,
     /// Print JSON
@@ -324,7 +324,7 @@ pub(crate) struct FootprintArgs {
     pub(crate) json: bool,
 }
 
-/// More would not be counted in 64 bits.
+/// Maximum of a count: larger numbers overflow 64 bits in products.
 const MOST: u64 = 1 << 32;
 
 #[derive(Args)]
@@ -337,22 +337,22 @@ pub(crate) struct ReplayArgs {
 pub(crate) enum Engine {
     /// Lines "qp opcode psn" to lines "nack expected sack msn cqes"
     IrnReceiver {
-        /// The trace; - reads standard input
+        /// Trace; - reads standard input
         file: PathBuf,
         #[command(flatten)]
         hardware: HardwareArgs,
     },
     /// Lines "qp event fields" to one line of outcome and state each
     IrnSender {
-        /// The trace; - reads standard input
+        /// Trace; - reads standard input
         file: PathBuf,
         /// Packets of each flow
         #[arg(long, value_name = "N", default_value_t = 2807)]
         flow_packets: u64,
-        /// BDP-FC: most packets in flight
+        /// Maximum number of packets in flight (BDP-FC)
         #[arg(long, value_name = "N", default_value_t = 111, value_parser = clap::value_parser!(u32).range(1..))]
         cap: u32,
-        /// RTO_low holds for at most so many packets in flight
+        /// Maximum number of packets in flight for which RTO_low holds
         #[arg(long, value_name = "N", default_value_t = 3)]
         low_packets: u32,
         #[command(flatten)]
@@ -365,7 +365,7 @@ pub(crate) struct HardwareArgs {
     /// Packets that a bitmap holds
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1 << 21))]
     pub(crate) bitmap: u32,
-    /// PSNs wrap at 2^24 and are checked, as in our hardware (rtl/); else they count on, as in the authors'
+    /// PSNs wrap at 2^24 and are checked, as in Selvedge's hardware (rtl/); else they count on, as in the authors'
     #[arg(long)]
     pub(crate) wrap: bool,
     /// Append the bitmaps in hexadecimal: a receiver's map1 and map2, a sender's SACKs
@@ -382,7 +382,7 @@ fn some_bytes(text: &str) -> Result<Bytes, String> {
     }
 }
 
-/// "17", or "1:17" in the second workload.
+/// Parses a flow: "17", or "1:17" in the second workload.
 fn flow_key(text: &str) -> Result<FlowKey, String> {
     let (workload, id) = text.split_once(':').unwrap_or(("0", text));
     match (workload.parse(), id.parse()) {
@@ -412,7 +412,7 @@ Examples:
   selvedge keys workload.incast
   selvedge keys transport.recovery.irn";
 
-/// The parser's own, of what was given, would show FILE beside --resume, which takes none.
+/// Usage of `run`. The parser's own text for the given arguments would show FILE beside --resume, which takes none.
 const RUN_USAGE: &str = "\
 selvedge run [OPTIONS] [FILE]
        selvedge run --resume <DIR> [--threads <N>] [--quiet] [--json]";
@@ -484,11 +484,11 @@ paired by seed. What is in --json: docs/results.md.";
 
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// A folder of results
+    /// Folder of results
     pub(crate) a: PathBuf,
-    /// Another
+    /// Folder of results to compare with the first
     pub(crate) b: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -502,19 +502,19 @@ Examples:
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct VerbsArgs {
-    /// Show devices, their GIDs and MTUs, and what this host lacks
+    /// Show devices, their GIDs and MTUs, and missing parts of this host
     #[arg(long, conflicts_with = "command")]
     pub(crate) info: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long, requires = "info")]
     pub(crate) json: bool,
-    /// Loss recovery towards others of our own
+    /// Loss recovery towards other hosts with Selvedge
     #[arg(long, value_name = "NAME", value_parser = ["irn", "melo", "go-back-n"])]
     pub(crate) recovery: Option<String>,
-    /// The folder with libibverbs.so.1; default: lib beside this program's folder, or what SELVEDGE_LIBRARIES says
+    /// Folder with libibverbs.so.1; default: lib beside this program's folder, or the value of SELVEDGE_LIBRARIES
     #[arg(long, value_name = "FOLDER")]
     pub(crate) libraries: Option<PathBuf>,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }

@@ -1,4 +1,4 @@
-//! `selvedge check`.
+//! Command `selvedge check`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -51,9 +51,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where the tables of claims go.
+/// Returns the files that the tables of claims are written to.
 fn tables(args: &CheckArgs, figures: usize) -> Result<ClaimsFiles, Failure> {
-    // Several figures are a paper's evaluation: its table is worth a page, asked for or not.
+    // Several figures are a paper's evaluation: their table is written as a page even if not asked for.
     let several = figures > 1 && !args.smoke && !args.json;
     let html = args.html.clone().or_else(|| several.then(|| PathBuf::from(HTML)));
     Ok(ClaimsFiles::new(html, args.markdown.clone())?)
@@ -127,7 +127,7 @@ fn keep(figures: &[Figure], place: &Path, args: &CheckArgs) -> Result<Vec<Checke
     Ok(all)
 }
 
-/// What is going to run, and what a person should know of it.
+/// Reports the figures to be run, and their warnings.
 fn say_begin(figures: &[Figure], options: &RunOptions) {
     let runs: usize = figures.iter().map(|figure| figure.plan.points().count()).sum();
     let (number, runs) = (plural(figures.len() as u64, "figure"), plural(runs as u64, "run"));
@@ -142,7 +142,7 @@ fn say_begin(figures: &[Figure], options: &RunOptions) {
     }
 }
 
-/// How long it took, and where the tables are.
+/// Reports the time that the figures took, and the files of the tables.
 fn say_end(input: &ClaimsInput<'_>, tables: &ClaimsFiles) {
     let minutes = input.wall_s / 60.0;
     let figures = plural(input.figures.len() as u64, "figure");
@@ -150,7 +150,7 @@ fn say_end(input: &ClaimsInput<'_>, tables: &ClaimsFiles) {
     tables.paths().for_each(|path| say(&format!("claims: {}", path.display())));
 }
 
-/// A figure for the terminal.
+/// Returns a figure as text for the terminal.
 fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     let CheckedFigure { figure, runs, shared, cpu_s, .. } = checked;
     let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };
@@ -165,5 +165,5 @@ fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     )
 }
 
-/// Where the page of several figures goes.
+/// Default file for the page of several figures.
 const HTML: &str = "results/claims.html";

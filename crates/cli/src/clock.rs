@@ -1,4 +1,4 @@
-//! How long things take. The only place that reads clocks, beside the data plane.
+//! Time measurement: the only module that reads clocks, beside the data plane.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, run, run_recorded};
 use selvedge_telemetry::{Observer, RunRecord};
 
-/// Wall time since it was made.
+/// Wall time since the stopwatch was started.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 
@@ -21,7 +21,7 @@ impl Stopwatch {
     }
 }
 
-/// One run of the simulator, timed, of a study that has `threads` threads in all.
+/// Runs the simulator once and measures the time, in a study that has `threads` threads in all.
 pub(crate) fn timed_run(
     threads: usize,
 ) -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
@@ -35,7 +35,8 @@ pub(crate) fn timed_run(
             Some(Recording { focus, recorder }) => run_recorded(config, library, parallel, observer, focus, recorder),
         }?;
         record.wall_s = wall.seconds();
-        // Nobody counts the threads inside one run; its part of the threads has its part of the time.
+        // The threads inside one run are not counted; the run gets a share of the process's time equal to its share of
+        // threads.
         let cpu = if alone { thread.elapsed().as_secs_f64() } else { process.elapsed().as_secs_f64() * share };
         record.cpu_s = cpu;
         Ok(record)

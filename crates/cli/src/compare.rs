@@ -1,4 +1,4 @@
-//! `selvedge compare`.
+//! Command `selvedge compare`.
 
 use selvedge_study::Contrast;
 

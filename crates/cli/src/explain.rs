@@ -1,4 +1,4 @@
-//! `selvedge explain`.
+//! Command `selvedge explain`.
 
 use selvedge_explain::{
     Cycle, CycleReport, Explanation, Names, Recording, Report, explain as split, render_cycle, render_flow,
@@ -18,13 +18,13 @@ use crate::output::{Failure, json, print, say};
 use crate::progress::Progress;
 use crate::run::cores;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Serialize)]
 struct Explained<'a> {
     results: String,
     series: &'a str,
     seed: u64,
-    /// When the run ended, if it was simulated to its end: it deadlocked, or a flow below had not finished.
+    /// Time at which the run ended, if it was simulated to its end: it deadlocked, or a flow below had not finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_ps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ struct Explained<'a> {
 
 const WORST: u32 = 10;
 
-/// Why messages of [workload.verbs] are not explained.
+/// Reason why messages of [workload.verbs] are not explained.
 const SHARING: &str = "shares queue pairs with other messages: explanations are of flows with a queue pair of their own; look at a port instead, as in `selvedge run SCENARIO --trace port=NODE:PEER`";
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
@@ -48,7 +48,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     }
     let flows = chosen(args, &results, point)?;
     let unfinished = flows.iter().any(|flow| flow.finish.is_none());
-    // A flow that finished has nothing to do with a deadlock that came later.
+    // A flow that finished is not part of a deadlock that came later.
     let deadlock = results.deadlock(point).filter(|_| unfinished || args.flow.is_none());
 
     let keys = Chosen::These(flows.iter().map(FlowKey::from).collect());
@@ -91,7 +91,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     print(&pages.join("\n"))
 }
 
-/// "the 10 slowest flows", and how many of them never finished.
+/// Returns the heading "the 10 slowest flows", with the number of them that never finished.
 fn slowest(explanations: &[Explanation], end: Instant) -> String {
     let unfinished = explanations.iter().filter(|explanation| explanation.awaited.is_some()).count();
     let slowest = format!("the {} slowest flows", explanations.len());
@@ -101,7 +101,7 @@ fn slowest(explanations: &[Explanation], end: Instant) -> String {
     format!("{slowest}; {unfinished} had not finished (>) when the run ended at {:.3} us", end.as_us_f64())
 }
 
-/// The flows that the arguments ask for. There may be none where the run ended in a deadlock.
+/// Returns the flows that the arguments ask for. There may be none where the run ended in a deadlock.
 fn chosen(args: &ExplainArgs, results: &Finished, point: Point) -> Result<Vec<FlowRow>, Failure> {
     let here = args.results.display();
     let run = || format!("{}, seed {}", results.plan().series[point.series].name, point.seed);

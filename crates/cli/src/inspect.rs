@@ -1,4 +1,4 @@
-//! `selvedge topology`, `selvedge workload`, `selvedge footprint` and `selvedge presets`.
+//! Commands `selvedge topology`, `selvedge workload`, `selvedge footprint` and `selvedge presets`.
 
 use selvedge_scenario::{
     Changes, Device, DeviceTable, FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names,

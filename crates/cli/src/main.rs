@@ -1,8 +1,8 @@
-//! The command line: assembly only.
+//! Command line: assembly only.
 //!
-//! Every command turns its arguments into values, calls the crate that does the work, and prints
-//! what comes back. Standard output carries results, standard error everything else. Exit status: 0
-//! well, 1 a claim fails or a study could not be finished, 2 wrong input, 130 interrupted, 143 ended by SIGTERM.
+//! Every command turns its arguments into values, calls the crate that does the work, and prints the result. Standard
+//! output carries results, standard error everything else. Exit status: 0 success, 1 a claim fails or a study could not
+//! be finished, 2 wrong input, 130 interrupted, 143 ended by SIGTERM.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -31,7 +31,7 @@ use args::{Command, Described, Selvedge};
 use output::{Failure, print};
 use selvedge_scenario::KeyHelp;
 
-/// Memory that is used up is a message and status 1, not an abort.
+/// Allocator that ends the process with a message and status 1 when memory is exhausted, not with an abort.
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator { on_exhausted: exhausted::end };
 

@@ -1,4 +1,4 @@
-//! Standard output, standard error, and how commands fail.
+//! Standard output, standard error, and failures of commands.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -9,31 +9,31 @@ use selvedge_study::StudyError;
 
 use crate::progress::interrupted_status;
 
-/// Why a command ends without success.
+/// Reason why a command ends without success.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// Exit status.
     pub(crate) status: u8,
-    /// What to say; empty: it was said already.
+    /// Message to print; empty if it was printed already.
     pub(crate) message: String,
-    /// Whether storage failed: what was begun can be continued when there is space.
+    /// Whether storage failed: the results can be continued when there is space.
     pub(crate) storage: bool,
 }
 
 impl Failure {
-    /// The input is wrong.
+    /// Returns the failure of invalid input.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self { status: 2, message: message.into(), storage: false }
     }
-    /// The input is right but the outcome is not.
+    /// Returns the failure of valid input whose outcome is not as required.
     pub(crate) fn outcome(message: impl Into<String>) -> Self {
         Self { status: 1, message: message.into(), storage: false }
     }
-    /// Somebody pressed Ctrl-C, or ended us.
+    /// Returns the failure of an interruption, by Ctrl-C or a signal.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self { status: interrupted_status(), message: message.into(), storage: false }
     }
-    /// A file cannot be read.
+    /// Returns the failure of a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::input(format!("{}: cannot be read: {error}", path.display()))
     }
@@ -53,13 +53,13 @@ impl From<StudyError> for Failure {
     }
 }
 
-/// Writes to standard output. Somebody who stops reading is no error.
+/// Writes to standard output. A reader that closes the pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The outcome of writing to standard output.
+/// Returns the outcome of writing to standard output; a broken pipe is no failure.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -68,39 +68,39 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error, where failures cannot be reported anyway.
+/// Writes a line to standard error; a failure to write is ignored.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Pretty JSON.
+/// Returns indented JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("our values have text keys only")
 }
 
-/// Whether standard output shows colours.
+/// Returns whether standard output shows colours.
 pub(crate) fn has_color() -> bool {
     io::stdout().is_terminal() && allows_control()
 }
 
-/// Whether the terminal, if there is one, understands control codes and nobody has said to send none: see no-color.org,
-/// and the terminal called "dumb".
+/// Returns whether a terminal may get control codes: not if `NO_COLOR` is set (see no-color.org), or if the terminal
+/// understands none, as that called "dumb".
 pub(crate) fn allows_control() -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    // Only Unix names its terminals.
+    // Only Unix has names of terminals.
     !(no_color || cfg!(unix) && dumb)
 }
 
-/// Columns for standard output: those of the terminal, unless somebody says otherwise.
+/// Returns the columns of standard output: those of the terminal, unless the environment sets another number.
 pub(crate) fn width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     said.or_else(|| columns_of(&Term::stdout())).unwrap_or(100)
 }
 
-/// Columns of a terminal; `None` where it is none.
+/// Returns the columns of a terminal; `None` if `term` is no terminal.
 pub(crate) fn columns_of(term: &Term) -> Option<usize> {
     let (_, columns) = term.size_checked()?;
-    // Some say zero, and know nothing.
+    // Some terminals report zero columns: the width is unknown.
     (columns > 0).then_some(usize::from(columns))
 }

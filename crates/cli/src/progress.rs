@@ -1,4 +1,4 @@
-//! How a study goes, on standard error; and Ctrl-C.
+//! Progress of a study, on standard error; and Ctrl-C.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -16,32 +16,32 @@ use selvedge_study::{Watch, span};
 use crate::clock::Stopwatch;
 use crate::output::{allows_control, columns_of, say};
 
-/// How much is done, and the time left: a bar on a terminal, elsewhere a line every few seconds.
+/// Display of the part done and the time left: a bar on a terminal, elsewhere a line every few seconds.
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
     state: Arc<State>,
-    /// The thread that redraws the bar or prints lines.
+    /// Thread that redraws the bar or prints lines.
     ticker: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Progress so far, shared with the thread that shows it.
 struct State {
     began: Stopwatch,
-    /// Seconds that it is expected to take.
+    /// Expected duration in seconds, if there is an estimate.
     expected: Option<f64>,
-    /// How much is done, 0 to 1, as bits.
+    /// Part done, 0 to 1, as the bits of an `f64`.
     part: AtomicU64,
-    /// How much was done before, as bits; none until something was reported.
+    /// Part done before this process began, 0 to 1; unset until a first report.
     before: OnceLock<f64>,
-    /// The latest run.
+    /// Description of the latest run.
     latest: Mutex<String>,
     is_over: Mutex<bool>,
     over: Condvar,
 }
 
 impl Progress {
-    /// At its beginning; `expected` is how many seconds it may take.
+    /// Starts the display; `expected` is the expected duration in seconds.
     pub(crate) fn new(quiet: bool, expected: Option<f64>) -> Self {
         catch_interrupts();
         let state = Arc::new(State {
@@ -57,12 +57,12 @@ impl Progress {
         let is_hidden = quiet || !on_terminal;
         let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        // The time left and the latest run come beside it; of that, what there is room for.
+        // The time left and the latest run follow the bar, cut to the width.
         let bar_width = columns_of(&Term::stderr()).map_or(WIDEST, |columns| (columns / 3).clamp(1, WIDEST));
         let style = ProgressStyle::with_template(&format!("{{bar:{bar_width}}} {{done:>6}}  {{left}}{{wide_msg}}"));
         let style = style.expect("a valid template").progress_chars("=> ");
         let (done, left) = (Arc::clone(&state), Arc::clone(&state));
-        // Nowhere to report that a line could not be made up.
+        // A failure to make the line cannot be reported here.
         let style = style.with_key("done", move |_: &ProgressState, out: &mut dyn Write| {
             let _ = out.write_str(&percent(done.part()));
         });
@@ -72,12 +72,12 @@ impl Progress {
         let ticker = (!quiet).then(|| {
             let (bar, state) = (bar.clone(), Arc::clone(&state));
             let show = move || state.show(&bar, on_terminal);
-            // Without a thread nothing is shown, and that is all.
+            // Without a thread, no progress is shown.
             std::thread::Builder::new().name("progress".into()).spawn(show).ok()
         });
         Self { bar, quiet, state, ticker: Mutex::new(ticker.flatten()) }
     }
-    /// Does something to the terminal while the bar is out of the way.
+    /// Calls `what`, which writes to the terminal, while the bar is hidden.
     pub(crate) fn suspend(&self, what: impl FnOnce()) {
         self.bar.suspend(what);
     }
@@ -86,7 +86,7 @@ impl Progress {
         *lock(&self.state.is_over) = true;
         self.state.over.notify_all();
         if let Some(ticker) = lock(&self.ticker).take() {
-            // It has nothing to say when it ends.
+            // The thread returns nothing.
             let _ = ticker.join();
         }
         self.bar.finish_and_clear();
@@ -104,13 +104,14 @@ impl State {
         f64::from_bits(self.part.load(Ordering::Relaxed))
     }
 
-    /// Seconds left: by how it goes, and at its beginning by what was expected.
+    /// Returns the seconds left, extrapolated from the progress so far, and at the beginning from the expected
+    /// duration.
     fn left(&self) -> Option<f64> {
         let elapsed = self.began.seconds();
         let before = self.before.get().copied().unwrap_or(0.0);
         let done = (self.part() - before) / (1.0 - before).max(f64::MIN_POSITIVE);
         let by_expectation = self.expected.map(|seconds| (seconds - elapsed).max(0.0));
-        // Sooner there is nothing to extrapolate from.
+        // Before, there is nothing to extrapolate from.
         let by_pace = (done > 0.0 && elapsed > SOON).then(|| elapsed * (1.0 - done) / done);
         match (by_pace, by_expectation) {
             (Some(pace), Some(expected)) => {
@@ -121,7 +122,7 @@ impl State {
         }
     }
 
-    /// Shows it until it is over.
+    /// Shows the progress until the study is complete.
     fn show(&self, bar: &ProgressBar, on_terminal: bool) {
         let mut wait = if on_terminal { TICK } else { FIRST_LINE };
         loop {
@@ -143,7 +144,7 @@ impl State {
         }
     }
 
-    /// A line where there is no terminal.
+    /// Returns a line of progress, for output without a terminal.
     fn line(&self) -> String {
         let left = self.left().map_or(String::new(), |seconds| format!(", about {} left", span(seconds)));
         let latest = lock(&self.latest);
@@ -152,7 +153,8 @@ impl State {
     }
 }
 
-/// With as many decimals as show that it moves. What is not over is not 100 %.
+/// Formats a percentage with as many decimals as show its progress. 100 % means complete: smaller parts are rounded
+/// down.
 fn percent(part: f64) -> String {
     match part * 100.0 {
         percent if percent < 0.995 => format!("{percent:.2} %"),
@@ -167,9 +169,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Watch for Progress {
     fn on_progress(&self, part: f64) {
-        // What was complete before took no time now.
+        // The part that was complete before took no time in this process.
         self.state.before.get_or_init(|| part);
-        // Threads report out of turn; it only moves forward. Numbers from 0 to 1 are in the order of their bits.
+        // Threads report out of order; the display only moves forward. Numbers from 0 to 1 are in the order of their
+        // bits.
         self.state.part.fetch_max(part.to_bits(), Ordering::Relaxed);
         let position = (part * STEPS as f64) as u64;
         if position > self.bar.position() {
@@ -192,7 +195,7 @@ impl Watch for Progress {
     }
 }
 
-/// From now on the first Ctrl-C (or SIGTERM) asks studies to stop; the second ends the process.
+/// Installs handlers: the first Ctrl-C (or SIGTERM) asks studies to stop; the second ends the process.
 fn catch_interrupts() {
     static CAUGHT: OnceLock<()> = OnceLock::new();
     CAUGHT.get_or_init(|| {
@@ -202,7 +205,8 @@ fn catch_interrupts() {
     });
 }
 
-/// One thread waits for them, so that it learns which came; those that the others start leave them to it.
+/// Starts a thread that waits for signals, so that it learns which one came. Threads started later inherit the blocked
+/// signals and leave them to it.
 #[cfg(unix)]
 fn catch_signals() -> std::io::Result<()> {
     use nix::sys::signal::{SigSet, Signal};
@@ -219,13 +223,13 @@ fn catch_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether we were told to stay when the terminal goes, as by `nohup`. Only Linux tells.
+/// Returns whether this process ignores hang-ups, as under `nohup`. Only Linux has this information.
 #[cfg(unix)]
 fn ignores_hangups() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    // The lowest bit is the first signal's.
+    // The lowest bit is that of signal 1.
     ignored & 1 << (nix::sys::signal::Signal::SIGHUP as u32 - 1) != 0
 }
 
@@ -240,22 +244,23 @@ fn on_interrupt(status: u8) {
     }
 }
 
-/// The exit status of who was interrupted: 128 and the signal's number, as shells have it.
+/// Returns the exit status after an interruption: 128 and the signal's number, as in shells.
 pub(crate) fn interrupted_status() -> u8 {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// The exit status for what has interrupted us; zero: nothing.
+/// Exit status for the signal that has interrupted the process; zero if none has.
 static INTERRUPTED: AtomicU8 = AtomicU8::new(0);
 const STEPS: u64 = 10_000;
 /// Columns of the bar.
 const WIDEST: usize = 40;
-/// Seconds before which there is nothing to extrapolate from.
+/// Seconds before which the time left is not extrapolated.
 const SOON: f64 = 1.0;
-/// From this part on the time left goes by the pace alone.
+/// Part done from which the time left is extrapolated from the rate of progress alone.
 const CERTAIN: f64 = 0.1;
-/// How often the bar is drawn.
+/// Interval at which the bar is drawn.
 const TICK: Duration = Duration::from_millis(500);
-/// When the first line comes, where there is no terminal, and the others.
+/// Delay of the first line, where there is no terminal.
 const FIRST_LINE: Duration = Duration::from_millis(1_500);
+/// Interval of lines after the first, where there is no terminal.
 const LINES: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Scenarios in the real world.
+//! Scenarios on real hosts.
 
 use selvedge_scenario::Plan;
 use selvedge_sim::record::Recording;
@@ -7,11 +7,11 @@ use selvedge_telemetry::{Observer, RunRecord};
 
 use crate::output::Failure;
 
-/// The command that one end of a trial is.
+/// Name of the command that runs one end of a trial.
 #[cfg(target_os = "linux")]
 const END: &str = "trial-end";
 
-/// The right to make network namespaces; must be asked for while there is one thread.
+/// Acquires the right to make network namespaces, which requires a process with a single thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn acquire() -> Result<(), String> {
     selvedge_study::real::acquire().map_err(|error| error.to_string())
@@ -22,7 +22,7 @@ pub(crate) fn acquire() -> Result<(), String> {
     Err("the real world needs Linux".to_owned())
 }
 
-/// Whether the real world can do what `plan` asks of it: said before anything is written.
+/// Checks that real hosts can run `plan`, before anything is written.
 #[cfg(target_os = "linux")]
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
     Ok(selvedge_study::real::check(plan)?)
@@ -33,7 +33,7 @@ pub(crate) fn check(_: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One run between two processes of this program.
+/// Runs a trial between two processes of this program.
 #[cfg(target_os = "linux")]
 pub(crate) fn run()
 -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
@@ -52,7 +52,7 @@ pub(crate) fn run()
     |_, _, _, _, _| Err(ConfigError::new("", "the real world needs Linux"))
 }
 
-/// One end of a trial.
+/// Runs one end of a trial.
 #[cfg(target_os = "linux")]
 pub(crate) fn end() -> Result<(), Failure> {
     selvedge_study::real::serve().map_err(|error| Failure::outcome(error.to_string()))

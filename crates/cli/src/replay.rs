@@ -1,5 +1,5 @@
-//! `selvedge replay`: event traces through the engines, line by line. Memory depends on the queue pairs that a trace is
-//! of, not on its length. Whoever writes a trace into a pipe sees the answers to what came so far.
+//! Command `selvedge replay`: event traces through the engines, line by line. Memory depends on the number of queue
+//! pairs in a trace, not on its length. A program that writes a trace into a pipe sees the answers to all lines so far.
 
 use std::cell::RefCell;
 use std::fmt::{self, Display};
@@ -50,12 +50,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<(), Failure> {
     }
 }
 
-/// The hardware that the arguments describe.
+/// Returns the hardware that the arguments describe.
 fn built(args: &HardwareArgs) -> Hardware {
     Hardware { bitmap: args.bitmap, is_guarded: args.wrap, ..Hardware::default() }
 }
 
-/// A line, and bitmaps behind it.
+/// Output line, with bitmaps appended.
 struct Stated<L> {
     line: L,
     maps: Vec<Box<[u64]>>,
@@ -83,7 +83,7 @@ where
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                // What came before the error is right; show it.
+                // The output before the error is valid; show it.
                 written(out.borrow_mut().flush())?;
                 return Err(Failure::input(error.to_string()));
             }
@@ -99,10 +99,10 @@ where
     written(out.borrow_mut().flush())
 }
 
-/// Standard output, shared with the input that waits.
+/// Standard output, shared with the reader of the input.
 type Output = RefCell<BufWriter<StdoutLock<'static>>>;
 
-/// A reader before which standard output is brought up to date: reading may take until somebody says more.
+/// Reader that flushes standard output before each read, which may block.
 struct Answered<'a, R> {
     input: R,
     out: &'a Output,
@@ -110,13 +110,13 @@ struct Answered<'a, R> {
 
 impl<R: Read> Read for Answered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // What cannot be written stays, and is told when more is.
+        // Output that cannot be written stays in the buffer; the next write reports the error.
         let _ = self.out.borrow_mut().flush();
         self.input.read(buffer)
     }
 }
 
-/// The file, or standard input for "-", and its name for messages.
+/// Opens the file, or standard input for "-"; returns it with its name for messages.
 fn open<'a>(path: &Path, out: &'a Output) -> Result<(Box<dyn BufRead + 'a>, String), Failure> {
     let (input, name): (Box<dyn Read>, _) = if path == Path::new("-") {
         (Box::new(io::stdin()), "standard input".to_owned())
@@ -127,5 +127,5 @@ fn open<'a>(path: &Path, out: &'a Output) -> Result<(Box<dyn BufRead + 'a>, Stri
     Ok((Box::new(BufReader::with_capacity(CHUNK, Answered { input, out })), name))
 }
 
-/// Bytes that are read and written at once.
+/// Bytes per read or write.
 const CHUNK: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! `selvedge run`.
+//! Command `selvedge run`.
 
 use std::path::{Path, PathBuf, absolute};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what a study would take.
+/// Prints the cost of a study: packets, memory, time.
 fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
     let (plan, points) = match &args.resume {
         Some(path) => {
@@ -72,22 +72,22 @@ fn say_estimate(args: &RunArgs) -> Result<(), Failure> {
     tracing.check(&plan)?;
     print(&format!("{}: {}\n{estimate}\n", plan.title, plan.in_one_line()))?;
     tracing.size(&plan, &estimate).map_or(Ok(()), |size| print(&format!("{size}\n")))?;
-    // What would be refused is worth a word, not a failure: this is the answer to what was asked.
+    // A study that would be refused is no failure here: the estimate itself is the answer.
     estimate.check().map_or_else(|error| print(&format!("does not fit: {error}\n")), |()| Ok(()))
 }
 
 /// Estimates packet-hops, memory and time of the runs of `points`.
 ///
 /// # Errors
-/// They need more memory than there is, and nobody has said that this does not matter.
+/// Returns an error if the runs need more memory than there is, unless this was declared not to matter.
 pub(crate) fn estimate(plan: &Plan, points: &[Point], options: &RunOptions) -> Result<StudyEstimate, Failure> {
     completed(StudyEstimate::new(plan, points, threads(options))?, options)
 }
 
-/// An estimate with what memory there is, and the time where anybody wants to hear of it.
+/// Returns an estimate with the available memory, and with the time if that is going to be shown.
 ///
 /// # Errors
-/// As [`estimate`].
+/// Returns an error under the conditions of [`estimate`].
 pub(crate) fn completed(estimate: StudyEstimate, options: &RunOptions) -> Result<StudyEstimate, Failure> {
     let estimate = estimate.with_available(Available::of_this_process());
     if !options.ignore_memory {
@@ -97,7 +97,7 @@ pub(crate) fn completed(estimate: StudyEstimate, options: &RunOptions) -> Result
     Ok(if options.quiet { estimate } else { with_rate(estimate, threads) })
 }
 
-/// The time of an estimate, where it is long enough to be worth a measurement.
+/// Returns the estimate with its time, where that is long enough to be worth a measurement.
 fn with_rate(estimate: StudyEstimate, threads: usize) -> StudyEstimate {
     let quick = estimate.clone().with_rate(SLOW);
     if quick.seconds.is_some_and(|seconds| seconds < 1.0) {
@@ -163,13 +163,13 @@ pub(crate) fn conduct(
     }
 }
 
-/// The plan of what the arguments name.
+/// Returns the plan of the study that the arguments name.
 pub(crate) fn plan_of(input: &Input) -> Result<Plan, Failure> {
     plan_with(input, false)
 }
 
-/// The plan of what the arguments name. With `controls`, series are added that differ from another in PFC alone, where
-/// they are missing and cheap.
+/// Returns the plan of the study that the arguments name. With `controls`, series are added that differ from another in
+/// PFC alone, where they are missing and cheap.
 fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
     let changes = Changes {
         controls,
@@ -199,7 +199,7 @@ fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
     Ok(plan?)
 }
 
-/// The scenario at `path`: that file, the scenario.toml of that folder, or for "-" standard input.
+/// Returns the path of the scenario at `path`: that file, the scenario.toml of that folder, or "-" for standard input.
 pub(crate) fn scenario_in(path: &Path) -> PathBuf {
     if path == Path::new("-") {
         return PathBuf::from("/dev/stdin");
@@ -226,11 +226,11 @@ fn begun(args: &RunArgs) -> Result<(Plan, ResultsFolder, StudyEstimate), Failure
     Ok((plan, folder, estimate))
 }
 
-/// What to trace. Its folder is made absolute: the study may be continued from elsewhere.
+/// Returns the selection to trace. The folder is made absolute: the study may be continued from elsewhere.
 fn tracing_of(args: &TraceArgs) -> Result<Tracing, Failure> {
     let absolute = |folder: &PathBuf| {
         let folder = absolute(folder).map_err(|error| Failure::unreadable(folder, &error))?;
-        // Unfinished results say where the traces go.
+        // The folder of traces is recorded in unfinished results.
         match folder.to_str() {
             Some(_) => Ok(folder),
             None => Err(Failure::input(format!(
@@ -252,14 +252,14 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     let folder = ResultsFolder::open(path)?;
     let mut plan = Plan::from_results(&folder.scenario())?;
     folder.check(&plan, VERSION)?;
-    // Those of the resolved scenario name places in a folder that will be gone.
+    // Warnings of the resolved scenario would name places in a folder that is going to be removed.
     plan.warnings = folder.warnings().to_vec();
     plan.ends_as_built_in = folder.ends_as_built_in();
     plan.swept = folder.swept().to_vec();
     Ok((plan, folder))
 }
 
-/// A failure that something outside the study has caused, with what to do when that is put right.
+/// Returns a failure that has a cause outside of the study, with advice on how to continue after its removal.
 fn with_way_on(failure: Failure, folder: &ResultsFolder) -> Failure {
     if failure.status != 2 && !failure.storage {
         return failure;
@@ -272,12 +272,12 @@ pub(crate) fn threads(options: &RunOptions) -> usize {
     options.threads.map_or_else(cores, usize::from)
 }
 
-/// As many threads as can run at once.
+/// Returns the number of threads that can run at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// "Does RDMA need a lossless fabric?" as a folder's name.
+/// Returns a title such as "Does RDMA need a lossless fabric?" as a folder's name.
 fn slug(title: &str) -> String {
     let words: Vec<String> =
         title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
@@ -294,13 +294,13 @@ fn slug(title: &str) -> String {
     if slug.is_empty() { "study".to_owned() } else { slug }
 }
 
-/// The command as one could type it again.
+/// Returns the command line, ready to be typed again.
 pub(crate) fn command_line() -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
     std::iter::once("selvedge".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// `text` as one word for a shell.
+/// Returns `text` as one word for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=+,:@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -309,7 +309,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Packet-hops in a second that any machine reaches.
+/// Lower bound of packet-hops per second on any machine.
 const SLOW: f64 = 5e6;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

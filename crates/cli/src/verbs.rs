@@ -1,4 +1,4 @@
-//! `selvedge verbs`: any program with the software RNIC, and what there is.
+//! Command `selvedge verbs`: any program with the software RNIC, and a description of the host.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,9 +14,9 @@ use crate::args::VerbsArgs;
 use crate::output::{self, Failure, print};
 
 const LIBRARY: &str = "libibverbs.so.1";
-/// Stands for files that programs expect of hardware.
+/// Library that replaces files which programs expect of hardware.
 const PATHS: &str = "libselvedge-paths.so";
-/// Where libraries are, if not beside us.
+/// Environment variable with the folder of the libraries, if they are not beside this program.
 const LIBRARIES: &str = "SELVEDGE_LIBRARIES";
 
 pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
     let folder = libraries(args)?;
     let mut command = Command::new(program);
     command.args(arguments);
-    // The one for programs that are linked with it, the other for what they load later by its name.
+    // One variable for programs that are linked with the library, the other for libraries that they load later by name.
     let mut preload = folder.join(LIBRARY).into_os_string();
     if folder.join(PATHS).is_file() {
         preload.push(":");
@@ -44,9 +44,9 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
     Err(Failure::input(format!("cannot run {}: {error}", program.display())))
 }
 
-/// The folder with the libraries.
+/// Returns the folder with the libraries.
 fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
-    // In a package, libraries that only we use have a folder of their own.
+    // In a package, libraries for Selvedge alone have a folder of their own.
     let beside = || {
         let lib = env::current_exe().ok()?.parent()?.parent()?.join("lib");
         let own = lib.join("selvedge");
@@ -64,7 +64,7 @@ fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// A list of paths as the environment has it, with `first` put before.
+/// Returns a list of paths in the form of an environment variable, with `first` put before.
 fn before(first: &OsStr, variable: &str) -> OsString {
     let mut list = first.to_owned();
     if let Some(rest) = env::var_os(variable).filter(|rest| !rest.is_empty()) {

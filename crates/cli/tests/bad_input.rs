@@ -1,5 +1,5 @@
-//! Wrong input of all kinds, as a newcomer's files have it: one message that says where, what and what would be
-//! right; exit status 2; nothing written; no panic.
+//! Tests of invalid input of all kinds, as in a newcomer's files: one message with the place, the fault and valid
+//! input; exit status 2; no file written; no panic.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 use selvedge_testkit::Scratch;
 use selvedge_testkit::texts::NS3_TOPOLOGY as TOPOLOGY;
 
-/// What cases are made of: they replace parts of it, or add to its one series, and name its lines.
+/// Base of all cases: they replace parts of this text, or add to its one series, and name its lines.
 const SMALL: &str = r#"
 title = "small"
 seeds = 1
@@ -29,27 +29,27 @@ const HTSIM: &str = "Nodes 4\nTiers 2\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 
     Radix_Down 2\nRadix_Up 2\n\nTier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 1000\nRadix_Down 2\n";
 const MATRIX: &str = "Nodes 4\nConnections 1\n0->2 start 0 size 200000\n";
 
-/// A file to be tried: SMALL with something replaced.
+/// Returns a file to be tried: [`SMALL`] with `what` replaced.
 fn scenario(what: &str, by: &str) -> Vec<u8> {
     assert!(SMALL.contains(what), "{what}");
     SMALL.replace(what, by).into()
 }
 
-/// What is tried: the file `input`, how it is used, and what the message must say.
+/// Case: the content of the file `input`, the arguments, and the text that the message must contain.
 type Case = (Vec<u8>, &'static [&'static str], &'static str);
 
 const RUN: &[&str] = &["run", "input"];
 const LOSSLESS: &[&str] = &["run", "input", "--series", "roce+pfc"];
-/// With a topology of ns-3's.
+/// Command of a flow list, with a topology of ns-3's.
 const FLOW: &[&str] = &["run", "--topology", "topology.txt", "--flows", "input", "--series", "irn"];
 const FILES: &[&str] = &["run", "--topology", "topology.txt", "--flows", "input"];
 const NETWORK: &[&str] = &["run", "--topology", "input", "--flows", "flow.txt", "--series", "irn"];
-/// With one of htsim's.
+/// Command of a connection matrix, with a topology of htsim's.
 const CM: &[&str] = &["run", "--topology", "x.topo", "--flows", "input", "--series", "irn"];
 const TOPO: &[&str] = &["run", "--topology", "input", "--flows", "x.cm", "--series", "irn"];
 const RECEIVER: &[&str] = &["replay", "irn-receiver", "input"];
 const SENDER: &[&str] = &["replay", "irn-sender", "input"];
-/// With a distribution of sizes.
+/// Command of a distribution of sizes.
 const SIZES: &[&str] = &["run", "small.toml", "--set", "workload.poisson.sizes=file:input"];
 
 fn scenarios() -> Vec<Case> {
@@ -146,7 +146,7 @@ fn scenarios() -> Vec<Case> {
     ]
 }
 
-/// Values that contradict each other.
+/// Returns cases of values that contradict each other.
 fn contradictions() -> Vec<Case> {
     let irn = |key: &str| scenario("[[series]]", &format!("{key}\n[[series]]"));
     vec![
@@ -274,7 +274,7 @@ fn flows() -> Vec<Case> {
             FLOW,
             "input:2:3: node 7 is not a host: the topology's hosts have numbers from 1 to 3",
         ),
-        // Nothing follows: no scheme is to blame.
+        // The message ends there: no scheme is the cause.
         (line("1 7 3 100 10000 0.001"), FILES, "the topology's hosts have numbers from 1 to 3\n"),
         (
             line("1 2 6 100 10000 0.001"),
@@ -339,7 +339,7 @@ fn others() -> Vec<Case> {
     ]
 }
 
-/// What is wrong with the command rather than with a file.
+/// Returns cases with an error in the command rather than in a file.
 fn commands() -> Vec<Case> {
     let none = Vec::new;
     vec![
@@ -510,7 +510,7 @@ fn names_that_are_no_text_are_names() {
     }
 }
 
-/// Whether the program refuses these arguments as it should.
+/// Checks that the program refuses these arguments with `message`.
 fn refused(folder: &Path, arguments: &[&str], message: &str) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
     let output = command.current_dir(folder).args(arguments).output().expect("the program starts");
@@ -527,7 +527,7 @@ fn refused(folder: &Path, arguments: &[&str], message: &str) -> Result<(), Strin
     if is_right { Ok(()) } else { Err(format!("{}: {said}{error}  expected {message:?}", output.status)) }
 }
 
-/// Every file below, and how long it is.
+/// Returns every file below `folder`, with its length.
 fn listing(folder: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").path()) {
@@ -539,12 +539,13 @@ fn listing(folder: &Path) -> BTreeMap<String, u64> {
     found
 }
 
-/// What becomes of a file.
+/// Change made to a file.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
-/// About half of it. Cut between two lines it could be right; the first quotation mark of a line opens a text.
+/// Returns about half of a file, cut inside of a text, after the first quotation mark of a line. Cut between two lines
+/// it could be valid.
 fn cut_in_a_text(bytes: &[u8]) -> Vec<u8> {
-    let next = |from: usize, byte| from + bytes[from..].iter().position(|&b| b == byte).expect("there are more lines");
+    let next = |from: usize, byte| from + bytes[from..].iter().position(|&b| b == byte).expect("more lines");
     let line = next(bytes.len() / 2, b'\n');
     bytes[..=next(line, b'"')].to_vec()
 }
@@ -569,7 +570,7 @@ fn damaged_results_are_named_with_what_to_do() {
         let folder = format!("damaged-{n}");
         fs::create_dir(scratch.join(&folder)).expect("writable");
         for name in ["flows.parquet", "ports.parquet", "scenario.toml", "summary.json", "report.html"] {
-            let bytes = fs::read(scratch.join(&format!("whole/{name}"))).expect("it was written");
+            let bytes = fs::read(scratch.join(&format!("whole/{name}"))).expect("a file of the results");
             let bytes = if name == file { damage(&bytes) } else { bytes };
             fs::write(scratch.join(&format!("{folder}/{name}")), bytes).expect("writable");
         }
@@ -578,7 +579,7 @@ fn damaged_results_are_named_with_what_to_do() {
             panic!("{folder}, {file}: {complaint}");
         }
         assert_eq!(listing(scratch.path()), before, "{folder}");
-        // What the message advises helps, where the scenario is what it was.
+        // The advice of the message is checked for cases that leave the scenario unchanged.
         if file != "scenario.toml" {
             let error = run(&["explain", &folder, "--worst", "3"]).stderr;
             let advice = format!("selvedge run {folder}/scenario.toml --out {folder} --force");

@@ -1,11 +1,11 @@
-//! `selvedge impair`: what it refuses, and what it says about what it did.
+//! Tests of `selvedge impair`: its errors, and its report.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
 fn impair(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_selvedge")).arg("impair").args(words).output().expect("it runs")
+    Command::new(env!("CARGO_BIN_EXE_selvedge")).arg("impair").args(words).output().expect("the program starts")
 }
 
 #[test]
@@ -53,21 +53,21 @@ fn a_program_is_asked_to_end_where_a_signal_reaches_us_alone() {
     let script = "trap 'echo cleaned up; exit 3' TERM; echo begun; while :; do sleep 0.1; done";
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
     command.args(["impair", "--names", &names, "--", "sh", "-c", script]);
-    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    let mut said = BufReader::new(running.stdout.take().expect("it is piped"));
+    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut said = BufReader::new(running.stdout.take().expect("a piped stream"));
     let mut first = String::new();
     said.read_line(&mut first).expect("text");
     if first.is_empty() {
         let mut why = String::new();
-        running.stderr.take().expect("it is piped").read_to_string(&mut why).expect("text");
+        running.stderr.take().expect("a piped stream").read_to_string(&mut why).expect("text");
         eprintln!("skipped: no impairment device here: {}", why.trim());
-        running.wait().expect("it was started");
+        running.wait().expect("a child process");
         return;
     }
     let asked = Command::new("sh").args(["-c", &format!("kill -TERM {}", running.id())]).status().expect("a shell");
     assert!(asked.success());
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("text");
-    let status = running.wait().expect("it was started");
+    let status = running.wait().expect("a child process");
     assert_eq!((first.as_str(), rest.as_str(), status.code()), ("begun\n", "cleaned up\n", Some(3)));
 }

@@ -1,4 +1,4 @@
-//! A study's memory does not depend on how many flows there have been: rows go to disk as flows end.
+//! Test that a study's memory does not depend on the number of flows so far: rows go to disk as flows end.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Stdio};
@@ -8,8 +8,8 @@ use selvedge_testkit::Scratch;
 
 #[test]
 fn flows_that_have_ended_are_on_disk() {
-    // Pages of the program itself that are read count, too: not each run has the same. The largest of several counts.
-    // As many flows as fill the pages of a table before they are written: with fewer, buffers are smaller.
+    // Pages of the program that are read count, too, and differ between runs: the largest of several runs is taken. The
+    // number of flows fills the pages of a table before they are written: with fewer flows, buffers are smaller.
     for _ in 0..3 {
         run(100_000);
     }
@@ -20,7 +20,7 @@ fn flows_that_have_ended_are_on_disk() {
     assert!(many < few + 768, "{few} kB for 100,000 flows, {many} kB for 900,000");
 }
 
-/// A study of `flows` flows.
+/// Runs a study of `flows` flows.
 fn run(flows: u64) {
     let scratch = Scratch::new(&format!("memory-{flows}")).with("study.toml", include_str!("come-and-go.toml"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -30,7 +30,7 @@ fn run(flows: u64) {
     assert!(ended.success(), "{ended}");
 }
 
-/// Peak memory of the largest study so far, as the kernel has counted it to the end.
+/// Returns the peak memory of the largest study so far, as counted by the kernel to the study's end.
 fn peak_kb() -> i64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel counts").max_rss()
 }

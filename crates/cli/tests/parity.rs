@@ -1,11 +1,11 @@
-//! The same scenario in the simulator and between two processes of this machine.
+//! Parity of one scenario in the simulator and between two processes of this machine.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Output};
 
 fn selvedge(words: &[&str]) -> Output {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    Command::new(env!("CARGO_BIN_EXE_selvedge")).args(words).current_dir(root).output().expect("it starts")
+    Command::new(env!("CARGO_BIN_EXE_selvedge")).args(words).current_dir(root).output().expect("the program starts")
 }
 
 fn said(output: &Output) -> String {

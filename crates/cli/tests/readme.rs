@@ -1,4 +1,4 @@
-//! Every command of README.md and docs/tour.md runs as it is written there, in a folder like a fresh clone.
+//! Tests that every command of README.md and docs/tour.md runs as it is written there, in a folder like a fresh clone.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use selvedge_testkit::Scratch;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Commands that are not run here: why, and what is run in their place.
+/// Commands that are not run here, with the reason, and the command to run instead.
 const NOT_RUN: &[(&str, &str, &[&str])] = &[
     (
         "cargo run --release -- run",
@@ -47,10 +47,10 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Commands that need root or user namespaces: without, they say so.
+/// Commands that need root or user namespaces: without, they report it.
 const IN_NAMESPACES: &[&str] = &["selvedge run --real", "selvedge check figures/parity", "selvedge impair"];
 
-/// The commands of a text, in order: the lines of its blocks of `sh`, without comments.
+/// Returns the commands of a text, in order: the lines of its blocks of `sh`, without comments.
 fn commands(text: &str) -> Vec<String> {
     let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned());
@@ -60,7 +60,7 @@ fn commands(text: &str) -> Vec<String> {
 fn run(command: &str, folder: &Path) -> Output {
     let own = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().expect("the path of an executable has a parent");
     let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap_or_default());
-    Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("there is a shell")
+    Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().expect("the shell starts")
 }
 
 /// The text of a document.
@@ -68,7 +68,7 @@ fn read(document: &str) -> String {
     fs::read_to_string(Path::new(ROOT).join(document)).expect("the document is part of the repository")
 }
 
-/// Runs a command, which must succeed, or say why it cannot work here.
+/// Runs a command, which must succeed, or print why it cannot work here.
 fn must_run(command: &str, folder: &Path) {
     let output = run(command, folder);
     let said = String::from_utf8_lossy(&output.stderr);

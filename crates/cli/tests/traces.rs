@@ -1,5 +1,5 @@
-//! Traces as other programs meet them: tshark dissects every packet, Perfetto's rules hold, and both files are the
-//! same for any number of threads.
+//! Tests of traces with other programs: tshark dissects every packet, Perfetto's rules hold, and both files are
+//! byte-identical for any number of threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use serde_json::Value;
 mod support;
 use support::{Timeline, packets};
 
-/// Drops, go-back-N's silence, pauses: an incast into a leaf, and traffic around it.
+/// Scenario with drops, go-back-N without NACKs, and pauses: an incast into a leaf, and traffic around it.
 const SCENARIO: &str = r#"
 title = "traced"
 seeds = 1
@@ -56,7 +56,7 @@ preset = "tcp+dctcp"
 const SERIES: [&str; 7] = ["irn", "roce", "roce+pfc", "irn+dcqcn", "roce+timely", "tcp", "tcp+dctcp"];
 const TCP: [&str; 2] = ["tcp", "tcp+dctcp"];
 
-/// A study in a folder of its own, which is removed at the end.
+/// Study in a folder of its own, which is removed at the end.
 struct Traced(PathBuf);
 
 impl Traced {
@@ -80,7 +80,7 @@ impl Traced {
     fn timeline(&self, series: &str) -> PathBuf {
         self.0.join(format!("out/traces/{series}-seed1.perfetto-trace"))
     }
-    /// Packet-hops of each series, by its name.
+    /// Returns the packet-hops of each series, by its name.
     fn packet_hops(&self) -> BTreeMap<String, u64> {
         let summary = fs::read_to_string(self.0.join("out/summary.json")).expect("a summary");
         let summary: Value = serde_json::from_str(&summary).expect("JSON");
@@ -95,7 +95,7 @@ impl Drop for Traced {
     }
 }
 
-/// The lines that tshark prints of a capture; `None` without tshark.
+/// Returns the lines that tshark prints for a capture; `None` without tshark.
 fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let checks = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"];
     let output = Command::new("tshark").arg("-r").arg(capture).args(checks).args(arguments).output().ok()?;
@@ -103,9 +103,9 @@ fn tshark(capture: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
-/// What a packet may be.
+/// Kinds of packets that a capture may contain.
 const KINDS: [&str; 4] = ["RC RDMA Write ", "RC Acknowledge ", "Class Based Flow Control [CBFC] Pause", "7471"];
-/// A congestion notification packet, which Wireshark 4.0 calls unknown and later ones call by its name.
+/// Name of a congestion notification packet: Wireshark 4.0 shows its number, later versions its name.
 const CNP: &str = "129";
 
 #[test]
@@ -118,7 +118,7 @@ fn tshark_dissects_every_packet_with_its_payload_without_complaint() {
     dissect(&Traced::run("payload", &["--trace", "all", "--trace-payload"]));
 }
 
-/// What a capture takes, and how long its packets were on the wire.
+/// Checks that a capture leaves out payload, and that it keeps the lengths of packets on the wire.
 #[test]
 fn payload_is_left_out_and_lengths_are_not() {
     let (series, less) = (["irn", "roce+pfc", "tcp"], ["--trace", "all", "--series", "irn,roce+pfc,tcp"]);
@@ -143,8 +143,9 @@ fn dissect(traced: &Traced) {
     let hops = traced.packet_hops();
     for series in SERIES {
         let capture = traced.capture(series);
-        // What anybody has to say, but for our own comments; what every packet is; the state of its checksum. That
-        // TCP connects and closes is worth a note; its retransmissions are looked at below, where one end is seen.
+        // Messages of all dissectors, except those about comments in the capture; the fields of every packet; the state
+        // of its checksum. Notes that TCP connects and closes are below the limit; retransmissions are checked below,
+        // where one end is captured.
         let least = if TCP.contains(&series) { "0x600000" } else { "0x200000" };
         let complaints =
             format!("_ws.expert.severity >= {least} or _ws.malformed or _ws.short or ip.checksum.status != 1");
@@ -157,7 +158,7 @@ fn dissect(traced: &Traced) {
         let fields =
             ["-T", "fields", "-e", "frame.packet_flags_direction", "-e", "infiniband.bth.opcode", "-e", "_ws.col.Info"];
         let (mut sent, mut notifications) = (0, 0);
-        for line in tshark(&capture, &fields).expect("it was there a moment ago") {
+        for line in tshark(&capture, &fields).expect("tshark runs again") {
             let [direction, opcode, info] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
                 panic!("{series}: three fields, not {line}");
             };
@@ -176,7 +177,7 @@ fn tshark_follows_the_connections_that_one_end_sees() {
     let traced =
         Traced::run("follows", &[&["--trace", "port=h0", "--series", "tcp,tcp+dctcp"], &incast_from_h0[..]].concat());
     for series in TCP {
-        // What cannot be if the capture has all that leaves h0.
+        // Findings that are impossible if the capture has all packets that leave h0.
         let gaps = "tcp.analysis.ack_lost_segment or (tcp.analysis.lost_segment and frame.packet_flags_direction == 2)";
         let Some(gaps) = tshark(&traced.capture(series), &["-Y", gaps]) else {
             eprintln!("skipped: tshark is missing; `cargo xtask setup` installs it");
@@ -194,7 +195,7 @@ fn tshark_follows_the_connections_that_one_end_sees() {
     }
 }
 
-/// Every operation that applications can post, on a link that loses some.
+/// Scenario with every operation that applications can post, on a link that loses packets.
 const OPERATIONS: &str = r#"
 title = "operations"
 seeds = 1
@@ -231,7 +232,7 @@ fn tshark_dissects_rdma_operations() {
         };
         assert!(complaints.is_empty(), "{series}: {complaints:#?}");
         let sending = ["-Y", "frame.packet_flags_direction == 2", "-T", "fields", "-e", "infiniband.bth.opcode"];
-        let sent = tshark(&capture, &sending).expect("it was there a moment ago");
+        let sent = tshark(&capture, &sending).expect("tshark runs again");
         assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
         let mut found: Vec<u8> = sent.iter().map(|opcode| opcode.parse().expect("a number")).collect();
         found.sort_unstable();
@@ -246,8 +247,8 @@ fn tshark_dissects_rdma_operations() {
     }
 }
 
-/// What MELO and NetRT put on the wire beside RoCE: NACKs with holes, and messages between ToRs under an opcode of
-/// their own.
+/// Checks tshark's dissection of the packets that MELO and NetRT add to RoCE: NACKs with holes, and messages between
+/// ToRs under an opcode of their own.
 #[test]
 fn tshark_dissects_what_melo_and_netrt_add() {
     let loss = "[[loss]]\nlink = \"tier0-tier1\"\npackets = \"data\"\nmodel = { random = { rate = \"3%\" } }\n";
@@ -257,8 +258,8 @@ fn tshark_dissects_what_melo_and_netrt_add() {
     for (series, added) in [("melo", "infiniband.aeth.syndrome.opcode == 3"), ("netrt", "infiniband.bth.opcode == 192")]
     {
         let capture = traced.capture(series);
-        // Ethernet, IP with its checksum, UDP and the BTH of every packet; what follows an opcode or an AETH that
-        // Wireshark does not know is data to it.
+        // Ethernet, IP with its checksum, UDP and the BTH of every packet; bytes behind an opcode or an AETH that
+        // Wireshark does not know are data to it.
         let whole = "eth and ip.checksum.status == 1 and udp.dstport == 4791 and infiniband.bth";
         let complaints = format!("_ws.expert.severity >= 0x600000 or _ws.malformed or _ws.short or not ({whole})");
         let Some(complaints) = tshark(&capture, &["-Y", &complaints]) else {
@@ -267,9 +268,9 @@ fn tshark_dissects_what_melo_and_netrt_add() {
         };
         assert!(complaints.is_empty(), "{series}: {complaints:#?}");
         let sending = ["-Y", "frame.packet_flags_direction == 2", "-T", "fields", "-e", "frame.number"];
-        let sent = tshark(&capture, &sending).expect("it was there a moment ago");
+        let sent = tshark(&capture, &sending).expect("tshark runs again");
         assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
-        let added = tshark(&capture, &["-Y", added]).expect("it was there a moment ago");
+        let added = tshark(&capture, &["-Y", added]).expect("tshark runs again");
         assert!(added.len() > 10, "{series}: {} of those", added.len());
     }
 }
@@ -280,7 +281,7 @@ fn every_frame_is_what_its_headers_say() {
     for series in SERIES {
         let (mut messages, mut bytes) = (0, 0);
         for packet in packets(&fs::read(traced.capture(series)).expect("a capture")) {
-            // Checksum and ICRC are checked on the way.
+            // Checksum and ICRC are checked in passing.
             let (frame, payload) = Frame::parse(&packet).unwrap_or_else(|error| panic!("{series}: {error}"));
             bytes += payload.len();
             match frame.content {
@@ -307,7 +308,7 @@ fn slices_end_and_arrows_have_two_ends() {
         for track in ["leaf0/to h0 (port 8)/queue", "leaf0/to h0 (port 8)/in"] {
             assert!(timeline.events_on(track) > 100, "{series}: {track}");
         }
-        // It goes from some host through a leaf at least, and is complete.
+        // The flow's packets pass from a host through at least one leaf, and the flow completes.
         let flow = timeline.tracks().find(|track| track.contains("/flow 12 to ")).expect("the flow").to_owned();
         assert_eq!(timeline.events_on(&flow), 2, "{series}: it begins and ends");
         assert!(timeline.arrows() >= 30, "{series}: an arrow for each of its packets");

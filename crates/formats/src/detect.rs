@@ -1,12 +1,11 @@
-//! Which format a file is in.
+//! Detection of the format of a file.
 
 use selvedge_units::words::plural;
 
 use crate::text::Lines;
 use crate::{Dialect, FormatError, goal, ns3_topology};
 
-/// The dialect of a topology or a flow list, from its first lines. Does not read the rest, which may
-/// be wrong.
+/// Returns the dialect of a topology or a flow list, from its first lines. Does not read the rest, which may be wrong.
 ///
 /// ```
 /// use selvedge_formats::{Dialect, detect};
@@ -15,7 +14,7 @@ use crate::{Dialect, FormatError, goal, ns3_topology};
 /// ```
 ///
 /// # Errors
-/// If it is none of those known; the message lists what was tried.
+/// Returns an error if the dialect is none of the known ones; the message lists those tried.
 pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     if let Some(error) = goal::unfinished(bytes, file) {
         return Err(error);
@@ -25,7 +24,7 @@ pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     }
     let mut lines = Lines::new(bytes, file);
     let first = lines.next_filled()?;
-    // GOAL has comments of its own.
+    // GOAL has its own forms of comments.
     if first.and_then(|line| line.words().next()).is_some_and(|word| is_goal(word.text())) {
         return Ok(Dialect::GoalText);
     }
@@ -62,13 +61,13 @@ pub fn detect(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     }
 }
 
-/// Whether a file that begins with this word is a GOAL schedule: by its first keyword, or by comments that
-/// nobody else writes before it.
+/// Returns whether a file that begins with this word is a GOAL schedule: by its first keyword, or by a form of comment
+/// that no other format has.
 fn is_goal(word: &str) -> bool {
     word == "num_ranks" || word.starts_with("/*") || word.starts_with("//")
 }
 
-/// The dialect of a file that begins with a key: both of htsim's may begin with "Nodes".
+/// Returns the dialect of a file that begins with a key: both of htsim's formats may begin with "Nodes".
 fn detect_htsim(bytes: &[u8], file: &str) -> Result<Dialect, FormatError> {
     let mut lines = Lines::new(bytes, file);
     while let Some(line) = lines.next_filled()? {
@@ -96,7 +95,7 @@ const fn flows(columns: usize) -> Dialect {
     }
 }
 
-/// The error for a file that begins with what the message of `found` says.
+/// Returns the error for a file of no known format; `found` says how it begins.
 fn unknown(found: FormatError) -> FormatError {
     let message = format!(
         "found {}, expected one of: ns-3 RDMA topology (first line \"nodes switches links\" or \"nodes switches tors links\"), \

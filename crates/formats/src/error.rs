@@ -1,17 +1,17 @@
-//! What readers give back: values with warnings, or an error with a place.
+//! Results of readers: values with warnings, or an error with a place.
 
 use std::fmt;
 
-/// A file that cannot be read: where, what was found there, and what would be right.
+/// Error of a file that cannot be read: place, fault and valid text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FormatError {
-    /// The name that the caller gave the file.
+    /// Name that the caller gave the file.
     pub file: String,
-    /// The line, from 1.
+    /// Line of the fault, from 1.
     pub line: u64,
-    /// The column in characters, from 1; a tab is one character.
+    /// Column of the fault in characters, from 1; a tab is one character.
     pub column: u64,
-    /// What was found and what would be right.
+    /// Text that was found, and valid text for its place.
     pub message: String,
 }
 
@@ -22,12 +22,12 @@ impl fmt::Display for FormatError {
 }
 impl std::error::Error for FormatError {}
 
-/// Something questionable in a file that could be read nevertheless.
+/// Warning about a questionable part of a file that could be read nevertheless.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
-    /// The line it is about, from 1.
+    /// Line of the questionable part, from 1.
     pub line: u64,
-    /// What was found and how it was understood.
+    /// Text that was found, and the reader's interpretation of it.
     pub message: String,
 }
 
@@ -37,18 +37,18 @@ impl Warning {
     }
 }
 
-/// What a file says.
+/// Content of a file, with warnings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parsed<T> {
-    /// What was read.
+    /// Value that was read.
     pub value: T,
-    /// What is questionable about it, in the order of discovery.
+    /// Warnings about the file, in the order of discovery.
     pub warnings: Vec<Warning>,
-    /// The dialect it is written in.
+    /// Dialect that the file is written in.
     pub dialect: Dialect,
 }
 
-/// The formats that this crate reads.
+/// Formats that this crate reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Dialect {
     /// ns-3 RDMA `topology.txt`: a header of 3 numbers (HPCC, ConWeave).
@@ -88,15 +88,15 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether files in it describe a network.
+    /// Returns whether files of this dialect describe a network.
     pub const fn is_topology(self) -> bool {
         matches!(self, Self::Ns3Topology | Self::SimAiTopology | Self::HtsimTopology)
     }
-    /// Whether files in it list flows.
+    /// Returns whether files of this dialect list flows.
     pub const fn is_flow_list(self) -> bool {
         matches!(self, Self::Ns3Flows5 | Self::Ns3Flows6 | Self::Ns3Flows7 | Self::HtsimMatrix)
     }
-    /// Whether files in it are schedules.
+    /// Returns whether files of this dialect are schedules.
     pub const fn is_schedule(self) -> bool {
         matches!(self, Self::GoalText | Self::GoalBinary)
     }

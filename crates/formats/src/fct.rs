@@ -4,8 +4,8 @@
 //! <src> <dst> <sport> <dport> <size in bytes> <start in ns> <fct in ns> <standalone fct in ns>
 //! ```
 //!
-//! HPCC and SimAI write addresses as eight hexadecimal digits, ConWeave writes node ids. Times are cut
-//! to nanoseconds, which is what ns-3 counts.
+//! HPCC and SimAI write addresses as eight hexadecimal digits, ConWeave writes node ids. Times are cut to nanoseconds,
+//! the unit of ns-3.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,12 +14,12 @@ use selvedge_units::{Bytes, Duration, Instant};
 use crate::text::{BYTES_MAX, Line, Lines, Word};
 use crate::{Dialect, FormatError};
 
-/// A completed flow.
+/// Completed flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// The node that sent; below 65,536 in HPCC's form.
+    /// Sending node; below 65,536 in HPCC's form.
     pub src: u32,
-    /// The node that received.
+    /// Receiving node.
     pub dst: u32,
     /// UDP source port.
     pub src_port: u16,
@@ -27,15 +27,15 @@ pub struct Record {
     pub dst_port: u16,
     /// Payload.
     pub size: Bytes,
-    /// When it started.
+    /// Start of the flow.
     pub start: Instant,
-    /// How long it took.
+    /// Flow completion time.
     pub fct: Duration,
-    /// How long it would take alone in the network.
+    /// Flow completion time that the flow would have alone in the network.
     pub standalone: Duration,
 }
 
-/// How nodes are written.
+/// Notation of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
     /// HPCC, SimAI: hexadecimal addresses.
@@ -46,7 +46,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// The dialect of files in this style.
+    /// Returns the dialect of files in this style.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::Hpcc => Dialect::FctHpcc,
@@ -59,12 +59,12 @@ impl Style {
 /// second.
 const ADDRESS_BASE: u32 = 0x0b00_0001;
 
-/// HPCC's address of a node; `None` from node 65,536 on, where HPCC's addresses leave 11.0.0.0/8.
+/// Returns HPCC's address of a node; `None` from node 65,536 on, where HPCC's addresses leave 11.0.0.0/8.
 pub const fn address(node: u32) -> Option<u32> {
     if node > 0xffff { None } else { Some(ADDRESS_BASE + ((node / 256) << 16) + ((node % 256) << 8)) }
 }
 
-/// The node with this address; `None` if HPCC gives it to none.
+/// Returns the node with this address; `None` if HPCC gives it to none.
 pub const fn node_at(address: u32) -> Option<u32> {
     let offset = address.wrapping_sub(ADDRESS_BASE);
     if offset & 0xff00_00ff != 0 { None } else { Some(offset >> 8) }
@@ -93,7 +93,7 @@ pub const fn node_at(address: u32) -> Option<u32> {
 /// ```
 ///
 /// # Errors
-/// What `out` reports, and `InvalidInput` for a node that has no address in HPCC's form.
+/// Returns the errors of `out`, and `InvalidInput` for a node that has no address in HPCC's form.
 pub fn write(out: &mut impl Write, style: Style, record: &Record) -> io::Result<()> {
     let Record { src_port, dst_port, .. } = *record;
     match style {
@@ -117,7 +117,7 @@ pub fn write(out: &mut impl Write, style: Style, record: &Record) -> io::Result<
     )
 }
 
-/// Reads a file line by line in constant memory. Ends after an error.
+/// Reader of a file, line by line in constant memory. Ends after an error.
 pub struct Records<R> {
     lines: Lines<R>,
     style: Style,
@@ -125,7 +125,7 @@ pub struct Records<R> {
 }
 
 impl<R: BufRead> Records<R> {
-    /// A reader of `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R, file: &str, style: Style) -> Self {
         Self { lines: Lines::new(input, file), style, ended: false }
     }

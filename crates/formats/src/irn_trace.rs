@@ -9,11 +9,11 @@
 //! <qp> 2 <quick>                  the timer expires (timeout)
 //! ```
 //!
-//! Sequence numbers are PSNs, of 24 bits. The authors' modules would count on behind them, where PSNs wrap around;
-//! larger ones are refused.
+//! Sequence numbers are PSNs, of 24 bits; larger ones are refused. The authors' modules count on where PSNs wrap
+//! around.
 //!
-//! Readers hold one line at a time. Where the count on the first line is wrong, they say so when the
-//! file has ended: [`Events::warning`].
+//! Readers hold one line at a time. A wrong count on the first line is a warning when the file has ended:
+//! [`Events::warning`].
 
 use std::io::BufRead;
 
@@ -22,48 +22,48 @@ use selvedge_units::words::plural;
 use crate::text::{Lines, Word, Words};
 use crate::{FormatError, Warning};
 
-/// A data packet arrives.
+/// Arrival of a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverEvent {
-    /// The queue pair, numbered from 0.
+    /// Queue pair, numbered from 0.
     pub qp: u32,
-    /// The BTH opcode; 1 is RC SEND middle.
+    /// BTH opcode; 1 is RC SEND middle.
     pub opcode: u8,
-    /// The packet's sequence number, of 24 bits.
+    /// PSN of the packet, of 24 bits.
     pub psn: u32,
 }
 
-/// Something happens to a sender.
+/// Event at a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderEvent {
-    /// The queue pair, numbered from 0.
+    /// Queue pair, numbered from 0.
     pub qp: u32,
-    /// What happens.
+    /// Kind of the event.
     pub kind: SenderEventKind,
 }
 
-/// What happens to a sender.
+/// Kind of an event at a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderEventKind {
-    /// The link is free: it may send a packet.
+    /// Link free: the sender may send a packet.
     TxFree,
-    /// An acknowledgement arrives.
+    /// Arrival of an acknowledgement.
     Ack {
-        /// The next sequence number that the receiver expects.
+        /// Next sequence number that the receiver expects.
         cum: u32,
-        /// The sequence number that the acknowledged packet had.
+        /// Sequence number of the acknowledged packet.
         sack: u32,
-        /// Whether it is a NACK: that packet was out of order.
+        /// Whether the acknowledgement is a NACK: the packet was out of order.
         nack: bool,
     },
-    /// The timer expires.
+    /// Expiry of the timer.
     Timeout {
-        /// Whether it had been set to `RTO_low`.
+        /// Whether the timer had been set to `RTO_low`.
         quick: bool,
     },
 }
 
-/// The events of a trace, one by one. Ends after an error.
+/// Iterator over the events of a trace. Ends after an error.
 pub struct Events<R, E> {
     lines: Lines<R>,
     state: State,
@@ -82,7 +82,7 @@ enum State {
     Failed,
 }
 
-/// A reader of the receiver's input.
+/// Creates a reader of the receiver's input.
 ///
 /// ```
 /// use selvedge_formats::irn_trace::{ReceiverEvent, receiver_events};
@@ -95,7 +95,7 @@ pub fn receiver_events<R: BufRead>(input: R, file: &str) -> Events<R, ReceiverEv
     Events::new(input, file, ReceiverEvent::parse)
 }
 
-/// A reader of the sender's input.
+/// Creates a reader of the sender's input.
 pub fn sender_events<R: BufRead>(input: R, file: &str) -> Events<R, SenderEvent> {
     Events::new(input, file, SenderEvent::parse)
 }
@@ -105,7 +105,7 @@ impl<R: BufRead, E> Events<R, E> {
         Self { lines: Lines::new(input, file), state: State::Header, declared: 0, count: 0, parse }
     }
 
-    /// Once the file has ended: that its first line gives another number of events than it has.
+    /// Returns, once the file has ended, a warning if its first line gives another number of events than it has.
     pub fn warning(&self) -> Option<Warning> {
         let is_wrong = self.state == State::End && self.declared != self.count;
         is_wrong.then(|| {

@@ -1,4 +1,4 @@
-//! Files of other simulators, and lists in files of our own.
+//! Files of other simulators, and lists in files of Selvedge's own.
 //!
 //! | module | file |
 //! |---|---|
@@ -13,12 +13,11 @@
 //! | [`loss_trace`] | numbers of lost packets, for the loss model of that name |
 //! | [`detect()`] | which of these a topology or a flow list is |
 //!
-//! Readers take bytes or a [`BufRead`](std::io::BufRead) and the name that messages shall give the
-//! file; they open nothing. All of them accept CRLF, tabs, blanks at the end of a line, `#` comments,
-//! a byte order mark and a missing last newline; none of them panics, whatever the bytes. Where a
-//! file is wrong the [`FormatError`] names file, line and column, what was found and what would be
-//! right. Where a file can be read but says something questionable (a stale count in its header, a
-//! unit that had to be guessed) a [`Warning`] comes back beside the value.
+//! Readers take bytes or a [`BufRead`](std::io::BufRead) and the file's name for messages; they open nothing. All of
+//! them accept CRLF, tabs, blanks at the end of a line, `#` comments, a byte order mark and a missing last newline;
+//! none of them panics, whatever the bytes. The [`FormatError`] of an invalid file has the file, line and column, the
+//! text that was found and what is valid. A file that can be read but has something questionable (a stale count in its
+//! header, a unit that had to be guessed) gives a [`Warning`] beside the value.
 //!
 //! Counts in headers are compared, never trusted: nothing is allocated from them.
 #![forbid(unsafe_code)]

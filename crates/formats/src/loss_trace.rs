@@ -1,5 +1,5 @@
-//! Numbers of the packets that a link loses, as our own loss model `trace` reads them: 0 is the first. Blanks and
-//! lines part them.
+//! Numbers of the packets that a link loses, for Selvedge's loss model `trace`: 0 is the first packet. Blanks and line
+//! ends separate them.
 
 use std::io::BufRead;
 
@@ -16,7 +16,7 @@ use crate::text::Lines;
 /// ```
 ///
 /// # Errors
-/// Words that are not whole numbers from 0.
+/// Returns an error for a word that is not a whole number from 0.
 pub fn read(input: impl BufRead, file: &str) -> Result<Vec<u64>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut numbers = Vec::new();

@@ -10,13 +10,12 @@
 //! Nodes have the ids of the topology file, starts are in seconds. The size is in bytes; some forks
 //! of HPCC count packets there ([`Options::size_unit`]).
 //!
-//! Notes may follow after a blank line, as in HPCC's sample: a line that begins with no number ends the
-//! list. What looks like a flow below it is warned about.
+//! Notes may follow after a blank line, as in HPCC's sample: a line that begins with no number ends the list. Lines
+//! below it that look like flows cause a warning.
 //!
-//! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and
-//! HPCC's sample says 2 above 256 flows. ns-3 stops after that number. Here the lines count, unless
-//! those beyond it name nodes that the topology does not have, and so are left over from another one:
-//! [`FlowList::settle_surplus`].
+//! The number of flows is often stale: ConWeave's generator leaves digits of its estimate behind, and HPCC's sample
+//! says 2 above 256 flows. ns-3 stops after that number. This reader takes all lines, unless those beyond the number
+//! name nodes that the topology does not have, and so are left over from another one: [`FlowList::settle_surplus`].
 
 use std::io::BufRead;
 
@@ -26,16 +25,16 @@ use selvedge_units::{Bytes, Instant};
 use crate::text::{BYTES_MAX, Line, Lines, Word, missing};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// One flow.
+/// Flow of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// The line it stands in.
+    /// Line of the flow.
     pub line: u64,
-    /// Its number, in files of 7 columns.
+    /// Number of the flow, in files of 7 columns.
     pub id: Option<u64>,
-    /// The node that sends.
+    /// Sending node.
     pub src: u32,
-    /// The node that receives; another one.
+    /// Receiving node, different from `src`.
     pub dst: u32,
     /// Priority group: the class of traffic, 0 to 7; 3 in the files of these simulators.
     pub priority: u8,
@@ -43,51 +42,51 @@ pub struct Flow {
     pub dst_port: Option<u16>,
     /// Payload; above zero.
     pub size: Bytes,
-    /// When it starts, since the run's beginning.
+    /// Start of the flow, since the run's beginning.
     pub start: Instant,
 }
 
-/// What the file does not say.
+/// Properties that the file does not state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// What the size column counts.
+    /// Unit of the size column.
     pub size_unit: SizeUnit,
 }
 
-/// What the size column of a flow list counts.
+/// Unit of the size column of a flow list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizeUnit {
     /// Bytes.
     #[default]
     Bytes,
-    /// Packets with this much payload each, above zero.
+    /// Packets with this many bytes of payload each, above zero.
     Packets(Bytes),
 }
 
-/// The flows of one file.
+/// Flows of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowList {
-    /// In ascending order of start; in file order where starts are equal.
+    /// Flows in ascending order of start; in file order where starts are equal.
     pub flows: Vec<Flow>,
-    /// What the first line says their number is; `None` if the file begins with a flow.
+    /// Number of flows according to the first line; `None` if the file begins with a flow.
     pub declared: Option<u64>,
-    /// The flows after that many, if there are more; they may not be meant.
+    /// Flows beyond the declared number, if there are more; they may be left over.
     surplus: Option<Surplus>,
 }
 
 /// Flows beyond the declared number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Surplus {
-    /// The line of the first of them.
+    /// Line of the first surplus flow.
     from: u64,
-    /// What is wrong with the count: "the first line says 2 flows, the file has 256".
+    /// Description of the wrong count: "the first line says 2 flows, the file has 256".
     said: String,
 }
 
 impl FlowList {
-    /// Takes or leaves the flows beyond the declared number, and says which: ns-3 would not read them.
-    /// They are taken if all of them begin and end at hosts. What remains may still name unknown hosts:
-    /// those flows the caller reports, with [`Flow::line`].
+    /// Takes or drops the flows beyond the declared number, which ns-3 would not read, and returns a warning about it.
+    /// The flows are taken if all of them begin and end at hosts. The remaining flows may still name unknown hosts: the
+    /// caller reports those, with [`Flow::line`].
     pub fn settle_surplus(&mut self, is_host: impl Fn(u32) -> bool) -> Option<Warning> {
         let Surplus { from, said } = self.surplus.take()?;
         let mut surplus = self.flows.iter().filter(|flow| flow.line >= from);
@@ -110,7 +109,7 @@ impl FlowList {
 /// Reads a whole file and sorts it by start.
 ///
 /// # Errors
-/// As [`Flows`], and if there are no flows.
+/// Returns the errors of [`Flows`], and an error if there are no flows.
 pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<FlowList>, FormatError> {
     let mut reader = Flows::new(input, file, options);
     let mut flows = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
@@ -124,7 +123,7 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
     Ok(Parsed { value, warnings: reader.warnings, dialect })
 }
 
-/// Reads a file flow by flow in constant memory, in the order of the file. Ends after an error.
+/// Reader of a file, flow by flow in constant memory, in the order of the file. Ends after an error.
 ///
 /// ```
 /// use selvedge_formats::ns3_flow::{Flows, Options};
@@ -139,7 +138,8 @@ pub fn read(input: impl BufRead, file: &str, options: Options) -> Result<Parsed<
 /// ```
 ///
 /// # Errors
-/// Wrong numbers of columns, flows from a node to itself, sizes of zero, and whatever is no number.
+/// Returns an error for: a wrong number of columns, a flow from a node to itself, a size of zero, a word that is not a
+/// number.
 pub struct Flows<R> {
     lines: Lines<R>,
     options: Options,
@@ -161,7 +161,7 @@ enum State {
 }
 
 impl<R: BufRead> Flows<R> {
-    /// A reader of `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R, file: &str, options: Options) -> Self {
         Self {
             lines: Lines::new(input, file),
@@ -176,11 +176,11 @@ impl<R: BufRead> Flows<R> {
             warnings: Vec::new(),
         }
     }
-    /// What the first line says the number of flows is, once it was read.
+    /// Returns the number of flows according to the first line, once it was read.
     pub fn declared(&self) -> Option<u64> {
         self.declared
     }
-    /// The dialect, once a flow was read.
+    /// Returns the dialect, once a flow was read.
     pub fn dialect(&self) -> Option<Dialect> {
         Some(match self.columns? {
             5 => Dialect::Ns3Flows5,
@@ -188,12 +188,12 @@ impl<R: BufRead> Flows<R> {
             _ => Dialect::Ns3Flows7,
         })
     }
-    /// The line of the first flow so far that starts before its predecessor.
+    /// Returns the line of the first flow so far that starts before its predecessor.
     pub fn unsorted_at(&self) -> Option<u64> {
         self.unsorted_at
     }
-    /// The warnings so far; complete when the iterator has ended. Flows beyond the declared number are
-    /// none: see [`FlowList::settle_surplus`].
+    /// Returns the warnings so far; complete when the iterator has ended. Flows beyond the declared number cause no
+    /// warning: see [`FlowList::settle_surplus`].
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -243,7 +243,7 @@ impl<R: BufRead> Flows<R> {
         Ok(())
     }
 
-    /// The flow in the line read last.
+    /// Returns the flow in the line read last.
     fn flow(&mut self) -> Result<Flow, FormatError> {
         let line = self.lines.line();
         let columns = match (self.columns, line.words().count()) {
@@ -269,7 +269,7 @@ impl<R: BufRead> Flows<R> {
         Ok(flow)
     }
 
-    /// Warns about what may be no notes, from the line read last on.
+    /// Warns about notes that may be data, from the line read last on.
     fn check_notes(&mut self, from: u64, after_blank: bool) {
         let (columns, options) = (self.columns, self.options);
         let is_flow = |line: Line<'_>| {
@@ -279,7 +279,7 @@ impl<R: BufRead> Flows<R> {
         self.warnings.extend(self.lines.notes(from, after_blank, "flow", is_flow));
     }
 
-    /// Compares the count at the end of the flows: the file's, or the line where `notes` begin.
+    /// Compares the declared number of flows with that found; `notes` is the line where notes begin, if there are some.
     fn check_count(&mut self, notes: Option<u64>) {
         let Some(declared) = self.declared.filter(|&declared| declared != self.count) else { return };
         let until = notes.map_or(String::new(), |line| format!(" above the notes from line {line} on"));
@@ -309,7 +309,7 @@ impl<R: BufRead> Iterator for Flows<R> {
     }
 }
 
-/// How many columns the first flow has.
+/// Returns the number of columns of the first flow.
 fn columns(line: Line<'_>) -> Result<usize, FormatError> {
     match line.words().count() {
         columns @ 5..=7 => Ok(columns),

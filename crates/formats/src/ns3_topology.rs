@@ -1,6 +1,6 @@
 //! `topology.txt` of the ns-3 RDMA family.
 //!
-//! HPCC and ConWeave:
+//! Files of HPCC and ConWeave:
 //!
 //! ```text
 //! <nodes> <switches> <links>
@@ -19,12 +19,12 @@
 //! Rates and delays are ns-3's texts: "100Gbps", "12.5GB/s", "1000ns", "0.001ms"; a bare number is
 //! in bit/s and in seconds. The loss is a probability per packet, in either direction.
 //!
-//! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no
-//! number ends the list. What looks like a link below it is warned about.
+//! Notes may follow after a blank line, as in HPCC's and ConWeave's samples: a line that begins with no number ends the
+//! list. Lines below it that look like links cause a warning.
 //!
-//! Where the header's count of links differs from the lines, the lines count. Its one other use: if
-//! there are more lines, and some of them name nodes that do not exist, then the surplus is what a
-//! larger network left behind (HPCC's own sample has 194 such lines) and is ignored, as ns-3 does.
+//! The lines of links count, not the number of links in the header. The number has one other use: if there are more
+//! lines, and some of them name nodes that do not exist, then the surplus is left over from a larger network (HPCC's
+//! own sample has 194 such lines) and is ignored, as ns-3 does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -35,60 +35,60 @@ use selvedge_units::{Chance, Duration, Rate};
 use crate::text::{Decimal, LINE_ENDS, Line, Lines, Word, missing};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// A network with the node ids of its file.
+/// Network with the node ids of its file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topology {
-    /// Nodes have the ids from 0 up to this, exclusively. Those that are no switches are hosts.
+    /// Number of nodes, which have ids from 0; all nodes but the switches are hosts.
     pub node_count: u32,
-    /// The switches by node id, NVSwitches among them.
+    /// Switches by node id, NVSwitches included.
     pub switches: BTreeMap<u32, SwitchKind>,
-    /// The links, in the order of the file.
+    /// Links, in the order of the file.
     pub links: Vec<Link>,
-    /// What only SimAI says.
+    /// Arrangement of servers, in SimAI's files alone.
     pub servers: Option<Servers>,
 }
 
-/// What kind of switch a node is.
+/// Kind of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwitchKind {
-    /// One of the Ethernet.
+    /// Switch of the Ethernet.
     Ethernet,
-    /// One inside a server, between its GPUs (SimAI).
+    /// Switch inside a server, between its GPUs (SimAI).
     NvSwitch,
 }
 
-/// How SimAI's hosts, which are GPUs, are arranged.
+/// Arrangement of SimAI's hosts, which are GPUs, in servers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Servers {
     /// GPUs in each server; above zero.
     pub gpus_per_server: u32,
-    /// The model's name, as in "A100".
+    /// Name of the GPU model, as in "A100".
     pub gpu_type: String,
 }
 
-/// A full-duplex link.
+/// Full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// The line it stands in.
+    /// Line of the link.
     pub line: u64,
-    /// One end.
+    /// Node at one end.
     pub a: u32,
-    /// The other end, another node.
+    /// Node at the other end, different from `a`.
     pub b: u32,
     /// Rate of each direction; above zero.
     pub rate: Rate,
     /// Propagation delay of each direction; above zero.
     pub delay: Duration,
-    /// Chance that a packet is lost, in each direction.
+    /// Probability that a packet is lost, in each direction.
     pub loss: Chance,
 }
 
 impl Topology {
-    /// Whether `id` is a node and no switch.
+    /// Returns whether `id` is a node and no switch.
     pub fn is_host(&self, id: u32) -> bool {
         id < self.node_count && !self.switches.contains_key(&id)
     }
-    /// The hosts in ascending order, as many as the header says; [`read`] warns about unlinked ones.
+    /// Returns the hosts in ascending order, as many as the header says; [`read`] warns about unlinked ones.
     pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.node_count).filter(|id| !self.switches.contains_key(id))
     }
@@ -112,8 +112,8 @@ impl Topology {
 /// ```
 ///
 /// # Errors
-/// Unknown nodes, self loops, switches named twice, rates and delays of zero, and whatever is no
-/// number or unit.
+/// Returns an error for: unknown nodes, self loops, switches named twice, rates and delays of zero, a word that is not
+/// a number or a known unit.
 pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut warnings = Vec::new();
@@ -128,8 +128,8 @@ pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<Topology>, FormatE
     Ok(Parsed { value: topology, warnings, dialect })
 }
 
-/// Whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no list of
-/// flows of six columns: one of the next lines, before any of six numbers more, is a link.
+/// Returns whether a file whose first line has six numbers is a topology with the header of ABM and Reverie, and no
+/// list of flows of six columns: one of the next lines, before any other with six numbers, is a link.
 pub(crate) fn has_capacities(bytes: &[u8], file: &str) -> bool {
     let mut lines = Lines::new(bytes, file);
     let header = lines.next_filled().ok().flatten().and_then(|line| Header::parse(line).ok());
@@ -146,7 +146,7 @@ pub(crate) fn has_capacities(bytes: &[u8], file: &str) -> bool {
     false
 }
 
-/// The first line. Its counts are of 64 bits because nothing but a comparison is done with them.
+/// First line of the file. Its counts have 64 bits because they are only compared.
 struct Header {
     line: u64,
     nodes: u32,
@@ -200,7 +200,7 @@ impl Header {
         }
     }
 
-    /// That of the PowerTCP family.
+    /// Reads the header of the PowerTCP family.
     fn with_tors(line: Line<'_>, [nodes, switches, tors, links]: [Word<'_>; 4]) -> Result<Self, FormatError> {
         let nodes = nodes.integer32("the number of nodes", 1..=u32::MAX)?;
         let switches = switches.integer("the number of switches among these nodes", 0..=u64::from(nodes))?;
@@ -286,7 +286,7 @@ fn read_links(
                 leftover = Some((line.number(), error));
                 break;
             }
-            // The last line of all, and perhaps no whole one.
+            // The last line of the file, which may be incomplete.
             Err(error) if found < header.links && (error.message.starts_with(LINE_ENDS) || lines.is_open()) => {
                 let is_last = matches!(lines.next_filled(), Ok(None));
                 let cut = format!(
@@ -345,11 +345,11 @@ impl Link {
     }
 }
 
-/// A warning about nodes that no link reaches.
+/// Returns a warning about nodes that no link reaches.
 fn unlinked(topology: &Topology) -> Option<Warning> {
     let linked: BTreeSet<u32> = topology.links.iter().flat_map(|link| [link.a, link.b]).collect();
     let missing = u64::from(topology.node_count) - linked.len() as u64;
-    // Ids are dense, so the first gap comes at once.
+    // Ids are dense, so the first gap is found at once.
     let first = (0..topology.node_count).find(|id| !linked.contains(id))?;
     Some(Warning::new(
         1,
@@ -407,7 +407,7 @@ fn parse_rate(word: Word<'_>) -> Result<Rate, FormatError> {
     rate.map(Rate::from_bps).ok_or_else(|| word.unexpected(&format!("{expected}{}", meant(word.text(), RATES))))
 }
 
-/// No link is longer, so that round trips can be counted in picoseconds on any path.
+/// Longest delay of a link, so that round trips can be counted in picoseconds on any path.
 const LONGEST_DELAY: Duration = Duration::from_us(100_000_000);
 
 fn parse_delay(word: Word<'_>) -> Result<Duration, FormatError> {
@@ -422,15 +422,15 @@ fn parse_loss(word: Word<'_>) -> Result<Chance, FormatError> {
     Ok(Chance::ratio(numerator, denominator))
 }
 
-/// A number followed directly by one of `units`, in the smallest unit.
+/// Parses a number followed directly by one of `units`, in the smallest unit.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (number, unit) = split_unit(text);
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     Decimal::parse(number)?.times(factor)
 }
 
-/// A remedy where `text` is a number with one of `units` in other letters ("100gbps"), or with the begin of one
-/// ("100G").
+/// Returns a remedy where `text` is a number with one of `units` in the wrong case ("100gbps"), or with the begin of
+/// one ("100G").
 fn meant(text: &str, units: &[(&str, u64)]) -> String {
     let (number, unit) = split_unit(text);
     let lower = unit.to_ascii_lowercase();

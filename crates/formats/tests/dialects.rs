@@ -1,4 +1,4 @@
-//! What the samples do not show: dialects, spellings, warnings and wiring, on small files.
+//! Tests of dialects, spellings, warnings and wiring that the samples do not contain, on small files.
 
 use selvedge_formats::cdf::{self, SizeUnit};
 use selvedge_formats::htsim_cm::{self, Message, Start, StartUnit, SwitchTier, TriggerKind};
@@ -98,7 +98,7 @@ fn notes_end_a_list_after_a_blank_line_only() {
             "1: the first line says 9 flows, the file has 1 above the notes from line 4 on: 8 are missing, and those found are taken"
         ]
     );
-    // A stale count that is too small must not make a slip in the middle look like the beginning of notes.
+    // A stale count that is too small must not turn a mistake in the middle into the beginning of notes.
     for file in ["1\n1 2 3 9 2\n1 2 3 9 2\nx 2 3 9 2\n1 2 3 9 2\n", "9\n1 2 3 9 2\nx 2 3 9 2\n"] {
         let error = ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap_err();
         assert_eq!(error.message, "found \"x\", expected a node id");
@@ -166,7 +166,7 @@ fn sizes_in_packets_on_request() {
 
 #[test]
 fn a_long_flow_list_streams() {
-    /// Makes its lines as they are read, so that the list is nowhere.
+    /// Reader that makes lines as they are read, so that the list is never in memory.
     struct Made(u32, std::io::Cursor<Vec<u8>>);
     impl std::io::Read for Made {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

@@ -1,4 +1,4 @@
-//! GOAL schedules, as text and as bytes.
+//! Tests of GOAL schedules, as text and as bytes.
 
 use selvedge_formats::goal::{self, OperationKind};
 use selvedge_formats::{Dialect, detect};
@@ -66,7 +66,7 @@ fn messages_through_a_second_nic_are_warned_about_by_their_line() {
         warnings(file.as_bytes()),
         [format!("4: \"nic 3\" names another NIC than a rank's first, as 2 more messages do: {one_nic}")]
     );
-    // The first NIC is that one, and computations have none.
+    // The first NIC is the host's NIC, and computations have none.
     let file = text("a: send 1b to 1 nic 0\ncalc 5 nic 1", "recv 1b from 0");
     assert_eq!(warnings(file.as_bytes()), [""; 0]);
     let mut bytes = BINARY.to_vec();
@@ -104,7 +104,7 @@ fn messages_that_nobody_receives_are_told_by_their_line() {
     assert_eq!(warnings(three, "recv 1b from 0 tag 1\nrecv 1b from 0 tag 1"), [format!("4: {expected}")]);
     let expected = "3 messages are sent that nobody receives, this one first; each \"send\" wants a \"recv\"";
     assert_eq!(warnings(three, "calc 1"), [format!("3: {expected}")]);
-    // A receive that has no message is for whoever plays the schedule to refuse.
+    // A receive without a message is refused when the schedule runs.
     assert_eq!(warnings("calc 1", all), [""; 0]);
 }
 
@@ -120,7 +120,7 @@ fn receives_of_another_size_than_their_messages_are_told_with_both_lines() {
         warnings("a: send 100000b to 1", "calc 1\nrecv 5b from 0"),
         [format!("7: this \"recv\" expects 5 bytes, but the \"send\" for it (line 3) has 100000; {counts}")]
     );
-    // Which of several meet is open, so that sizes may stand in another order.
+    // The order in which sends and receives match is open, so that sizes may come in another order.
     let two = "send 1b to 1\nsend 2b to 1";
     assert_eq!(warnings(two, "recv 2b from 0\nrecv 1b from 0"), [""; 0]);
     assert_eq!(
@@ -133,7 +133,7 @@ fn receives_of_another_size_than_their_messages_are_told_with_both_lines() {
             "7: this \"recv\" expects 3 bytes, but the \"send\" for it (line 3) has 1 (1 more like this); {counts}"
         )]
     );
-    // What a receive from any rank gets is open, and so is what it leaves.
+    // The message that a receive from any rank takes is undetermined, and so are the remaining ones.
     assert_eq!(warnings(two, "recv 1b from -1\nrecv 7b from 0"), [""; 0]);
 }
 
@@ -203,11 +203,11 @@ fn every_cut_and_every_wrong_byte_of_a_binary_file_is_an_error_or_means_somethin
 
 #[test]
 fn operations_of_a_binary_file_that_wait_for_each_other_are_named() {
-    // The magic number, one rank, and where that begins and ends behind the first eight bytes.
+    // The magic number, one rank, and its range behind the first eight bytes.
     let mut file = b"\x7f\x10\0\0\0\0\0\0\x01\0\0\0\0\0".to_vec();
     let rank = 8 + 39 * 2 + 8;
     file.extend([22_u64, 22 + rank].iter().flat_map(|offset| offset.to_le_bytes()));
-    // Two computations, each of which has the other for a follower.
+    // Two computations, each of which precedes the other.
     file.extend(2_u32.to_le_bytes());
     file.extend(0_u32.to_le_bytes());
     for first in [0_u32, 1] {

@@ -1,4 +1,4 @@
-//! Malformed files: what people read about them, word for word.
+//! Tests of the exact messages about malformed files.
 
 use selvedge_formats::{
     FormatError, cdf, detect, fct, htsim_cm, htsim_topo, irn_trace, loss_trace, ns3_flow, ns3_topology,
@@ -399,7 +399,7 @@ fn sender_traces() {
     );
 }
 
-/// A tree that is right: 16 hosts, 4 pods.
+/// Valid tree: 16 hosts, 4 pods.
 const TREE: &str = "\
 Nodes 16
 Tiers 3

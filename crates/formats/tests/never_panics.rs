@@ -1,4 +1,4 @@
-//! Whatever the bytes, readers return, and errors name a place within the file.
+//! Tests that readers return for any bytes, and that errors name a place within the file.
 
 use std::fmt::Write;
 use std::fs;
@@ -39,7 +39,7 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// Words that get far into the readers.
+/// Returns a strategy for words that are close to valid input of the readers.
 fn words() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         4 => (0u64..20).prop_map(|n| n.to_string()),
@@ -56,7 +56,7 @@ fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..12).prop_map(|lines| lines.join("\r\n"))
 }
 
-/// The seeds of the fuzz targets: files without a fault, and whatever once was trouble.
+/// Returns the seeds of the fuzz targets: valid files, and inputs that once caused failures.
 fn corpus() -> Vec<Vec<u8>> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus"));
     let list = |folder: &Path| {

@@ -1,4 +1,4 @@
-//! Files as users have them: every sample reads to the numbers that its makers had in mind.
+//! Tests that every sample, a file as users have them, reads to the numbers that its authors meant.
 
 mod common;
 

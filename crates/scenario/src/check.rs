@@ -1,6 +1,6 @@
-//! What a resolved scenario must not be.
+//! Checks of a resolved scenario: values and combinations that are errors or deserve a warning.
 //!
-//! Each part checks its own values when it is built; here stands what concerns several parts.
+//! Each part checks its own values when it is built; this module checks values that concern several parts.
 
 mod arrivals;
 mod buffer;
@@ -27,7 +27,7 @@ use crate::scenario::Scenario;
 pub(crate) use nic::check_nic;
 pub(crate) use traffic::{check_samples, check_traffic, first_start, span_of_starts};
 
-/// A finding about a key.
+/// Finding about a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Finding {
     pub(crate) key: String,
@@ -40,7 +40,7 @@ impl Finding {
     }
 }
 
-/// Checks the resolved scenario of a series; returns what a person should know although it can run.
+/// Checks the resolved scenario of a series; returns its warnings.
 pub(crate) fn check(
     series: &str,
     scenario: &Scenario,
@@ -92,5 +92,5 @@ fn check_times(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Nothing changes within less.
+/// Shortest useful sampling interval: queues do not change within less.
 const SHORTEST_SAMPLE: Duration = Duration::from_ns(10);

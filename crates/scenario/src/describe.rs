@@ -7,8 +7,8 @@ use selvedge_units::Rate;
 use crate::plan::{Plan, PlannedSeries};
 
 impl Plan {
-    /// The study in one line: "54 hosts, fat-tree k = 6, 40 Gb/s, poisson at 70 % load"; where cases differ, from the
-    /// least to the most.
+    /// Returns the study in one line: "54 hosts, fat-tree k = 6, 40 Gb/s, poisson at 70 % load"; where cases differ, as
+    /// a range from the least to the most.
     pub fn in_one_line(&self) -> String {
         let hosts = range(self.series.iter().map(|series| series.network.graph().host_count() as f64));
         let slowest = self.series.iter().map(|series| series.network.slowest_line_rate());
@@ -19,7 +19,7 @@ impl Plan {
         parts.join(", ")
     }
 
-    /// What stands at this place among the workloads of each series; the operations of one count as one.
+    /// Returns the names of the workloads at this position in all series; the operations of one workload count as one.
     fn workloads_at(&self, position: usize) -> Option<String> {
         let found: Vec<&WorkloadSummary> =
             self.series.iter().filter_map(|series| whole(&series.workloads).nth(position)).collect();
@@ -36,7 +36,7 @@ impl Plan {
     }
 }
 
-/// Workloads, without the further operations of each.
+/// Returns the workloads, each with its first operation alone.
 fn whole(workloads: &[WorkloadSummary]) -> impl Iterator<Item = &WorkloadSummary> {
     let of = |workload: &WorkloadSummary| match workload.operation {
         Some(operation) => workload.key.trim_end_matches(operation).to_owned(),
@@ -54,14 +54,14 @@ fn topology(series: &PlannedSeries) -> String {
     }
 }
 
-/// "4", or "4 to 16".
+/// Returns the range of values: "4", or "4 to 16".
 fn range(values: impl Iterator<Item = f64>) -> String {
     let (least, most) =
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
     if least < most { format!("{least} to {most}") } else { least.to_string() }
 }
 
-/// Each text once: "ring or leaf-spine".
+/// Joins texts, each once: "ring or leaf-spine".
 pub(crate) fn alternatives(texts: impl IntoIterator<Item = String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for text in texts {

@@ -1,5 +1,4 @@
-//! Devices that one can buy, for `nic.preset` and `switch.preset`: what public documents say of them takes the place of
-//! defaults.
+//! Commercial devices, for `nic.preset` and `switch.preset`: the values of public documents take the place of defaults.
 //!
 //! Design notes.
 //! 1. *Data.* `device/data/*.toml` has a file for each family. Each value stands beside its source; what no document
@@ -25,7 +24,7 @@ pub(crate) use text::comment;
 use crate::document::unknown_name;
 use crate::error::{Place, ScenarioError};
 
-/// A device that a scenario names, and where.
+/// Device that a scenario names, and the place where it does.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Chosen {
     pub(crate) device: &'static Device,
@@ -33,27 +32,27 @@ pub(crate) struct Chosen {
 }
 
 impl Device {
-    /// All of them: NICs, then switches, by family and name.
+    /// Returns all devices: NICs, then switches, by family and name.
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<Device>> = OnceLock::new();
         ALL.get_or_init(|| FAMILIES.iter().flat_map(|(file, text)| data::read(file, text)).collect())
     }
 
-    /// The device called `name`.
+    /// Returns the device called `name`.
     ///
     /// # Errors
-    /// When there is none: says which was meant.
+    /// Returns an error if there is no such device; the message suggests the nearest name.
     pub fn named(name: &str) -> Result<&'static Self, ScenarioError> {
         find(None, name).map_err(|message| ScenarioError::argument(name, message))
     }
 
-    /// Whether it is called so.
+    /// Returns whether `name` is one of the device's names.
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.also.iter().any(|also| also == name)
     }
 }
 
-/// The device of this kind, or of any, that is called `name`; or what to say instead.
+/// Returns the device of this kind (`None`: of any kind) that is called `name`, or an error message.
 pub(crate) fn find(kind: Option<DeviceKind>, name: &str) -> Result<&'static Device, String> {
     let is_meant = |device: &&Device| kind.is_none_or(|kind| device.kind == kind);
     if let Some(device) = Device::all().iter().filter(is_meant).find(|device| device.is_called(name)) {
@@ -79,7 +78,7 @@ pub(crate) fn find(kind: Option<DeviceKind>, name: &str) -> Result<&'static Devi
     Err(unknown_name(what, name, &known) + " (`selvedge presets` lists all)")
 }
 
-/// The families, by file.
+/// Families of devices, by file.
 const FAMILIES: [(&str, &str); 6] = [
     ("connectx.toml", include_str!("device/data/connectx.toml")),
     ("pollara.toml", include_str!("device/data/pollara.toml")),

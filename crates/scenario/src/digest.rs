@@ -1,8 +1,8 @@
-//! Hashes that tell contents apart.
+//! Hashes that distinguish contents.
 
 use selvedge_units::mix64;
 
-/// A hash of `bytes`; the same on every platform.
+/// Returns a hash of `bytes`, which is equal on all platforms.
 pub(crate) fn of(bytes: &[u8]) -> u64 {
     let mut hash = mix64(bytes.len() as u64);
     for chunk in bytes.chunks(8) {

@@ -1,4 +1,4 @@
-//! A TOML text that remembers where each of its keys stands.
+//! TOML text with the place of each of its keys.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,12 +19,12 @@ use crate::suggest;
 pub(crate) struct Document {
     name: String,
     text: String,
-    /// Whether the user can see the text. Where they cannot, lines and columns mean nothing.
+    /// Whether the user can see the text. If not, messages give no lines and columns.
     is_file: bool,
     spans: BTreeMap<KeyPath, Spans>,
 }
 
-/// Where a key and its value stand, in bytes.
+/// Byte ranges of a key and its value.
 #[derive(Clone, Debug)]
 struct Spans {
     key: Range<usize>,
@@ -32,19 +32,19 @@ struct Spans {
     list: Option<List>,
 }
 
-/// How a list is written.
+/// Notation of a list.
 #[derive(Clone, Copy, Debug)]
 enum List {
     InBrackets,
-    /// As `[[tables]]`.
+    /// Notation as `[[tables]]`.
     OfTables,
 }
 
-/// A text that is not what it should be: the key, and what is wrong with it.
+/// Error in a text: the key, and the fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mismatch {
     pub(crate) path: KeyPath,
-    /// What exactly is wrong, in bytes of the text.
+    /// Bytes of the text that the error is about.
     span: Range<usize>,
     pub(crate) message: String,
 }
@@ -60,7 +60,7 @@ impl Document {
                 return Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())));
             }
         }
-        // Numbers are read only now; nothing else can be wrong with them.
+        // Numbers are read only now; all other faults were found before.
         match toml::from_str::<toml::Table>(text) {
             Ok(_) => Ok(document),
             Err(error) => {
@@ -71,12 +71,12 @@ impl Document {
         }
     }
 
-    /// The same text, of which messages give no lines: it is nowhere to be seen.
+    /// Returns this text marked as unseen: messages quote no lines of it, because no user has it in front of them.
     pub(crate) fn unseen(self) -> Self {
         Self { is_file: false, ..self }
     }
 
-    /// The values of the text as a `T`, which `schema` describes.
+    /// Returns the values of the text as a `T`, which `schema` describes.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Mismatch> {
         if let Some(mismatch) = self.misplaced_list(schema) {
             return Err(mismatch);
@@ -92,7 +92,7 @@ impl Document {
         })
     }
 
-    /// A list where a table belongs. To serde that is a table without its keys.
+    /// Returns the error for a list in the place of a table, which serde takes for a table without its keys.
     fn misplaced_list(&self, schema: &Json) -> Option<Mismatch> {
         self.spans.iter().find_map(|(path, spans)| {
             let list = spans.list?;
@@ -106,17 +106,17 @@ impl Document {
         })
     }
 
-    /// The values of the text, untyped.
+    /// Returns the values of the text, untyped.
     pub(crate) fn table(&self) -> toml::Table {
         toml::from_str(&self.text).expect("the text was parsed before")
     }
 
-    /// `mismatch`, which this document gave, as an error with its place.
+    /// Returns `mismatch`, an error of this document, with its place.
     pub(crate) fn error(&self, mismatch: Mismatch) -> ScenarioError {
         ScenarioError::new(self.at(mismatch.span.start), mismatch.path.to_string(), mismatch.message)
     }
 
-    /// Where the key at `path` is written, or the nearest thing around it that is.
+    /// Returns the place of the key at `path`, or of the nearest enclosing item that is written.
     pub(crate) fn place(&self, path: &KeyPath) -> Place {
         let mut steps = path.steps().to_vec();
         while !steps.is_empty() {
@@ -129,7 +129,7 @@ impl Document {
         if self.is_file { Place::File(self.name.clone()) } else { Place::Argument(self.name.clone()) }
     }
 
-    /// The place of a byte of the text.
+    /// Returns the place of a byte of the text.
     fn at(&self, offset: usize) -> Place {
         if !self.is_file {
             return Place::Argument(self.name.clone());
@@ -143,8 +143,8 @@ impl Document {
         }
     }
 
-    /// The key that an error with this span is about: the one whose key or value has exactly this
-    /// span, else the innermost around it.
+    /// Returns the key that an error with this span is about: the key which, or whose value, has exactly this span, or
+    /// else the innermost around it.
     fn path_at(&self, span: &Range<usize>) -> KeyPath {
         // The root has no span of its own.
         if span.is_empty() {
@@ -183,7 +183,7 @@ fn collect_value(key: Range<usize>, value: &Spanned<DeValue<'_>>, path: KeyPath,
     spans.insert(path, Spans { key, value: value.span(), list });
 }
 
-/// What serde says, in the words of someone who writes scenarios.
+/// Returns the message of serde in the terms of scenario files.
 fn reworded(message: &str, path: &KeyPath) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = path.steps().last().map_or("", String::as_str);
@@ -208,7 +208,7 @@ fn reworded(message: &str, path: &KeyPath) -> String {
     }
 }
 
-/// Rust's and serde's names of types, as a TOML file calls them.
+/// Replaces Rust's and serde's names of types with those of TOML.
 fn in_toml_words(message: &str) -> String {
     let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let found = found.replace("map", "a table").replace("sequence", "a list").replace("string", "the text");
@@ -217,7 +217,7 @@ fn in_toml_words(message: &str) -> String {
         "u8" => u8::MAX.into(),
         "u16" => u16::MAX.into(),
         "u32" => u32::MAX.into(),
-        // Numbers beyond this no TOML file can hold.
+        // TOML files cannot hold numbers beyond this.
         _ => i64::MAX,
     };
     let up_to = format!("a whole number from 0 to {most}");
@@ -240,14 +240,14 @@ fn in_toml_words(message: &str) -> String {
     format!("{found}, expected {expected}")
 }
 
-/// "`headrom`, expected one of `enabled`, `headroom`" in our words.
+/// Rewords "`headrom`, expected one of `enabled`, `headroom`".
 fn unknown(what: &str, rest: &str) -> String {
     let (found, expected) = rest.split_once(", ").unwrap_or((rest, ""));
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     unknown_name(what, found.trim_matches('`'), &known)
 }
 
-/// The message for a name that does not exist, with the nearest that does.
+/// Returns the message for a name that does not exist, with the nearest that does.
 pub(crate) fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
     match nearest(found, known.iter().copied()) {
         Some(meant) => format!("unknown {what} \"{found}\"; did you mean \"{meant}\"?"),

@@ -29,26 +29,26 @@ pub(crate) struct Draft {
     base: Table,
     /// Whether the text chooses transports, at least in part.
     has_transport: bool,
-    /// Files of the command line in place of what is written, and `--set`, in order.
+    /// Changes in order: files of the command line in place of written values, and `--set`.
     sets: Vec<Edit>,
-    /// Who asks for the seeds, if the text does not.
+    /// Place that asks for the seeds, if they are set outside of the text.
     seeds: Option<Place>,
 }
 
-/// One series of a draft in one case: the scenario with its values in place.
+/// Series of a draft in one case: the scenario with the values of both in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
-    /// The series' name.
+    /// Name of the series.
     pub(crate) name: String,
     pub(crate) case: Option<String>,
     pub(crate) scenario: Scenario,
-    /// What was changed, in order: of two edits the later wins.
+    /// Changes in order: of two edits of a key the later wins.
     edits: Vec<Edit>,
-    /// Where the series as a whole was asked for.
+    /// Place that asked for the series as a whole.
     pub(crate) place: Place,
-    /// The scheme that sets what the series does not.
+    /// Scheme that sets the values which the series leaves open.
     preset: Option<String>,
-    /// Devices that set what nobody else does.
+    /// Devices that set the values which neither text nor edits set.
     pub(crate) devices: Vec<Chosen>,
 }
 
@@ -69,7 +69,7 @@ impl Draft {
             let origin = document.place(&path("smoke").join(key));
             Edit::new(&schema, &base, key, value.clone(), origin)
         });
-        // Wrong ones are errors even when they are not wanted.
+        // Invalid edits are errors even without `--smoke`.
         let smokes: Vec<Edit> = smokes.collect::<Result<_, _>>()?;
         let wanted = if changes.smoke { smokes } else { Vec::new() };
         let files = [("topology", "file", &changes.topology), ("workload", "flows", &changes.flows)];
@@ -86,12 +86,12 @@ impl Draft {
         Ok(draft)
     }
 
-    /// The scenario that all series share: as written, with the study's own keys as set.
+    /// Returns the scenario that all series share: as written, with the study's own keys as set.
     pub(crate) fn written(&self) -> &Scenario {
         &self.written
     }
 
-    /// The keys that cases change, in the order of their first mention.
+    /// Returns the keys that cases change, in the order of their first mention.
     pub(crate) fn swept(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for key in self.written.case.iter().flat_map(|case| case.set.keys()) {
@@ -103,12 +103,12 @@ impl Draft {
         keys
     }
 
-    /// The series to run: those named by `--series`, else those of the text, else the text itself.
+    /// Returns the series to run: those named by `--series`, else those of the text, else the text itself.
     pub(crate) fn variants(&self, chosen: Option<&str>) -> Result<Vec<Variant>, ScenarioError> {
         let own: Vec<(Series, Place)> = self.own_series();
         let wanted: Vec<(Series, Place)> = match chosen {
             None => own,
-            // A text without series has no name that somebody gave it.
+            // A text without series has no names of series to choose from.
             Some(names) => chosen_series(if self.written.series.is_some() { &own } else { &[] }, names)?,
         };
         if wanted.is_empty() {
@@ -126,7 +126,7 @@ impl Draft {
         Ok(variants)
     }
 
-    /// The text's series, or the text itself as one.
+    /// Returns the series of the text, or the text itself as one series.
     fn own_series(&self) -> Vec<(Series, Place)> {
         match &self.written.series {
             Some(list) => {
@@ -140,7 +140,7 @@ impl Draft {
         }
     }
 
-    /// Each case with the series that run in it.
+    /// Returns the series of each case.
     fn in_cases(&self, wanted: &[(Series, Place)]) -> Result<Vec<Variant>, ScenarioError> {
         let cases = self.cases()?;
         if cases.is_empty() {
@@ -166,7 +166,7 @@ impl Draft {
         Ok(variants)
     }
 
-    /// The text's cases, their keys known to the schema.
+    /// Returns the cases of the text, after checking that the schema has their keys.
     fn cases(&self) -> Result<Vec<Condition>, ScenarioError> {
         let mut cases: Vec<Condition> = Vec::new();
         for (index, case) in self.written.case.iter().enumerate() {
@@ -190,7 +190,7 @@ impl Draft {
         Ok(cases)
     }
 
-    /// An edit of one series or case, which must not touch the study as a whole.
+    /// Returns an edit of one series or case, which must not change the study as a whole.
     fn edit_of_series(&self, key: &str, value: &Value, origin: Place) -> Result<Edit, ScenarioError> {
         let edit = Edit::new(&self.schema, &self.base, key, value.clone(), origin)?;
         if STUDY_KEYS.iter().any(|study| path(study).contains(&edit.path)) {
@@ -229,7 +229,7 @@ impl Draft {
                 edits.push(set.clone());
             }
         }
-        // What devices set was there before all edits, as it were.
+        // Values of devices go before all edits, which have precedence.
         let mut filled = Vec::new();
         for chosen in &devices {
             filled.extend(device::fill(chosen, &self.schema, &mut table)?);
@@ -239,9 +239,9 @@ impl Draft {
         scenario.series = None;
         scenario.case = Vec::new();
         scenario.seeds = self.written.seeds.clone();
-        // Without cases of its own, a resolved scenario still says where its series come from.
+        // Without cases of its own, a resolved scenario still has the cases of its series.
         let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
-        // The text as its only series is called as what its devices make of it.
+        // A text without series is named after the scheme that its devices choose.
         let name = match self.written.series.is_none() && series.preset.is_none() && !devices.is_empty() {
             true => scheme_name(&scenario),
             false => name,
@@ -249,13 +249,13 @@ impl Draft {
         Ok(Variant { name, case, scenario, edits, place, preset: series.preset.clone(), devices })
     }
 
-    /// The devices that a series names: by these `edits`, or where they fit by those that are `later`, or in the text.
+    /// Returns the devices that a series names: in `edits`, in the `later` ones that fit, or in the text.
     fn devices(&self, edits: &[Edit], later: &[&Edit]) -> Result<Vec<Chosen>, ScenarioError> {
         let mut table = self.base.clone();
         let mut all: Vec<Edit> = edits.to_vec();
         all.extend(later.iter().map(|edit| (*edit).clone()));
         for edit in &all {
-            // What does not fit is said when the series is put together.
+            // Edits that do not fit are reported when the series is put together.
             let _ = edit.apply_where_it_fits(&mut table);
         }
         let mut devices = Vec::new();
@@ -272,7 +272,8 @@ impl Draft {
         Ok(devices)
     }
 
-    /// The text's values, in which devices choose a transport where neither the text nor a preset of `series` does.
+    /// Returns the values of the text, with the devices' choice of a transport where neither the text nor a preset of
+    /// `series` chooses one.
     fn base_with(&self, devices: &[Chosen], series: &Series) -> Table {
         let mut table = self.base.clone();
         let chooser = devices.iter().find(|chosen| chosen.device.kind() == DeviceKind::Nic);
@@ -280,18 +281,17 @@ impl Draft {
         let Some(transport) = table.get_mut("transport").and_then(Value::as_table_mut) else { return table };
         let default = if self.has_transport { Table::new() } else { std::mem::take(transport) };
         device::choose(nic.device, transport);
-        // Where nobody knows what it does, it does what ours does.
+        // The default holds for properties that the device leaves unknown.
         for (key, value) in default {
             transport.entry(key).or_insert(value);
         }
         table
     }
 
-    /// Reads a table that edits have changed; what does not fit is blamed on the edit that put it
-    /// there.
+    /// Reads a table that edits have changed; an error is attributed to the edit that put the faulty value there.
     fn typed(&self, table: &Table, edits: &[Edit]) -> Result<Scenario, ScenarioError> {
         typed(table, &self.schema).map_err(|Mismatch { path, message, .. }| {
-            // The text was right before, so an edit is at fault even if it only lies inside `path`.
+            // The text alone was valid, so an edit is the cause even if it only lies inside `path`.
             let inside = edits.iter().rev().find(|edit| path.contains(&edit.path));
             let place = inside.map_or_else(|| self.origin(edits, &path), |edit| edit.origin.clone());
             ScenarioError::new(place, path.to_string(), message)
@@ -323,7 +323,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A set that changed nothing anywhere is a mistake.
+    /// Returns an error if a `--set` changes nothing in any series.
     fn refuse_idle(&self, sets: &[Edit], variants: &[Variant]) -> Result<(), ScenarioError> {
         for set in sets {
             if !variants.iter().any(|variant| variant.edits.contains(set)) {
@@ -342,7 +342,7 @@ impl Draft {
     }
 }
 
-/// The series that `--series` names: of the text, in each of their cases; else schemes.
+/// Returns the series that `--series` names: series of the text, in each of their cases, or else schemes.
 fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Place)>, ScenarioError> {
     let wrong = |message: String| Err(ScenarioError::argument(format!("--series {names}"), message));
     let mut wanted = Vec::new();
@@ -361,10 +361,10 @@ fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Pl
     if wanted.is_empty() { wrong("no series to run; give at least one".to_owned()) } else { Ok(wanted) }
 }
 
-/// Reads `table` as a scenario, which `schema` describes; errors say which key they are about.
+/// Reads `table` as a scenario, which `schema` describes; errors name the key.
 fn typed(table: &Table, schema: &Json) -> Result<Scenario, Mismatch> {
     let text = toml::to_string(table).expect("a table can be written");
-    let document = Document::parse("", &text).expect("what was written can be read");
+    let document = Document::parse("", &text).expect("valid TOML from the serializer");
     document.read(schema)
 }
 
@@ -375,13 +375,13 @@ fn default_transport() -> Value {
 /// Keys that describe the study as a whole.
 const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "smoke"];
 
-/// A case, taken apart.
+/// Case, split into its parts.
 struct Condition {
     name: String,
     edits: Vec<Edit>,
 }
 
-/// Files are named after series and cases.
+/// Checks that the name can be part of a file's name, because files are named after series and cases.
 fn check_name(name: &str) -> Result<(), String> {
     match name.len() {
         _ if name.contains(char::is_control) => {
@@ -394,14 +394,14 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// In bytes. Names of files have 255 at most.
+/// Length limit of names in bytes; file names have 255 at most.
 const LONGEST_NAME: usize = 100;
 
 fn series_name(series: &Series) -> &str {
     series.name.as_deref().or(series.preset.as_deref()).unwrap_or_default()
 }
 
-/// What a scenario without series is called: its recovery, and PFC.
+/// Returns the name of a scenario without series: its recovery, and PFC.
 fn scheme_name(scenario: &Scenario) -> String {
     let recovery = scenario.transport.recovery_name();
     if scenario.switch.pfc.enabled { format!("{recovery}+pfc") } else { recovery.to_owned() }

@@ -11,33 +11,33 @@ use crate::path::KeyPath;
 use crate::schema::{self, Step};
 use crate::suggest;
 
-/// "The value at this path is this": replaces what is there, never merges with it.
+/// Replacement of the value at a path; it never merges with the old value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Edit {
     pub(crate) path: KeyPath,
     pub(crate) value: Value,
-    /// Who asks for it.
+    /// Place that asks for the edit.
     pub(crate) origin: Place,
     route: Vec<Step>,
 }
 
-/// What became of an edit.
+/// Outcome of an edit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Applied {
     /// The value is in place.
     Yes,
     /// The path goes through one kind of something where another kind is chosen.
     OtherKind {
-        /// Where the choice is made ("transport.recovery").
+        /// Key at which the choice is made ("transport.recovery").
         at: KeyPath,
-        /// What is chosen there.
+        /// Choice made at that key.
         chosen: String,
     },
 }
 
 impl Edit {
-    /// An edit of the key called `path`, which must be one of the schema; if it is not, the error says which of
-    /// `scenario` is like it.
+    /// Returns an edit of the key called `path`. The error for a key that the schema lacks suggests one of `scenario`
+    /// that is like it.
     pub(crate) fn new(
         schema: &serde_json::Value,
         scenario: &Table,
@@ -58,14 +58,14 @@ impl Edit {
         }
     }
 
-    /// An edit of the key at `path`; `None` if the schema has none.
+    /// Returns an edit of the key at `path`; `None` if the schema has none.
     pub(crate) fn known(schema: &serde_json::Value, path: &KeyPath, value: Value, origin: Place) -> Option<Self> {
         let route = schema::route(schema, path).ok()?;
         Some(Self { path: path.clone(), value, origin, route })
     }
 
-    /// Reads the `key=value` of `--set`. The value is TOML; what is not TOML is a text, so that
-    /// units need no quotes: `--set switch.pfc.headroom=20KB`.
+    /// Reads the `key=value` of `--set`. The value is TOML; a value that is not TOML is a text, so that units need no
+    /// quotes: `--set switch.pfc.headroom=20KB`.
     pub(crate) fn from_argument(
         schema: &serde_json::Value,
         scenario: &Table,
@@ -84,8 +84,8 @@ impl Edit {
         Self::new(schema, scenario, path, value, origin)
     }
 
-    /// The edit of an option that names a file: `key` is what its content takes the place of, as a whole, and `kind`
-    /// what it becomes there.
+    /// Returns the edit of an option that names a file. The file's content replaces `key` as a whole, as a table of the
+    /// kind `kind`.
     pub(crate) fn from_file(
         schema: &serde_json::Value,
         key: &str,
@@ -96,7 +96,7 @@ impl Edit {
         let shown = path.display().to_string();
         let unreadable = |error: std::io::Error| ScenarioError::unreadable(&shown, &error);
         fs::metadata(path).map_err(unreadable)?;
-        // What comes through a pipe has no canonical path.
+        // A pipe has no canonical path.
         let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
         let text = ScenarioError::utf8(option, &place)?;
         let file = Table::from_iter([("path".to_owned(), Value::String(text.to_owned()))]);
@@ -104,7 +104,7 @@ impl Edit {
         Self::new(schema, &Table::new(), key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))
     }
 
-    /// Puts the value into `table`, a scenario of one series, unless it is about something that the series does not
+    /// Puts the value into `table`, a scenario of one series, unless the edit is about a part that the series does not
     /// have.
     pub(crate) fn apply_where_it_fits(&self, table: &mut Table) -> Result<Applied, ScenarioError> {
         match self.other_stack(table) {
@@ -167,8 +167,8 @@ impl Edit {
         unreachable!("a path has at least one step, and the last returns");
     }
 
-    /// What is chosen instead, if this is about EQDS's tunnels and there are none. They stand beside stacks that use
-    /// them, so nothing is in the way; but that stacks do is said in `eqif`.
+    /// Returns the kind of transport chosen instead, if this edit is about EQDS and the table has no EQDS. The key
+    /// `eqif` is exempt: tunnels stand beside the stacks that use them.
     fn other_than_eqds(&self, table: &Table) -> Option<String> {
         let ["transport", "eqds", key, ..] = self.path.steps().iter().map(String::as_str).collect::<Vec<_>>()[..]
         else {
@@ -182,8 +182,8 @@ impl Edit {
         }
     }
 
-    /// What is sent through tunnels instead, or without them, if this is about a stack behind EQDS's tunnels, or about
-    /// one that is not behind those that there are.
+    /// Returns the key and the choice made instead, if this edit is about a stack in EQDS's tunnels that is not there,
+    /// or about a stack outside of tunnels where there are tunnels alone.
     fn other_stack(&self, table: &Table) -> Option<(KeyPath, String)> {
         let kinds = table.get("transport")?.as_table()?;
         let eqif = kinds.get("eqds").and_then(|eqds| eqds.get("eqif")).and_then(Value::as_table);
@@ -212,16 +212,16 @@ impl Edit {
         }
     }
 
-    /// An error about this edit.
+    /// Returns an error about this edit.
     pub(crate) fn refused(&self, message: impl Into<String>) -> ScenarioError {
         ScenarioError::new(self.origin.clone(), "", message)
     }
 
-    /// The error for an edit that fits no kind that is chosen.
+    /// Returns the error for an edit that fits no chosen kind.
     pub(crate) fn other_kind(&self, at: &KeyPath, chosen: &str) -> ScenarioError {
         let kind = &self.path.steps()[at.steps().len()];
         if kind == chosen {
-            // Tunnels there are, but nothing of what `eqif` is about.
+            // There are tunnels, but the stack that `eqif` is about is absent.
             return self.refused(format!(
                 "no stack sends through the tunnels of \"{chosen}\" here: give a series that does, as \"tcp+eqds\" or \"roce+eqds\""
             ));

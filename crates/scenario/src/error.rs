@@ -1,20 +1,20 @@
-//! What is wrong with a scenario, said to the person who wrote it.
+//! Errors of a scenario, addressed to the person who wrote it.
 
 use std::fmt;
 use std::path::Path;
 
-/// A scenario that cannot be run: where, which key, what was found and what would be right.
+/// Reason why a scenario cannot be run: place, key, fault and valid values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
-    /// Where it was written.
+    /// Place where the faulty value was written.
     pub place: Place,
     /// The key, as "switch.pfc.headroom"; empty where the text as a whole is meant.
     pub key: String,
-    /// What was found, and what would be right.
+    /// Description of the fault, and of valid values.
     pub message: String,
 }
 
-/// Where a part of a scenario was written.
+/// Place where a part of a scenario was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In a file, at a line and column that count from 1.
@@ -26,18 +26,18 @@ pub enum Place {
         /// Column in characters, from 1.
         column: usize,
     },
-    /// In a file as a whole: it cannot be read, say.
+    /// Place of a file as a whole, for example one that cannot be read.
     File(String),
     /// In an argument of the command line, which is quoted.
     Argument(String),
 }
 
 impl ScenarioError {
-    /// An error at `place` about `key`.
+    /// Returns an error at `place` about `key`.
     pub(crate) fn new(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place, key: key.into(), message: message.into() }
     }
-    /// A file that cannot be read.
+    /// Returns the error for a file that cannot be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file",
@@ -49,14 +49,14 @@ impl ScenarioError {
         };
         Self::new(Place::File(file.to_owned()), "", hint)
     }
-    /// The path that `option` gives, if a scenario can say it.
+    /// Returns the path that `option` gives, if it is UTF-8, as scenarios need.
     pub(crate) fn utf8<'a>(option: &str, path: &'a Path) -> Result<&'a str, Self> {
         path.to_str().ok_or_else(|| {
             let message = "its path is no text in UTF-8, as those in scenarios are; rename it, or what leads to it";
             Self::argument(format!("{option} {}", path.display()), message)
         })
     }
-    /// An error in an argument of the command line.
+    /// Returns an error in an argument of the command line.
     pub fn argument(argument: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Place::Argument(argument.into()), "", message)
     }

@@ -1,4 +1,4 @@
-//! What a scenario means, before it is run: its network and its traffic in numbers.
+//! Facts about a scenario before it is run: its network and its traffic in numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -14,10 +14,10 @@ use crate::listed::Listed;
 use crate::network::Network;
 use crate::plan::{Plan, PlannedSeries};
 
-/// A network in numbers. `Display` is for people.
+/// Facts about a network, in numbers. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TopologyFacts {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: usize,
     /// Switches by tier, those with hosts first.
     pub switches_by_tier: Vec<usize>,
@@ -27,29 +27,30 @@ pub struct TopologyFacts {
     pub links: Vec<LinkFacts>,
     /// The path with the longest propagation delay.
     pub longest_path: PathFacts,
-    /// Twice its propagation delay.
+    /// Base round-trip time: twice the propagation delay of the longest path, in microseconds.
     pub base_rtt_us: f64,
     /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
-    /// Pairs of hosts whose paths are alike, the shortest first: by these go windows, round-trip times and timeouts at
-    /// "auto".
+    /// Classes of pairs of hosts with equal paths, the shortest first: windows, round-trip times and timeouts at "auto"
+    /// are derived from them.
     pub path_classes: Vec<PathClassFacts>,
-    /// What all hosts below a switch can send upwards, evenly over their ways, over what the links upwards from it
-    /// carry, worst switch; 1 or less: none. `None`: nothing leads upwards.
+    /// Rate at which all hosts below a switch can send upwards, spread evenly over the paths, divided by the rate of
+    /// the links upwards from it, at the worst switch; 1 or less means no oversubscription. `None`: no link leads
+    /// upwards.
     pub oversubscription: Option<f64>,
-    /// How much payload hosts may offer in full packets, each to all others alike, before some link carries more than
-    /// it can: a fraction of their links' rate. Headers come on top, as for the loads of workloads.
+    /// Highest payload load, as a fraction of the rate of hosts' links, that hosts can offer in full packets, each to
+    /// all others alike, before some link is overloaded. Headers come on top, as for the loads of workloads.
     pub highest_uniform_load: f64,
-    /// The link that fills first then.
+    /// First link to be overloaded above that load.
     pub bottleneck: Option<String>,
 }
 
-/// Links that are alike.
+/// Links of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LinkFacts {
-    /// What they join: "hosts - tier 0".
+    /// Kinds of nodes that the links join: "hosts - tier 0".
     pub between: String,
-    /// How many there are.
+    /// Number of links.
     pub count: usize,
     /// Rate of each direction.
     pub rate_gbps: f64,
@@ -57,37 +58,37 @@ pub struct LinkFacts {
     pub delay_us: f64,
 }
 
-/// One way through the network.
+/// Facts about one path through the network.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PathFacts {
     /// Host at which it begins.
     pub from: String,
     /// Host at which it ends.
     pub to: String,
-    /// Links on the way.
+    /// Number of links on the path.
     pub links: u32,
-    /// Propagation delay, one way.
+    /// Propagation delay, one way, in microseconds.
     pub propagation_us: f64,
 }
 
-/// Pairs of hosts whose paths are alike.
+/// Class of pairs of hosts with equal paths.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PathClassFacts {
-    /// Ordered pairs of hosts.
+    /// Number of ordered pairs of hosts.
     pub pairs: u64,
-    /// Sender of one of them.
+    /// Sender of one of the pairs.
     pub from: String,
-    /// Its receiver.
+    /// Receiver of the path.
     pub to: String,
-    /// Links on the longest way there.
+    /// Number of links on the longest path of the pair.
     pub links: u32,
     /// Rate of the sender's link.
     pub sender_gbps: f64,
-    /// Rate of the slowest link of any way there.
+    /// Rate of the slowest link of any path of the pair.
     pub bottleneck_gbps: f64,
-    /// Propagation there and back, on the longest ways.
+    /// Round-trip propagation delay on the longest paths, in microseconds.
     pub rtt_us: f64,
-    /// That times the rate of the slowest link.
+    /// Bandwidth-delay product in bytes: the round-trip time multiplied by the rate of the slowest link.
     pub bdp_bytes: u64,
 }
 
@@ -124,7 +125,7 @@ impl fmt::Display for PathClassFacts {
 }
 
 impl TopologyFacts {
-    /// The facts about `network`, on which packets look like this.
+    /// Returns the facts about `network`, for packets with this framing.
     pub fn new(network: &Network, framing: Framing) -> Self {
         let graph = network.graph();
         let longest = network.longest();
@@ -196,62 +197,63 @@ impl fmt::Display for TopologyFacts {
     }
 }
 
-/// The traffic of a study's first series in numbers. `Display` is for people.
+/// Facts about the traffic of a study's first series, in numbers. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WorkloadFacts {
-    /// Its workloads.
+    /// Workloads of the traffic.
     pub workloads: Vec<SourceFacts>,
-    /// Flows of one run; `None`: not known beforehand.
+    /// Flows of one run; `None` if the number is not known beforehand.
     pub flows: Option<u64>,
-    /// The most loaded direction of any link, headers included: which, and the fraction of its rate. Of lists of flows
-    /// as their loads are.
+    /// Most loaded direction of any link, headers included: its name, and the load as a fraction of its rate. For lists
+    /// of flows, loads are means like [`SourceFacts::load`].
     pub worst_link: Option<(String, f64)>,
     /// Sizes of the first flows by number, smallest to largest: the fraction of flows that are no
     /// larger, and the size in bytes.
     pub sizes: Vec<(f64, u64)>,
-    /// How many flows `sizes` is about.
+    /// Number of flows that `sizes` summarises.
     pub sampled: usize,
     /// The first flows.
     pub first_flows: Vec<FlowFacts>,
 }
 
-/// One workload.
+/// Facts about one workload.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SourceFacts {
-    /// Its kind, as in "poisson".
+    /// Kind of the workload, as in "poisson".
     pub kind: &'static str,
-    /// Its name in results: with a number or an operation where there are several, as in "poisson\[1\]", "verbs.read".
+    /// Name of the workload in results: with a number or an operation where there are several, as in "poisson\[1\]",
+    /// "verbs.read".
     pub name: String,
     /// Hosts that may send.
     pub senders: usize,
     /// Hosts that may receive.
     pub receivers: usize,
-    /// Payload that each sender offers, as a fraction of its link's rate; of a list of flows, in the mean, from the
-    /// first start until the last flow would be over in an empty network.
+    /// Payload that each sender offers, as a fraction of its link's rate; for a list of flows, the mean from the first
+    /// start until the last flow would be complete in an empty network.
     pub load: Option<f64>,
     /// Mean flow size.
     pub mean_size_bytes: f64,
-    /// Flows that start in a second, over all senders.
+    /// Flows that start per second, over all senders.
     pub flows_per_second: Option<f64>,
-    /// How long flows keep starting, in the mean.
+    /// Mean time during which flows keep starting, in microseconds.
     pub duration_us: Option<f64>,
 }
 
-/// One flow.
+/// Facts about one flow.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowFacts {
-    /// When it starts.
+    /// Start of the flow, in microseconds.
     pub start_us: f64,
-    /// Who sends.
+    /// Sender of the flow.
     pub src: String,
-    /// Who receives.
+    /// Receiver of the flow.
     pub dst: String,
-    /// Payload.
+    /// Payload in bytes.
     pub size_bytes: u64,
 }
 
 impl WorkloadFacts {
-    /// The facts about the traffic of `plan`'s first series with its first seed.
+    /// Returns the facts about the traffic of `plan`'s first series with its first seed.
     pub fn new(plan: &Plan) -> Self {
         let series = &plan.series[0];
         let graph = series.network.graph();
@@ -268,7 +270,7 @@ impl WorkloadFacts {
         let endless = |summary: &WorkloadSummary| summary.extent == Extent::Endless;
         let per_second: f64 =
             workload.summaries.iter().filter(|summary| endless(summary)).filter_map(|one| one.flows_per_second).sum();
-        // As many flows as all may have are shared by who goes on for ever.
+        // Workloads without an end share the remaining number of flows.
         let until_last = |summary: &WorkloadSummary| {
             let flows = stop.flows.filter(|_| endless(summary) && per_second > 0.0)?;
             Some(flows as f64 / per_second * 1e6)
@@ -289,7 +291,7 @@ impl WorkloadFacts {
             flows_per_second: summary.flows_per_second.or_else(|| lists.get(&number)?.per_second()),
         });
         let workloads: Vec<SourceFacts> = workloads.collect();
-        // Others' share of links is not known.
+        // The load of workloads without lists is not known.
         let is_listed = lists.len() == workloads.len();
         let worst = series.worst_link.or_else(|| Listed::worst_link(&lists, series).filter(|_| is_listed));
         let mut sizes: Vec<u64> = first.iter().map(|flow| flow.size.get()).collect();
@@ -350,7 +352,7 @@ impl fmt::Display for WorkloadFacts {
     }
 }
 
-/// With one decimal, or as many as two digits need.
+/// Formats a percentage with one decimal, or as many as two digits need.
 fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if !(f64::MIN_POSITIVE..1.0).contains(&percent) {
@@ -362,7 +364,7 @@ fn percent(fraction: f64) -> String {
     format!("{} %", text.strip_suffix('0').unwrap_or(&text))
 }
 
-/// A time in the unit that suits it.
+/// Formats a time in the unit that suits it.
 fn span(us: f64) -> String {
     match us {
         us if us < 1.0 => format!("{:.1} ns", us * 1e3),
@@ -372,7 +374,7 @@ fn span(us: f64) -> String {
     }
 }
 
-/// The workload of one run, and the flows with which it begins.
+/// Returns the workload of one run, and the flows with which it begins.
 fn first_flows(series: &PlannedSeries, seed: u64) -> (Workload, Vec<FlowSpec>) {
     let mut workload = series.workload(seed);
     let mut flows: Vec<FlowSpec> = Vec::new();
@@ -426,7 +428,7 @@ fn link_facts(graph: &Graph) -> Vec<LinkFacts> {
         .collect()
 }
 
-/// What comes from hosts over what leads upwards, at the switch where that is worst.
+/// Returns the ratio of hosts' traffic to the capacity of the links upwards, at the switch where it is highest.
 fn oversubscription(network: &Network) -> Option<f64> {
     let graph = network.graph();
     let ports = network.routes().ports();
@@ -465,11 +467,12 @@ fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt:
     writeln!(f, "{name:<17} {value}")
 }
 
-/// Sums of many shares miss a load by less than this.
+/// Tolerance for sums of many shares of a load.
 const ROUNDING: f64 = 1e-6;
-/// How many flows are sampled for sizes, and how many are listed.
+/// Number of flows that are sampled for sizes.
 const SAMPLED: usize = 10_000;
+/// Number of flows that are listed.
 const SHOWN: usize = 10;
-/// So many classes of paths are listed.
+/// Maximum number of classes of paths that are listed.
 const MOST_CLASSES: usize = 12;
 const LEVELS: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];

@@ -1,4 +1,4 @@
-//! The flows of a run, without running it.
+//! Flows of a run, without simulating the run.
 
 use selvedge_sim::record::FlowKey;
 use selvedge_sim::workload::{BuildEnv, Generator, Workload};
@@ -7,14 +7,14 @@ use selvedge_units::Instant;
 use crate::plan::PlannedSeries;
 
 impl PlannedSeries {
-    /// The workloads whose messages share queue pairs with others, by number: of a message, traces and explanations
-    /// cannot tell what the packets of its queue pair did for it.
+    /// Returns the numbers of the workloads whose messages share queue pairs: traces and explanations cannot attribute
+    /// packets of such a queue pair to one of its messages.
     pub fn sharing_workloads(&self, seed: u64) -> Vec<u16> {
         let mut workload = self.workload(seed);
         let numbers = 0..workload.summaries.len() as u16;
         numbers.filter(|&number| workload.posting_of(number).is_some()).collect()
     }
-    /// The workload of a run with this seed.
+    /// Returns the workload of a run with this seed.
     pub(crate) fn workload(&self, seed: u64) -> Workload {
         let scenario = &self.scenario;
         let env = BuildEnv {
@@ -29,10 +29,10 @@ impl PlannedSeries {
         scenario.workload.build(&env).expect("the plan was checked with this workload")
     }
 
-    /// Whether a run with this seed may have the flow `key`.
+    /// Checks that a run with this seed may have the flow `key`.
     ///
     /// # Errors
-    /// It cannot; says which flows there are.
+    /// Returns an error if there is no such flow; the message lists the flows that there are.
     pub fn find_flow(&self, seed: u64, key: FlowKey) -> Result<(), String> {
         let FlowKey { workload: number, id } = key;
         let mut workload = self.workload(seed);
@@ -49,9 +49,9 @@ impl PlannedSeries {
         let end = self.scenario.stop.time.map_or(Instant::NEVER, |time| Instant::ZERO + time);
         let scheduled = workload.executor_of(number).map(|executor| executor.numbers());
         let known = match workload.loop_of(number) {
-            // They begin when their ranks come to them.
+            // Scheduled flows begin when their ranks reach them.
             _ if scheduled.is_some() => scheduled,
-            // They follow each other as long as the run lasts.
+            // Closed loops start flows as long as the run lasts.
             Some(closed) => closed.extent().limited(self.scenario.stop.flows).known(),
             None => {
                 let stream = std::iter::from_fn(|| workload.stream.next_flow()).take_while(|flow| flow.start < end);

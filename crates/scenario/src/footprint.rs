@@ -1,4 +1,4 @@
-//! What the state of loss recovery schemes costs on a NIC, in the network of a scenario.
+//! Cost of the state of loss recovery schemes on a NIC, in the network of a scenario.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,94 +10,94 @@ use serde::Serialize;
 
 use crate::plan::{Plan, PlannedSeries};
 
-/// A NIC and how much it is used.
+/// NIC and its use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NicUse {
-    /// Cache for state of queue pairs and work queue elements.
+    /// Size of the cache for state of queue pairs and work queue elements.
     pub cache: Bytes,
-    /// Queue pairs in it.
+    /// Number of queue pairs in the cache.
     pub queue_pairs: u64,
-    /// Work queue elements in it.
+    /// Number of work queue elements in the cache.
     pub work_requests: u64,
 }
 
-/// State of each scheme of a plan, beyond what RoCE NICs keep anyway. `Display` is for people.
+/// State of each scheme of a plan, beyond the state that all RoCE NICs have. `Display` is for people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FootprintFacts {
     /// Line rate of the hosts.
     pub rate_gbps: f64,
-    /// Twice the propagation delay of the longest path.
+    /// Base round-trip time: twice the propagation delay of the longest path, in microseconds.
     pub base_rtt_us: f64,
     /// The largest bandwidth-delay product of any path, by the slowest link on it.
     pub bdp_bytes: u64,
     /// Payload of a full packet.
     pub mtu_bytes: u64,
-    /// See [`NicUse`].
+    /// Size of the cache, [`NicUse::cache`], in bytes.
     pub cache_bytes: u64,
-    /// See [`NicUse`].
+    /// Number of queue pairs, [`NicUse::queue_pairs`].
     pub queue_pairs: u64,
-    /// See [`NicUse`].
+    /// Number of work queue elements, [`NicUse::work_requests`].
     pub work_requests: u64,
-    /// The schemes.
+    /// State of each scheme.
     pub schemes: Vec<SchemeFacts>,
 }
 
 /// State of one scheme.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SchemeFacts {
-    /// Its name.
+    /// Name of the scheme.
     pub name: String,
     /// Bits per queue pair.
     pub queue_pair_bits: u64,
     /// Bits per work queue element.
     pub work_request_bits: u64,
-    /// Bits that all share.
+    /// Bits of state that all queue pairs share.
     pub shared_bits: u64,
-    /// All of it on the NIC.
+    /// Total bytes on the NIC.
     pub total_bytes: u64,
-    /// That as a fraction of the cache.
+    /// Total size as a fraction of the NIC's cache.
     pub cache_share: f64,
-    /// Item by item.
+    /// Items that the state consists of.
     pub items: Vec<ItemFacts>,
-    /// What its paper says.
+    /// Numbers that the scheme's paper publishes.
     pub published: Option<PublishedFacts>,
 }
 
-/// One piece of state.
+/// Facts about one piece of state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ItemFacts {
-    /// Its name; of a scheme's items no two have the same.
+    /// Name of the item, unique among the items of a scheme.
     pub name: &'static str,
-    /// One per what: "QP", "WQE", "NIC" or "port" (of a top-of-rack switch).
+    /// Unit that has one such item: "QP", "WQE", "NIC" or "port" (of a top-of-rack switch).
     pub per: &'static str,
-    /// How long it is.
+    /// Length of the item in bits.
     pub bits: u64,
-    /// All of it on the NIC, or on both ToRs.
+    /// Total bytes of the item, on the NIC or on both ToRs.
     pub total_bytes: u64,
-    /// What it is.
+    /// Description of the item.
     pub what: String,
 }
 
-/// A paper's own numbers.
+/// Numbers that a paper publishes about its scheme.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PublishedFacts {
-    /// Which paper, and where in it.
+    /// Paper, and place in it.
     pub source: &'static str,
     /// Bits per queue pair.
     pub queue_pair_bits: u64,
     /// Bits per work queue element.
     pub work_request_bits: u64,
-    /// Bits that all share.
+    /// Bits of state that all queue pairs share.
     pub shared_bits: u64,
-    /// For which network, and what else it says.
+    /// Network that the numbers are for, and further assumptions.
     pub note: &'static str,
 }
 
 impl FootprintFacts {
-    /// The schemes of `plan`, on this NIC.
+    /// Returns the footprint of the schemes of `plan` on this NIC.
     ///
     /// # Errors
-    /// A series whose state is not [counted](SchemeFacts::new).
+    /// Returns an error for a series whose state is not [counted](SchemeFacts::new).
     pub fn new(plan: &Plan, nic: NicUse) -> Result<Self, String> {
         let schemes = plan.series.iter().map(|series| SchemeFacts::new(series, nic)).collect::<Result<_, _>>()?;
         let PlannedSeries { network, scenario, .. } = &plan.series[0];
@@ -115,10 +115,11 @@ impl FootprintFacts {
 }
 
 impl SchemeFacts {
-    /// The state of one series on this NIC.
+    /// Returns the state of one series on this NIC.
     ///
     /// # Errors
-    /// It has TCP, EQDS or NDP: their state is of another kind, and their papers do not count it.
+    /// Returns an error if the scenario has TCP, EQDS or NDP: their state is of another kind, and their papers do not
+    /// count it.
     pub fn new(series: &PlannedSeries, nic: NicUse) -> Result<Self, String> {
         let transport = &series.transport;
         if transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some() {
@@ -130,7 +131,7 @@ impl SchemeFacts {
             return Err(format!("series \"{}\" {has} is not counted", series.name));
         }
         let netrt = &series.scenario.switch.netrt;
-        // NetRT's NICs keep what NICs keep anyway; its ToRs do not.
+        // NetRT keeps no additional state at NICs; its state is in ToRs.
         let (footprint, place) = match netrt.enabled {
             true => (netrt.footprint(), "port"),
             false => (series.transport.recovery.footprint(), "NIC"),
@@ -154,9 +155,9 @@ impl SchemeFacts {
         })
     }
 
-    /// What can be claimed of it, by name: bytes of each item ("bitmap"); of those of queue pairs, of work queue
-    /// elements and of what all share ("queue-pairs", "work-requests", "shared"); of all ("total"), and of all for each
-    /// queue pair ("per-qp"); and the share of the cache ("cache-share").
+    /// Returns the numbers that claims can be made about, by name: bytes of each item ("bitmap"); of the items of queue
+    /// pairs, of work queue elements and of the state that all share ("queue-pairs", "work-requests", "shared"); of all
+    /// items ("total"), and of all items for each queue pair ("per-qp"); and the share of the cache ("cache-share").
     pub fn numbers(&self, nic: NicUse) -> BTreeMap<&'static str, f64> {
         let total = self.total_bytes as f64;
         let bytes = |bits: u64, count: u64| (bits * count) as f64 / 8.0;
@@ -172,7 +173,7 @@ impl SchemeFacts {
     }
 }
 
-/// Where `place` has what is shared.
+/// Returns the items of `footprint`; `place` has the state that is shared.
 fn items(footprint: &Footprint, place: &'static str, nic: NicUse) -> Vec<ItemFacts> {
     let mut items: Vec<_> = footprint.items.iter().collect();
     items.sort_by_key(|item| item.scope);
@@ -198,7 +199,7 @@ impl fmt::Display for FootprintFacts {
         writeln!(f, "{rate_gbps} Gb/s, base RTT {base_rtt_us} us, BDP {bdp_bytes} bytes, MTU {mtu_bytes} bytes")?;
         writeln!(f, "{queue_pairs} QPs and {work_requests} WQEs in a cache of {cache}\n")?;
         self.write_table(f)?;
-        // Of many schemes, no screen shows it all.
+        // The items of many schemes do not fit on a screen.
         if self.schemes.len() > FEW {
             self.write_published(f, false)?;
             return writeln!(f, "\nWhat it is made of, and what papers assume: --series NAME, or --json for all.");
@@ -225,7 +226,7 @@ impl FootprintFacts {
         Ok(())
     }
 
-    /// What it is made of, once for schemes that have it in common.
+    /// Writes the items that each scheme's state consists of, once for schemes that have them in common.
     fn write_items(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown: Vec<&Vec<ItemFacts>> = Vec::new();
         for scheme in self.schemes.iter().filter(|scheme| !scheme.items.is_empty()) {
@@ -246,7 +247,7 @@ impl FootprintFacts {
         Ok(())
     }
 
-    /// What the papers say, each once, with what they assume if that is wanted.
+    /// Writes the numbers that the papers publish, each once, with the papers' assumptions if `with_notes`.
     fn write_published(&self, f: &mut fmt::Formatter<'_>, with_notes: bool) -> fmt::Result {
         let mut shown: Vec<&PublishedFacts> = Vec::new();
         for published in self.schemes.iter().filter_map(|scheme| scheme.published.as_ref()) {
@@ -269,7 +270,7 @@ impl FootprintFacts {
     }
 }
 
-/// Schemes whose state a screen has room to take apart.
+/// Maximum number of schemes whose items are listed on a screen.
 const FEW: usize = 2;
 /// Columns of a screen.
 const WIDTH: usize = 80;

@@ -1,18 +1,18 @@
-//! Files that a user names: read whole, but not for ever.
+//! Files that a user names, read as a whole up to a limit.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What may come through a pipe, or from a device, which may have no end.
+/// Maximum number of bytes taken from a pipe or a device, which may have no end.
 const MOST_PIPED: u64 = 1 << 30;
 
-/// What is in the file at `path`. More than a gigabyte is read of files alone, which end somewhere.
+/// Returns the content of the file at `path`. More than a gigabyte is read of regular files alone, which have an end.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_piped(path, MOST_PIPED)
 }
 
-/// The same, where `most` bytes may come through a pipe.
+/// Returns the content of the file at `path`; an error if a pipe gives more than `most` bytes.
 fn read_piped(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let mut content = Vec::new();
@@ -27,7 +27,7 @@ fn read_piped(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The same of a text.
+/// Returns the text in the file at `path`, limited to a gigabyte unless it is a regular file.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }

@@ -1,10 +1,10 @@
-//! What a person writes: scenario files.
+//! Scenario files, as users write them.
 //!
-//! [`Scenario`] composes the configuration types of the crates below into one file format, from
-//! which [`schema()`] derives a JSON Schema. A [`Plan`] is a scenario once it is checked: its series
-//! and seeds expanded, every "auto" resolved, every error said with its place and its remedy.
+//! [`Scenario`] composes the configuration types of the crates below into one file format, from which [`schema()`]
+//! derives a JSON Schema. A [`Plan`] is a checked scenario: its series and seeds expanded, every "auto" resolved, every
+//! error reported with its place and its remedy.
 //!
-//! The only crate that knows file syntax.
+//! No other crate knows the syntax of scenario files.
 #![forbid(unsafe_code)]
 
 mod check;

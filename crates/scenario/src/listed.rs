@@ -1,4 +1,4 @@
-//! What lists of flows offer, in numbers.
+//! Offered load of flow lists, in numbers.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,16 @@ use crate::plan::PlannedSeries;
 pub(crate) struct Listed {
     flows: u64,
     payload: Bytes,
-    /// Payload and all that goes over links, by sender and receiver.
+    /// Payload, and bytes on links including overheads, by sender and receiver.
     pairs: BTreeMap<(HostId, HostId), (Bytes, Bytes)>,
     first: Option<Instant>,
-    /// When the last would be over in an empty network.
+    /// Time at which the last flow would be complete in an empty network.
     end: Instant,
 }
 
 impl Listed {
-    /// The flows of `series` that come from lists and start at a time of their own, each list by its workload's number.
+    /// Returns the flows of `series` that come from lists and have start times of their own, each list by its
+    /// workload's number.
     pub(crate) fn of(series: &PlannedSeries, workload: &Workload) -> BTreeMap<u16, Self> {
         let is_list = |number: u16| {
             let summary = &workload.summaries[usize::from(number)];
@@ -49,12 +50,12 @@ impl Listed {
         lists
     }
 
-    /// From the first start until the last flow would be over in an empty network.
+    /// Returns the time from the first start until the last flow would be complete in an empty network.
     fn span(&self) -> Option<Duration> {
         self.first.map(|first| self.end.since(first)).filter(|span| !span.is_zero())
     }
 
-    /// Payload that each of those who send offers in the mean, as a fraction of its link's rate.
+    /// Returns the mean payload that each sender offers, as a fraction of its link's rate.
     pub(crate) fn load(&self, series: &PlannedSeries) -> Option<f64> {
         let span = self.span()?.as_us_f64();
         let mut senders: Vec<HostId> = self.pairs.keys().map(|&(src, _)| src).collect();
@@ -63,13 +64,13 @@ impl Listed {
         Some(self.payload.get() as f64 * 8e6 / span / rates.sum::<f64>())
     }
 
-    /// Flows that start in a second.
+    /// Returns the number of flows that start per second.
     pub(crate) fn per_second(&self) -> Option<f64> {
         Some(self.flows as f64 * 1e6 / self.span()?.as_us_f64())
     }
 
-    /// The link that all of `lists` together load most, headers included; not where there are too many pairs of hosts
-    /// to add up.
+    /// Returns the link that all of `lists` together load most, headers included; `None` if there are too many pairs of
+    /// hosts to add up.
     pub(crate) fn worst_link(lists: &BTreeMap<u16, Self>, series: &PlannedSeries) -> Option<LinkLoad> {
         let graph = series.network.graph();
         let pairs: usize = lists.values().map(|list| list.pairs.len()).sum();
@@ -88,5 +89,5 @@ impl Listed {
     }
 }
 
-/// About a second's work.
+/// Maximum number of steps of adding up loads, about a second's work.
 const MOST_STEPS: usize = 300_000_000;

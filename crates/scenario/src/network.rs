@@ -12,33 +12,33 @@ use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 pub struct Network {
     paths: Arc<Paths>,
     longest: Path,
-    /// Between these are the longest round trips.
+    /// Pairs of hosts with the longest round trips.
     farthest: Vec<(HostId, HostId)>,
-    /// By rates of hosts' links.
+    /// Bandwidth-delay products, indexed by the rates of hosts' links.
     bdps: BTreeMap<Rate, Bdp>,
 }
 
-/// From a sender to a receiver and back, on the longest path of a kind.
+/// Round trip between a sender and a receiver, on the longest path of a kind.
 struct Trip {
     /// Rate of the sender's link.
     sender: Rate,
-    /// What the path carries.
+    /// Rate of the path.
     path: Rate,
-    /// How long it takes when nothing else is under way.
+    /// Round-trip time in an otherwise idle network.
     rtt: Duration,
 }
 
-/// For how long a host sends at `rate` what goes at `slower` for a round trip.
+/// Returns the time that a host takes to send at `rate` the data that a path of rate `slower` carries in a round trip.
 pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
     if slower < rate { rate.time_for(slower.amount_in(rtt)) } else { rtt }
 }
 
-/// What a buffer without limit is taken for where timeouts have to know how long a queue may be: as much as large
-/// switch chips have.
+/// Size assumed for a buffer without limit where timeouts depend on the longest queue: the buffer of large switch
+/// chips.
 const ENDLESS: Bytes = Bytes::from_kb(64_000);
 
 impl Network {
-    /// The network of a graph that was checked. `None` when no two hosts can reach each other.
+    /// Returns the network of a graph that was checked. `None` when no two hosts can reach each other.
     pub(crate) fn new(graph: Graph) -> Option<Self> {
         let routes = Arc::new(Routes::new(&graph, &[]));
         let paths = Paths::new(Arc::new(graph), routes);
@@ -57,24 +57,25 @@ impl Network {
         };
         Some(Self { paths: Arc::new(paths), longest, farthest, bdps })
     }
-    /// Hosts, switches and links.
+    /// Returns the graph: hosts, switches and links.
     pub fn graph(&self) -> &Graph {
         self.paths.graph()
     }
-    /// Which ports lead where.
+    /// Returns the routes: the ports that lead to each destination.
     pub fn routes(&self) -> &Routes {
         self.paths.routes()
     }
-    /// The ways between hosts.
+    /// Returns the paths between hosts.
     pub fn paths(&self) -> &Arc<Paths> {
         &self.paths
     }
-    /// The path with the longest propagation delay.
+    /// Returns the path with the longest propagation delay.
     pub fn longest(&self) -> Path {
         self.longest
     }
-    /// What two hosts can send each other on ways of this kind, which are `all_alike` or not: where packets may spread
-    /// over several, as much as both their links take, unless there are too few of this kind for that.
+    /// Returns the rate at which two hosts can send to each other on paths of this kind, which are `all_alike` or not:
+    /// where packets may spread over several paths, the rate of both hosts' links, unless there are too few paths of
+    /// this kind.
     fn rate_on(&self, kind: &Kind, src: HostId, dst: HostId, all_alike: bool) -> Rate {
         let spreads = self.routes().leaf_of(src).zip(self.routes().leaf_of(dst)).is_some_and(|(from, to)| {
             from != to && self.routes().next_hops(self.routes().leaves()[from], to).len() > 1
@@ -86,8 +87,9 @@ impl Network {
             false => kind.bottleneck(),
         }
     }
-    /// What a lone flow on paths of this class can have whose packets are spread evenly: as much as both hosts' links
-    /// carry, or the slowest link of any way as often as there are ways out of either end's switch.
+    /// Returns the rate of a lone flow on paths of this class whose packets are spread evenly: the rate of both hosts'
+    /// links, or that of the slowest link of any path times the number of paths out of either end's switch, whichever
+    /// is lower.
     pub(crate) fn carried(&self, class: &PathClass) -> Rate {
         if !class.spreads {
             return class.bottleneck();
@@ -98,41 +100,42 @@ impl Network {
         let ways = leaves.map_or(1, |(from, to)| ways(from, to).min(ways(to, from)));
         Rate::from_bps(class.bottleneck().as_bps().saturating_mul(ways)).min(class.sender).min(class.receiver)
     }
-    /// The propagation delay of the first and the last link of the longest path together.
+    /// Returns the propagation delay of the first and the last link of the longest path together.
     pub(crate) fn longest_ends(&self) -> Duration {
         let ends = [self.longest.src, self.longest.dst].map(|host| self.routes().ports().of_host(host).link);
         ends.iter().map(|&link| self.graph().links[link as usize].delay).sum()
     }
-    /// Twice the propagation delay of the longest path (IRN section 4.1: 24 us).
+    /// Returns twice the propagation delay of the longest path (IRN section 4.1: 24 us).
     pub fn base_rtt(&self) -> Duration {
         self.longest.propagation * 2
     }
-    /// How long a packet that takes `forth` on each link and an answer that takes `back` are under way at most when
-    /// nothing else is, between any two hosts: no timeout may be shorter.
+    /// Returns the longest round-trip time between any two hosts of an idle network, for a packet of `forth` bytes on
+    /// each link and an answer of `back` bytes: no timeout may be shorter.
     pub(crate) fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
         self.rtts(forth, back).map(|trip| trip.rtt).max().unwrap_or_else(|| self.base_rtt())
     }
-    /// The same from hosts whose links have this rate.
+    /// Returns the longest round-trip time, like [`Self::longest_rtt`], but only from hosts whose links have this rate.
     pub(crate) fn longest_rtt_from(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         own.map(|trip| trip.rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// For so long such a host has to send until it fills the path to any receiver, whose first answer comes then.
+    /// Returns the time for which a host of this rate has to send to fill the path to any receiver, until the first
+    /// answer comes.
     pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
-        // Slower receivers and links on the way count by what they can take.
+        // Slower receivers and links on the path are taken into account by their rates.
         let times = own.map(|trip| time_at(rate, trip.path, trip.rtt));
         times.max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
-    /// The most that two hosts fill their path with until the first answer comes; networks inside servers left out
-    /// that [`Network::widest_pipe_inside`] is about.
+    /// Returns the most data that two hosts can have under way before the first answer comes; networks inside servers
+    /// are left out, which [`Network::widest_pipe_inside`] covers.
     pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
         let most = if self.is_faster_inside() { self.line_rate() } else { Rate::MAX };
         let outside = self.rtts(forth, back).filter(|trip| trip.sender <= most);
         outside.map(|trip| trip.path.amount_in(trip.rtt)).max().unwrap_or_default()
     }
-    /// The same inside servers, where all NICs there are faster than any host outside, so that their rates tell them
-    /// from those.
+    /// Returns the bandwidth-delay product of the widest path between two hosts inside one server, where all NICs there
+    /// are faster than those of any host outside, so that rates tell them apart.
     pub(crate) fn widest_pipe_inside(&self, forth: Bytes, back: Bytes) -> Option<Bytes> {
         if !self.is_faster_inside() {
             return None;
@@ -153,19 +156,19 @@ impl Network {
         });
         pipes.max()
     }
-    /// Whether there are networks inside servers, all of whose NICs are faster than those of hosts.
+    /// Returns whether there are networks inside servers, all of whose NICs are faster than those of hosts.
     fn is_faster_inside(&self) -> bool {
         let rate = self.line_rate();
         self.links_inside().next().is_some() && self.links_inside().all(|(_, link)| link.rate > rate)
     }
-    /// The links of NICs inside servers, and the switches that these are attached to.
+    /// Returns the links of NICs inside servers, with the switches that they are attached to.
     fn links_inside(&self) -> impl Iterator<Item = (Node, &Link)> {
         self.graph().inner_nics().map(|(nic, _)| {
             let port = self.routes().ports().of_host(nic);
             (port.peer, &self.graph().links[port.link as usize])
         })
     }
-    /// The longest round trips, for each kind of path between two hosts.
+    /// Returns the longest round trips, for each kind of path between two hosts.
     fn rtts(&self, forth: Bytes, back: Bytes) -> impl Iterator<Item = Trip> {
         self.farthest.iter().flat_map(move |&(src, dst)| {
             let kinds = self.paths.kinds(src, dst);
@@ -178,48 +181,50 @@ impl Network {
             })
         })
     }
-    /// The largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).
+    /// Returns the largest bandwidth-delay product of any path, by the slowest link on it (IRN section 4.1: 120 KB).
     pub fn bdp(&self) -> Bdp {
         self.bdps.values().copied().max().unwrap_or_default()
     }
-    /// The same of paths from hosts whose links have this rate.
+    /// Returns the bandwidth-delay product of paths from hosts whose links have this rate.
     pub(crate) fn bdp_from(&self, rate: Rate) -> Bdp {
-        // Inside servers, where no path of the network begins, it is the longest that counts.
+        // Inside servers, where no path of the network begins, the longest path is used.
         let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
         own.copied().unwrap_or_else(|| Bdp { bytes: rate.amount_in(self.base_rtt()), sender_is_slowest: true })
     }
-    /// Rate of the fastest link of any host, those inside servers left out.
+    /// Returns the rate of the fastest link of any host, those inside servers left out.
     pub fn line_rate(&self) -> Rate {
         self.paths.fastest_host()
     }
-    /// The same of the slowest.
+    /// Returns the rate of the slowest host link.
     pub(crate) fn slowest_line_rate(&self) -> Rate {
         let hosts = (0..self.graph().host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
-    /// Rate of the slowest link.
+    /// Returns the rate of the slowest link.
     pub(crate) fn slowest_link(&self) -> Rate {
         self.graph().links.iter().map(|link| link.rate).min().unwrap_or_default()
     }
-    /// The links that end at a switch: those that PFC can pause.
+    /// Returns the links that end at a switch: those that PFC can pause.
     pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
         self.graph().links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
     }
 
-    /// Buffers that the topology file gives to ports of switches, port by port; `None` where it does not.
+    /// Returns the buffers that the topology file gives to ports of switches, port by port; `None` for ports without
+    /// one.
     pub(crate) fn own_buffers(&self) -> impl Iterator<Item = Option<Bytes>> {
         let ends = self.graph().links.iter().flat_map(|link| [(link.a, link.buffers[0]), (link.b, link.buffers[1])]);
         ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
     }
 
-    /// How long a packet waits at most where much is queued.
+    /// Returns the longest time that a packet waits in queues.
     ///
     /// IRN section 4.1 calls 320 us the maximum when "the switch buffer on a congested link is completely full": 24 us
     /// and six inputs of 240 KB at 40 Gb/s (288 us): ports x buffer / rate, of the switch where that is longest. Where
     /// switches trim, an output has short queues of its own, for full frames of `frame` bytes, one per priority of
-    /// `data`, and for headers; packets that take all paths fill many of them, so those of data may be full all the
-    /// way, and those of the lowest priority wait for all others. Headers fill their queue where many send to one: at
-    /// one output. Frames have a `gap` after them. What has no limit is taken for [`ENDLESS`].
+    /// `data`, and for headers. Packets that take all paths fill many of these queues, so those of data may be full on
+    /// the whole path, and those of the lowest priority wait for all others. The queue of headers is full at one
+    /// output, where many send to one receiver. Frames have a `gap` after them. A buffer without limit counts as
+    /// [`ENDLESS`].
     pub(crate) fn longest_queueing(
         &self,
         buffer: &BufferConfig,
@@ -240,7 +245,7 @@ impl Network {
             }
             BufferConfig::Trimming(trimming) => {
                 let queues = data.iter().filter(|&&priority| priority != trimming.header_class).count() as u64;
-                // At most what every host has on its way, all of it cut.
+                // At most the packets in flight of all hosts, all of them trimmed.
                 let packets = self.line_rate().amount_in(self.base_rtt()).get().div_ceil(frame.get().max(1));
                 let all = packets.saturating_add(1).saturating_mul(self.graph().hosts.len() as u64);
                 let waits = trimming.longest_waits(frame, gap, queues, all);
@@ -252,8 +257,8 @@ impl Network {
             }
         }
     }
-    /// How long it takes the slowest link of a switch to send what is `full` there, of the switch where that is
-    /// longest.
+    /// Returns the longest time, over all switches, in which the slowest link of a switch sends the bytes that `full`
+    /// gives for it.
     fn in_worst_switch(&self, full: impl Fn(SwitchId, &[&Link]) -> Bytes) -> Duration {
         let switches = (0..).map(SwitchId).zip(self.links_of_switches());
         let waits = switches.filter_map(|(switch, links)| {
@@ -262,11 +267,11 @@ impl Network {
         });
         waits.max().unwrap_or_default()
     }
-    /// Links of the switch that has most.
+    /// Returns the number of links of the switch with the most links.
     pub(crate) fn most_inputs(&self) -> u32 {
         self.links_of_switches().map(|links| links.len() as u32).max().unwrap_or(1)
     }
-    /// The links of each switch.
+    /// Returns the links of each switch.
     pub(crate) fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
         (0..self.graph().switches.len() as u32).map(|switch| {
             let ports = self.routes().ports().of(SwitchId(switch)).iter();

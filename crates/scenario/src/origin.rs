@@ -1,4 +1,4 @@
-//! Where plans come from beside scenario files: the built-in study, and other simulators' files.
+//! Sources of plans other than scenario files: the built-in study, and other simulators' files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,12 +23,13 @@ use crate::series::Series;
 /// The text of the study that runs when no scenario is given: the default case of the IRN paper.
 pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
 
-/// The built-in study, which the user has not seen.
+/// Returns the built-in study. Its text is marked as unseen.
 pub(crate) fn built_in() -> Result<(Document, FileLibrary), ScenarioError> {
     Ok((Document::parse("the built-in study", BUILT_IN)?.unseen(), FileLibrary::new("")))
 }
 
-/// The error for a file of another simulator that is given as a scenario: which option is meant. `None` if it is none.
+/// Returns the error for a file of another simulator that is given as a scenario, with the option to use instead.
+/// `None` if the file is none of these.
 pub(crate) fn of_other_simulator(name: &str, content: &[u8]) -> Option<ScenarioError> {
     let is_distribution = || cdf::read(content, name, cdf::SizeUnit::Auto).is_ok();
     if let Some(error) = goal::unfinished(content, name) {
@@ -65,10 +66,10 @@ fn with_article(dialect: Dialect) -> String {
 }
 
 impl Plan {
-    /// The plan of the built-in study.
+    /// Returns the plan of the built-in study.
     ///
     /// # Errors
-    /// What is wrong with `changes`.
+    /// Returns an error if `changes` are invalid.
     pub fn built_in(changes: &Changes) -> Result<Self, ScenarioError> {
         let (document, library) = built_in()?;
         let mut plan = Self::from_document(document, library, changes)?;
@@ -76,12 +77,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with DCQCN,
-    /// each with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have failed from
-    /// the beginning.
+    /// Returns the plan of a topology and a flow list (or GOAL schedule) of another simulator: IRN and RoCE, both with
+    /// DCQCN, each with and without PFC, unless `changes` chooses series. Failed links of a connection matrix have
+    /// failed from the beginning.
     ///
     /// # Errors
-    /// What is wrong with the files or with `changes`.
+    /// Returns an error if the files or `changes` are invalid.
     pub fn from_files(topology: &Path, flows: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         let name = format!("--topology {} --flows {}", topology.display(), flows.display());
         let library = FileLibrary::new("");
@@ -120,11 +121,11 @@ impl Plan {
 }
 
 impl Network {
-    /// The network in a file of another simulator, how packets look there (those of the series that `changes` chooses,
-    /// else of irn), and what is questionable about the file.
+    /// Returns the network in a file of another simulator, the framing of packets on it (of the series that `changes`
+    /// chooses, or else of irn), and warnings about the file.
     ///
     /// # Errors
-    /// What is wrong with the file or with `changes`.
+    /// Returns an error if the file or `changes` are invalid.
     pub fn from_file(path: &Path, changes: &Changes) -> Result<(Arc<Self>, Framing, Vec<String>), ScenarioError> {
         let library = FileLibrary::new("");
         let path = ScenarioError::utf8("--topology", path)?.to_owned();
@@ -132,7 +133,7 @@ impl Network {
         let wrong = |message: String| ScenarioError::argument(name.clone(), message);
         let topology = Topology::File(TopologyFile { path });
         topology.build(&library).map_err(|error| wrong(error.message))?;
-        // Nothing runs on it.
+        // The scenario is never run.
         let scenario = Scenario::new(name.clone(), topology, WorkloadConfig::default());
         let text = toml::to_string(&scenario).expect("a scenario can be written");
         let (network, framing, library) = Self::of_document(Document::parse(&name, &text)?.unseen(), library, changes)?;
@@ -140,11 +141,11 @@ impl Network {
     }
 }
 
-/// The failed links of a connection matrix.
+/// Returns the failed links of a connection matrix.
 ///
 /// htsim names links of aggregation switches only: link `l` of switch `s` leads to the core `(s mod a) * a + l`, with
-/// `a` aggregation switches per pod. (It wires them to `s mod a`, that plus `a`, and so on, and stops where a failure
-/// asks for another.)
+/// `a` aggregation switches per pod. (htsim wires the switch to the cores `s mod a`, `s mod a + a`, and so on, and
+/// stops with an error where a failure names another core.)
 fn failures(
     matrix: &ConnectionMatrix,
     graph: &Graph,
@@ -181,7 +182,7 @@ fn failures(
             let core = first.saturating_add(failure.link);
             let link = match link(core).links(graph).as_deref() {
                 Ok([_]) => link(core),
-                // Of a bundle htsim fails the first link alone.
+                // htsim fails the first link of a bundle alone.
                 Ok([in_bundle, ..]) => LinkSelector::Index(*in_bundle),
                 _ => {
                     let known = (first..cores as u32).filter(|&core| link(core).links(graph).is_ok());
@@ -201,7 +202,7 @@ fn failures(
         .collect()
 }
 
-/// `message`, or a hint that the two files were given the wrong way round.
+/// Returns `message`, or a hint that the two files were given in the wrong order.
 fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, message: String) -> String {
     let is = |path: &str, what: fn(Dialect) -> bool| library.dialect(path).is_ok_and(what);
     let is_traffic = |dialect: Dialect| dialect.is_flow_list() || dialect.is_schedule();
@@ -211,5 +212,5 @@ fn swapped(library: &FileLibrary, file: &str, topology: &str, flows: &str, messa
     message
 }
 
-/// The four sides of the question whether RDMA needs a lossless fabric, with the congestion control of most RoCE NICs.
+/// Default series: IRN and RoCE, each with and without PFC, with the congestion control of most RoCE NICs.
 const DEFAULT_SERIES: [&str; 4] = ["irn+dcqcn", "irn+dcqcn+pfc", "roce+dcqcn+pfc", "roce+dcqcn"];

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// The steps from the root of a scenario to one of its values. Elements of arrays are steps too,
-/// written as numbers.
+/// Steps from the root of a scenario to one of its values. Elements of arrays are steps too, written as numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct KeyPath(Vec<String>);
 
@@ -20,13 +19,13 @@ impl KeyPath {
     pub(crate) fn steps(&self) -> &[String] {
         &self.0
     }
-    /// This path and one step more.
+    /// Returns this path with one step appended.
     pub(crate) fn join(&self, step: impl Into<String>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());
         Self(steps)
     }
-    /// Whether `self` leads to `other` or to something that contains it.
+    /// Returns whether `self` leads to `other` or to something that contains it.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }

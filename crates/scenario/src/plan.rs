@@ -1,4 +1,4 @@
-//! A scenario once it is checked: what runs, and what came of every "auto".
+//! Checked scenarios: the series to run, with every "auto" resolved.
 
 mod builder;
 mod controls;
@@ -26,33 +26,33 @@ use crate::scenario::{Scenario, Seeds};
 use crate::written::{value_of, written, written_values};
 use crate::{digest, input};
 
-/// A study that can run: series and seeds, without an "auto".
+/// Study that can run: series and seeds, without an "auto".
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the study is called.
+    /// Title of the study.
     pub title: String,
-    /// What it is about; may be empty.
+    /// Description of the study; may be empty.
     pub description: String,
-    /// Each series runs once per seed; ascending order is not required.
+    /// Seeds, with one run each per series; ascending order is not required.
     pub seeds: Vec<u64>,
-    /// What is compared, in the order of tables; at least one.
+    /// Series to compare, in the order of tables; at least one.
     pub series: Vec<PlannedSeries>,
-    /// What a person should know before trusting the results.
+    /// Warnings to heed before trusting the results.
     pub warnings: Vec<String>,
-    /// Whether the end of its runs is the built-in study's, which nobody has written.
+    /// Whether the condition for the end of runs is that of the built-in study, not written by the user.
     pub ends_as_built_in: bool,
-    /// Keys that its cases change, in the order of their first mention. A plan that is read back from results has none:
-    /// there, each series has values of its own.
+    /// Keys that the study's cases change, in the order of their first mention. A plan that is read back from results
+    /// has none: there, each series has values of its own.
     pub swept: Vec<String>,
     library: FileLibrary,
 }
 
-/// The value of a key, as tables have it.
+/// Value of a key, for tables.
 #[derive(Clone, PartialEq, Debug)]
 pub enum KeyValue {
-    /// A number.
+    /// Numeric value.
     Number(f64),
-    /// Anything else: a text without its quotes, or TOML.
+    /// Any other value: a text without its quotes, or TOML.
     Text(String),
 }
 
@@ -65,54 +65,54 @@ impl std::fmt::Display for KeyValue {
     }
 }
 
-/// One series of a plan.
+/// Series of a plan.
 #[derive(Clone, Debug)]
 pub struct PlannedSeries {
-    /// Its name, which includes its case if there are several: "30 % load: irn".
+    /// Name of the series, which includes its case if there are several: "30 % load: irn".
     pub name: String,
-    /// Its name among the series of its case.
+    /// Name of the series within its case.
     pub series: String,
-    /// The condition under which it runs, if there are several.
+    /// Case in which the series runs, if there are several.
     pub case: Option<String>,
-    /// The scenario with its values in place, and without "auto", but where each host or each path has its own.
+    /// Scenario with the values of the series, without "auto" except where hosts or paths have different values.
     pub scenario: Scenario,
-    /// Its transport at the fastest hosts.
+    /// Transport at the hosts with the fastest links.
     pub transport: TransportConfig,
-    /// The same at others, by the rates of their links, where that makes a difference.
+    /// Transports at hosts with slower links, by rate, where they differ from `transport`.
     pub transports: Vec<(Rate, TransportConfig)>,
-    /// The same for flows on paths of each class, where that makes a difference.
+    /// Transports for flows on paths of each class, where they differ from `transport`.
     pub path_transports: PathTransports,
-    /// Its network.
+    /// Network of the series.
     pub network: Arc<Network>,
-    /// Each of its workloads in numbers.
+    /// Workloads of the series, in numbers.
     pub workloads: Vec<WorkloadSummary>,
     /// The most loaded direction of any link under random arrivals, headers included.
     pub worst_link: Option<LinkLoad>,
-    /// How many flows a run has, if that is known beforehand.
+    /// Number of flows of a run, if known beforehand.
     pub flows: Option<u64>,
-    /// Whether there is always another flow until its time is up.
+    /// Whether a run has flows without end until its time is up.
     pub is_endless: bool,
-    /// Where it runs.
+    /// World in which the series runs.
     pub world: World,
-    /// Where some series of its case have PFC and some have not: the name of the one that is the same with PFC
-    /// switched, or what that would be called; `None` where it cannot be had.
+    /// Name of the series of the same case that differs only in PFC, or the name that such a series would have, where
+    /// some series of the case have PFC and some do not; `None` where there can be no such series.
     pub control: Option<String>,
-    /// Whether nobody has asked for it: a control of another series.
+    /// Whether the series was added as a control of another, not asked for by the user.
     pub is_added: bool,
     library: FileLibrary,
 }
 
-/// Where a series runs.
+/// World in which a series runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
-    /// In the simulator.
+    /// Run in the simulator.
     Simulated,
-    /// Between two processes of this machine.
+    /// Run between two processes of this machine.
     Real,
 }
 
 impl World {
-    /// The case of a plan that runs in several.
+    /// Returns the case of a plan that runs in several.
     pub const fn case(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
@@ -121,16 +121,16 @@ impl World {
     }
 }
 
-/// One run of a plan.
+/// Run of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Point {
-    /// Position of its series in [`Plan::series`].
+    /// Position of the run's series in [`Plan::series`].
     pub series: usize,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
-/// What the command line changes about a scenario file.
+/// Changes that the command line makes to a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
     /// `--topology`: a file whose network takes the place of the scenario's.
@@ -141,27 +141,27 @@ pub struct Changes {
     pub sets: Vec<String>,
     /// `--series a,b`: series of the file by name, or presets.
     pub series: Option<String>,
-    /// `--seeds`.
+    /// `--seeds`: seeds in place of the file's.
     pub seeds: Option<Seeds>,
     /// Whether to apply the file's `[smoke]`, as `check --smoke` does.
     pub smoke: bool,
-    /// Whether to add controls where they are missing and cheap: the same series with PFC switched. Without them a
+    /// Whether to add controls where they are missing and cheap: copies of series with PFC switched. Without them a
     /// study may compare schemes that differ in more than PFC.
     pub controls: bool,
 }
 
 impl Plan {
-    /// The same plan in another world.
+    /// Returns this plan, to be run in another world.
     #[must_use]
     pub fn in_world(mut self, world: World) -> Self {
         self.series.iter_mut().for_each(|series| series.world = world);
         self
     }
 
-    /// The same plan in these worlds, each a case that is named after it.
+    /// Returns this plan, to be run in each of these worlds, each a case named after its world.
     ///
     /// # Errors
-    /// When the plan has cases of its own.
+    /// Returns an error if the plan has cases of its own.
     pub fn in_worlds(mut self, worlds: &[World]) -> Result<Self, ScenarioError> {
         if self.series.iter().any(|series| series.case.is_some()) {
             let why = "it runs in two worlds, which are its cases: leave [[case]] out";
@@ -182,28 +182,27 @@ impl Plan {
         Ok(self)
     }
 
-    /// The plan of a scenario file.
+    /// Returns the plan of a scenario file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place and what would be right.
+    /// Returns the first error, with its place and valid values.
     pub fn from_file(path: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         let (document, library) = document_at(path)?;
         Self::from_document(document, library, changes)
     }
 
-    /// The plan of the scenario `text`, which messages call `name`; paths in it are relative to
-    /// `folder`.
+    /// Returns the plan of the scenario `text`, which messages call `name`; paths in it are relative to `folder`.
     ///
     /// # Errors
-    /// As [`Plan::from_file`].
+    /// Returns an error under the conditions of [`Plan::from_file`].
     pub fn from_text(name: &str, text: &str, folder: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         Self::from_document(Document::parse(name, text)?, FileLibrary::new(folder), changes)
     }
 
-    /// The plan of the resolved scenario at `path`, in the folder of its results.
+    /// Returns the plan of the resolved scenario at `path`, in the folder of its results.
     ///
     /// # Errors
-    /// As [`Plan::from_file`].
+    /// Returns an error under the conditions of [`Plan::from_file`].
     pub fn from_results(path: &Path) -> Result<Self, ScenarioError> {
         let (name, text) = read(path)?;
         let library = FileLibrary::of_results(path.parent().unwrap_or(Path::new("")));
@@ -220,12 +219,12 @@ impl Plan {
         Builder::new(&draft, library).plan(variants, changes.controls)
     }
 
-    /// All runs, series by series.
+    /// Returns all runs, series by series.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.series.len()).flat_map(|series| self.seeds.iter().map(move |&seed| Point { series, seed }))
     }
 
-    /// What the simulator needs for one run.
+    /// Returns the simulator's configuration for one run.
     pub fn config(&self, point: Point) -> SimConfig {
         let series = &self.series[point.series];
         let scenario = &series.scenario;
@@ -248,53 +247,54 @@ impl Plan {
         }
     }
 
-    /// Where the files come from that a run of this series names.
+    /// Returns the library of the files that a run of this series names.
     pub fn library(&self, point: Point) -> &FileLibrary {
         &self.series[point.series].library
     }
 
-    /// The resolved scenario as a file that runs to the same results, wherever it lies.
+    /// Returns the resolved scenario as a file that produces the same results, wherever it is stored.
     pub fn to_toml(&self) -> String {
         written(self)
     }
 
-    /// Files that the resolved scenario names by relative paths, because they came through pipes: where
-    /// the scenario is, these belong beside it.
+    /// Returns the files that the resolved scenario names by relative paths, because they came through pipes: they must
+    /// be stored beside the scenario.
     pub fn kept_inputs(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         self.library.kept()
     }
 
-    /// A hash of everything that results depend on: the resolved scenario and the content of the
-    /// files that it names.
+    /// Returns a hash of everything that results depend on: the resolved scenario and the content of the files that it
+    /// names.
     pub fn fingerprint(&self) -> u64 {
         digest::of(self.to_toml().as_bytes()) ^ self.library.digest()
     }
 }
 
 impl PlannedSeries {
-    /// No flow starts before this.
+    /// Returns the time before which no flow starts.
     pub fn begin(&self) -> Instant {
         Instant::ZERO + first_start(&self.workloads)
     }
 
-    /// A hash of everything that its runs depend on, beside the seed: equal ones have equal results.
+    /// Returns a hash of everything that the series' runs depend on, beside the seed: series with equal hashes have
+    /// equal results.
     pub fn digest(&self) -> u64 {
         let world = u64::from(self.world == World::Real);
         digest::of(written_values(&self.scenario).as_bytes()) ^ self.library.digest() ^ world
     }
-    /// The value of the key at the dotted path `key`; `None` if this series has none.
+    /// Returns the value of the key at the dotted path `key`; `None` if this series has none.
     pub fn value_of(&self, key: &str) -> Option<KeyValue> {
         value_of(&self.scenario, key)
     }
 
-    /// Where the files come from that it names.
+    /// Returns the library of the files that the plan names.
     pub fn library(&self) -> &FileLibrary {
         &self.library
     }
 }
 
-/// The scenario in the file at `path`; paths in it are relative to its folder, or to where we are if it comes through
-/// standard input.
+/// Returns the scenario in the file at `path`; paths in it are relative to its folder, or to the current folder if it
+/// comes through standard input.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     let name = path.display().to_string();
     let content = input::read(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
@@ -305,7 +305,7 @@ fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     Ok((Document::parse(&name, text).map_err(other)?, FileLibrary::new(folder)))
 }
 
-/// The file's name in messages, and its text.
+/// Returns the file's name in messages, and its text.
 fn read(path: &Path) -> Result<(String, String), ScenarioError> {
     let name = path.display().to_string();
     let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;

@@ -2,8 +2,8 @@
 //!
 //! A name is a scheme and any number of modifiers: `<scheme>[+<modifier>]...`. To add a loss recovery, add its line to
 //! [`SCHEMES`]; a variant of one, its line to [`VARIANTS`]. Every congestion control of the registry is a modifier
-//! already; TCP has a registry of its own, EQDS and NDP have none. Behind others, "+eqds" sends what they send through
-//! its tunnels.
+//! already; TCP has a registry of its own, EQDS and NDP have none. With other schemes, "+eqds" sends their packets
+//! through its tunnels.
 
 mod table;
 
@@ -15,7 +15,7 @@ use crate::document::unknown_name;
 use table::{ALIASES, BALANCINGS, Balancing, Beside, EQDS, Engine, IN_TUNNELS, NDP, PFC, SCHEMES, Scheme};
 use table::{TCP, VARIANTS, Variant};
 
-/// One name, taken apart.
+/// Name of a preset, split into its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Preset {
     scheme: &'static Scheme,
@@ -23,7 +23,7 @@ pub(crate) struct Preset {
     congestion: Option<&'static str>,
     pfc: bool,
     balancing: Option<&'static Balancing>,
-    /// Goes through EQDS's tunnels.
+    /// Whether the stack sends through EQDS's tunnels.
     carried: bool,
 }
 
@@ -46,7 +46,7 @@ impl Preset {
         };
         let modifiers: Vec<&str> = words.collect();
         let mut preset = Self::of(scheme);
-        // Whether EQDS's variants are among the modifiers hangs on it, wherever it stands.
+        // The engine determines whether EQDS's variants are among the modifiers, wherever its word stands.
         preset.carried = scheme.can_be_carried() && modifiers.contains(&EQDS);
         if preset.carried && modifiers.iter().filter(|word| **word == EQDS).count() > 1 {
             return Err(format!("\"{name}\" says {EQDS} twice"));
@@ -57,7 +57,7 @@ impl Preset {
         Ok(preset)
     }
 
-    /// Takes in one modifier of `name`.
+    /// Applies one modifier of `name`.
     fn modify(&mut self, word: &str, name: &str) -> Result<(), String> {
         if word == EQDS && self.carried {
             Ok(())
@@ -110,7 +110,7 @@ impl Preset {
         of_variants.unwrap_or(self.scheme.engine)
     }
 
-    /// The congestion control that it asks for.
+    /// Returns the congestion control that the preset asks for.
     fn control(&self) -> Option<&'static str> {
         let of_variants = self.variants.iter().find_map(|variant| match variant.beside {
             Beside::Congestion(control) => Some(control),
@@ -119,7 +119,7 @@ impl Preset {
         self.congestion.or(of_variants)
     }
 
-    /// What it sets in the scenario `base`: keys and values. An algorithm that the base has chosen
+    /// Returns the keys and values that the preset sets in the scenario `base`. An algorithm that the base has chosen
     /// already keeps the base's settings.
     pub(crate) fn sets(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let mut sets = vec![("switch.pfc.enabled", Value::Boolean(self.pfc))];
@@ -146,7 +146,7 @@ impl Preset {
                 let chosen = chosen(TCP).and_then(|tcp| tcp.get("congestion"));
                 vec![("transport.tcp.congestion", self.control(), chosen)]
             }
-            // Nothing of these may stay.
+            // All keys of stacks are removed.
             Engine::Recovery(key) if base_has(TCP) || base_has(NDP) || (base_has(EQDS) && !self.carried) => {
                 let recovery = Table::from_iter([("recovery".to_owned(), of_kind(key))]);
                 sets.push(("transport", Value::Table(recovery)));
@@ -179,8 +179,8 @@ impl Preset {
         sets
     }
 
-    /// What EQDS and NDP want of switches: that they trim, and that control packets travel with the headers; or
-    /// neither.
+    /// Returns the settings of switches that EQDS and NDP need: trimming, and acknowledgements in the class of trimmed
+    /// headers. With [`Beside::NoTrimming`], returns the setting that turns trimming off, if there is trimming.
     fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let buffer = base.get("switch").and_then(|switch| switch.get("buffer"));
         let trims = buffer.is_some_and(|buffer| buffer.get("trimming").is_some());
@@ -199,8 +199,8 @@ impl Preset {
         }
     }
 
-    /// The base's `[transport]` with tunnels for this stack, or without those that it has for one; `None` if it may
-    /// stay as it is.
+    /// Returns the base's `[transport]` with tunnels for this stack, or without tunnels for another one; `None` if it
+    /// may stay as it is.
     fn around_tunnels(&self, base: &Table) -> Option<Value> {
         let mut transport = base.get("transport").and_then(Value::as_table).cloned().unwrap_or_default();
         let is_carried = transport.contains_key(EQDS) && STACKS.iter().any(|stack| transport.contains_key(*stack));
@@ -244,12 +244,12 @@ impl Preset {
 }
 
 impl Scheme {
-    /// Whether EQDS's tunnels can carry what it sends.
+    /// Returns whether EQDS's tunnels can carry this stack.
     fn can_be_carried(&self) -> bool {
         matches!(self.engine, Engine::Recovery(_) | Engine::Tcp) && !self.netrt
     }
 
-    /// The congestion controls to choose from.
+    /// Returns the congestion controls to choose from.
     fn controls(&self) -> &'static [&'static str] {
         match self.engine {
             Engine::Recovery(_) => CongestionConfig::NAMES,
@@ -258,12 +258,12 @@ impl Scheme {
         }
     }
 
-    /// Its variants.
+    /// Returns the variants of the preset.
     fn variants(&self) -> impl Iterator<Item = &'static Variant> {
         VARIANTS.iter().filter(|variant| variant.of == self.name)
     }
 
-    /// The modifiers to choose from.
+    /// Returns the modifiers to choose from.
     fn modifiers(&self) -> Vec<&'static str> {
         [PFC]
             .into_iter()
@@ -276,7 +276,7 @@ impl Scheme {
 }
 
 impl Engine {
-    /// Its key: in `[transport]`, or in `[transport.recovery]`.
+    /// Returns the key of the engine: in `[transport]`, or in `[transport.recovery]`.
     fn key(self) -> &'static str {
         match self {
             Self::Recovery(key) => key,
@@ -287,25 +287,25 @@ impl Engine {
     }
 }
 
-/// `{ kind = {} }`: this kind of something, with its defaults.
+/// Returns `{ kind = {} }`: this kind of something, with its defaults.
 fn of_kind(kind: &str) -> Value {
     Value::Table(Table::from_iter([(kind.to_owned(), Value::Table(Table::new()))]))
 }
 
-/// A value of the tables.
+/// Parses a value of the tables.
 fn literal(text: &str) -> Value {
     let mut table: Table = toml::from_str(&format!("value = {text}")).expect("a literal value");
-    table.remove("value").expect("it is there")
+    table.remove("value").expect("the key \"value\" of the literal")
 }
 
-/// Keys and values of the tables.
+/// Parses keys and values of the tables.
 fn literals(
     sets: impl Iterator<Item = &'static (&'static str, &'static str)>,
 ) -> impl Iterator<Item = (&'static str, Value)> {
     sets.map(|&(path, value)| (path, literal(value)))
 }
 
-/// The grammar and all names, for help texts: one line per name.
+/// Returns the grammar and all names, for help texts: one line per name.
 pub fn preset_help() -> String {
     let mut lines = vec!["<recovery>[+<modifier>]..., as in irn+pfc".to_owned()];
     lines.extend(SCHEMES.iter().map(|Scheme { name, about, .. }| format!("  {name:12} {about}")));
@@ -322,13 +322,13 @@ pub fn preset_help() -> String {
     lines.join("\n")
 }
 
-/// A line for each congestion control, without the full stop of its description.
+/// Returns a line for each congestion control, without the full stop of its description.
 fn controls(names: &[&str], abouts: &[&str]) -> Vec<String> {
     let line = |(name, about): (&&str, &&str)| format!("  +{name:11} {}", about.trim_end_matches('.'));
     names.iter().zip(abouts).map(line).collect()
 }
 
-/// Every loss recovery and each of its variants by itself.
+/// Returns every loss recovery and each of its variants by itself.
 pub fn scheme_names() -> Vec<String> {
     let of = |scheme: &'static Scheme| {
         let variants = scheme.variants().map(|variant| format!("{}+{}", scheme.name, variant.name));
@@ -337,7 +337,7 @@ pub fn scheme_names() -> Vec<String> {
     SCHEMES.iter().filter(|scheme| matches!(scheme.engine, Engine::Recovery(_))).flat_map(of).collect()
 }
 
-/// Keys of `[transport]` that are a stack which EQDS's tunnels can carry, or that replaces them.
+/// Keys of `[transport]` with stacks that EQDS's tunnels can carry, or that replace the tunnels.
 const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
 
 const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";

@@ -19,31 +19,31 @@ use crate::scenario::{AutoScope, Scenario};
 /// Transports that differ from that of the fastest hosts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Transports {
-    /// Of NICs, by the rate of their links.
+    /// Transports of NICs, by the rate of their links.
     pub(crate) hosts: Vec<(Rate, TransportConfig)>,
-    /// Of flows, by the class of their path.
+    /// Transports of flows, by the class of their path.
     pub(crate) paths: PathTransports,
 }
 
 impl Transports {
-    /// All of them.
+    /// Returns all transports.
     pub(crate) fn all(&self) -> impl Iterator<Item = &TransportConfig> {
         self.hosts.iter().map(|(_, transport)| transport).chain(&self.paths.distinct)
     }
 }
 
-/// What the longest round trip consists of, with gaps.
+/// Parts of the longest round trip, gaps included.
 #[derive(Clone, Copy)]
 struct RoundTrip {
-    /// A full packet.
+    /// Size of a full packet.
     packet: Bytes,
-    /// Its acknowledgement.
+    /// Size of the acknowledgement.
     answer: Bytes,
 }
 
-/// Replaces every "auto" of `scenario`, which runs these workloads on `network`, but that of `sample`. Returns the
+/// Replaces every "auto" of `scenario`, which runs these workloads on `network`, except that of `sample`. Returns the
 /// transports of hosts whose links have other rates than the fastest, and those of flows on paths of each class, where
-/// that makes a difference.
+/// they differ.
 pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[WorkloadSummary]) -> Transports {
     let Scenario { switch, nic, transport, beside, auto, .. } = scenario;
     let frame = nic.payload(transport) + nic.data_header(transport);
@@ -55,7 +55,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
     let mut fabric = fabric(network, switch, &data, trip, nic.gap);
     switch.netrt.resolve(&fabric);
     if transport.eqds.is_some() {
-        // All tunnels have the same credit, but those inside servers, where both ends are.
+        // All tunnels have the same credit, except those inside servers, where both ends are.
         let pipe = network.widest_pipe(trip.packet, trip.answer);
         fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(pipe));
     }
@@ -85,7 +85,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
         // All hosts have the same.
         let base_rtt = network.longest_rtt(trip.packet, trip.answer).max(fabric.base_rtt);
         tcp.resolve(&transport.around_tcp(&Fabric { base_rtt, ..fabric }), nic.mtu);
-        // Through tunnels, its queues are in EQIFs, and marks, too.
+        // Through tunnels, TCP's queues are in EQIFs, and so are marks.
         let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
         needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
     }
@@ -93,9 +93,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, network: &Network, workloads: &[W
     others
 }
 
-/// Buffers of switches, and what depends on links alone.
+/// Resolves the buffers of switches, and the settings that depend on links alone.
 fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig, frame: Bytes, xon_gap: Bytes) {
-    // One value where all links are alike; else each input keeps its own.
+    // One value where all links are alike; otherwise each input has its own.
     let mut per_link = network.links_to_switches().map(|link| switch.pfc.headroom_on(link.rate, link.delay, wire));
     let first = per_link.next();
     if per_link.all(|other| Some(other) == first) {
@@ -110,7 +110,7 @@ fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig
     let room = (network.bdp().bytes * 2).max(least_room(network, &switch.pfc, wire, xon_gap));
     match &mut switch.buffer {
         BufferConfig::InputQueued(buffer) => {
-            // One value where all ports are alike; else each keeps its own.
+            // One value where all ports are alike; otherwise each port has its own.
             let mut own = network.own_buffers();
             let first = own.next().flatten();
             if own.all(|other| other == first) {
@@ -133,7 +133,7 @@ fn resolve_switch(switch: &mut SwitchConfig, network: &Network, wire: &NicConfig
     }
 }
 
-/// What transports are told of `network`, whose data has these priorities.
+/// Returns the properties of `network` that transports need, for data of these priorities.
 fn fabric(
     network: &Network,
     switch: &SwitchConfig,
@@ -144,7 +144,7 @@ fn fabric(
     let frame = packet - gap;
     let Bdp { bytes: bdp, sender_is_slowest } = network.bdp();
     let line_rate = network.line_rate();
-    // Where there are no switches, or hardly any room in them, an answer still waits for a packet that is being sent.
+    // Without switches, or with hardly any buffer in them, an answer still waits for a packet that is being sent.
     let least_rtt = network.longest_rtt(packet, packet + answer);
     Fabric {
         pfc: switch.pfc.enabled,
@@ -165,7 +165,8 @@ fn fabric(
     }
 }
 
-/// What transports are told of the paths of a class; the rest is that of `fabric`. The longest queue may be anywhere.
+/// Returns the properties of the paths of a class that transports need; the others are those of `fabric`. The longest
+/// queue may be anywhere.
 fn fabric_of(
     class: &PathClass,
     fabric: &Fabric,
@@ -195,7 +196,7 @@ fn fabric_of(
     }
 }
 
-/// Each of these once, and which of them is whose.
+/// Returns each of these transports once, with the class each belongs to.
 fn distinct(resolved: &[TransportConfig]) -> PathTransports {
     let mut all = PathTransports::default();
     for transport in resolved {
@@ -209,7 +210,7 @@ fn distinct(resolved: &[TransportConfig]) -> PathTransports {
     all
 }
 
-/// Resolves the transport of the hosts with the fastest links. Returns what it needs, and the transports of the other
+/// Resolves the transport of the hosts with the fastest links. Returns its needs, and the transports of the other
 /// hosts, where those differ.
 fn resolve_transports(
     transport: &mut TransportConfig,
@@ -251,8 +252,8 @@ fn resolve_transports(
     (needs, others)
 }
 
-/// TCP's acknowledgements wait no longer anywhere than the shortest timeout allows: it is not the receiver's own that
-/// runs meanwhile, but its sender's.
+/// Sets the delays of all TCP acknowledgements to the shortest that any timeout allows: the timeout that runs while a
+/// receiver delays is its sender's, not its own.
 fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
     let delays: Vec<_> = transports.filter_map(|transport| Some(&mut transport.tcp.as_mut()?.delayed_ack)).collect();
     let shortest = delays.iter().filter_map(|delay| delay.resolve(|| None)).min();
@@ -261,7 +262,8 @@ fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
     }
 }
 
-/// What `transport` and `others` have in common; each host, or each path, has its own of what is left at "auto".
+/// Returns the values that `transport` and `others` have in common; "auto" is left where hosts or paths have different
+/// values.
 pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> TransportConfig {
     fn keep(ours: &mut toml::Table, theirs: &toml::Table) {
         for (key, value) in ours {
@@ -278,7 +280,8 @@ pub(crate) fn in_common(transport: TransportConfig, others: &Transports) -> Tran
     common.try_into().expect("what depends on rates and paths may be \"auto\"")
 }
 
-/// Keys of `[transport]` whose values depend on the host or on the path, each with the least and the greatest.
+/// Returns the keys of `[transport]` whose values depend on the host or on the path, each with the least and the
+/// greatest.
 pub(crate) fn ranges(transport: &TransportConfig, others: &Transports) -> Vec<(String, [String; 2])> {
     fn leaves(path: &str, value: &toml::Value, found: &mut impl FnMut(String, String)) {
         match value {
@@ -303,7 +306,7 @@ pub(crate) fn ranges(transport: &TransportConfig, others: &Transports) -> Vec<(S
     values.into_iter().filter_map(extremes).collect()
 }
 
-/// How large what is written is, among values of one key.
+/// Returns the magnitude of a written value, for comparison with other values of the same key.
 fn magnitude(text: &str) -> f64 {
     let time = text.parse::<Duration>().map(|time| time.as_ps() as f64).ok();
     let size = text.parse::<Bytes>().map(|size| size.get() as f64).ok();
@@ -311,14 +314,15 @@ fn magnitude(text: &str) -> f64 {
     text.parse().ok().or(time).or(size).or(rate).unwrap_or(f64::INFINITY)
 }
 
-/// How far X-ON is below X-OFF by itself: two frames.
+/// Returns the default distance of X-ON below X-OFF: two frames.
 pub(crate) fn xon_gap_of(nic: &NicConfig, transport: &TransportConfig) -> Bytes {
     (nic.payload(transport) + nic.data_header(transport) + nic.gap) * 2
 }
 
-/// What an input buffer needs at least, with or without PFC, so that both have the same: the headroom of any link, and
-/// below X-ON as much again, which its output sends while the end of a pause and what follows it are on their way. It
-/// is more than two bandwidth-delay products where links are short, or where some are faster than those of hosts.
+/// Returns the smallest size of an input buffer, the same with and without PFC for the sake of comparison: the headroom
+/// of any link, and as much again below X-ON, which the output sends while the end of a pause and the packets after it
+/// are on their way. The size exceeds two bandwidth-delay products where links are short, or where some links are
+/// faster than those of hosts.
 fn least_room(network: &Network, pfc: &PfcConfig, wire: &NicConfig, xon_gap: Bytes) -> Bytes {
     let pfc = PfcConfig { headroom_by_link: pfc.headroom_by_link.clone(), ..PfcConfig::default() };
     let headroom = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, wire)).max();
@@ -326,7 +330,7 @@ fn least_room(network: &Network, pfc: &PfcConfig, wire: &NicConfig, xon_gap: Byt
     headroom + headroom.max(xon_gap) + xon_gap
 }
 
-/// Marks where congestion control hears them, along its own curve.
+/// Resolves marking thresholds to values that suit the congestion control, along its own curve.
 fn resolve_ecn(ecn: &mut EcnConfig, needs: &Needs, line_rate: Rate) {
     ecn.enabled = ecn.enabled.resolve(|| needs.marking.is_some()).into();
     settle(&mut ecn.at_rate, Some(line_rate));
@@ -335,25 +339,26 @@ fn resolve_ecn(ecn: &mut EcnConfig, needs: &Needs, line_rate: Rate) {
     settle(&mut ecn.k_min, Some(curve.k_min));
     settle(&mut ecn.k_max, Some(curve.k_max));
     settle(&mut ecn.p_max, Some(curve.p_max));
-    // To the nearest number that a file can say, so that the resolved scenario runs alike.
+    // Rounded to the nearest number that a file can hold, so that the resolved scenario runs alike.
     if let Setting::Value(p_max) = &mut ecn.p_max {
         *p_max = Chance::from_f64(p_max.as_f64()).unwrap_or(Chance::ALWAYS);
     }
 }
 
-/// How often to sample where that is left open, when flows start over `span`: every other base
-/// round-trip time, for queues do not change much within less, but not much more than 2,000 times.
+/// Returns the sampling interval where it is left open and flows start over `span`: every other base round-trip time,
+/// because queues change little within less, but not much more than 2,000 samples.
 pub(crate) fn sampling_interval(network: &Network, span: Duration) -> Duration {
     let fine = network.base_rtt().max(SHORTEST_RTT) * 2;
     let coarse = Duration::from_us(span.as_ps().div_ceil(MOST_SAMPLES * Duration::from_us(1).as_ps()));
     fine.max(coarse)
 }
 
-/// Replaces "auto".
+/// Replaces "auto" by the value `auto`.
 pub(crate) fn settle<T: Copy>(setting: &mut Setting<T>, auto: Option<T>) {
     *setting = setting.resolve(|| auto).into();
 }
 
-/// Of networks smaller than this, queues last longer than round trips.
+/// Lower limit of the round-trip time for sampling intervals: in smaller networks, queues last longer than round trips.
 const SHORTEST_RTT: Duration = Duration::from_us(5);
+/// Approximate maximum number of samples while flows start.
 const MOST_SAMPLES: u64 = 2_000;

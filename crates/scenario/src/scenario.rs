@@ -1,4 +1,4 @@
-//! What a scenario file says, as written.
+//! Content of a scenario file, as written.
 
 use std::collections::BTreeMap;
 
@@ -14,52 +14,52 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Series;
 
-/// A study: one fabric, its traffic, and the series that are compared on it.
+/// Study: one fabric, its traffic, and the series that are compared on it.
 ///
-/// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the
-/// defaults shown. A setting of "auto" is derived from the rest of the scenario; the resolved
-/// scenario in the results folder shows what came of it.
+/// Quantities are texts with a unit ("40Gbps", "2us", "240KB"). Keys that are left out have the defaults shown. A
+/// setting of "auto" is derived from the rest of the scenario; the resolved scenario in the results folder shows the
+/// derived values.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
-    /// What the study is called, in one line.
+    /// Title of the study, in one line.
     #[serde(deserialize_with = "text")]
     #[schemars(length(min = 1))]
     pub title: String,
-    /// What it is about, in as many lines as it takes.
+    /// Description of the study, in as many lines as it takes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Each series runs once per seed. A number n means the seeds 1 to n.
     #[serde(default)]
     pub seeds: Seeds,
-    /// When a run ends. Without: when all flows are done.
+    /// End of a run. Without: when all flows are done.
     #[serde(default)]
     pub stop: Stop,
-    /// Which flows count.
+    /// Flows that count for results.
     #[serde(default)]
     pub measure: Measure,
-    /// How often queue depths and pauses of all ports are recorded. "auto": every other base
-    /// round-trip time, but not much more than 2,000 times while flows start; "off": never.
+    /// Interval at which queue depths and pauses of all ports are recorded. "auto": every other base round-trip time,
+    /// but not much more than 2,000 times while flows start; "off": never.
     #[serde(default)]
     pub sample: Setting<Duration>,
-    /// Which paths the windows, round-trip times and timeouts of `transport` at "auto" are derived from. Default:
+    /// Paths from which the windows, round-trip times and timeouts of `transport` at "auto" are derived. Default:
     /// per-path.
     #[serde(default)]
     pub auto: AutoScope,
-    /// The network.
+    /// Network of the study.
     pub topology: Topology,
-    /// Its traffic.
+    /// Traffic of the study.
     pub workload: WorkloadConfig,
-    /// Its switches.
+    /// Switches of the network.
     #[serde(default)]
     pub switch: SwitchConfig,
-    /// Its hosts' NICs, and how packets look on the wire.
+    /// NICs of the hosts, and how packets look on the wire.
     #[serde(default)]
     pub nic: NicConfig,
     /// Loss recovery and congestion control, or TCP.
     #[serde(default)]
     pub transport: TransportConfig,
-    /// Workloads that speak TCP beside all others: a network that RDMA shares.
+    /// Workloads that use TCP, whatever the others use: a network that RDMA shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
     /// Packets that links lose.
@@ -73,17 +73,17 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub smoke: BTreeMap<String, toml::Value>,
-    /// Conditions under which all series are compared, one after the other: several loads, say. Each
-    /// case is this scenario with some values replaced. Without any, there is one condition.
+    /// Conditions under which all series are compared, one after the other: several loads, for example. Each case is
+    /// this scenario with some values replaced. Without any, there is one condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub case: Vec<Case>,
-    /// What is compared: each series is this scenario with some values replaced. Without any, the
-    /// scenario itself is the only one.
+    /// Series to compare: each is this scenario with some values replaced. Without any, the scenario itself is the only
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
 }
 
-/// Reads a text which says something.
+/// Reads a text that is not blank.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.trim().is_empty() {
@@ -93,7 +93,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 }
 
 impl Scenario {
-    /// A scenario of nothing but a network and its traffic; everything else has its default.
+    /// Returns a scenario of only a network and its traffic; everything else has its default.
     pub fn new(title: String, topology: Topology, workload: WorkloadConfig) -> Self {
         Self {
             title,
@@ -118,15 +118,15 @@ impl Scenario {
     }
 }
 
-/// Which paths "auto" in `transport` goes by.
+/// Paths that "auto" in `transport` is derived from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoScope {
-    /// Each flow's own: pairs of hosts whose paths are alike share values. As where NICs know, or measure, how far each
+    /// Paths of each flow: pairs of hosts with equal paths share values, as if NICs knew, or measured, how far each
     /// peer is. Tunnels of EQDS, switches, and TCP in `beside` still have one value for all.
     #[default]
     PerPath,
-    /// The longest path from any host with a link of the sender's rate: one static configuration per NIC, as in the IRN
+    /// Longest path from any host with a link of the sender's rate: one static configuration per NIC, as in the IRN
     /// paper, whose BDP cap is that of the network's longest path (section 3.2), and as T in the HPCC paper.
     LongestPath,
 }
@@ -135,23 +135,23 @@ pub enum AutoScope {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Case {
-    /// Its name in tables and claims: "30 % load".
+    /// Name in tables and claims: "30 % load".
     pub name: String,
-    /// Values by their dotted keys, put in place after those of the series. One that fits some series
-    /// only (a setting of one loss recovery) leaves the others as they are.
+    /// Values by their dotted keys, put in place after those of the series. A value that fits some series only (a
+    /// setting of one loss recovery) leaves the others unchanged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
 }
 
-/// The seeds of a study: a list, or how many.
+/// Seeds of a study: a list, or how many.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[serde(expecting = "expected a number of seeds, as in 5, or a list of them, as in [1, 2, 3]")]
 pub enum Seeds {
-    /// The seeds from 1 to this.
+    /// Seeds from 1 to this number.
     Count(u64),
-    /// These.
+    /// Listed seeds.
     List(Vec<u64>),
 }
 
@@ -162,7 +162,7 @@ impl Default for Seeds {
 }
 
 impl Seeds {
-    /// All of them, in order.
+    /// Returns all seeds, in order.
     pub fn list(&self) -> Vec<u64> {
         match self {
             Self::Count(count) => (1..=*count).collect(),
@@ -172,7 +172,7 @@ impl Seeds {
 }
 
 impl std::fmt::Display for Seeds {
-    /// As `--seeds` has it.
+    /// Writes the seeds in the notation of `--seeds`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),

@@ -1,4 +1,4 @@
-//! What a scenario file says of one series.
+//! Series of a scenario file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,28 +8,28 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The scenario with some values replaced. A text stands for its preset alone: "irn" for { preset = "irn" }.
+/// Scenario with some values replaced. A text stands for its preset alone: "irn" for { preset = "irn" }.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(transform = or_text)]
 pub struct Series {
-    /// Its name in tables and plots. Without: the preset.
+    /// Name in tables and plots. Without: the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
+    /// Scheme by its short name: "irn", "irn+pfc", "roce+pfc", "roce+dcqcn", "tcp".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The case in which it runs. Without: in each.
+    /// Case in which the series runs. Without: in each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// Values by their dotted keys. Each replaces what is there and never merges with it.
+    /// Values by their dotted keys. Each replaces the old value and never merges with it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: BTreeMap<String, toml::Value>,
 }
 
 impl Series {
-    /// A scheme as it is.
+    /// Returns a series of a preset without changes.
     pub(crate) fn of_preset(preset: &str) -> Self {
         Self { preset: Some(preset.to_owned()), ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl<'de> Deserialize<'de> for Series {
                 Ok(Series::of_preset(preset.trim()))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Series, A::Error> {
-                // What is derived; the trait's is this one.
+                // The derived, inherent `deserialize`; that of the trait is the function around it.
                 Self::Value::deserialize(MapAccessDeserializer::new(map))
             }
         }
@@ -62,7 +62,7 @@ impl Serialize for Series {
     }
 }
 
-/// The schema of what is `table`, or a text.
+/// Extends the schema of `table` by a text in its place.
 fn or_text(table: &mut Schema) {
     let description = table.remove("description");
     let text = json_schema!({ "type": "string", "description": "A scheme by its short name: \"irn\"." });

@@ -1,4 +1,4 @@
-//! The scenario of results, as it is stored: what its series were, without the files that it names.
+//! Stored scenarios of results: the settings of their series, without the files that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,20 +13,20 @@ use crate::path::KeyPath;
 use crate::plan::Changes;
 use crate::written::values;
 
-/// A series of a stored scenario.
+/// Series of a stored scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StoredSeries {
-    /// Its name among the series of its case.
+    /// Name of the series within its case.
     pub series: String,
-    /// Its case.
+    /// Case of the series.
     pub case: Option<String>,
     values: BTreeMap<String, String>,
 }
 
-/// The series of the resolved scenario at `path`. Files that it names are not read.
+/// Returns the series of the resolved scenario at `path`. Files that it names are not read.
 ///
 /// # Errors
-/// The scenario cannot be read, or is not one of this version.
+/// Returns an error if the scenario cannot be read, or is not one of this version.
 pub fn stored_series(path: &Path) -> Result<Vec<StoredSeries>, ScenarioError> {
     let name = path.display().to_string();
     let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
@@ -40,7 +40,8 @@ pub fn stored_series(path: &Path) -> Result<Vec<StoredSeries>, ScenarioError> {
 }
 
 impl StoredSeries {
-    /// The keys whose values differ, each with its value here and in `other`, as TOML; `None` where it has none.
+    /// Returns the keys whose values differ, each with its value here and in `other`, as TOML; `None` where a series
+    /// has none.
     pub fn differences(&self, other: &Self) -> Vec<(String, Option<String>, Option<String>)> {
         let keys: BTreeSet<&String> = self.values.keys().chain(other.values.keys()).collect();
         let pairs =
@@ -49,7 +50,7 @@ impl StoredSeries {
     }
 }
 
-/// All values that are no tables, by their dotted keys.
+/// Collects all values that are no tables, by their dotted keys.
 fn collect(table: &Table, path: &KeyPath, leaves: &mut BTreeMap<String, String>) {
     for (key, value) in table {
         collect_value(value, path.join(key), leaves);

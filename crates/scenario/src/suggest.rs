@@ -1,4 +1,4 @@
-//! Which key was meant by one that does not exist: in the same table, or in another.
+//! Suggestions of the key that was meant by an unknown one, in the same table or in another.
 
 use selvedge_units::words::{misspelling, one_of};
 use serde_json::Value as Json;
@@ -12,9 +12,10 @@ use crate::schema;
 /// Suggestions in one message, at most.
 const MOST: usize = 3;
 
-/// `message`, which says that nothing is at `path`, with the keys of other tables that may be meant: those whose last
-/// steps are like those of `path`, in order. Keys of the kinds that `scenario` has come before others. A key of the
-/// same table that is nearly alike, which `message` names, comes first, unless another table has exactly this one.
+/// Returns `message`, which says that nothing is at `path`, extended by keys of other tables that may be meant: keys
+/// whose last steps are like those of `path`, in order. Keys of the kinds that `scenario` has come before others. A key
+/// of the same table that is nearly alike, which `message` names, comes first, unless another table has exactly this
+/// one.
 pub(crate) fn elsewhere(schema: &Json, path: &KeyPath, scenario: &Table, message: &str) -> String {
     let found = candidates(schema, path, scenario);
     let is_exact = found.first().is_some_and(|first| first.misspelt == 0);
@@ -28,21 +29,21 @@ pub(crate) fn elsewhere(schema: &Json, path: &KeyPath, scenario: &Table, message
     format!("{what}; did you mean {}?", one_of(&names))
 }
 
-/// A key that may be meant; the better come first.
+/// Key that may be meant; better candidates come first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// Letters that are wrong, over all steps.
+    /// Number of wrong letters, over all steps.
     misspelt: usize,
-    /// Whether it belongs to another kind than is chosen.
+    /// Whether the key belongs to a kind that is not chosen.
     of_other_kind: bool,
-    /// Steps to it that the scenario does not have.
+    /// Number of steps to the key that the scenario does not have.
     absent: usize,
     steps: usize,
     path: String,
     parent: Vec<String>,
 }
 
-/// The best candidates, all of which are as good but for their length.
+/// Returns the best candidates, which are equally good but for their length.
 fn candidates(schema: &Json, path: &KeyPath, scenario: &Table) -> Vec<Candidate> {
     let mut wanted: Vec<&str> = path.steps().iter().map(String::as_str).collect();
     // Elements of lists have the same keys, whatever their number.
@@ -69,8 +70,8 @@ fn candidates(schema: &Json, path: &KeyPath, scenario: &Table) -> Vec<Candidate>
     found
 }
 
-/// How far the steps `wanted` are from steps of `candidate` in the same order, the last from the last; `None` if too
-/// far.
+/// Returns the distance of the steps `wanted` from steps of `candidate` in the same order, with the last steps of both
+/// paired; `None` if too far.
 fn distance(wanted: &[&str], candidate: &[String]) -> Option<usize> {
     let (last, before) = wanted.split_last()?;
     let (end, mut rest) = candidate.split_last()?;
@@ -91,7 +92,7 @@ fn is_of_other_kind(schema: &Json, candidate: &KeyPath, scenario: &Table) -> boo
     matches!(applied, Some(Ok(Applied::OtherKind { .. }) | Err(_)))
 }
 
-/// How many of the tables around `candidate` a scenario lacks.
+/// Returns the number of tables around `candidate` that a scenario lacks.
 fn absent(candidate: &KeyPath, scenario: &Table) -> usize {
     let (mut here, tables) = (Some(scenario), candidate.steps().len() - 1);
     let present = candidate.steps()[..tables].iter().take_while(|step| {

@@ -1,4 +1,4 @@
-//! What people get to read, and what series and `--set` mean.
+//! Tests of messages to users, and of series and `--set`.
 
 mod auto;
 mod limits;
@@ -28,7 +28,7 @@ sizes = "cdf:irn-heavy-tailed"
 
 const FAT_TREE: &str = "[topology.fat-tree]\nk = 4\n";
 
-/// Two hosts on one link, 0.1 s apart.
+/// Scenario of two hosts on one link, 0.1 s apart.
 const NO_SWITCH: &str = "title = 'test'
 [topology.explicit]
 hosts = ['a', 'b']
@@ -50,12 +50,12 @@ fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Varia
     draft.variants(chosen).map_err(|error| error.to_string())
 }
 
-/// The error that `text` gives.
+/// Returns the error that `text` gives.
 fn wrong(text: &str) -> String {
     variants(text, &[], None).expect_err("this is wrong")
 }
 
-/// Compares `said` with the committed text; `SELVEDGE_BLESS=1` writes it.
+/// Compares `said` with the committed text; `SELVEDGE_BLESS=1` writes the text instead.
 fn expect_text(name: &str, said: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots").join(name);
     if std::env::var_os("SELVEDGE_BLESS").is_some() {
@@ -73,7 +73,7 @@ fn with_sets(sets: &[&str]) -> Changes {
     Changes { sets: sets.iter().map(|&set| set.to_owned()).collect(), ..Changes::default() }
 }
 
-/// The error that a scenario gives which is well written but cannot be.
+/// Returns the error of a scenario that is well formed but impossible.
 fn impossible(text: &str) -> String {
     plan(text, &Changes::default()).expect_err("this is impossible")
 }

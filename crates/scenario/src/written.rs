@@ -1,4 +1,4 @@
-//! A plan as a scenario file.
+//! Conversion of a plan into a scenario file.
 
 use selvedge_sim::config::BufferConfig;
 use selvedge_units::Setting;
@@ -11,7 +11,7 @@ use crate::resolve::{Transports, ranges};
 use crate::scenario::{Scenario, Seeds};
 use crate::series::Series;
 
-/// The resolved scenario of `plan`: what all series share, and what each sets.
+/// Returns the resolved scenario of `plan`: what all series share, and what each sets.
 pub(crate) fn written(plan: &Plan) -> String {
     let tables: Vec<Table> = plan.series.iter().map(|series| values(&series.scenario)).collect();
     let base = &tables[0];
@@ -57,7 +57,7 @@ pub(crate) fn written(plan: &Plan) -> String {
     )
 }
 
-/// What is unknown and not modelled of the devices of `plan`, as comments.
+/// Returns comments about unknown and unmodelled properties of the devices of `plan`.
 fn devices(plan: &Plan) -> String {
     let named = plan.series.iter().flat_map(|PlannedSeries { scenario, .. }| {
         [(DeviceKind::Nic, &scenario.nic.preset), (DeviceKind::Switch, &scenario.switch.preset)]
@@ -74,8 +74,8 @@ fn devices(plan: &Plan) -> String {
     comments.concat()
 }
 
-/// What "auto" means where hosts and paths differ, one line of comment per key and series; series with the same values
-/// share a line.
+/// Returns the values of "auto" where hosts and paths differ, one line of comment per key and series; series with the
+/// same values share a line.
 fn ranges_in(plan: &Plan) -> String {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for series in &plan.series {
@@ -91,12 +91,12 @@ fn ranges_in(plan: &Plan) -> String {
     lines.into_iter().fold(String::new(), |text, (line, names)| format!("{text}# {line} ({})\n", names.join(", ")))
 }
 
-/// The values of one series as TOML.
+/// Returns the values of one series as TOML.
 pub(crate) fn written_values(scenario: &Scenario) -> String {
     toml::to_string(&values(scenario)).expect("a scenario can be written")
 }
 
-/// The value of the key at the dotted path `key`, if there is one.
+/// Returns the value of the key at the dotted path `key`, if there is one.
 pub(crate) fn value_of(scenario: &Scenario, key: &str) -> Option<KeyValue> {
     let root = Value::Table(values(scenario));
     let at = |value: &Value, step: &String| match value {
@@ -113,7 +113,7 @@ pub(crate) fn value_of(scenario: &Scenario, key: &str) -> Option<KeyValue> {
     })
 }
 
-/// The values of one series that may differ from those of another.
+/// Returns the values of one series that may differ from those of another.
 pub(crate) fn values(scenario: &Scenario) -> Table {
     let mut table = Table::try_from(scenario).expect("a scenario can be written");
     for key in ["title", "description", "seeds", "series", "case", "smoke"] {

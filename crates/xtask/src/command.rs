@@ -1,4 +1,4 @@
-//! Other programs.
+//! Runs of other programs.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workspace::root;
 
-/// The cargo that runs us, at the root of the workspace.
+/// Returns a command of the cargo that runs this program, at the root of the workspace.
 pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
@@ -17,7 +17,7 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 /// Runs a command in full view.
 ///
 /// # Errors
-/// When it cannot be started or fails.
+/// Returns an error if the command cannot be started or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let text = text_of(command);
     eprintln!("$ {text}");
@@ -26,10 +26,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a command prints to standard output; its standard error is shown.
+/// Returns the text that a command prints to standard output; its standard error is shown.
 ///
 /// # Errors
-/// When it cannot be started or fails, or prints something else than UTF-8.
+/// Returns an error if the command cannot be started or fails, or prints something else than UTF-8.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let text = text_of(command);
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot run `{text}`"))?;
@@ -40,7 +40,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 /// Runs a command of which only failures are of interest.
 ///
 /// # Errors
-/// When it cannot be started or fails: with what it said.
+/// Returns an error if the command cannot be started or fails; the error contains its output.
 pub(crate) fn quiet(command: &mut Command) -> Result<()> {
     let text = text_of(command);
     let done = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{text}`"))?;
@@ -48,7 +48,7 @@ pub(crate) fn quiet(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The command as one would type it.
+/// Returns the command as text, as in a shell.
 pub(crate) fn text_of(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what people install, as one folder that can stand anywhere.
+//! Command `cargo xtask dist`: an installation, as one folder that can be placed anywhere.
 
 mod debian;
 
@@ -15,19 +15,19 @@ use crate::command::{cargo, run};
 use crate::product::Profile;
 use crate::workspace::{read, root};
 
-/// What to make.
+/// Options of `cargo xtask dist`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Quick to build instead of quick to run
     #[arg(long)]
     debug: bool,
-    /// Where
+    /// Folder to write to
     #[arg(long, value_name = "FOLDER", default_value = "dist")]
     to: PathBuf,
-    /// The libraries alone, without the command line: the simulator is not compiled
+    /// Build the libraries alone, without the command line: the simulator is not compiled
     #[arg(long)]
     libraries: bool,
-    /// A Debian package, too
+    /// Make a Debian package, too
     #[arg(long, conflicts_with = "libraries")]
     deb: bool,
 }
@@ -35,31 +35,31 @@ pub(crate) struct Options {
 /// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and
 /// 13, Ubuntu 22.04 and 24.04, RHEL 9), 57, 59 (60-62), 64, 65.
 const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
-/// The one whose functions are more than stubs.
+/// Version of the private interface whose functions are more than stubs.
 const CURRENT: u32 = 34;
 
-/// What our other libraries call.
+/// Symbols that the other libraries of Selvedge call, as a version script.
 const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_r*;\n        selvedge_path_*;\n};\n";
 
-/// The libraries, made to run quickly; returns their folder.
+/// Builds the libraries in the profile that is quick to run; returns their folder.
 pub(crate) fn libraries() -> Result<PathBuf> {
     libraries_of(false)
 }
 
-/// The libraries, quick to build (`debug`) or to run; returns their folder.
+/// Builds the libraries, in a profile that is quick to build (`debug`) or quick to run; returns their folder.
 pub(crate) fn libraries_of(debug: bool) -> Result<PathBuf> {
     let to = if debug { "target/dist-debug" } else { "dist" };
     dist(&Options { debug, to: to.into(), libraries: true, deb: false })?;
     Ok(root().join(to).join("lib"))
 }
 
-/// `cargo xtask dist`.
+/// Runs `cargo xtask dist`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
     let profile = if options.debug { Profile::Dev } else { Profile::Release };
     let to = root().join(&options.to);
     let libraries = to.join("lib");
     fs::create_dir_all(&libraries)?;
-    // In one go: of two builds, each would have features of its own, and what both need would be compiled twice.
+    // One build for all: two builds would have different features, and would compile common dependencies twice.
     let mut build = cargo(["build", "--package", "selvedge-ibverbs", "--lib"]);
     if !options.libraries {
         build.args(["--package", "selvedge", "--bin", "selvedge"]);
@@ -104,7 +104,7 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     link.args(["-shared", "-fPIC", "-O2"]).arg(&stubs);
     link.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
     link.arg(format!("-Wl,--version-script={}", map.display()));
-    // Its thread must not be unloaded under itself: `dlclose` leaves it.
+    // The library's thread must not be unloaded while it runs: with this option, `dlclose` keeps the library.
     link.args([
         "-Wl,-soname,libibverbs.so.1",
         "-Wl,--gc-sections",
@@ -116,14 +116,15 @@ fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
     link_as(&mut link, &to.join("libibverbs.so.1"))
 }
 
-/// Links to this file, all at once: programs that are starting find the old one or the new one, and whole.
+/// Runs the linker and replaces `file` atomically: a program that starts meanwhile loads the old file or the new one,
+/// never a part.
 fn link_as(link: &mut Command, file: &Path) -> Result<()> {
     let unfinished = file.with_extension(format!("{}.unfinished", std::process::id()));
     run(link.arg("-o").arg(&unfinished))?;
     fs::rename(&unfinished, file).with_context(|| file.display().to_string())
 }
 
-/// Links `librdmacm.so.1`, which only calls what stands in `libibverbs.so.1`: both are one NIC.
+/// Links `librdmacm.so.1`, whose functions call those of `libibverbs.so.1`, because both share one NIC.
 fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
     let symbols = read("crates/ibverbs/rdmacm.txt")?;
     let (map, stubs) = (scratch.join("rdmacm.map"), scratch.join("rdmacm.c"));
@@ -146,7 +147,7 @@ fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
     link_forwards("librdmacm.so.1", &stubs, to, &[&format!("-Wl,--version-script={}", map.display())])
 }
 
-/// Links `libselvedge-paths.so`, whose functions stand before those of the C library.
+/// Links `libselvedge-paths.so`, whose functions take precedence over those of the C library.
 fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
     let stubs = scratch.join("paths.c");
     let symbols = read("crates/ibverbs/paths.txt")?;
@@ -155,7 +156,7 @@ fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
     link_forwards("libselvedge-paths.so", &stubs, to, &[])
 }
 
-/// Links a library that only calls what stands in `libibverbs.so.1`.
+/// Links a library whose functions only call those of `libibverbs.so.1`.
 fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Result<()> {
     let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     link.args(["-shared", "-fPIC"]).arg(stubs).arg(to.join("libibverbs.so.1")).args(arguments);
@@ -164,7 +165,7 @@ fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Res
     link_as(&mut link, &to.join(name))
 }
 
-/// A function that is another one, with whatever arguments.
+/// Function that forwards to another one, with any arguments.
 const FORWARD: &str = r#"#if defined(__x86_64__)
 #define JUMP "jmp "
 #define BEHIND "@PLT"
@@ -176,12 +177,13 @@ const FORWARD: &str = r#"#if defined(__x86_64__)
     __asm__(".text\n.globl " #name "\n.type " #name ",%function\n" #name ": " JUMP #calls BEHIND "\n");
 "#;
 
-/// The pairs of words in a file: what stands behind a private symbol, and its name.
+/// Returns the pairs of words in a file: the kind of a private symbol, and its name.
 fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {
     private.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
 }
 
-/// The nodes. Their symbols come by `.symver`, but for real functions in the current node.
+/// Returns the version nodes of private symbols. Their symbols come by `.symver`, except for real functions in the
+/// current node.
 fn private_nodes(private: &str) -> String {
     let functions: String =
         lines(private).filter(|(kind, _)| *kind == "function").map(|(_, name)| format!("        {name};\n")).collect();
@@ -194,7 +196,7 @@ fn private_nodes(private: &str) -> String {
         .collect()
 }
 
-/// A C file with every private symbol in every node.
+/// Returns a C file with every private symbol in every node.
 fn private_stubs(private: &str) -> String {
     let mut text = "extern int selvedge_unsupported(void);\nextern void *selvedge_unsupported_pointer(void);\n\
                     int sv_unsupported(void) { return selvedge_unsupported(); }\n\

@@ -1,4 +1,4 @@
-//! `cargo xtask figures`.
+//! Command `cargo xtask figures`.
 
 use std::process::Command;
 
@@ -11,11 +11,11 @@ use crate::workspace::root;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only try whether they run: short runs, as the table "smoke" of each scenario says
+    /// Only check that the figures run: short runs, by the table "smoke" of each scenario
     #[arg(long)]
     smoke: bool,
-    /// Write the tables of claims to docs/claims.md, and as a page to results/claims.html; of papers that are
-    /// not run, those in docs/claims.md stay
+    /// Write the tables of claims to docs/claims.md, and as a page to results/claims.html; tables in docs/claims.md of
+    /// papers that are not run stay
     #[arg(long, conflicts_with = "smoke")]
     docs: bool,
     /// Figures, folders of figures, or papers: "netrt" is figures/netrt
@@ -35,13 +35,13 @@ pub(crate) fn figures(options: &Options) -> Result<()> {
     run(check.args(options.paths.iter().map(|path| folder(path))))
 }
 
-/// A paper's folder by its name.
+/// Returns a paper's folder by its name.
 fn folder(path: &str) -> String {
     let paper = format!("figures/{path}");
     if root().join(path).exists() || !root().join(&paper).exists() { path.to_owned() } else { paper }
 }
 
-/// The commit, with a mark if something has been changed since.
+/// Returns the commit, with a mark if the files differ from it.
 fn revision() -> Result<String> {
     let described = output(Command::new("git").current_dir(root()).args(["describe", "--always", "--dirty"]))?;
     Ok(described.trim().to_owned())

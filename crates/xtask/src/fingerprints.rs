@@ -1,4 +1,4 @@
-//! `cargo xtask fingerprints`.
+//! Command `cargo xtask fingerprints`.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -7,12 +7,12 @@ use crate::command::{cargo, output, text_of};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Write what comes out now to crates/sim/tests/fingerprints.toml; the commit says why it changed
+    /// Write the present fingerprints to crates/sim/tests/fingerprints.toml; the commit message explains the change
     #[arg(long)]
     bless: bool,
 }
 
-/// Compares in both profiles; writes before that, if it shall.
+/// Compares fingerprints in both profiles, after writing them if `options` say so.
 pub(crate) fn fingerprints(options: &Options) -> Result<()> {
     for release in [false, true] {
         // As part of the workspace, so that nothing is built twice.
@@ -20,7 +20,7 @@ pub(crate) fn fingerprints(options: &Options) -> Result<()> {
         if release {
             test.arg("--release");
         }
-        // What one profile has written the other must find.
+        // The release build must agree with the fingerprints that the dev build has written.
         if options.bless && !release {
             test.env("BLESS", "1");
         } else {

@@ -1,6 +1,6 @@
 //! Build chores: `cargo xtask <command>`.
 //!
-//! Knows the project's folders and cargo, and no crate of the workspace.
+//! This crate knows the project's folders and cargo, and no crate of the workspace.
 #![deny(unsafe_code)]
 
 mod command;
@@ -35,11 +35,11 @@ struct Xtask {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install the programs that the other chores need, or say how to
+    /// Install the programs that the other chores need, or print how to
     Setup,
-    /// Run all tests; at the end, list what was skipped and why
+    /// Run all tests; at the end, list skipped tests and the reasons
     Test(test::Options),
-    /// Check what the compiler does not: direction of dependencies, purity, documents
+    /// Check rules that the compiler does not check: direction of dependencies, purity, documents
     Tidy,
     /// Write the schemas, schema/*.schema.json
     Schema(schema::Options),
@@ -47,13 +47,13 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Count the simulator's instructions per packet-hop and compare them with the committed numbers (valgrind)
     Instructions(instructions::Options),
-    /// Run the figures and check what their papers claim
+    /// Run the figures and check the claims of their papers
     Figures(figures::Options),
-    /// Make what people install: libraries and the command line, in one folder
+    /// Make an installation: libraries and the command line, in one folder
     Dist(dist::Options),
-    /// Compare our TCP with the kernel's, between two network namespaces (root)
+    /// Compare Selvedge's TCP with the kernel's, between two network namespaces (root)
     KernelTcp(kernel_tcp::Options),
-    /// Run RDMA programs between our software RNIC and Linux's own, in a virtual machine (root, qemu)
+    /// Run RDMA programs between Selvedge's software RNIC and Linux's own, in a virtual machine (root, qemu)
     SoftRoce(soft_roce::Options),
     /// Measure the software RNIC beside TCP, UCX, QUIC and UDP sockets, between two network namespaces (root)
     VerbsBench(verbs_bench::Options),
@@ -61,10 +61,10 @@ enum Task {
     VerbsClients(verbs_clients::Options),
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
-    /// One end of the kernel's transfer
+    /// Run one end of the kernel's transfer
     #[command(hide = true)]
     KernelTcpPeer(kernel_tcp::Peer),
-    /// One end of a ping-pong
+    /// Run one end of a ping-pong
     #[command(hide = true)]
     VerbsBenchPeer(verbs_bench::Peer),
 }

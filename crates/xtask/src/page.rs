@@ -5,13 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Where that part ends.
+/// Mark at the end of the written part.
 const END: &str = "<!-- end -->\n";
 
-/// Writes what `cargo xtask CHORE --write` has found into a document.
+/// Writes the text that `cargo xtask CHORE --write` has produced into a document.
 ///
 /// # Errors
-/// When there is no place for it, or the file cannot be read or written.
+/// Returns an error if the document has no marks for the text, or cannot be read or written.
 pub(crate) fn write(file: &Path, chore: &str, text: &str) -> Result<()> {
     let name = file.display();
     let page = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
@@ -20,7 +20,7 @@ pub(crate) fn write(file: &Path, chore: &str, text: &str) -> Result<()> {
     fs::write(file, page).with_context(|| format!("cannot write {name}"))
 }
 
-/// The page with another text.
+/// Returns the page with `text` in place of the part between the marks.
 fn replaced(page: &str, chore: &str, text: &str) -> Option<String> {
     let begin = format!("<!-- cargo xtask {chore} --write -->\n");
     let (before, rest) = page.split_once(&begin)?;

@@ -1,4 +1,4 @@
-//! The program itself, built.
+//! Build of the program `selvedge`.
 
 use std::process::{Command, Stdio};
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::command::{cargo, output};
 use crate::workspace::root;
 
-/// Which build.
+/// Build profile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// Quick to build.
+    /// Profile that is quick to build.
     Dev,
-    /// Quick to run.
+    /// Profile that is quick to run.
     Release,
 }
 
 /// Builds the command line and returns a command that runs it at the root of the workspace.
 ///
-/// As part of the whole workspace: dependencies then have the features that the tests' build gives
-/// them, and nothing is built twice.
+/// Builds as part of the whole workspace: dependencies then have the features that the tests' build gives them, and
+/// nothing is built twice.
 ///
 /// # Errors
-/// When it does not build.
+/// Returns an error if the build fails.
 pub(crate) fn selvedge(profile: Profile) -> Result<Command> {
     let mut build = cargo(["build", "--workspace", "--bin", "selvedge", "--message-format=json-render-diagnostics"]);
     if profile == Profile::Release {

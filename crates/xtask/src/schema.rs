@@ -1,4 +1,4 @@
-//! `cargo xtask schema`.
+//! Command `cargo xtask schema`.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// What prints them, and where they are.
+/// Arguments that print each schema, and its file.
 const FILES: [(&[&str], &str); 3] = [
     (&["schema", "scenario"], "schema/scenario.schema.json"),
     (&["schema", "summary"], "schema/summary.schema.json"),

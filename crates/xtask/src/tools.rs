@@ -6,16 +6,16 @@ use anyhow::{Result, bail};
 
 use crate::command::text_of;
 
-/// A program that must answer.
+/// Program that a chore needs.
 struct Tool {
     name: &'static str,
-    /// What needs it.
+    /// Purpose that needs the tool.
     purpose: &'static str,
-    /// A command that succeeds if it is there.
+    /// Command that succeeds if the program is there.
     probe: &'static [&'static str],
-    /// Commands that install it, tried in turn.
+    /// Commands that install the program, tried in turn.
     install: &'static [&'static [&'static str]],
-    /// What to tell people if none of them works.
+    /// Advice to print if none of the programs works.
     advice: &'static str,
 }
 
@@ -113,32 +113,33 @@ const HARDWARE: Tool = Tool {
     advice: "install them, e.g. `sudo apt install verilator yosys python3-venv libpython3-dev g++ make`; rtl/tools.txt has the versions",
 };
 
-/// `cargo xtask setup`.
+/// Runs `cargo xtask setup`.
 pub(crate) fn setup() -> Result<()> {
     RUSTFMT.require()?;
     CLIPPY.require()?;
     require_c_compiler()?;
     TSHARK.require()?;
-    // Who does not work on hardware can do without.
+    // Hardware tools are optional for most work.
     if let Err(error) = HARDWARE.require() {
         eprintln!("note: {error}");
     }
-    // Another system than Linux has no use for them.
+    // Systems other than Linux have no use for these tools.
     if cfg!(target_os = "linux") { RDMA.require() } else { Ok(()) }
 }
 
-/// What every build needs beside Rust. Where `cc` is not the name of the compiler, the build finds it.
+/// Requires a C compiler, which every build needs beside Rust. Where `cc` is not the name of the compiler, the build
+/// finds it.
 ///
 /// # Errors
-/// Says how to get it.
+/// Returns an error with advice on how to install the compiler.
 pub(crate) fn require_c_compiler() -> Result<()> {
     if cfg!(unix) && std::env::var_os("CC").is_none() { C_COMPILER.require() } else { Ok(()) }
 }
 
-/// What a virtual machine with soft RoCE needs.
+/// Requires the programs for a virtual machine with soft RoCE.
 ///
 /// # Errors
-/// Says how to get it.
+/// Returns an error with advice on how to install the programs.
 pub(crate) fn require_virtual_machine() -> Result<()> {
     VIRTUAL_MACHINE.require()
 }

@@ -1,4 +1,4 @@
-//! The workspace as cargo sees it, and its files.
+//! Workspace as cargo sees it, and its files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,35 +8,35 @@ use serde_json::Value;
 
 use crate::command::{cargo, output};
 
-/// The folder that holds everything.
+/// Returns the root folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here)
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace.
 pub(crate) struct Package {
-    /// "selvedge-units".
+    /// Name, as "selvedge-units".
     pub(crate) name: String,
     pub(crate) description: String,
-    /// The folder of its Cargo.toml.
+    /// Folder of the package's Cargo.toml.
     pub(crate) folder: PathBuf,
-    /// The root files of its library and binaries.
+    /// Root files of the package's library and binaries.
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// An edge from one package to another.
+/// Dependency of one package on another.
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// Only for tests, examples and benches.
+    /// Whether only tests, examples and benches depend on it.
     pub(crate) dev: bool,
 }
 
-/// All crates of the workspace, by name.
+/// Returns all crates of the workspace, by name.
 ///
 /// # Errors
-/// When `cargo metadata` fails.
+/// Returns an error if `cargo metadata` fails.
 pub(crate) fn packages() -> Result<Vec<Package>> {
     let text = output(&mut cargo(["metadata", "--format-version=1", "--no-deps", "--offline"]))
         .or_else(|_| output(&mut cargo(["metadata", "--format-version=1", "--no-deps"])))?;
@@ -69,10 +69,10 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The project's files, relative to the root, in order; nothing that was built or run.
+/// Returns the project's files, relative to the root, in order; files that builds or runs made are left out.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// Returns an error if a folder cannot be read.
 pub(crate) fn files() -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![root().to_owned()];
@@ -91,7 +91,7 @@ pub(crate) fn files() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether a folder holds what .gitignore leaves out.
+/// Returns whether a folder holds files that .gitignore leaves out.
 fn is_output(folder: &Path) -> bool {
     folder.ends_with("target")
         || [".git", "results", "fuzz/artifacts", "fuzz/coverage"].iter().any(|output| folder == Path::new(output))
@@ -101,7 +101,7 @@ fn is_output(folder: &Path) -> bool {
 /// Reads a file of the project.
 ///
 /// # Errors
-/// Names the file.
+/// Returns an error that names the file.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();
     fs::read_to_string(root().join(path)).with_context(|| path.display().to_string())

@@ -1,4 +1,4 @@
-//! What `selvedge impair` is told.
+//! Arguments of `selvedge impair`.
 
 use std::ffi::OsString;
 
@@ -7,10 +7,10 @@ use selvedge_dataplane::impair::{Class, Impairment, Loss, Plan};
 use selvedge_units::words::{did_you_mean, one_of};
 use selvedge_units::{Chance, Duration, Rate, TwoStates};
 
-/// Which way impairments concern.
+/// Directions that impairments apply to.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Direction {
-    /// Both ways
+    /// Both directions
     Both,
     /// From the first namespace to the second
     There,
@@ -21,65 +21,65 @@ enum Direction {
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct ImpairArgs {
-    /// How likely a packet is lost, as in 1% or 0.01
+    /// Probability that a packet is lost, as in 1% or 0.01
     #[arg(long, value_name = "CHANCE", conflicts_with = "gemodel")]
     loss: Option<Chance>,
-    /// Lose packets in bursts of this mean length, and as many as --loss says (Gilbert-Elliott)
+    /// Lose packets in bursts of this mean length, at the rate of --loss (Gilbert-Elliott)
     #[arg(long, value_name = "PACKETS", requires = "loss")]
     burst: Option<f64>,
-    /// Lose packets in two states, as netem's `loss gemodel` says: the chances to turn bad and good again, to be lost
-    /// in the bad state [default: 100%] and in the good one [default: 0%]
+    /// Lose packets in two states, like netem's `loss gemodel`: the probabilities to turn bad and good again, to be
+    /// lost in the bad state [default: 100%] and in the good one [default: 0%]
     #[arg(long, value_name = "P,R[,1-H[,1-K]]")]
     gemodel: Option<String>,
-    /// How likely a packet arrives twice
+    /// Probability that a packet arrives twice
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     duplicate: Chance,
-    /// How likely a bit of a packet is flipped, anywhere: most of these the kernel's checksums find
+    /// Probability that a bit of a packet is flipped, anywhere: the kernel's checksums find most of these
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     corrupt: Chance,
-    /// How likely a bit behind UDP's header is flipped and UDP's checksum made to fit: only RoCE's ICRC can tell
+    /// Probability that a bit behind UDP's header is flipped and UDP's checksum made to fit: only RoCE's ICRC can tell
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     corrupt_payload: Chance,
-    /// How long packets are on their way
+    /// Delay of packets
     #[arg(long, value_name = "TIME", default_value = "0us")]
     delay: Duration,
-    /// By how much more or less, uniformly; packets may overtake others then
+    /// Largest deviation from the delay, uniformly distributed; packets may overtake others then
     #[arg(long, value_name = "TIME", default_value = "0us")]
     jitter: Duration,
-    /// How likely a packet arrives without delay, before those that wait; needs --delay
+    /// Probability that a packet arrives without delay, before those that wait; needs --delay
     #[arg(long, value_name = "CHANCE", default_value = "0%")]
     reorder: Chance,
-    /// How fast packets follow each other, as in 1Gbps [default: as they come]
+    /// Rate at which packets follow each other, as in 1Gbps [default: unlimited]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Packets that may be on their way at a time, each way; more are dropped
+    /// Maximum number of packets on their way at a time, in each direction; more are dropped
     #[arg(long, value_name = "N", default_value_t = Impairment::default().limit)]
     limit: usize,
-    /// Which packets suffer: data, ack, management (RoCE's), other (TCP for example)
+    /// Kinds of packets to impair: data, ack, management (RoCE's), other (TCP for example)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "data,ack,management,other")]
     packets: Vec<String>,
-    /// Which way they suffer
+    /// Direction to impair
     #[arg(long, value_enum, default_value = "both")]
     direction: Direction,
-    /// Where chance begins: the n-th packet of its kind has the same fate for the same seed
+    /// Seed of chance: the n-th packet of its kind has the same fate for the same seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Names of the two network namespaces
     #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1, default_value = "sv-a,sv-b")]
     names: Vec<String>,
-    /// MTU of the device in each, eth0
+    /// MTU of eth0, the device in each namespace
     #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..))]
     mtu: u16,
-    /// Print what was done as JSON, to standard output
+    /// Print the counts of impairments as JSON, to standard output
     #[arg(long)]
     pub(super) json: bool,
-    /// A program that uses them, and its arguments; without: until Ctrl-C
+    /// Program to run in the namespaces, and its arguments; without: until Ctrl-C
     #[arg(last = true, value_name = "PROGRAM")]
     pub(super) command: Vec<OsString>,
 }
 
 impl ImpairArgs {
-    /// What is to be made.
+    /// Returns the plan of impairments.
     pub(super) fn plan(&self) -> Result<Plan, String> {
         let [first, second] = &self.names[..] else {
             return Err(format!("--names wants two names, as in sv-a,sv-b, not {}", self.names.len()));

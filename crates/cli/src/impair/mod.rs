@@ -1,4 +1,4 @@
-//! `selvedge impair`: two network namespaces, and what happens to packets between them.
+//! Command `selvedge impair`: two network namespaces, and impairments of packets between them.
 
 mod args;
 mod report;
@@ -20,7 +20,7 @@ pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
              `selvedge impair --loss 1% -- sh`",
         ));
     }
-    // Before anything is made: from here on Ctrl-C ends the run in order.
+    // Handlers come before anything is written: from here on Ctrl-C ends the run in order.
     let signals = supervise::Signals::listen()?;
     let testbed = Testbed::open(&plan).map_err(unable)?;
     let outcome = match args.command.split_first() {
@@ -38,7 +38,7 @@ pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
     } else if args.command.is_empty() {
         print(&report::as_text(&plan, &done))?;
     } else {
-        // Standard output is the program's.
+        // Standard output is left to the user's program.
         output::say(report::as_text(&plan, &done).trim_end());
     }
     if status == 0 { Ok(()) } else { Err(Failure { status, message: String::new(), storage: false }) }

@@ -1,11 +1,11 @@
-//! What was done to packets, for people and programs.
+//! Report of the impairments applied to packets, for people and programs.
 
 use std::fmt::Write as _;
 
 use selvedge_dataplane::impair::{Class, Counts, Plan, Report};
 use serde_json::{Map, Value, json};
 
-/// The names of both ends, in the order of a direction.
+/// Returns the names of both ends, sender first, for a direction.
 fn way(plan: &Plan, direction: usize) -> [&str; 2] {
     [&plan.names[direction], &plan.names[1 - direction]]
 }

@@ -1,4 +1,4 @@
-//! A program of the user's, and signals.
+//! Supervision of the user's program, and signals.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -10,14 +10,15 @@ use selvedge_dataplane::impair::ask_to_end;
 
 use crate::output::Failure;
 
-/// How often to look whether a program has ended.
+/// Interval at which to look whether a program has ended.
 const GLANCE: Duration = Duration::from_millis(10);
-/// Looks that a program gets to end by itself, once somebody asked us.
+/// Number of checks before a program that does not end by itself is sent a signal, after an interruption.
 const GRACE: u32 = 100;
-/// Looks that it gets once we have asked it: signals from elsewhere than a terminal do not reach it.
+/// Number of further checks before a program is killed, after it was sent a signal: signals from elsewhere than a
+/// terminal do not reach it.
 const ASKED: u32 = 200;
 
-/// Ctrl-C, and its relatives.
+/// Receiver of Ctrl-C and other signals to end.
 pub(super) struct Signals(Receiver<()>);
 
 impl Signals {
@@ -27,14 +28,14 @@ impl Signals {
             .map_err(|error| Failure::outcome(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Self(receive))
     }
-    /// Until one comes.
+    /// Waits until a signal comes.
     pub(super) fn wait(&self) {
         let _ = self.0.recv();
     }
 }
 
-/// Runs a program to its end; returns its status, as shells say it. Ctrl-C reaches the program, too; if that does not
-/// end it, it is asked to end, and then killed.
+/// Runs a program to its end; returns its status, like a shell. Ctrl-C reaches the program, too; a program that it does
+/// not end is first sent a signal to end, and then killed.
 pub(super) fn run(program: &OsString, arguments: &[OsString], signals: &Signals) -> Result<u8, Failure> {
     let unable = |error: std::io::Error| Failure::input(format!("cannot run {}: {error}", program.display()));
     let mut child = Command::new(program).args(arguments).spawn().map_err(unable)?;

@@ -1,10 +1,10 @@
-//! Two results folders beside each other.
+//! Tests of `selvedge compare` with two results folders.
 
 use std::fs;
 
 use crate::{SMALL, Scratch, parsed};
 
-/// The ratio of a metric in a comparison of one series.
+/// Returns the ratio of a metric in a comparison of one series.
 fn ratio(compared: &serde_json::Value, series: usize, metric: &str) -> (f64, Option<[f64; 2]>) {
     let metrics = compared["series"][series]["metrics"].as_array().expect("metrics");
     let found = metrics.iter().find(|one| one["metric"] == metric).expect("the metric");
@@ -26,7 +26,7 @@ fn two_results_are_compared_series_by_series() {
     run("fewer", &["--seeds", "2"]);
     run("one", &["--series", "roce", "--set", "nic.mtu=500B"]);
 
-    // With itself: nothing differs.
+    // A folder compared with itself: no differences.
     let (out, error) = scratch.expect(0, &["compare", "a", "a"]);
     assert!(out.contains("The resolved scenarios are the same.") && error.is_empty(), "{out}{error}");
     let (out, _) = scratch.expect(0, &["compare", "a", "a", "--json"]);
@@ -67,12 +67,12 @@ fn two_results_are_compared_series_by_series() {
         "{out}"
     );
 
-    // At another load the same flows come at other times.
+    // At another load, flows have other start times.
     let (out, _) = scratch.expect(0, &["compare", "a", "load"]);
     assert!(out.contains("workload.poisson.load: ") && out.contains("-> 0.2"), "{out}");
     assert!(out.contains("irn: the same flows in A and B, some at other times; paired by seed"), "{out}");
 
-    // Other flows are not paired.
+    // Different flows are not paired.
     let (out, _) = scratch.expect(0, &["compare", "a", "large"]);
     assert!(out.contains("irn: A and B have other flows, so that ratios are not paired"), "{out}");
     let (out, _) = scratch.expect(0, &["compare", "a", "seeds", "--json"]);
@@ -99,7 +99,7 @@ fn cases_are_compared_with_their_own() {
         compared["series"].as_array().expect("series").iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["calm: irn", "calm: roce+pfc", "busy: irn", "busy: roce+pfc"]);
     assert!(compared["series"].as_array().expect("series").iter().all(|one| one["flows"] == "same"), "{out}");
-    // What cases change has a column of its own.
+    // Keys that cases change have columns of their own.
     let explained = scratch.expect(0, &["explain", "b", "--series", "busy: irn", "--worst", "1"]).0;
     assert!(explained.contains("busy: irn, seed 1"), "{explained}");
 }

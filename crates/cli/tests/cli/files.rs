@@ -1,11 +1,12 @@
-//! Files of other simulators.
+//! Tests with files of other simulators.
 
 use std::fs;
 use std::process::Command;
 
 use crate::{FLOWS, SMALL, Scratch, TOPOLOGY, parsed};
 
-/// The end of a run depends on links that carry nothing, too: it comes with a step of the simulator.
+/// Checks goodput over the time until delivery. The end of a run depends on links that carry nothing, too: it comes
+/// with a step of the simulator.
 #[test]
 fn goodput_goes_by_what_was_delivered_and_when() {
     let topology = |delay: &str| format!("4 1 3\n0\n0 1 100Gbps 10us 0\n0 2 100Gbps 10us 0\n0 3 100Gbps {delay} 0\n");
@@ -47,7 +48,7 @@ fn slow_hosts_hold_up_nobody_else() {
 
 #[test]
 fn a_slow_receiver_keeps_what_a_fast_sender_has_under_way() {
-    // For the sake of its equal the sender may have more under way than the receiver's link takes.
+    // Because of an equal host, the sender may have more in flight than the receiver's link carries.
     let topology = "4 1 3\n0\n0 1 100Gbps 2us 0\n0 2 10Gbps 2us 0\n0 3 100Gbps 2us 0\n";
     let lost = "loss=[{link='1 - 0',direction='a-to-b',packets='data',model={trace={drops=[10]}}}]";
     let scratch = Scratch::new("reach").with("topology.txt", topology).with("flow.txt", "1\n1 2 3 100 50000 0\n");
@@ -80,7 +81,7 @@ fn timeouts_count_the_queues_of_all_priorities() {
     };
     let (spurious, trims, _) = run("weighted", &["--set", weighted]);
     assert!(spurious == 0.0 && trims > 0.0, "{spurious} packets twice, {trims} trims");
-    // So few headers are waited for less long than data.
+    // A queue of few headers has a shorter waiting time than data.
     let few_headers = ["--set", "switch.buffer.trimming.headers=4KB"];
     let (.., both) = run("both", &few_headers);
     let (.., one) = run("one", &[&few_headers[..], &["--set", "workload.flows.priorities=nic"]].concat());
@@ -207,10 +208,10 @@ fn priorities_and_queues_of_files_count() {
     };
     let (first, alike) = (times(&fct)[0], times(&all_alike)[0]);
     assert!(first + 10_000 < alike, "{first} ns with priority, {alike} ns without");
-    // What htsim refuses.
+    // A configuration that htsim refuses.
     let (_, said) = scratch.expect(0, &["run", "--topology", "own.topo", "--flows", "large.cm", "--series", "irn"]);
     assert!(said.contains("large.cm:1: Nodes is 8, but the topology has 4 hosts: htsim would not run this"), "{said}");
-    // What does not fit.
+    // A flow list that does not fit the topology.
     let (_, error) = scratch.expect(2, &["run", "--topology", "small.topo", "--flows", "x.cm", "--series", "irn+pfc"]);
     assert!(error.contains("leaves nothing of the 9KB buffer"), "{error}");
 }
@@ -258,7 +259,8 @@ fn the_failed_links_of_a_matrix_are_those_that_fail_in_htsim() {
         scenario.lines().find(|line| line.starts_with("link = ")).expect("a failed link").to_owned()
     };
     assert_eq!(failed("one.topo", "one"), "link = \"agg1 - core3\"");
-    // Of a bundle the first: behind 32 links of hosts, 16 of ToRs, four of agg0 and two of agg1 to core1.
+    // htsim fails the first link of a bundle: behind 32 links of hosts, 16 of ToRs, four of agg0 and two of agg1 to
+    // core1.
     assert_eq!(failed("two.topo", "two"), "link = 54");
     let (_, error) = scratch.expect(2, &["run", "--topology", "one.topo", "--flows", "wrong.cm", "--series", "irn"]);
     assert!(error.contains("wrong.cm:5:37: htsim takes link 0 of AGG switch 1 for one to core2"), "{error}");
@@ -312,11 +314,11 @@ fn tunnels_inside_servers_fill_the_paths_there() {
     };
     let both = times("topology", "both");
     assert!(both.iter().all(|(fct, ideal)| *fct < 1.2 * ideal), "{both:?}");
-    // Those outside have the credit that they had.
+    // Flows outside of servers have the same credit as before.
     assert_eq!(both[1], times("alone.txt", "flow.txt")[0]);
 }
 
-/// HPCC's `fct_analysis.py` tells incasts from other traffic by it.
+/// Checks ports, by which HPCC's `fct_analysis.py` tells incasts from other traffic.
 #[test]
 fn an_fct_txt_has_the_ports_of_its_flows() {
     let six = "4\n1 2 3 100 1000 0\n1 2 3 200 1000 0.001\n3 2 3 200 1000 0.002\n1 2 3 65535 1000 0.003\n";
@@ -367,7 +369,7 @@ fn a_list_may_begin_seconds_into_the_run() {
     refused("measure={ window = { to = '1ms' } }", "what is measured ends at 1ms");
 }
 
-/// Files that can be read once, as `--flows <(generate)` in a shell, and an interruption on the way.
+/// Checks files that can be read once, as `--flows <(generate)` in a shell, and an interruption of the run.
 #[cfg(unix)]
 #[test]
 fn files_may_come_through_pipes() {
@@ -386,7 +388,7 @@ fn files_may_come_through_pipes() {
         command
     });
 
-    // What came through the pipes is kept, so that the study can go on, and be done again elsewhere.
+    // Input from pipes is kept, so that the study can be continued, and repeated elsewhere.
     let (piped, _) = scratch.expect(0, &["run", "--resume", "out", "--json"]);
     let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
     let (read, _) = scratch.expect(0, &[&files[..], &study, &[&seeds.to_string()]].concat());
@@ -451,7 +453,7 @@ fn what_is_cut_off_or_more_than_a_host_can_have_is_said() {
     let links = "0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 5 100Gbps 1us 0\n3 5 100Gbps 1us 0\n";
     let scratch = Scratch::new("dialects")
         .with("flow.txt", "2\n0 2 3 100 100000 0\n1 3 3 100 100000 0\n")
-        // PowerTCP's header, and ABM's.
+        // Headers of PowerTCP, and of ABM.
         .with("powertcp.txt", &format!("6 2 2 5\n4 5\n{links}4 5 25000000000.0 1us 0\n"))
         .with("abm.txt", &format!("6 2 2 5 100 25\n4 5\n{links}4 5 25000000000.0 1us 0\n"))
         .with("cut.txt", &format!("6 2 5\n4 5\n{links}"))

@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: exit status, what is said where, what is left behind.
+//! Tests of the program from outside: exit status, messages and their streams, files left behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ mod schema;
 mod studies;
 mod terminal;
 
-/// A folder to work in.
+/// Folder to work in.
 struct Scratch(selvedge_testkit::Scratch);
 
 impl Scratch {
@@ -37,16 +37,16 @@ impl Scratch {
     fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the program starts")
     }
-    /// Runs it and expects this exit status; what was said, on standard output and error.
+    /// Runs the program and expects this exit status; returns its standard output and error.
     fn expect(&self, status: i32, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments);
         let (out, error) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{error}");
         (out, error)
     }
-    /// Begins a study of so many seeds, whose results go to `out`, and interrupts it, as Ctrl-C does, when some of its
-    /// points are there. Where that comes too late, because others had the processor, a longer study is begun. Returns
-    /// what it said, and the number of seeds.
+    /// Begins a study with `seeds` seeds, whose results go to `out`, and interrupts it, like Ctrl-C, when some of its
+    /// points are complete. If the study ends before, because other processes had the processor, a longer study is
+    /// begun. Returns the study's output, and the number of seeds.
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
     fn interrupt(&self, signal: &str, seeds: u32, begin: impl Fn(&str) -> Command) -> (Output, usize) {
@@ -54,20 +54,20 @@ impl Scratch {
         for seeds in [1, 4, 16].map(|longer| seeds * longer) {
             let mut study = begin(&seeds.to_string());
             let mut child = study.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
-            let has_ended = |child: &mut Child| child.try_wait().expect("it was started").is_some();
+            let has_ended = |child: &mut Child| child.try_wait().expect("a child process").is_some();
             while !has_ended(&mut child) && !is_under_way() {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // Its number is its own until we have heard of its end.
+            // The process id is not reused before the child is waited for.
             if !has_ended(&mut child) {
                 let pid = child.id().to_string();
                 assert!(Command::new("kill").args([signal, &pid]).status().expect("kill exists").success());
             }
-            let output = child.wait_with_output().expect("it ends");
+            let output = child.wait_with_output().expect("the program ends");
             if !self.join("out").exists() {
                 return (output, seeds as usize);
             }
-            fs::remove_dir_all(self.join("out")).expect("it is ours");
+            fs::remove_dir_all(self.join("out")).expect("a removable folder");
         }
         panic!("each of three studies ended before it was interrupted");
     }
@@ -233,7 +233,7 @@ fn looking_before_running() {
     let (out, _) = scratch.expect(0, &["topology", "--series", "irn+hpcc", "--json"]);
     let (other, _) = scratch.expect(0, &["topology", "--series", "irn", "--json"]);
     assert!(parsed(&out)["highest_uniform_load"].as_f64() < parsed(&other)["highest_uniform_load"].as_f64());
-    // What a network is does not depend on what it is asked to carry.
+    // The facts of a network do not depend on the traffic.
     let (out, error) = scratch.expect(0, &["topology", "--set", "stop.flows=0"]);
     assert!(out.contains("hosts             54"), "{out}");
     assert!(error.starts_with("warning: a run of this scenario would be refused: --set stop.flows=0: "), "{error}");
@@ -279,7 +279,7 @@ fn the_state_of_schemes_is_counted() {
     assert!(out.contains("irn                    848       24       80         272010      6.8 %"), "{out}");
     assert!(out.contains("irn+hls                800       24       80         260010      6.5 %"), "{out}");
     assert!(out.contains("IRN section 6.1 says 800 per QP, 24 per WQE, 80 shared"), "{out}");
-    // All of it is on one screen; one scheme is taken apart.
+    // All lines fit on one screen; the items of one scheme are listed.
     assert!(out.lines().count() <= 24 && out.lines().all(|line| line.chars().count() <= 80), "{out}");
     let (out, _) = scratch.expect(0, &["footprint", "--series", "irn"]);
     assert!(out.contains(" per WQE ") && out.lines().count() <= 24, "{out}");
@@ -317,7 +317,7 @@ fn figures_are_judged() {
     assert_eq!(checked[1]["claims"][0]["outcome"], "reproduced");
     assert!(error.contains("error: 1 claim fails"), "{error}");
     assert!(scratch.join("kept/paper-good/report.html").exists());
-    // Together, what both need is run once, and the table of claims is written.
+    // In one command, runs that both figures need are run once, and the table of claims is written.
     let (out, _) = scratch.expect(1, &["check", "figures", "-q", "--markdown", "tables/claims.md"]);
     assert!(out.contains("of them other figures' too"), "{out}");
     let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table is there");

@@ -1,4 +1,4 @@
-//! Traces of events, replayed.
+//! Tests of replayed event traces.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn traces_are_replayed_as_they_come() {
     let (out, error) = scratch.expect(0, &["replay", "irn-receiver", "in.txt"]);
     assert_eq!(out, "0 1 0 0 0\n1 1 2 0 0\n0 3 1 0 0\n0 3 2 0 0\n");
     assert_eq!(error, "");
-    // Through standard input, with a wrong count.
+    // A trace through standard input, with a wrong count.
     let mut child = scratch
         .command(&["replay", "irn-receiver", "-"])
         .stdin(Stdio::piped())
@@ -23,11 +23,11 @@ fn traces_are_replayed_as_they_come() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    child.stdin.take().expect("piped").write_all(b"9\n0 1 0\n").expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
+    child.stdin.take().expect("piped").write_all(b"9\n0 1 0\n").expect("the program reads its input");
+    let output = child.wait_with_output().expect("the program ends");
     assert_eq!(text(&output.stdout), "0 1 0 0 0\n");
     assert!(text(&output.stderr).starts_with("warning: standard input:1:"), "{}", text(&output.stderr));
-    // What was right before an error is shown.
+    // Output before an error is shown.
     let (out, error) = scratch.expect(2, &["replay", "irn-receiver", "broken.txt"]);
     assert_eq!(out, "0 1 0 0 0\n");
     assert!(error.starts_with("error: broken.txt:3:5:"), "{error}");
@@ -48,15 +48,15 @@ fn whoever_waits_for_an_answer_gets_it() {
         .expect("the program starts");
     let mut input = child.stdin.take().expect("piped");
     let mut output = child.stdout.take().expect("piped");
-    input.write_all(b"2\n").expect("it reads");
+    input.write_all(b"2\n").expect("the program reads its input");
     for (event, expected) in [("0 1 0\n", "0 1 0 0 0\n"), ("0 1 2\n", "1 1 2 0 0\n")] {
-        input.write_all(event.as_bytes()).expect("it reads");
+        input.write_all(event.as_bytes()).expect("the program reads its input");
         let mut answer = vec![0; expected.len()];
         output.read_exact(&mut answer).expect("an answer before the next event");
         assert_eq!(text(&answer), expected);
     }
     drop(input);
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the program ends").success());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_reader_that_leaves_is_no_error() {
         .expect("the program starts");
     let mut first = [0; 10];
     child.stdout.take().expect("piped").read_exact(&mut first).expect("output");
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("the program ends");
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
 }
 
@@ -105,7 +105,7 @@ fn hardware_can_be_wider_wrap_and_show_its_bitmaps() {
         .with("data.txt", "5\n0 1 2\n0 2 3\n0 8 200\n0 1 16777215\n0 1 0\n")
         .with("acks.txt", "5\n0 0\n0 0\n0 1 0 1 1\n0 1 16777215 0 0\n0 0\n");
     let (out, _) = scratch.expect(0, &["replay", "irn-receiver", "--bitmap", "16", "--wrap", "--state", "data.txt"]);
-    // What lies beyond the bitmap is not kept; what lies before the first packet is old.
+    // Packets beyond the bitmap are not kept; packets before its first one are old.
     assert_eq!(
         out,
         "1 0 2 0 0 0004 0000\n1 0 3 0 0 000c 0008\n1 0 200 0 0 000c 0008\n0 0 16777215 0 0 000c 0008\n\
@@ -135,7 +135,7 @@ fn events_of_a_simulation_are_replayed_and_threads_change_no_byte() {
         assert!(said.contains("traces: "), "{said}");
     }
     let names = |folder: &str| {
-        let files = fs::read_dir(scratch.join(folder)).expect("there");
+        let files = fs::read_dir(scratch.join(folder)).expect("the folder of traces");
         let mut names: Vec<String> =
             files.map(|file| file.expect("readable").file_name().into_string().expect("text")).collect();
         names.sort();
@@ -167,7 +167,7 @@ fn events_of_one_host_are_those_of_the_whole_run() {
     let run = ["run", "small.toml", "--series", "irn", "--seeds", "1", "--quiet", "--trace-events"];
     scratch.expect(0, &[&run[..], &["irn", "--out", "all"]].concat());
     scratch.expect(0, &[&run[..], &["irn=h1", "--trace-events", "irn=h0", "--out", "two"]].concat());
-    let files: Vec<_> = fs::read_dir(scratch.join("two/traces")).expect("there").collect();
+    let files: Vec<_> = fs::read_dir(scratch.join("two/traces")).expect("the folder of traces").collect();
     assert_eq!(files.len(), 6, "three files for each of two hosts");
     for file in files {
         let name = file.expect("readable").file_name();

@@ -1,4 +1,4 @@
-//! Estimates and progress on standard error, and runs that exceed memory or disk.
+//! Tests of estimates and progress on standard error, and of runs that exceed memory or disk.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::{SMALL, Scratch, parsed, text};
 
-/// A second or more of work, on any machine.
+/// Scenario that takes a second or more on any machine.
 const LONG: &str = r#"
 title = "long"
 seeds = 1
@@ -21,7 +21,7 @@ spine-link = { rate = "400Gbps", delay = "1us" }
 size = "4MB"
 "#;
 
-/// Two million flows at once: some gigabytes.
+/// Scenario of two million flows at once, which take some gigabytes.
 const LARGE: &str = r#"
 title = "large"
 seeds = 1
@@ -75,13 +75,13 @@ fn lines_tell_how_a_run_goes_where_there_is_no_terminal() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let line = lines.into_iter().find(|line| line.starts_with("progress: ")).expect("a line");
-    child.kill().and_then(|()| child.wait()).expect("it was started");
+    child.kill().and_then(|()| child.wait()).expect("a child process");
     let percent = line.strip_prefix("progress: ").and_then(|rest| rest.split(' ').next()).expect("a number");
     let percent: f64 = percent.parse().expect("a number");
     assert!(percent < 100.0 && line.contains("% done after ") && line.contains(" left"), "{line}");
 }
 
-/// Runs `arguments` with so many kilobytes of address space.
+/// Runs `arguments` with an address space of `kilobytes`.
 #[cfg(target_os = "linux")]
 fn limited(scratch: &Scratch, kilobytes: u32, arguments: &str) -> (Option<i32>, String) {
     let program = env!("CARGO_BIN_EXE_selvedge");
@@ -122,7 +122,7 @@ fn small_studies_run_in_little_memory() {
     assert_eq!(status, Some(0), "{error}");
 }
 
-/// Runs `script` where `full` is a file system of so many kilobytes; `None` where that is not allowed.
+/// Runs `script` with `full`, a file system of `kilobytes`; `None` where mounting is not allowed.
 #[cfg(target_os = "linux")]
 fn on_small_disk(scratch: &Scratch, kilobytes: u32, script: &str) -> Option<(Option<i32>, String)> {
     fs::create_dir_all(scratch.join("full")).expect("writable");

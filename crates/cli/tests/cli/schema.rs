@@ -1,4 +1,4 @@
-//! Results are what their schema says.
+//! Tests that results conform to their schema.
 
 use selvedge_testkit::texts::SCENARIO as SMALL;
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ fn every_metric_of_a_summary_is_described() {
     assert_eq!(described["fct_mean_us"]["description"], fct);
 }
 
-/// Flows from each switch to the one after the next fill all buffers of the cycle.
+/// Scenario in which flows from each switch to the next but one fill all buffers of the cycle.
 const RING: &str = r#"title = "ring"
 seeds = 1
 [topology.explicit]
@@ -80,12 +80,11 @@ path = "ring.txt"
 preset = "roce+pfc"
 "#;
 
-/// A schema as schemars writes them. Nothing may be said that it does not describe, which JSON Schema alone would let
-/// pass.
+/// Schema written by schemars. Properties that the schema does not describe are errors, unlike in JSON Schema alone.
 struct Schema<'a>(&'a Value);
 
 impl Schema<'_> {
-    /// What is wrong with `value`, and where.
+    /// Returns the first violation of the schema by `value`, and its place.
     fn complaint(&self, value: &Value) -> Option<String> {
         self.check(self.0, value, "")
     }
@@ -98,7 +97,7 @@ impl Schema<'_> {
             let holds = match &**rule {
                 "$ref" => {
                     let name = of.as_str().expect("a reference").trim_start_matches('#');
-                    if let Some(complaint) = self.check(self.0.pointer(name).expect("it is defined"), value, at) {
+                    if let Some(complaint) = self.check(self.0.pointer(name).expect("a defined reference"), value, at) {
                         return Some(complaint);
                     }
                     true

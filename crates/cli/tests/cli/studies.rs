@@ -1,4 +1,4 @@
-//! A study, what it leaves behind, and what is asked about it afterwards.
+//! Tests of a study, of its files, and of later commands about it.
 
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -87,7 +87,7 @@ fn slow_flows_are_explained() {
         assert!(error.contains(message), "{arguments:?}: {error}");
     }
 
-    // Another network than the one in which the flows were slow.
+    // On another network than the one on which the flows were slow.
     let scenario = fs::read_to_string(scratch.join("out/scenario.toml")).expect("a scenario");
     fs::write(scratch.join("out/scenario.toml"), scenario.replace("\"2us\"", "\"3us\"")).expect("writable");
     let (_, error) = scratch.expect(2, &["explain", "out", "--flow", "7"]);
@@ -121,7 +121,7 @@ fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     assert!(!out.contains("the packet that finished it"), "{out}");
 }
 
-/// The second half of an incast never begins; a job computes when the run ends.
+/// Checks an incast whose second half never begins, and a job that computes when the run ends.
 #[test]
 fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
     let incast = "[workload.incast]\nsize = '40KB'\nsenders = 4\nstagger = '100us'\n";
@@ -141,7 +141,7 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
         let about: Vec<&str> = about.into_iter().filter_map(|one| one.strip_prefix(&*warning)).collect();
         let names: Vec<&str> =
             summary["series"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
-        // One seed says all where nothing is random.
+        // One seed is enough where nothing is random.
         let seeds = summary["seeds"].as_array().map_or(0, |seeds| seeds.len() as i32);
         let all = seeds * (complete + unfinished);
         let counts = format!("({} of {all})", seeds * unfinished);
@@ -150,7 +150,7 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
         let metrics = &summary["series"][0]["metrics"];
         assert_eq!(metrics["unfinished_groups"]["mean"], f64::from(unfinished), "{out}");
         assert_eq!(metrics["measured_groups"]["mean"], f64::from(complete + unfinished), "{out}");
-        // They count with their age.
+        // Unfinished groups count with their age.
         assert!(metrics["group_completion_mean_us"]["mean"].is_number(), "{out}");
         assert_eq!(metrics["group_completion_mean_us"]["bound"], "at-least", "{out}");
         assert!(table.contains("≥ "), "{table}");
@@ -171,7 +171,7 @@ fn a_schedule_without_messages_is_said_to_have_none() {
     assert!(!warnings.contains("no measured flow"), "{out}");
 }
 
-/// Flows that all go two switches on in a ring, and the list of them.
+/// Returns a scenario of a ring whose flows all go two switches onward, and the list of the flows.
 fn clockwise() -> (String, String) {
     let flows: String = (0..10).map(|n| format!("{n} {} 3 100 2000000 0\n", (n + 4) % 10)).collect();
     let scenario = "title = 'ring'\nseeds = 1\nswitch.buffer.input-queued.per-port = '50KB'\n\
@@ -206,7 +206,7 @@ fn a_deadlock_is_explained_by_its_circle() {
     assert_eq!(first["waits_for"]["what"], "port");
     assert!(ring.map(Value::from).contains(&first["waits_for"]["port"]), "{first}");
 
-    // One flow, and the same flows without PFC.
+    // One flow, and its counterpart without PFC.
     let (out, _) = scratch.expect(0, &["explain", "out", "--flow", "3"]);
     assert!(out.contains("PFC deadlock") && out.contains("the packet that it waits for"), "{out}");
     let (out, _) = scratch.expect(0, &["explain", "out", "--series", "irn"]);
@@ -252,7 +252,7 @@ fn timeouts_outlast_full_queues_on_the_whole_way() {
     }
 }
 
-/// On slow and short links frames take longer than light.
+/// Checks slow and short links, on which frames take longer than the propagation.
 #[test]
 fn netrt_repairs_a_loss_on_links_of_any_rate_and_length() {
     let mut study = r#"
@@ -301,7 +301,7 @@ fn tcp_does_not_time_out_in_an_empty_network() {
     }
 }
 
-/// The slow host's own timeout is longer than those of hosts that it answers.
+/// Checks the timeout of a slow host, which is longer than those of hosts that it answers.
 #[test]
 fn tcp_through_tunnels_does_not_time_out_where_links_differ() {
     let scenario = r#"
@@ -344,7 +344,7 @@ fn the_resolved_scenario_runs_to_the_same_results() {
     assert_eq!(fingerprint("results/small-2", "4"), first, "a folder with a scenario.toml will do");
 }
 
-/// A study that takes a while, begun and interrupted as by Ctrl-C.
+/// Interrupts a study that takes a while, as by Ctrl-C, and continues it.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_study_continues_where_it_was() {
@@ -363,7 +363,7 @@ fn an_interrupted_study_continues_where_it_was() {
     let (out, _) = scratch.expect(0, &["run", "--resume", "out.partial", "--json"]);
     let summary = parsed(&out);
     assert_eq!(summary["seeds"].as_array().map(Vec::len), Some(seeds));
-    // What is told of the scenario names the file that somebody wrote.
+    // Warnings about the scenario name the file that the user wrote.
     let warnings: Vec<&str> =
         summary["warnings"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
     assert!(warnings.iter().any(|one| one.starts_with("long.toml:")), "{warnings:?}");
@@ -372,7 +372,7 @@ fn an_interrupted_study_continues_where_it_was() {
     assert!(error.contains("these results are complete"), "{error}");
 }
 
-/// As batch systems do when a job's time is up.
+/// Checks that SIGTERM, which batch systems send when a job's time is up, ends a study that can be continued.
 #[cfg(unix)]
 #[test]
 fn a_study_that_is_terminated_says_so_and_can_be_continued() {
@@ -385,7 +385,7 @@ fn a_study_that_is_terminated_says_so_and_can_be_continued() {
     assert!(error.contains("to continue: selvedge run --resume out.partial"), "{error}");
 }
 
-/// Who closes the terminal wants the study to go on.
+/// Checks that a study under nohup goes on when the terminal is closed.
 #[cfg(target_os = "linux")]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
@@ -393,14 +393,14 @@ fn a_study_under_nohup_goes_on_when_the_terminal_goes() {
     let scratch = Scratch::new("nohup").with("long.toml", &SMALL.replace("flows = 50", "flows = 2_000"));
     let run = scratch.command(&["run", "long.toml", "--seeds", "40", "--out", "out", "--threads", "1", "-q"]);
     let mut nohup = Command::new("nohup");
-    nohup.arg(run.get_program()).args(run.get_args()).current_dir(run.get_current_dir().expect("its own"));
+    nohup.arg(run.get_program()).args(run.get_args()).current_dir(run.get_current_dir().expect("a working folder"));
     let mut child = nohup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("nohup exists");
     while !scratch.join("out.partial/parts").exists() && !scratch.join("out").exists() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill exists").success());
-    assert!(child.wait().expect("it ends").success());
+    assert!(child.wait().expect("the program ends").success());
     assert!(scratch.join("out/summary.json").exists());
 }
 
@@ -423,7 +423,7 @@ fn a_schedule_in_which_a_receive_takes_anothers_message_says_who_waits() {
     let of = |ns: [u32; 2]| format!("num_ranks 3\n{first}{}{}", late(1, ns[0]), late(2, ns[1]));
     let scratch = Scratch::new("stuck").with("stuck.toml", scenario);
     let warnings = |ns: [u32; 2]| {
-        std::fs::write(scratch.join("stuck.goal"), of(ns)).expect("it is ours");
+        std::fs::write(scratch.join("stuck.goal"), of(ns)).expect("a writable folder");
         let (out, _) = scratch.expect(0, &["run", "stuck.toml", "--series", "irn", "--json", "-q"]);
         parsed(&out)["warnings"].to_string()
     };

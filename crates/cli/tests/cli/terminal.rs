@@ -1,11 +1,12 @@
-//! Output to terminals that understand no control codes (`TERM=dumb`).
+//! Tests of output to terminals that understand no control codes (`TERM=dumb`).
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
 
 use crate::{SMALL, Scratch, text};
 
-/// What `arguments` write to a terminal of this name; `None` where there is no `script` to make one.
+/// Returns the output of `arguments` on a terminal, with `settings` in the environment; `None` where there is no
+/// `script` to make a terminal.
 fn in_terminal(scratch: &Scratch, settings: &[(&str, &str)], arguments: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_selvedge");
     let mut script = Command::new("script");
@@ -28,11 +29,11 @@ fn dumb_terminals_and_those_without_colour_get_no_control_codes() {
     assert!(coloured.contains('\u{1b}'), "a terminal that shows colours gets some: {coloured}");
     for settings in [[("TERM", "dumb")], [("NO_COLOR", "1")], [("TERM", "")]] {
         for arguments in [run, "--help", "run --bogus", "footprint", "compare out out", "check small.toml"] {
-            let said = in_terminal(&scratch, &settings, arguments).expect("there was a terminal before");
+            let said = in_terminal(&scratch, &settings, arguments).expect("a terminal by `script`");
             assert!(!said.is_empty() && !said.contains('\u{1b}'), "{settings:?}, {arguments}: {said:?}");
         }
     }
-    // What is no terminal gets none, either.
+    // Output that goes to no terminal has no control codes, either.
     let (out, error) = scratch.expect(0, &["run", "small.toml", "--force", "--out", "out"]);
     assert!(!out.contains('\u{1b}') && !error.contains('\u{1b}'));
 }

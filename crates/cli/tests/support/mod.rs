@@ -1,4 +1,4 @@
-//! Readers of traces, as little as tests need.
+//! Readers of traces, with the functions that tests need.
 
 mod pcapng;
 mod perfetto;

@@ -1,6 +1,6 @@
 //! Packets of a capture.
 
-/// The captured bytes of each enhanced packet block.
+/// Returns the captured bytes of each enhanced packet block.
 pub(crate) fn packets(file: &[u8]) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut rest = file;

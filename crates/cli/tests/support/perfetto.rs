@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// What a timeline holds.
+/// Content of a timeline.
 pub(crate) struct Timeline {
-    /// Names with those of their parents, by identity.
+    /// Names of tracks with those of their parents, indexed by identity.
     tracks: BTreeMap<u64, String>,
     events: Vec<Event>,
 }
@@ -17,7 +17,7 @@ struct Event {
     arrow: Option<u64>,
 }
 
-/// A field of a message: its number, and what it holds.
+/// Value of a message's field.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -70,8 +70,8 @@ impl Timeline {
         assert!(self.tracks.insert(identity, name).is_none(), "each track is described once");
     }
 
-    /// What Perfetto asks of a timeline: slices of a track nest (ours do not even overlap) and end, and slices
-    /// and instants have names.
+    /// Checks the requirements of Perfetto on a timeline: slices of a track nest (those of Selvedge do not even
+    /// overlap) and end, and slices and instants have names.
     pub(crate) fn check(&self) {
         let mut order: Vec<&Event> = self.events.iter().collect();
         order.sort_by_key(|event| event.at); // keeps the order of simultaneous ones, as Perfetto does
@@ -95,14 +95,14 @@ impl Timeline {
     pub(crate) fn tracks(&self) -> impl Iterator<Item = &str> {
         self.tracks.values().map(String::as_str)
     }
-    /// What slices and instants are called.
+    /// Returns the names of slices and instants.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.events.iter().filter_map(|event| event.name.as_deref())
     }
     pub(crate) fn events_on(&self, track: &str) -> usize {
         self.events.iter().filter(|event| self.tracks[&event.track] == track).count()
     }
-    /// Arrows that join at least two places.
+    /// Returns the number of arrows that join at least two places.
     pub(crate) fn arrows(&self) -> usize {
         let mut places: BTreeMap<u64, u32> = BTreeMap::new();
         for arrow in self.events.iter().filter_map(|event| event.arrow) {
@@ -126,7 +126,7 @@ fn read_event(at: u64, event: &[u8], names: &BTreeMap<u64, String>) -> Event {
     read
 }
 
-/// Interned names of events.
+/// Reads the interned names of events.
 fn read_names(interned: &[u8], names: &mut BTreeMap<u64, String>) {
     for (_, entry) in fields(interned).into_iter().filter(|&(field, _)| field == 2) {
         let fields = fields(entry.bytes());
@@ -146,7 +146,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message (protobuf.dev, "Encoding").
+/// Returns the fields of a message (protobuf.dev, "Encoding").
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {

@@ -1,14 +1,14 @@
-//! The distributions that users know by name.
+//! Distributions that users know by name.
 //!
-//! Each table is `(size in bytes, P(X <= size) in millionths of a percent)`, straight lines between.
-//! The numbers are those of the files named in the comments.
+//! Each table is `(size in bytes, P(X <= size) in millionths of a percent)`, interpolated linearly. The numbers are
+//! those of the files named in the comments.
 
 use super::CdfPoints;
 
 /// Sizes and cumulative probabilities in units of 10^-8.
 type Table = &'static [(u64, u32)];
 
-/// The names that [`known`] knows, in alphabetical order.
+/// Names that [`known`] accepts, in alphabetical order.
 pub const NAMES: &[&str] = &[
     "ali-storage",
     "data-mining",
@@ -21,7 +21,7 @@ pub const NAMES: &[&str] = &[
     "web-search",
 ];
 
-/// The distribution with this name; [`NAMES`] lists them.
+/// Returns the distribution with this name; [`NAMES`] lists them.
 pub fn known(name: &str) -> Option<CdfPoints> {
     let table = match name {
         "irn-heavy-tailed" => IRN_HEAVY_TAILED,

@@ -1,14 +1,13 @@
 //! Distributions of flow sizes.
 //!
-//! Two columns are bytes and a cumulative share, in percent if the last is 100 and in fractions if it
-//! is 1. Three columns are a size, a weight that nobody uses, and a cumulative fraction (or percent):
-//! YAPS and pHost count the size in packets of 1,460 B, ns-2 scripts in bytes, and nothing in the file
-//! says which. The rule of [`SizeUnit::Auto`]: sizes are packets if the smallest is below 32 and the
-//! largest below 1,000,000, as no distribution of bytes in use is.
+//! Two columns are bytes and a cumulative share, in percent if the last is 100 and in fractions if it is 1. Three
+//! columns are a size, an unused weight, and a cumulative fraction (or percent): YAPS and pHost count the size in
+//! packets of 1,460 B, ns-2 scripts in bytes, and nothing in the file distinguishes them. The rule of
+//! [`SizeUnit::Auto`]: sizes are packets if the smallest is below 32 and the largest below 1,000,000, as in no
+//! distribution of bytes in use.
 //!
-//! Between points sizes are interpolated linearly; two points with one size are a step, two points
-//! with one share a range that never occurs. What the first point has is the probability of exactly
-//! its size.
+//! Between points sizes are interpolated linearly; two points with one size are a step, two points with one share a
+//! range that never occurs. The share of the first point is the probability of exactly its size.
 
 mod known;
 
@@ -22,7 +21,7 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 
 pub use known::{NAMES, known};
 
-/// A cumulative distribution function of flow sizes, by points.
+/// Cumulative distribution function of flow sizes, by points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CdfPoints {
     /// `(size, P(X <= size) in units of 2^-64)`: at least one point, both non-decreasing, sizes above
@@ -30,23 +29,23 @@ pub struct CdfPoints {
     pub points: Vec<(Bytes, u64)>,
 }
 
-/// What the sizes count.
+/// Unit of sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizeUnit {
-    /// Bytes in files of two columns; by the rule of this module in files of three.
+    /// Bytes in files of two columns; bytes or packets in files of three columns, by the rule of this module.
     #[default]
     Auto,
     /// Bytes.
     Bytes,
-    /// Packets with this much payload each, above zero.
+    /// Packets with this many bytes of payload each, above zero.
     Packets(Bytes),
 }
 
-/// The payload of YAPS' and pHost's packets.
+/// Payload of YAPS' and pHost's packets.
 pub const YAPS_PAYLOAD: Bytes = Bytes::new(1_460);
 
 impl CdfPoints {
-    /// The mean size, rounded to the nearest byte.
+    /// Returns the mean size, rounded to the nearest byte.
     pub fn mean(&self) -> Bytes {
         let mut before = match self.points.first() {
             Some(&(size, _)) => (size, 0),
@@ -62,7 +61,7 @@ impl CdfPoints {
         Bytes::new(((doubled + (1 << 64)) >> 65) as u64)
     }
 
-    /// Points with shares in units of `1 / whole`, the last of which is `whole`.
+    /// Returns points with shares in units of `1 / whole`, the last of which is `whole`.
     fn from_parts(table: &[(u64, u32)], whole: u32) -> Self {
         let share = |parts: u32| match parts {
             parts if parts == whole => u64::MAX,
@@ -87,8 +86,8 @@ impl CdfPoints {
 /// ```
 ///
 /// # Errors
-/// No points; sizes or shares that descend; a last share that is neither 100 nor 1; a positive share
-/// of flows without bytes; whatever is no number.
+/// Returns an error for: no points; sizes or shares that descend; a last share that is neither 100 nor 1; a positive
+/// share of flows without bytes; a word that is not a number.
 pub fn read(input: impl BufRead, file: &str, unit: SizeUnit) -> Result<Parsed<CdfPoints>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut rows = Vec::new();
@@ -126,13 +125,14 @@ pub fn read(input: impl BufRead, file: &str, unit: SizeUnit) -> Result<Parsed<Cd
     Ok(Parsed { value: CdfPoints { points }, warnings, dialect })
 }
 
-/// A line of a file, with errors prepared for what only the whole file can tell.
+/// Line of a file, with errors for faults that only the whole file can show.
 struct Row {
     line: u64,
     size: u64,
-    /// The share as a part of 100: `None` above 100, exact for the comparison with 1 and 100.
+    /// Share as a part of 100, in units of 2^-64, exact for the comparison with 1 and 100; a share above 100 is an
+    /// error.
     percent: u64,
-    /// The same as a part of 1, if it is at most 1.
+    /// Share as a part of 1, if it is at most 1.
     fraction: Option<u64>,
     size_place: FormatError,
     share_place: FormatError,
@@ -178,7 +178,7 @@ impl Row {
         Ok(())
     }
 
-    /// What the shares of the file are parts of, if this is its last row.
+    /// Returns the number that the shares of the file are parts of, if this is its last row.
     fn whole(&self) -> Option<u64> {
         match (self.percent, self.fraction) {
             (u64::MAX, _) => Some(100),
@@ -190,7 +190,7 @@ impl Row {
     fn point(&self, payload: Option<Bytes>, whole: u64) -> Result<(Bytes, u64), FormatError> {
         let share = match whole {
             100 => self.percent,
-            // Shares ascend to 1, so that none is above.
+            // Shares ascend to 1, so that none is above 1.
             _ => self.fraction.unwrap_or(u64::MAX),
         };
         if self.size == 0 && share > 0 {
@@ -209,7 +209,7 @@ impl Row {
     }
 }
 
-/// The error "found ..., expected" with its end.
+/// Returns the error "found ..., expected" with its end.
 fn completed(place: &FormatError, expected: &str) -> FormatError {
     FormatError { message: format!("{}{expected}", place.message), ..place.clone() }
 }

@@ -13,14 +13,14 @@ use super::{Goal, LONGEST_NS, Operation, OperationKind, RANKS_MAX, Rank, cycle, 
 use crate::FormatError;
 use crate::text::BYTES_MAX;
 
-/// The first eight bytes.
+/// First eight bytes of a complete file.
 pub(super) const MAGIC: u64 = 4223;
-/// What stands there while the file is being written.
+/// Value in place of [`MAGIC`] while the file is being written.
 pub(super) const UNFINISHED: u64 = 2342;
 
-/// Offsets count from here.
+/// Position in the file from which offsets count.
 const BASE: u64 = 8;
-/// Bytes of a node.
+/// Size of a node in bytes.
 const NODE: u64 = 39;
 
 pub(super) fn read(bytes: &[u8], file: &str) -> Result<Goal, FormatError> {
@@ -73,7 +73,7 @@ impl Reader<'_> {
         }
         let mut rank = Rank::default();
         let mut waits = vec![0u32; count as usize];
-        // Each entry of the appendix is somebody's: no file can make more of it than it has.
+        // Each entry of the appendix belongs to one node: a file cannot expand it.
         let mut unclaimed = (end - appendix) / 4;
         for number in 0..count {
             let at = first + NODE * number;
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(Operation { kind, cpu: cpu?[0], nic: nic?[0] })
     }
 
-    /// A place in the file, as the file says it.
+    /// Returns the offset stored at `at`, as an offset from the begin of the file.
     fn offset(&self, at: u64) -> Result<u64, FormatError> {
         let offset = self.u64(at)?;
         offset
@@ -167,7 +167,7 @@ impl Reader<'_> {
         })
     }
 
-    /// An error at a byte of the file, from 0.
+    /// Returns an error at a byte of the file, from 0.
     fn error(&self, at: u64, message: &str) -> FormatError {
         FormatError { file: self.file.to_owned(), line: 1, column: at + 1, message: message.to_owned() }
     }

@@ -1,5 +1,6 @@
-//! GOAL schedules (Group Operation Assembly Language): what each rank sends, receives and computes, and what
-//! waits for what. Written by LogGOPSim's `schedgen` and by ATLAHS, as text or in the binary form of `txt2bin`.
+//! GOAL schedules (Group Operation Assembly Language): operations by which each rank sends, receives and computes, and
+//! their dependencies. They are written by LogGOPSim's `schedgen` and by ATLAHS, as text or in the binary form of
+//! `txt2bin`.
 //!
 //! ```text
 //! num_ranks 2
@@ -27,77 +28,77 @@ use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// Nanoseconds of the longest computation, 53 days: simulated time ends then.
+/// Duration of the longest computation in nanoseconds, 53 days: simulated time ends then.
 const LONGEST_NS: u64 = (Instant::HORIZON.as_ps() - 1) / 1_000;
 
-/// What all ranks do.
+/// Operations of all ranks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Goal {
-    /// Ranks have the numbers from 0 up to this, exclusively.
+    /// Number of ranks; ranks are numbered from 0.
     pub rank_count: u32,
-    /// Those that do something.
+    /// Ranks that have operations, by number.
     pub ranks: BTreeMap<u32, Rank>,
 }
 
-/// What one rank does.
+/// Operations of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rank {
-    /// Its operations, in the order of the file.
+    /// Operations, in the order of the file.
     pub operations: Vec<Operation>,
-    /// Where each of them stands; nothing in binary files.
+    /// Place of each operation; empty for binary files.
     pub places: Vec<Place>,
-    /// Pairs of an operation and one whose end it waits for.
+    /// Pairs of an operation and another whose end it waits for.
     pub requires: Vec<(u32, u32)>,
-    /// Pairs of an operation and one whose beginning it waits for.
+    /// Pairs of an operation and another whose beginning it waits for.
     pub start_requires: Vec<(u32, u32)>,
 }
 
-/// Where an operation stands in a text.
+/// Place of an operation in a text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// The line, from 1.
+    /// Line of the operation, from 1.
     pub line: u32,
-    /// The column of its "send", "recv" or "calc" in characters, from 1.
+    /// Column of the operation's "send", "recv" or "calc" in characters, from 1.
     pub column: u32,
 }
 
-/// One operation.
+/// Operation of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// What is done.
+    /// Action of the operation.
     pub kind: OperationKind,
-    /// Which processor does it.
+    /// Processor that executes the operation.
     pub cpu: u8,
-    /// Through which NIC; meaningless for computations.
+    /// NIC that the operation uses; meaningless for computations.
     pub nic: u8,
 }
 
-/// What an [`Operation`] does.
+/// Action of an [`Operation`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperationKind {
-    /// Sends a message.
+    /// Transmission of a message.
     Send {
-        /// To this rank.
+        /// Receiving rank.
         to: u32,
         /// Payload.
         size: Bytes,
-        /// What receives choose by.
+        /// Tag by which receives select messages.
         tag: u32,
     },
-    /// Receives a message.
+    /// Receipt of a message.
     Recv {
-        /// From this rank; `None`: from any.
+        /// Sending rank; `None` for any.
         from: Option<u32>,
-        /// With this tag; `None`: with any.
+        /// Tag of the message; `None` for any.
         tag: Option<u32>,
         /// Payload, as the receiver expects it.
         size: Bytes,
     },
-    /// Computes for so long.
+    /// Computation of this duration.
     Compute(Duration),
 }
 
-/// The most ranks that a file may announce.
+/// Maximum number of ranks that a file may announce.
 pub const RANKS_MAX: u32 = 1 << 24;
 
 /// Reads a schedule, text or binary.
@@ -111,8 +112,8 @@ pub const RANKS_MAX: u32 = 1 << 24;
 /// ```
 ///
 /// # Errors
-/// Unknown words, ranks, labels; ranks and labels that are defined twice; numbers out of range; in a binary
-/// file, whatever points outside of it (by its byte, from 1, as the column).
+/// Returns an error for: unknown words, ranks and labels; ranks and labels that are defined twice; numbers out of
+/// range; in a binary file, references outside of the file (with the byte, from 1, as the column).
 pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
     if let Some(error) = unfinished(bytes, file) {
         return Err(error);
@@ -129,13 +130,13 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Parsed<Goal>, FormatError> {
     Ok(Parsed { value, warnings, dialect })
 }
 
-/// Whether these bytes begin as a binary schedule does.
+/// Returns whether these bytes begin like a binary schedule.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&binary::MAGIC.to_le_bytes())
 }
 
-/// The error for a binary schedule that its writer has marked invalid: LogGOPSim's writes this number first, and the
-/// right one when the schedule is complete.
+/// Returns the error for a binary schedule that its writer has marked invalid: LogGOPSim's writes this number first,
+/// and the valid one when the schedule is complete.
 pub fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
     bytes.starts_with(&binary::UNFINISHED.to_le_bytes()).then(|| FormatError {
         file: file.to_owned(),
@@ -150,7 +151,7 @@ pub fn unfinished(bytes: &[u8], file: &str) -> Option<FormatError> {
     })
 }
 
-/// A warning about messages through a NIC of their rank's other than the first: hosts have one here.
+/// Returns a warning about messages through a NIC of their rank other than the first: hosts have one NIC here.
 fn several_nics(goal: &Goal) -> Option<Warning> {
     let is_other = |operation: &Operation| operation.nic != 0 && !matches!(operation.kind, OperationKind::Compute(_));
     let others = goal.ranks.iter().flat_map(|(&number, rank)| {
@@ -171,24 +172,25 @@ fn several_nics(goal: &Goal) -> Option<Warning> {
     Some(Warning::new(place.map_or(1, |place| u64::from(place.line)), message))
 }
 
-/// A peer or tag as it is written; the largest number stands for any.
+/// Returns a peer or tag as it is written; `None` for the largest number, which stands for any.
 fn given(number: u32) -> Option<u32> {
     (number != u32::MAX).then_some(number)
 }
 
-/// What is told of ranks that the file counts and does not mention.
+/// Returns a warning about ranks that the file counts and does not mention.
 fn idle_ranks(goal: &Goal, line: u64) -> Option<Warning> {
     let idle = u64::from(goal.rank_count) - goal.ranks.len() as u64;
     (idle > 0).then(|| Warning::new(line, format!("{idle} of the {} ranks do nothing", goal.rank_count)))
 }
 
-/// What is told of messages that nobody receives: to ranks with fewer receives than messages.
+/// Returns a warning about messages without a receive: to ranks with fewer receives than messages.
 ///
-/// Those that suit a receive of their own sender and tag are received by it, and the others by receives from any rank
-/// or with any tag, where there are some. Which of these gets which message is decided when they run.
+/// Messages that match a receive which names both their sender and their tag go to it; the others go to receives from
+/// any rank or with any tag, if there are some. The run decides which of these receives gets which message.
 fn unreceived(goal: &Goal) -> Option<Warning> {
     type Address = (u32, u32);
-    // By receiver: who has sent, with which tag; and those receives that name both, and how many others there are.
+    // Indexed by receiver: the sends by sender and tag; and the receives that name both, with the number of other
+    // receives.
     let mut sent: BTreeMap<u32, BTreeMap<Address, Vec<(u32, usize)>>> = BTreeMap::new();
     let mut received: BTreeMap<u32, (BTreeMap<Address, usize>, usize)> = BTreeMap::new();
     for (&number, rank) in &goal.ranks {
@@ -229,7 +231,8 @@ fn unreceived(goal: &Goal) -> Option<Warning> {
     Some(Warning::new(line.map_or(1, u64::from), message))
 }
 
-/// Operations of a rank each of which waits for the next, and the last for the first: none of them ever begins.
+/// Returns operations of a rank each of which waits for the next, and the last for the first, so that none of them ever
+/// begins.
 fn cycle(rank: &Rank) -> Option<Vec<u32>> {
     let pairs = || rank.requires.iter().chain(&rank.start_requires);
     let mut waits = vec![0u32; rank.operations.len()];
@@ -246,7 +249,7 @@ fn cycle(rank: &Rank) -> Option<Vec<u32>> {
             }
         }
     }
-    // Whatever still waits, waits for another that does.
+    // Each operation that still waits, waits for another that waits.
     let stuck = |number: u32| waits[number as usize] > 0;
     let cause: BTreeMap<u32, u32> = pairs().copied().filter(|&(_, before)| stuck(before)).collect();
     let mut way = vec![(0..rank.operations.len() as u32).find(|&number| stuck(number))?];
@@ -259,7 +262,7 @@ fn cycle(rank: &Rank) -> Option<Vec<u32>> {
     }
 }
 
-/// What is said of a cycle of operations with these names.
+/// Returns the message about a cycle of operations with these names.
 fn cycle_message(names: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown = names.iter().skip(1).take(SHOWN).map(|name| format!("{name}, which waits for "));

@@ -1,7 +1,8 @@
-//! Receives of another size than what they get.
+//! Warnings about receives whose size differs from that of their messages.
 //!
 //! LogGOPSim chooses messages by their source and tag alone (`match` in LogGOPSim.cpp), and takes their size from the
-//! "send": a receive of another size is no error there, and none here. It is a slip more often than not.
+//! "send": a receive of another size is no error there, and none here. More often than not, it is a mistake in the
+//! schedule.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +11,13 @@ use selvedge_units::Bytes;
 use super::{Goal, OperationKind, Place};
 use crate::Warning;
 
-/// Who receives from whom with which tag.
+/// Receiver, sender and tag of a message.
 type Address = (u32, u32, u32);
 
-/// From whom and with which tag, of a receive that leaves one of them open.
+/// Sender and tag of a receive that leaves one of them open.
 type Wanted = (Option<u32>, Option<u32>);
 
-/// An end of a message.
+/// End of a message.
 #[derive(Clone, Copy)]
 struct End {
     size: Bytes,
@@ -25,10 +26,10 @@ struct End {
     place: Option<Place>,
 }
 
-/// What is told of receives whose size no message has that they could get.
+/// Returns a warning about receives whose size differs from all messages that they could get.
 ///
-/// Sends and receives of one address may meet in another order than the file's, so only their sizes as a whole are
-/// compared. Where receives from any rank or with any tag could take some of them, nothing is certain, nor told.
+/// Sends and receives of one address may be matched in another order than the file's, so only their sizes as a whole
+/// are compared. There is no warning where receives from any rank or with any tag could take some of the messages.
 pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
     let mut sent: BTreeMap<Address, Vec<End>> = BTreeMap::new();
     let mut received: BTreeMap<Address, Vec<End>> = BTreeMap::new();
@@ -82,9 +83,9 @@ pub(super) fn unequal(goal: &Goal) -> Option<Warning> {
     Some(Warning::new(line, message))
 }
 
-/// Receives and sends of one address that are left over once all of equal sizes are together, each with the next.
+/// Returns the receives and sends of one address that remain after those of equal sizes are paired, in pairs.
 fn differing(mut receives: Vec<End>, sends: &mut Vec<End>) -> Vec<(End, End)> {
-    // In the file's order, each with its equal if there is one.
+    // In the file's order, each receive with a send of equal size if there is one.
     let mut sizes: BTreeMap<Bytes, usize> = BTreeMap::new();
     sends.iter().for_each(|send| *sizes.entry(send.size).or_default() += 1);
     let mut common: BTreeMap<Bytes, usize> = BTreeMap::new();
@@ -107,7 +108,7 @@ fn differing(mut receives: Vec<End>, sends: &mut Vec<End>) -> Vec<(End, End)> {
 }
 
 impl End {
-    /// Its line, or what stands for it in a binary file.
+    /// Returns the operation's line, or its number and rank in a binary file.
     fn name(&self) -> String {
         match self.place {
             Some(place) => format!("line {}", place.line),

@@ -24,7 +24,7 @@ pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Goal, Vec<Warning>), For
         let mut words = line.words();
         keyword(&mut words, "rank")?;
         let word = words.require("the number of a rank")?;
-        // The brace may stand close.
+        // The brace may follow without a blank.
         let glued = word.text().ends_with('{');
         let number = if glued { word.part(0, word.text().len() - 1) } else { word };
         let number = number.integer32("a rank", 0..=goal.rank_count - 1)?;
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8], file: &str) -> Result<(Goal, Vec<Warning>), For
     Ok((goal, warnings))
 }
 
-/// The operations up to the closing brace.
+/// Reads the operations up to the closing brace.
 fn read_rank(lines: &mut Lines<&[u8]>, rank_count: u32) -> Result<Rank, FormatError> {
     let mut block = Block { rank_count, rank: Rank::default(), labels: BTreeMap::new(), open: Vec::new() };
     loop {
@@ -55,12 +55,12 @@ fn read_rank(lines: &mut Lines<&[u8]>, rank_count: u32) -> Result<Rank, FormatEr
     }
 }
 
-/// A rank as far as it was read.
+/// Part of a rank that was read.
 struct Block {
     rank_count: u32,
     rank: Rank,
     labels: BTreeMap<String, u32>,
-    /// What waits for what, by labels that may come later, with the errors if they do not.
+    /// Dependencies between labels, which may be defined later, with the errors to return if they are not.
     open: Vec<Requirement>,
 }
 
@@ -117,7 +117,7 @@ impl Block {
         Ok(())
     }
 
-    /// What comes after "send" or "recv": how much, to or from whom.
+    /// Reads the rest of a "send" or "recv": the size, and the other rank.
     fn message(&self, words: &mut Words<'_>, is_send: bool) -> Result<OperationKind, FormatError> {
         let word = words.require("a size as in \"4096b\"")?;
         let digits = word.text().strip_suffix('b').unwrap_or(word.text()).len();
@@ -132,7 +132,7 @@ impl Block {
         })
     }
 
-    /// "l2 requires l1".
+    /// Reads "l2 requires l1".
     fn requirement(&mut self, after: Word<'_>, mut words: Words<'_>) -> Result<(), FormatError> {
         let unknown = "an operation (\"send\", \"recv\", \"calc\"), or as in \"l2 requires l1\"";
         let Some(word) = words.next() else { return Err(after.unexpected(unknown)) };
@@ -161,7 +161,7 @@ impl Block {
         }
     }
 
-    /// The error of a cycle, at the last of the lines that make it.
+    /// Returns the error of a cycle, at the last of the lines that form it.
     fn cycle_error(&self, mut waiting: Vec<u32>) -> FormatError {
         let is_part = |requirement: &&Requirement| {
             let [after, before] = &requirement.ends;
@@ -178,7 +178,7 @@ impl Block {
     }
 }
 
-/// A number up to `most`, or "-1" for any.
+/// Parses a number up to `most`, or "-1" for any.
 fn or_any(word: Word<'_>, what: &str, most: u32) -> Result<Option<u32>, FormatError> {
     if word.text() == "-1" || word.text() == "4294967295" {
         return Ok(None);
@@ -191,7 +191,7 @@ fn keyword(words: &mut Words<'_>, expected: &str) -> Result<(), FormatError> {
     if word.text() == expected { Ok(()) } else { Err(word.unexpected(&format!("{expected:?}"))) }
 }
 
-/// The same with blanks in place of comments, so that everything keeps its place.
+/// Returns the text with blanks in place of comments, so that all words keep their places.
 fn without_comments(bytes: &[u8]) -> Vec<u8> {
     let mut rest = bytes.to_vec();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! What is worth a warning: counts, ids and triggers that do not match.
+//! Checks that cause warnings: counts, ids and triggers that do not match.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One line: a flow, a trigger, a failure.
+//! Lines of a matrix: flows, triggers, failures.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Failure, Flow, Message, Start, StartUnit, SwitchTier, TriggerKind};
 use crate::FormatError;
 use crate::text::{BYTES_MAX, Decimal, Word, Words};
 
-/// A line with a flow, before starts have a unit and triggers are known.
+/// Line with a flow, before starts have a unit and triggers are known.
 pub(super) struct FlowLine {
     pub(super) flow: Flow,
     pub(super) written: Option<(Decimal, Option<FormatError>)>,
@@ -84,7 +84,7 @@ impl FlowLine {
                 "size" => size = Some(words.require("a size")?.integer("a size in bytes", 1..=BYTES_MAX)?),
                 "id" => flow.id = Some(words.require("a flow id")?.integer32("a flow id", 1..=u32::MAX)?),
                 "msg" => {
-                    // Its number may be missing.
+                    // The number may be missing.
                     let number = words.clone().next().filter(|word| !FLOW_KEYS.contains(&word.text()));
                     let id = number.map(|word| word.integer32("a message id", 0..=u32::MAX)).transpose()?;
                     if id.is_some() {
@@ -110,7 +110,7 @@ impl FlowLine {
     }
 }
 
-/// The error that a line ended without something.
+/// Returns the error for a line that ended without `what`.
 fn missing(words: &mut Words<'_>, what: &str) -> FormatError {
     match words.require(what) {
         Err(error) => error,
@@ -118,7 +118,7 @@ fn missing(words: &mut Words<'_>, what: &str) -> FormatError {
     }
 }
 
-/// Reads what follows "trigger"; gives the word with the id as well.
+/// Reads the words after "trigger"; returns the word with the id as well.
 pub(super) fn parse_trigger<'a>(
     first: Word<'a>,
     mut words: Words<'a>,
@@ -159,7 +159,7 @@ pub(super) fn parse_trigger<'a>(
     Ok((word, id, kind))
 }
 
-/// Reads what follows "failure".
+/// Reads the words after "failure".
 pub(super) fn parse_failure(line: u64, mut words: Words<'_>) -> Result<Failure, FormatError> {
     const KEYS: &[&str] = &["switch_type", "switch_id", "link_id"];
     let (mut tier, mut switch, mut link) = (None, None, None);

@@ -32,99 +32,99 @@ mod read;
 
 use read::Reader;
 
-/// Flows, and what releases them.
+/// Flows, and the triggers that release them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionMatrix {
-    /// Nodes have the numbers from 0 up to this, exclusively; all of them are hosts.
+    /// Number of nodes, all of them hosts; nodes are numbered from 0.
     pub nodes: u32,
-    /// The flows, in the order of the file.
+    /// Flows, in the order of the file.
     pub flows: Vec<Flow>,
-    /// The triggers, by id.
+    /// Triggers, by id.
     pub triggers: BTreeMap<u32, Trigger>,
-    /// The failed links, in the order of the file.
+    /// Failed links, in the order of the file.
     pub failures: Vec<Failure>,
-    /// The unit that starts were read in; never [`StartUnit::Auto`].
+    /// Unit that starts were read in; never [`StartUnit::Auto`].
     pub start_unit: StartUnit,
-    /// The line of the first start above zero, where the unit had to be guessed.
+    /// Line of the first start above zero, if the unit had to be guessed.
     pub guessed_at: Option<u64>,
 }
 
-/// One flow.
+/// Flow of a connection matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// The line it stands in.
+    /// Line of the flow.
     pub line: u64,
-    /// Its connection's number, above zero. Several messages of one connection share it.
+    /// Number of the connection, above zero. Several messages of one connection share it.
     pub id: Option<u32>,
-    /// Whether it is a message of a connection that carries several (`msg`), and its number there.
+    /// Message that the flow is, on a connection that carries several (`msg`).
     pub message: Option<Message>,
-    /// The node that sends.
+    /// Sending node.
     pub src: u32,
-    /// The node that receives; another one.
+    /// Receiving node, different from `src`.
     pub dst: u32,
     /// Payload; above zero.
     pub size: Bytes,
-    /// When it begins.
+    /// Start of the flow.
     pub start: Start,
-    /// The trigger to activate when the sender has everything acknowledged.
+    /// Trigger to activate when all data is acknowledged to the sender.
     pub on_sent: Option<u32>,
-    /// The trigger to activate when the receiver has everything.
+    /// Trigger to activate when the receiver has all data.
     pub on_received: Option<u32>,
-    /// Smaller is more urgent; htsim assumes 2,000,000 where the file says nothing.
+    /// Priority; smaller is more urgent; htsim assumes 2,000,000 if the file gives none.
     pub priority: Option<u32>,
-    /// Whether an activation of its trigger adds it to a running connection (`addon`).
+    /// Whether an activation of the flow's trigger adds it to a running connection (`addon`).
     pub is_add_on: bool,
 }
 
-/// One of several messages on a connection.
+/// Message among several on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Its number, where the file gives one.
+    /// Number of the message, where the file gives one.
     pub id: Option<u32>,
 }
 
-/// When a flow begins.
+/// Condition for the start of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
-    /// At this time.
+    /// Start at this time.
     At(Instant),
-    /// When the trigger with this id releases it.
+    /// Start when the trigger with this id releases the flow.
     Trigger(u32),
 }
 
-/// A trigger.
+/// Trigger of a connection matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trigger {
-    /// The line it stands in.
+    /// Line of the trigger.
     pub line: u64,
-    /// How it answers activations.
+    /// Reaction to activations.
     pub kind: TriggerKind,
 }
 
-/// How a trigger answers activations.
+/// Reaction of a trigger to activations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TriggerKind {
-    /// The first activation releases all waiting flows; later ones nothing.
+    /// Release of all waiting flows at the first activation, and of none later.
     OneShot,
-    /// Each activation releases the next waiting flow.
+    /// Release of the next waiting flow at each activation.
     MultiShot,
-    /// The activation with this number, above zero, releases all waiting flows.
+    /// Release of all waiting flows at the activation with this number, above zero.
     Barrier(u32),
 }
 
-/// A link that has failed before the run begins.
+/// Link that has failed before the run begins.
 ///
 /// htsim accepts aggregation switches alone, and by `link` understands the link to core
 /// `(switch % aggs per pod) * aggs per pod + link`, which must exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// The line it stands in.
+    /// Line of the failure.
     pub line: u64,
-    /// The tier of the switch.
+    /// Tier of the switch.
     pub tier: SwitchTier,
-    /// The switch's number in its tier.
+    /// Number of the switch in its tier.
     pub switch: u32,
-    /// The number of the link at that switch.
+    /// Number of the link at that switch.
     pub link: u32,
 }
 
@@ -133,20 +133,20 @@ pub struct Failure {
 pub enum SwitchTier {
     /// Switches with hosts.
     Tor,
-    /// The tier above; the spines of two tiers.
+    /// Tier above ToRs; the spines of two tiers.
     Agg,
-    /// The top of three tiers.
+    /// Top of three tiers.
     Core,
 }
 
-/// The unit of `start`.
+/// Unit of `start`.
 ///
-/// Picoseconds in csg-htsim's EQDS and NDP programs and in files of the generators; microseconds in
-/// uet-htsim's UEC, EQDS and RoCE programs, in the Swift program, and in what `save` writes.
+/// Picoseconds are the unit in csg-htsim's EQDS and NDP programs and in files of the generators; microseconds in
+/// uet-htsim's UEC, EQDS and RoCE programs, in the Swift program, and in files written by `save`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StartUnit {
-    /// Picoseconds if a start is 1,000,000 or more, as generators write them (microseconds times
-    /// 10^6), or if all are zero; microseconds else.
+    /// Picoseconds if a start is 1,000,000 or more, as generators write them (microseconds times 10^6), or if all are
+    /// zero; otherwise microseconds.
     #[default]
     Auto,
     /// 10^-12 s.
@@ -159,7 +159,7 @@ pub enum StartUnit {
 
 /// Reads a connection matrix.
 ///
-/// Warns about wrong counts in the header, and triggers that flows wait for and nobody or too few
+/// Warns about wrong counts in the header, and about triggers that flows wait for but that none or too few flows
 /// activate.
 ///
 /// ```
@@ -173,8 +173,8 @@ pub enum StartUnit {
 /// ```
 ///
 /// # Errors
-/// Unknown words, nodes and triggers; triggers defined twice; flows to themselves, of no bytes, with
-/// no start or two; whatever is no number.
+/// Returns an error for: unknown words, nodes and triggers; triggers defined twice; flows to themselves, of no bytes,
+/// with no start or two; a word that is not a number.
 pub fn read(input: impl BufRead, file: &str, start_unit: StartUnit) -> Result<Parsed<ConnectionMatrix>, FormatError> {
     let mut reader = Reader::new(Lines::new(input, file));
     while reader.lines.next_filled()?.is_some() {

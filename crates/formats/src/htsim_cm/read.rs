@@ -1,4 +1,4 @@
-//! The file as a whole: its header, its lines, and what is known only at its end.
+//! Reading of a file as a whole: its header, its lines, and checks at its end.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -11,7 +11,7 @@ use super::{ConnectionMatrix, Failure, Flow, Start, StartUnit, Trigger};
 use crate::text::{Decimal, Lines};
 use crate::{Dialect, FormatError, Parsed, Warning};
 
-/// What was read so far. References to triggers keep their places until all triggers are known.
+/// State of reading. References to triggers keep their places until all triggers are known.
 pub(super) struct Reader<R> {
     pub(super) lines: Lines<R>,
     nodes: Option<u32>,
@@ -25,7 +25,7 @@ pub(super) struct Reader<R> {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// The start of a flow in a unit yet unknown, and the error where it may turn out too large.
+/// Start of a flow in an unknown unit, and the error to return if it is too large.
 struct WrittenStart {
     flow: usize,
     number: Decimal,
@@ -128,7 +128,7 @@ impl<R: BufRead> Reader<R> {
         Ok(Parsed { value, warnings, dialect: Dialect::HtsimMatrix })
     }
 
-    /// The unit, and where it was guessed from.
+    /// Returns the unit of start times, and the line from which it was guessed, if it was.
     fn resolve_starts(&mut self, asked: StartUnit) -> Result<(StartUnit, Option<u64>), FormatError> {
         let (unit, guessed_at) = match asked {
             StartUnit::Auto => self.guess_unit(),

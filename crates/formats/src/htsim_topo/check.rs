@@ -1,6 +1,6 @@
-//! Whether the numbers of a topology fit together, by the rules with which htsim counts its switches.
+//! Checks that the numbers of a topology fit together, by the rules with which htsim counts its switches.
 //!
-//! Tier by tier from below: hosts make pods, ports make ToRs, and the capacity that leaves one tier
+//! Counts proceed tier by tier from below: hosts make pods, ports make ToRs, and the capacity that leaves one tier
 //! (divided by its oversubscription) makes the links, and so the switches, of the next.
 
 use selvedge_units::{Bytes, Duration, Rate};
@@ -12,7 +12,7 @@ use super::read::{
 use super::{FatTreeFile, Tier, WrittenQueue};
 use crate::{FormatError, Warning};
 
-/// The network that `keys` describe; `end` is the end of the file.
+/// Returns the network that `keys` describe; `end` is the end of the file.
 pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warning>), FormatError> {
     let written = Written::new(keys, end)?;
     let pods = written.pods()?;
@@ -22,7 +22,7 @@ pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warnin
     let aggs_per_pod = written.aggs_per_pod(pods, tor_uplinks)?;
     let cores = written.cores(tor_uplinks, aggs_per_pod)?;
 
-    // A hundred spines per host is no network but a slip of the pen, and its counts need not fit 32 bits.
+    // A hundred spines per host is taken for a mistake: counts of such a network need not fit 32 bits.
     let narrow = |count: u64| {
         let too_many =
             || written.nodes.place.error(format!("found numbers that make {count} switches, expected fewer"));
@@ -43,7 +43,7 @@ pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warnin
     Ok((tree, warnings))
 }
 
-/// The numbers as written, none of those required missing.
+/// Numbers as written, with all required ones present.
 struct Written<'a> {
     nodes: &'a Number,
     podsize: &'a Number,
@@ -86,7 +86,7 @@ impl<'a> Written<'a> {
         self.tiers[tier].required(tier, which)
     }
 
-    /// A number that is 1 where the file has none.
+    /// Returns a number, which is 1 where the file has none.
     fn or_one(&self, tier: usize, which: usize) -> u64 {
         self.tiers[tier].numbers[which].as_ref().map_or(1, |number| number.value)
     }
@@ -127,7 +127,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Links from all ToRs to the tier above.
+    /// Returns the number of links from all ToRs to the tier above.
     fn tor_uplinks(&self) -> Result<u64, FormatError> {
         let (down, up) = (self.required(0, RADIX_DOWN)?, self.required(0, RADIX_UP)?);
         let oversubscription = self.or_one(0, OVERSUBSCRIBED);
@@ -149,7 +149,7 @@ impl<'a> Written<'a> {
         self.links_above(0, self.nodes.value)
     }
 
-    /// Links from the tier above `tier` to `tier`, which has `below` links (or hosts) below it.
+    /// Returns the number of links from the tier above `tier` to `tier`, which has `below` links (or hosts) below it.
     fn links_above(&self, tier: usize, below: u64) -> Result<u64, FormatError> {
         let (lower, upper) = (self.required(tier, SPEED)?, self.required(tier + 1, SPEED)?);
         let oversubscription = self.or_one(tier, OVERSUBSCRIBED);
@@ -174,7 +174,7 @@ impl<'a> Written<'a> {
         Ok(aggs_per_pod)
     }
 
-    /// Core switches; none of two tiers.
+    /// Returns the number of core switches; zero for two tiers.
     fn cores(&self, tor_uplinks: u64, aggs_per_pod: u64) -> Result<u64, FormatError> {
         if self.tiers.len() == 2 {
             return Ok(0);
@@ -191,7 +191,7 @@ impl<'a> Written<'a> {
         Ok(cores)
     }
 
-    /// Whether `up` ports reach `above` switches of tier `upper` each.
+    /// Checks that `up` ports reach `above` switches of tier `upper` each.
     fn check_radix_up(&self, up: &Number, above: u64, upper: usize) -> Result<(), FormatError> {
         let bundle = self.or_one(upper, BUNDLE);
         if above * bundle == up.value {
@@ -208,7 +208,7 @@ impl<'a> Written<'a> {
         )))
     }
 
-    /// Warnings about switches for which htsim connects another number of ports than the file says.
+    /// Returns warnings about switches for which htsim connects another number of ports than the file says.
     fn unequal_ports(&self, tors_per_pod: u64, pods: u64) -> Result<Vec<Warning>, FormatError> {
         let mut warnings = Vec::new();
         for (tier, nodes_below) in (1..self.tiers.len()).zip([tors_per_pod, pods]) {
@@ -230,7 +230,7 @@ impl Block {
         self.numbers[which].as_ref().ok_or_else(missing)
     }
 
-    /// The buffers that it gives to ports.
+    /// Returns the buffers that the file gives to ports.
     fn queues(&self) -> impl Iterator<Item = WrittenQueue> {
         [QUEUE_UP, QUEUE_DOWN].into_iter().filter_map(|which| {
             let Number { value, place } = self.numbers[which].as_ref()?;
@@ -256,7 +256,7 @@ impl Block {
     }
 }
 
-/// `whole / part` if that is a whole number of at least 1.
+/// Returns `whole / part` if that is a whole number of at least 1.
 fn divide(whole: u64, part: u64, place: &Place, message: impl Fn() -> String) -> Result<u64, FormatError> {
     if whole == 0 || !whole.is_multiple_of(part) { Err(place.error(message())) } else { Ok(whole / part) }
 }

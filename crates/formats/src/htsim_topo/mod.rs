@@ -28,50 +28,50 @@ use selvedge_units::{Bytes, Duration, Rate};
 pub use read::read;
 pub use wiring::{Link, Node};
 
-/// A fat-tree (or leaf-spine, with two tiers) whose numbers fit together.
+/// Fat-tree (or leaf-spine, with two tiers) whose numbers fit together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FatTreeFile {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Hosts in each pod.
+    /// Properties of tier 0 (ToRs), tier 1 (aggregation, spines) and, of three tiers, tier 2 (cores).
     pub hosts_per_pod: u32,
     /// Tier 0 (ToRs), tier 1 (aggregation, spines) and, of three tiers, tier 2 (cores).
     pub tiers: Vec<Tier>,
-    /// Pods; one if there are two tiers.
+    /// Number of pods; one if there are two tiers.
     pub pods: u32,
-    /// ToRs in each pod.
+    /// Number of ToRs in each pod.
     pub tors_per_pod: u32,
-    /// Aggregation switches in each pod: the spines, if there are two tiers.
+    /// Number of aggregation switches in each pod: the spines, if there are two tiers.
     pub aggs_per_pod: u32,
-    /// Core switches; none if there are two tiers.
+    /// Number of core switches; none if there are two tiers.
     pub cores: u32,
-    /// The smallest buffer of any port, where the file gives some.
+    /// Smallest buffer of any port, if the file gives some.
     pub least_queue: Option<WrittenQueue>,
 }
 
-/// A buffer as it is written: the key, and where its value stands.
+/// Buffer as written in a file: the key, and the place of its value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct WrittenQueue {
-    /// Bytes per port.
+    /// Size in bytes per port.
     pub room: Bytes,
     /// Line and column of the number, from 1.
     pub place: (u64, u64),
-    /// The key.
+    /// Key of the buffer.
     pub key: &'static str,
 }
 
-/// What is said of the switches of one tier.
+/// Properties of the switches of one tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tier {
     /// Rate of each direction of each link to the tier below.
     pub downlink_rate: Rate,
-    /// Propagation delay of these links; above zero.
+    /// Propagation delay of each link to the tier below; above zero.
     pub downlink_delay: Duration,
     /// Ports to the tier below.
     pub radix_down: u32,
     /// Ports to the tier above; `None` for the top tier.
     pub radix_up: Option<u32>,
-    /// Traffic that may come from below over what fits upwards.
+    /// Ratio of the traffic that may come from below to the capacity upwards.
     pub oversubscription: u32,
     /// Parallel links to each node of the tier below.
     pub bundle: u32,
@@ -84,19 +84,20 @@ pub struct Tier {
 }
 
 impl FatTreeFile {
-    /// Hosts on each ToR.
+    /// Returns the number of hosts on each ToR.
     pub fn hosts_per_tor(&self) -> u32 {
         self.hosts_per_pod / self.tors_per_pod
     }
-    /// ToRs in all pods.
+    /// Returns the number of ToRs in all pods.
     pub fn tors(&self) -> u32 {
         self.pods * self.tors_per_pod
     }
-    /// Aggregation switches in all pods.
+    /// Returns the number of aggregation switches in all pods.
     pub fn aggs(&self) -> u32 {
         self.pods * self.aggs_per_pod
     }
-    /// Buffers of the ports at the lower and the upper end of a link, where the file gives them; none at hosts.
+    /// Returns the buffers of the ports at the lower and the upper end of a link, where the file gives them; none at
+    /// hosts.
     pub fn queues(&self, link: Link) -> [Option<Bytes>; 2] {
         let tier = |node| match node {
             Node::Host(_) => None,
@@ -106,7 +107,7 @@ impl FatTreeFile {
         };
         [tier(link.lower).and_then(|tier| tier.queue_up), tier(link.upper).and_then(|tier| tier.queue_down)]
     }
-    /// Switches of all tiers.
+    /// Returns the number of switches of all tiers.
     pub fn switches(&self) -> u32 {
         self.tors() + self.aggs() + self.cores
     }

@@ -1,4 +1,4 @@
-//! From text to keys with numbers and places.
+//! Conversion of text to keys with numbers and places.
 
 use std::io::BufRead;
 
@@ -26,7 +26,8 @@ use crate::{Dialect, FormatError, Parsed, Warning};
 /// ```
 ///
 /// # Errors
-/// Unknown, repeated and missing keys; numbers that are none, or zero, or do not fit together.
+/// Returns an error for: unknown, repeated and missing keys; words that are not numbers; numbers that are zero, or do
+/// not fit together.
 pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<FatTreeFile>, FormatError> {
     let mut lines = Lines::new(input, file);
     let mut keys = Keys::default();
@@ -65,10 +66,10 @@ pub(super) const SWITCH_LATENCY: usize = 6;
 pub(super) const QUEUE_UP: usize = 7;
 pub(super) const QUEUE_DOWN: usize = 8;
 
-/// Hosts of the largest network that is believed; htsim's arrays end far below.
+/// Number of hosts of the largest network that is accepted; htsim's arrays end far below.
 pub(super) const HOSTS_MAX: u64 = 1 << 24;
 
-/// The numbers as written.
+/// Numbers as written.
 #[derive(Default)]
 pub(super) struct Keys {
     pub(super) header: [Option<Number>; HEADER_KEYS.len()],
@@ -76,19 +77,19 @@ pub(super) struct Keys {
     current: Option<usize>,
 }
 
-/// What was said of one tier.
+/// Properties of one tier read so far.
 pub(super) struct Block {
     pub(super) place: Place,
     pub(super) numbers: [Option<Number>; TIER_KEYS.len()],
 }
 
-/// A number and where it stands.
+/// Number, and its place.
 pub(super) struct Number {
     pub(super) value: u64,
     pub(super) place: Place,
 }
 
-/// Where an error would be reported: one whose message is still to come.
+/// Place of a possible error: an error without its message.
 pub(super) struct Place(FormatError);
 
 impl Place {
@@ -98,7 +99,7 @@ impl Place {
     pub(super) fn error(&self, message: String) -> FormatError {
         FormatError { message, ..self.0.clone() }
     }
-    /// Line and column.
+    /// Returns line and column.
     pub(super) fn position(&self) -> (u64, u64) {
         (self.0.line, self.0.column)
     }

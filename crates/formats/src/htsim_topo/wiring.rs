@@ -1,4 +1,4 @@
-//! Which switch htsim connects to which.
+//! Wiring of htsim's switches.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use selvedge_units::{Duration, Rate};
 
 use super::FatTreeFile;
 
-/// A node of the tree, numbered from 0 within its tier.
+/// Node of the tree, numbered from 0 within its tier.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Node {
-    /// A host.
+    /// Host with this number.
     Host(u32),
-    /// A switch with hosts.
+    /// Switch with hosts.
     Tor(u32),
-    /// An aggregation switch, or a spine.
+    /// Aggregation switch, or spine.
     Agg(u32),
-    /// A core switch.
+    /// Core switch.
     Core(u32),
 }
 
-/// The node's name: "h17", "tor2", "agg3", "core0".
+/// Name of the node: "h17", "tor2", "agg3", "core0".
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -31,12 +31,12 @@ impl fmt::Display for Node {
     }
 }
 
-/// A full-duplex link.
+/// Full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// The end nearer to the hosts.
+    /// End nearer to the hosts.
     pub lower: Node,
-    /// The other end.
+    /// End farther from the hosts.
     pub upper: Node,
     /// Rate of each direction.
     pub rate: Rate,
@@ -45,8 +45,8 @@ pub struct Link {
 }
 
 impl FatTreeFile {
-    /// The links: hosts to ToRs by host, ToRs to aggregation switches by ToR, aggregation switches to
-    /// cores by aggregation switch. Parallel links of a bundle follow each other.
+    /// Returns the links: hosts to ToRs by host, ToRs to aggregation switches by ToR, aggregation switches to cores by
+    /// aggregation switch. Parallel links of a bundle follow each other.
     ///
     /// Every ToR reaches every aggregation switch of its pod. The aggregation switches at one position
     /// of all pods share their cores: position `p` has the cores `p`, `p + aggs_per_pod`, and so on.
@@ -68,7 +68,7 @@ impl FatTreeFile {
         })
     }
 
-    /// The pod that a node belongs to; `None` for cores.
+    /// Returns the pod that a node belongs to; `None` for cores.
     pub fn pod_of(&self, node: Node) -> Option<u32> {
         match node {
             Node::Host(host) => Some(host / self.hosts_per_pod),

@@ -1,4 +1,4 @@
-//! Lines and words that know where they stand.
+//! Lines and words with their places.
 
 use std::io::{BufRead, Read};
 use std::ops::RangeInclusive;
@@ -7,13 +7,13 @@ use std::str;
 use super::Decimal;
 use crate::{FormatError, Warning};
 
-/// How messages about lines begin that lack a word.
+/// Begin of messages about lines that lack a word.
 pub(crate) const LINE_ENDS: &str = "the line ends here";
 
-/// Longer lines are no text: a list of a million switches needs 8 MB.
+/// Maximum length of a line; a longer one is not text: a list of a million switches needs 8 MB.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// A text file, line by line, in constant memory.
+/// Text file, read line by line in constant memory.
 pub(crate) struct Lines<R> {
     input: R,
     file: String,
@@ -27,12 +27,12 @@ impl<R: BufRead> Lines<R> {
         Self { input, file: file.to_owned(), number: 0, bytes: Vec::new(), text: String::new() }
     }
 
-    /// The next line, without its comment; `None` at the end of the file.
+    /// Returns the next line, without its comment; `None` at the end of the file.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, FormatError> {
         Ok(self.advance()?.then(|| self.line()))
     }
 
-    /// The next line with a word in it.
+    /// Returns the next line with a word in it.
     pub(crate) fn next_filled(&mut self) -> Result<Option<Line<'_>>, FormatError> {
         while self.advance()? {
             if !self.line().is_blank() {
@@ -42,7 +42,7 @@ impl<R: BufRead> Lines<R> {
         Ok(None)
     }
 
-    /// The next line with a word in it, or an error that says what is `missing`.
+    /// Returns the next line with a word in it, or an error that names the `missing` part.
     pub(crate) fn require_filled(&mut self, missing: &str) -> Result<Line<'_>, FormatError> {
         while self.advance()? {
             if !self.line().is_blank() {
@@ -52,24 +52,24 @@ impl<R: BufRead> Lines<R> {
         Err(self.error_at_end(missing))
     }
 
-    /// An error at the end of the file, where something is `missing`.
+    /// Returns an error at the end of the file, where the part `missing` is absent.
     pub(crate) fn error_at_end(&self, missing: &str) -> FormatError {
         let message = format!("the file ends here, expected {missing}");
         FormatError { file: self.file.clone(), line: self.number + 1, column: 1, message }
     }
 
-    /// Whether the line read last ends without a newline, as the last of a file may.
+    /// Returns whether the line read last ends without a newline, as the last of a file may.
     pub(crate) fn is_open(&self) -> bool {
         !self.bytes.ends_with(b"\n")
     }
 
-    /// The line read last.
+    /// Returns the line read last.
     pub(crate) fn line(&self) -> Line<'_> {
         Line { file: &self.file, number: self.number, text: &self.text }
     }
 
-    /// A warning, where one of the lines below `from`, just read, with which notes begin, looks like one of the `kind`
-    /// of things above: it `is_one`, or begins like one, and no blank line says that there are notes. Reads to the end.
+    /// Returns a warning if notes, which begin at line `from`, seem to contain data of the `kind` above them: one of
+    /// their lines `is_one`, or begins like one, and no blank line precedes the notes. Reads to the end of the file.
     pub(crate) fn notes(
         &mut self,
         from: u64,
@@ -77,7 +77,7 @@ impl<R: BufRead> Lines<R> {
         kind: &str,
         is_one: impl Fn(Line<'_>) -> bool,
     ) -> Option<Warning> {
-        // What cannot be read is none, either.
+        // Unreadable lines are no data, either.
         while let Ok(Some(line)) = self.next_line() {
             if is_one(line) || (!after_blank && line.begins_with_number()) {
                 let message = format!(
@@ -112,7 +112,7 @@ impl<R: BufRead> Lines<R> {
             }
             bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         }
-        // What a comment says need not even be text.
+        // A comment need not be valid UTF-8.
         let end = bytes.iter().position(|&byte| byte == b'#').unwrap_or(bytes.len());
         for chunk in bytes[..end].utf8_chunks() {
             self.text.push_str(chunk.valid());
@@ -125,7 +125,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// How files begin that people hand over by mistake, and what they are.
+/// First bytes of files that are often passed by mistake, and the names of their formats.
 const NO_TEXTS: [(&[u8], &str); 4] = [
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "an archive of zip"),
@@ -133,7 +133,7 @@ const NO_TEXTS: [(&[u8], &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "what zstd has packed"),
 ];
 
-/// One line of a file.
+/// Line of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     file: &'a str,
@@ -154,28 +154,29 @@ impl<'a> Line<'a> {
         Words { line: self, at: 0 }
     }
 
-    /// Whether notes in prose begin here, `where_possible`: not with a number, as data does.
+    /// Returns whether notes in prose begin at this line, if they are `where_possible`: notes begin with no number,
+    /// unlike data.
     pub(crate) fn begins_notes(self, where_possible: bool) -> bool {
         where_possible && !self.begins_with_number()
     }
 
-    /// Whether it begins like data: with a number.
+    /// Returns whether the line begins like data: with a number.
     pub(crate) fn begins_with_number(self) -> bool {
         self.text.trim_start().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
     }
 
-    /// An error at byte `at` of the text.
+    /// Returns an error at byte `at` of the text.
     pub(crate) fn error(self, at: usize, message: impl Into<String>) -> FormatError {
         FormatError { file: self.file.to_owned(), line: self.number, column: self.column(at), message: message.into() }
     }
 
-    /// The column of byte `at`, in characters, from 1.
+    /// Returns the column of byte `at`, in characters, from 1.
     fn column(self, at: usize) -> u64 {
         self.text[..at].chars().count() as u64 + 1
     }
 }
 
-/// The words of a line, from left to right.
+/// Words of a line, from left to right.
 #[derive(Clone)]
 pub(crate) struct Words<'a> {
     line: Line<'a>,
@@ -183,14 +184,14 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The next word, or an error that says what is `missing`.
+    /// Returns the next word, or an error that names the `missing` part.
     pub(crate) fn require(&mut self, missing: &str) -> Result<Word<'a>, FormatError> {
         let end = self.line.text.trim_end().len();
         self.next().ok_or_else(|| self.line.error(end, format!("{LINE_ENDS}, expected {missing}")))
     }
 
-    /// The next word up to where letters follow on its digits ("0" of "0nic"), which are a word of their own then; or
-    /// an error that says what is `missing`. Languages with a lexer need no blank there.
+    /// Returns the next word up to the end of its digits, where letters follow ("0" of "0nic") that form a word of
+    /// their own; or an error that names the `missing` part. Languages with a lexer need no blank there.
     pub(crate) fn require_number(&mut self, missing: &str) -> Result<Word<'a>, FormatError> {
         let word = self.require(missing)?;
         let digits = word.text.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.text.len());
@@ -198,7 +199,7 @@ impl<'a> Words<'a> {
         Ok(if digits > 0 && begins_word { self.part(word, digits) } else { word })
     }
 
-    /// The first `length` bytes of `word`, which was the last; what is left of it comes next.
+    /// Returns the first `length` bytes of `word`, the last word read; the rest of it comes next.
     pub(crate) fn part(&mut self, word: Word<'a>, length: usize) -> Word<'a> {
         self.at = word.at + length;
         word.part(0, length)
@@ -226,7 +227,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// A word, and its place.
+/// Word with its place.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<'a> {
     line: Line<'a>,
@@ -243,38 +244,38 @@ impl<'a> Word<'a> {
         self.line.number
     }
 
-    /// Its line and its column in characters, from 1.
+    /// Returns the line and the column of the word, the column in characters, both from 1.
     pub(crate) fn place(self) -> [u64; 2] {
         [self.line.number, self.line.column(self.at)]
     }
 
-    /// The part of the word from byte `from` on.
+    /// Returns the part of the word from byte `from` to byte `to`.
     pub(crate) fn part(self, from: usize, to: usize) -> Self {
         Self { at: self.at + from, text: &self.text[from..to], ..self }
     }
 
-    /// An error at this word.
+    /// Returns an error at this word.
     pub(crate) fn error(self, message: impl Into<String>) -> FormatError {
         self.line.error(self.at, message)
     }
 
-    /// An error that names this word and what would be right in its place.
+    /// Returns an error that names this word and the valid text for its place.
     pub(crate) fn unexpected(self, expected: &str) -> FormatError {
-        // A binary file makes long words.
+        // Words of binary files are long.
         let shown: String = self.text.chars().take(40).collect();
         let more = if shown.len() < self.text.len() { "..." } else { "" };
         self.error(format!("found {shown:?}{more}, expected {expected}"))
     }
 
-    /// A whole number within `range`.
+    /// Parses a whole number within `range`.
     pub(crate) fn integer(self, what: &str, range: RangeInclusive<u64>) -> Result<u64, FormatError> {
-        // `parse` alone would take a plus sign.
+        // `parse` alone would accept a plus sign.
         let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
         let number = self.text.parse().ok().filter(|number| digits && range.contains(number));
-        // Who wrote "1e6" or "1000.5" is told what is wrong with it.
+        // For words such as "1e6" or "1000.5", the message names the reason.
         let how = if !digits && Decimal::parse(self.text).is_some() { ", in digits alone" } else { "" };
         number.ok_or_else(|| match (*range.start(), *range.end()) {
-            // Nobody who wrote a word wants to read how wide our integers are.
+            // For words, the message leaves out limits that come from the width of integers.
             (0, end) if !digits && end >= u64::from(u32::MAX) => self.unexpected(&format!("{what}{how}")),
             (least, end) if !digits && end >= u64::from(u32::MAX) => {
                 self.unexpected(&format!("{what} of at least {least}{how}"))
@@ -283,14 +284,14 @@ impl<'a> Word<'a> {
         })
     }
 
-    /// A whole number of at most 32 bits.
+    /// Parses a whole number of at most 32 bits within `range`.
     pub(crate) fn integer32(self, what: &str, range: RangeInclusive<u32>) -> Result<u32, FormatError> {
         let wide = u64::from(*range.start())..=u64::from(*range.end());
-        // The range bounds it.
+        // The range bounds the number to 32 bits.
         self.integer(what, wide).map(|number| number as u32)
     }
 
-    /// A decimal number, not negative.
+    /// Parses a decimal number, not negative.
     pub(crate) fn decimal(self, expected: &str) -> Result<Decimal, FormatError> {
         Decimal::parse(self.text).ok_or_else(|| self.unexpected(expected))
     }

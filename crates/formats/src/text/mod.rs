@@ -1,4 +1,4 @@
-//! What all readers share: lines with places, words, exact numbers.
+//! Parts that all readers share: lines with places, words, exact numbers.
 
 mod line;
 mod number;
@@ -6,10 +6,10 @@ mod number;
 pub(crate) use line::{LINE_ENDS, Line, Lines, Word, Words};
 pub(crate) use number::Decimal;
 
-/// The largest amount of data that a file may name: a thousand terabytes, for which the fastest links take hours.
+/// Largest amount of data that a file may name: a thousand terabytes, for which the fastest links take hours.
 pub(crate) const BYTES_MAX: u64 = 1_000_000_000_000_000;
 
-/// "1 is missing", "2 are missing".
+/// Returns a text such as "1 is missing" or "2 are missing".
 pub(crate) fn missing(count: u64) -> String {
     format!("{count} {} missing", if count == 1 { "is" } else { "are" })
 }

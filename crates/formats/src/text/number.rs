@@ -1,6 +1,6 @@
 //! Decimal numbers without rounding.
 
-/// A decimal number as written: `digits * 10^exponent`, never negative.
+/// Decimal number as written: `digits * 10^exponent`, never negative.
 ///
 /// Digits after the 22nd significant one are cut off; 2^64 has 20.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// The number times `factor`, cut to a whole number; `None` if that needs more than 64 bits.
+    /// Returns the number times `factor`, cut to a whole number; `None` if that needs more than 64 bits.
     pub(crate) fn times(self, factor: u64) -> Option<u64> {
         if self.is_zero() {
             return Some(0);
@@ -58,7 +58,7 @@ impl Decimal {
         scaled.try_into().ok()
     }
 
-    /// The number as numerator and denominator, cut to 19 decimals; `None` above 1.
+    /// Returns the number as numerator and denominator, cut to 19 decimals; `None` above 1.
     pub(crate) fn fraction(self) -> Option<(u64, u64)> {
         let Self { mut digits, mut exponent } = self;
         while exponent < -19 && digits > 0 {
@@ -72,8 +72,8 @@ impl Decimal {
         (numerator <= denominator).then_some((numerator, denominator))
     }
 
-    /// The number as a part of `whole` in units of 2^-64, cut to 18 digits; `u64::MAX` for all of it
-    /// and `None` for more.
+    /// Returns the number as a part of `whole` in units of 2^-64, cut to 18 digits; `u64::MAX` if it equals `whole` and
+    /// `None` above.
     pub(crate) fn part_of(self, whole: u64) -> Option<u64> {
         if self.is_zero() {
             return Some(0);

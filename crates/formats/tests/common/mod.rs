@@ -1,8 +1,8 @@
-//! Other people's files, which are not part of the project.
+//! Files of other projects, which are not part of this one.
 
 use std::path::PathBuf;
 
-/// A file under `$SELVEDGE_SHARED`; says so and gives `None` if it is absent.
+/// Returns a file under `$SELVEDGE_SHARED`; prints a notice and returns `None` if it is absent.
 pub(crate) fn shared(path: &str) -> Option<Vec<u8>> {
     let default = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
     let folder = std::env::var_os("SELVEDGE_SHARED").map_or_else(default, PathBuf::from);

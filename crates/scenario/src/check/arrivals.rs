@@ -5,8 +5,8 @@ use selvedge_units::{Duration, Instant};
 
 use super::Finding;
 
-/// Refuses workloads whose flows come at random, but not in the time that there is for them; `end`: when the run ends
-/// at the latest.
+/// Refuses workloads whose flows arrive at random, but not within the available time; `end` is the latest end of the
+/// run.
 pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration>) -> Result<(), Finding> {
     for workload in workloads {
         let refuse = |message| Err(Finding::new(&format!("workload.{}", workload.key), message));
@@ -22,7 +22,7 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
             return refuse(message);
         }
         let Some(per_second) = workload.flows_per_second else { continue };
-        // Of verbs, the load is that of all operations.
+        // The load of verbs is that of all operations.
         let key = |name: &str| format!("workload.{}.{name}", workload.key.split('.').next().unwrap_or(workload.kind));
         let every = format!("a flow starts every {} in the mean", seconds(1.0 / per_second));
         if end.is_none() && workload.duration.is_some_and(|duration| duration > WORLD) {
@@ -43,7 +43,7 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
             return Err(Finding::new(&key("start"), message));
         }
         let span = workload.duration.into_iter().chain(end).min().map(|until| until.saturating_sub(workload.first));
-        // One flow alone takes as long as it takes.
+        // A single flow may take any time.
         if let Some(span) = span.filter(|span| per_second * in_seconds(*span) < 1.0 - ROUNDING) {
             let message =
                 format!("{every}, but no more of them after {}: give more load, or time", seconds(in_seconds(span)));
@@ -53,10 +53,10 @@ pub(super) fn check_arrivals(workloads: &[WorkloadSummary], end: Option<Duration
     Ok(())
 }
 
-/// How long simulated time lasts.
+/// Length of simulated time, from [`Instant::ZERO`] to [`Instant::HORIZON`].
 const WORLD: Duration = Instant::HORIZON.since(Instant::ZERO);
 
-/// Refuses runs that end, and measurements that do, before the first flow starts: at `begin`.
+/// Refuses runs and measurements that end before the first flow starts, which is at `begin`.
 pub(super) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Measure) -> Result<(), Finding> {
     let measured = if let Measure::Window(window) = measure { window.to } else { None };
     for (key, what, end) in [("stop.time", "the run", end), ("measure.window.to", "what is measured", measured)] {
@@ -68,7 +68,8 @@ pub(super) fn check_begin(begin: Duration, end: Option<Duration>, measure: &Meas
     Ok(())
 }
 
-/// Refuses windows of measurement in which no flow can start: the run ends before, or the last flow has started.
+/// Refuses windows of measurement in which no flow can start, because the run ends before the window, or the last flow
+/// has started.
 pub(super) fn check_window(
     workloads: &[WorkloadSummary],
     end: Option<Duration>,
@@ -92,8 +93,8 @@ pub(super) fn check_window(
     }
 }
 
-/// Tells of workloads that are to repeat, of which a run of so many `flows` has one repetition at most. (Those that
-/// repeat a million times until the run ends are meant to.)
+/// Warns about repeating workloads of which a run of `flows` flows has one repetition at most. Workloads that repeat a
+/// million times until the run ends are exempt.
 pub(super) fn check_repeats(
     config: &WorkloadConfig,
     workloads: &[WorkloadSummary],
@@ -134,5 +135,5 @@ fn seconds(seconds: f64) -> String {
     if (1e-3..1e6).contains(&seconds) { format!("{seconds:.3} s") } else { format!("{seconds:.1e} s") }
 }
 
-/// Picoseconds are whole.
+/// Tolerance in the number of flows, because times are rounded to whole picoseconds.
 const ROUNDING: f64 = 1e-3;

@@ -87,7 +87,7 @@ fn check_fair(scenario: &Scenario, fair: &FairQueued) -> Result<(), Finding> {
     Ok(())
 }
 
-/// A crossbar needs queues by input, and inputs that wait for outputs alone.
+/// Checks the buffer of a crossbar, which needs queues by input, and inputs that wait for outputs alone.
 fn check_crossbar(scenario: &Scenario, buffer: &InputQueued) -> Result<(), Finding> {
     let Setting::Value(speed_up) = buffer.crossbar_speed_up else { return Ok(()) };
     let refused = |message: &str| Err(Finding::new("switch.buffer.input-queued.crossbar-speed-up", message));
@@ -132,12 +132,12 @@ fn check_trimming(scenario: &Scenario, trimming: &Trimming) -> Result<(), Findin
     Ok(())
 }
 
-/// The smallest buffer of any port, if they have limits.
+/// Returns the smallest buffer of any port, or `None` if buffers have no limit.
 pub(super) fn least_room(buffer: &InputQueued, network: &Network) -> Option<Bytes> {
     buffer.per_port.resolve(|| network.own_buffers().flatten().min())
 }
 
-/// Checks the buffers that several lossless priorities have beside each other; returns what a person should know.
+/// Checks the buffers that several lossless priorities have beside each other; returns warnings.
 pub(super) fn check_accounts(
     scenario: &Scenario,
     network: &Network,
@@ -196,5 +196,5 @@ fn check_headroom_pool(pool: Bytes, total: Bytes, largest: Bytes) -> Result<Opti
     Ok((pool < largest).then(|| Finding::new(key, message)))
 }
 
-/// Timeouts follow from it, and several in a row are times that can be counted.
+/// Longest queueing delay. Timeouts follow from it, and several of them in a row must be countable.
 const LONGEST_QUEUEING: Duration = Duration::from_ps(Duration::MAX.as_ps() / 64);

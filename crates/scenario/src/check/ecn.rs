@@ -1,4 +1,4 @@
-//! Marks, and who hears them.
+//! Checks of ECN marks, and of the congestion controls that react to them.
 
 use selvedge_sim::config::BufferConfig;
 use selvedge_units::{Rate, Setting, Toggle};

@@ -1,4 +1,4 @@
-//! EQDS's tunnels, and stacks that send through them.
+//! Checks of EQDS's tunnels, and of stacks that send through them.
 
 use std::fmt;
 
@@ -51,14 +51,14 @@ pub(super) fn check(
     check_eqif(scenario, &eqds.eqif)
 }
 
-/// A path that carries less than its receiver lets come.
+/// Path that carries less than its receiver grants.
 pub(super) struct Beyond {
     /// Names of sender and receiver.
     ends: [String; 2],
     pulled: Rate,
     pub(super) carried: Rate,
-    /// Packets of a window, those of them that come to the slower link while it sends the others, and those that wait
-    /// there.
+    /// Packets of a window, packets of it that arrive at the slower link in excess while it sends the others, and
+    /// packets that fit in its queue.
     packets: [u64; 3],
 }
 
@@ -74,8 +74,8 @@ impl fmt::Display for Beyond {
     }
 }
 
-/// Of paths with links that are slower than what receivers let come, at most `pull_rate`, the one where most of a
-/// `window` of packets finds the queue full.
+/// Returns the path on which most of a `window` of packets finds the queue full, among those with links slower than the
+/// rate that receivers grant, at most `pull_rate`.
 pub(super) fn pulled_beyond(network: &Network, trimming: &Trimming, pull_rate: Rate, window: u64) -> Option<Beyond> {
     let queue = u64::from(trimming.packets);
     let of = |class: &PathClass| {
@@ -91,7 +91,7 @@ pub(super) fn pulled_beyond(network: &Network, trimming: &Trimming, pull_rate: R
     network.paths().classes().all().iter().filter_map(of).max_by_key(worst)
 }
 
-/// What receivers say should not wait in the queues that it is to keep short.
+/// Returns a finding if control packets of EQDS's receivers wait behind data, in the queues that EQDS is to keep short.
 pub(super) fn control_behind_data(scenario: &Scenario, trimming: &Trimming) -> Option<Finding> {
     let message = format!(
         "control packets (priority {}) wait behind data, and do not travel with the headers of trimmed packets \
@@ -101,7 +101,7 @@ pub(super) fn control_behind_data(scenario: &Scenario, trimming: &Trimming) -> O
     (scenario.nic.ack_class < trimming.header_class).then(|| Finding::new("nic.ack-class", message))
 }
 
-/// Stacks that send through tunnels.
+/// Checks stacks that send through tunnels.
 fn check_eqif(scenario: &Scenario, eqif: &EqifConfig) -> Result<(), Finding> {
     let transport = &scenario.transport;
     if !eqif.is_used() {

@@ -1,4 +1,4 @@
-//! NetRT in ToRs.
+//! Checks of NetRT in ToRs.
 
 use selvedge_sim::config::{BufferConfig, InputQueued};
 use selvedge_transport::SettingError;

@@ -1,11 +1,12 @@
-//! Frames and classes of NICs.
+//! Checks of frames and classes of NICs.
 
 use selvedge_units::{Bytes, Duration, Skew};
 
 use super::Finding;
 use crate::scenario::Scenario;
 
-/// Frames of sizes that exist. Before the scenario is resolved: "auto" adds them up.
+/// Checks that frames have possible sizes. The check comes before the scenario is resolved, because "auto" adds the
+/// sizes up.
 pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     let nic = &scenario.nic;
     if !(SMALLEST_MTU..=LARGEST_MTU).contains(&nic.mtu) {
@@ -59,7 +60,7 @@ pub(crate) fn check_nic(scenario: &Scenario) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Queue pairs that poll: where there are no others that send, and no turns.
+/// Checks queue pairs that poll: no other stack may send beside them, and they have no turns.
 fn check_polling(scenario: &Scenario) -> Result<(), Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     if nic.mac_poll.is_zero() {
@@ -89,7 +90,7 @@ const LARGEST_MTU: Bytes = Bytes::new(9_000);
 
 const LARGEST_SKEW: Skew = Skew::from_ppm(10_000);
 
-/// IEEE 802.3, for 10 Gb/s and more.
+/// Largest usual clock skew, of IEEE 802.3 for 10 Gb/s and more.
 const USUAL_SKEW: Skew = Skew::from_ppm(100);
 
 const LARGEST_JITTER: Duration = Duration::from_ms(1);

@@ -1,4 +1,4 @@
-//! Pauses: for how long, from which thresholds on, with how much headroom.
+//! Checks of pauses: durations, thresholds, headroom.
 
 use selvedge_sim::config::{BufferConfig, NicConfig, PfcConfig};
 use selvedge_sim::topology::Link;
@@ -18,7 +18,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<F
         return Ok(());
     }
     let headrooms = network.links_to_switches().map(|link| pfc.headroom_on(link.rate, link.delay, &wire));
-    // Without switches nobody pauses, and nobody needs headroom.
+    // Without switches there are no pauses, and no need for headroom.
     let Some(largest) = headrooms.max() else { return Ok(()) };
     if largest.is_zero() {
         let message = "PFC without headroom drops what arrives after each pause: give some, or \"auto\"";
@@ -29,7 +29,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<F
     Ok(())
 }
 
-/// Which priorities are paused, and for how long.
+/// Checks which priorities are paused, and for how long.
 fn check_pauses(scenario: &Scenario, wire: &NicConfig, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let pfc = &scenario.switch.pfc;
     if let Some(class) = pfc.classes.iter().find(|&&class| class > 7) {
@@ -64,7 +64,7 @@ fn check_pauses(scenario: &Scenario, wire: &NicConfig, warnings: &mut Vec<Findin
     Ok(())
 }
 
-/// X-OFF and X-ON in buffers of inputs, of which headroom takes `largest`.
+/// Checks X-OFF and X-ON in input buffers, of which headroom takes up to `largest`.
 fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> Result<(), Finding> {
     let (pfc, BufferConfig::InputQueued(buffer)) = (&scenario.switch.pfc, &scenario.switch.buffer) else {
         return Ok(());
@@ -73,7 +73,7 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
     let xon_gap = pfc.xon_gap.resolve(|| None).unwrap_or_default();
     if largest >= room {
         let nothing = format!("headroom of {largest} leaves nothing of the {room} buffer");
-        // Nobody gave the headroom: it is the buffer that is too small for it.
+        // The headroom is "auto": the fault is the buffer, which is too small for it.
         if pfc.headroom == Setting::Auto {
             let message = format!("{nothing} to use before pausing; give more than {}", largest + xon_gap);
             return Err(Finding::new("switch.buffer.input-queued.per-port", message));
@@ -85,7 +85,7 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
     }
     let threshold = room - largest;
     let Scenario { nic, transport, .. } = scenario;
-    // Nobody gave the gap: it is the buffer that is too small for it.
+    // The gap is "auto": the fault is the buffer, which is too small for it.
     if xon_gap >= threshold && xon_gap == xon_gap_of(nic, transport) {
         let message = format!(
             "{room} leaves {threshold} below the headroom of {largest}, and X-ON is to be {xon_gap} below X-OFF \
@@ -101,7 +101,8 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
     Ok(())
 }
 
-/// Headroom for less than what is under way when a pause is sent: of the link that lacks most.
+/// Returns a finding about the link whose headroom lacks most, if headroom is smaller than the data under way when a
+/// pause is sent.
 fn scarce_headroom(pfc: &PfcConfig, network: &Network, wire: &NicConfig) -> Option<Finding> {
     let headroom = |link: &Link| pfc.headroom_on(link.rate, link.delay, wire);
     let under_way = |link: &Link| link.rate.amount_in(link.delay * 2);

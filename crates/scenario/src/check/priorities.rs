@@ -1,4 +1,4 @@
-//! The priorities of flows, answers and headers, beside each other.
+//! Checks of the priorities of flows, answers and headers together.
 
 use selvedge_sim::config::{BufferConfig, MOST_CLASSES, Trimming};
 use selvedge_sim::workload::WorkloadSummary;
@@ -7,8 +7,7 @@ use selvedge_transport::Scheme;
 use super::Finding;
 use crate::scenario::Scenario;
 
-/// Checks the priorities that data and answers have together, and those that flows ask for; returns what a person
-/// should know.
+/// Checks the priorities of data and answers together, and those that flows ask for; returns warnings.
 pub(super) fn check_priorities(
     scenario: &Scenario,
     priorities: &[u8],
@@ -37,11 +36,11 @@ pub(super) fn check_priorities(
         return Err(Finding::new("switch.netrt.priority", message));
     }
     let pfc = &scenario.switch.pfc;
-    // That TCP is dropped beside lossless RDMA is what such networks want.
+    // Networks with lossless RDMA are meant to drop TCP packets.
     let guest = scenario.beside.as_ref().and_then(|beside| beside.class);
     let own = |priority: u8| priority == scenario.nic.data_class || Some(priority) == guest;
-    // CNPs before all data hardly ever wait, and DCQCN does not count on each; networks that can be bought have them
-    // so.
+    // CNPs in a class above all data hardly ever wait, and DCQCN tolerates their loss; commercial networks configure
+    // them like this.
     let (cnps, acks) = (scenario.nic.cnp_class, scenario.nic.ack_class);
     let data = scenario.switch.data_priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
     let cnps = (cnps != acks && data.iter().all(|&data| data < cnps)).then_some(cnps);
@@ -82,7 +81,7 @@ fn check_headers_above(scenario: &Scenario, trimming: &Trimming, workloads: &[Wo
     }
 }
 
-/// Acknowledgements that data of the other direction may keep waiting for ever.
+/// Returns a finding about acknowledgements that data of the other direction may delay without limit.
 pub(super) fn acks_behind_data(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Option<Finding> {
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());

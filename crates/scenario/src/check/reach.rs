@@ -1,5 +1,5 @@
-//! How many packets the network holds, against how many can be told apart: beyond that a scheme works, but not as well
-//! as on the networks that it was made for.
+//! Checks of schemes whose state or numbering covers a limited number of packets in the network: beyond that number a
+//! scheme works, but not as well as on the networks that it was made for.
 
 use selvedge_transport::{RecoveryConfig, netrt};
 use selvedge_units::Setting;
@@ -21,7 +21,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// EQDS's sequence numbers.
+/// Returns a finding if EQDS's sequence numbers are too few for the network.
 fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
     let eqds = transport.eqds.as_ref()?;
@@ -36,7 +36,7 @@ fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     (u64::from(reorder) < held).then(|| Finding::new("transport.eqds.reorder", message))
 }
 
-/// MELO's bits.
+/// Returns a finding if MELO's pool of bits is too small for the network.
 fn of_pool(scenario: &Scenario, held: u64) -> Option<Finding> {
     let RecoveryConfig::Melo(melo) = scenario.transport.recovery else { return None };
     let message = format!(
@@ -47,7 +47,7 @@ fn of_pool(scenario: &Scenario, held: u64) -> Option<Finding> {
     is_short.then(|| Finding::new("transport.recovery.melo.pool-bits", message))
 }
 
-/// The bitmaps of NetRT's destination ToRs.
+/// Returns a finding if the bitmaps of NetRT's destination ToRs are too small for the network.
 fn of_tors(scenario: &Scenario, held: u64) -> Option<Finding> {
     let most = netrt::WINDOW;
     let message = format!(

@@ -1,4 +1,4 @@
-//! Packets that overtake each other, where go-back-N has nothing but NACKs.
+//! Checks of out-of-order packets, where go-back-N has no signal but NACKs.
 
 use selvedge_sim::config::BalancingConfig;
 use selvedge_transport::RecoveryConfig;
@@ -9,8 +9,8 @@ use super::Finding;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// A gap is reported once. A packet that overtakes what was sent again to close it is refused in silence: if it was the
-/// last, nobody misses it.
+/// Returns a finding if reordering can keep a flow from finishing: a gap is reported once, and a packet that overtakes
+/// the retransmission closing the gap is refused silently. If it was the last packet, nothing reports it missing.
 pub(super) fn check(series: &str, scenario: &Scenario, network: &Network) -> Option<Finding> {
     let transport = &scenario.transport;
     let RecoveryConfig::GoBackN(go_back_n) = transport.recovery else { return None };
@@ -28,7 +28,7 @@ pub(super) fn check(series: &str, scenario: &Scenario, network: &Network) -> Opt
     Some(Finding::new("transport.recovery.go-back-n.rto", message))
 }
 
-/// Whether there are several ways between any two hosts.
+/// Returns whether there are several paths between any two hosts.
 fn has_choices(network: &Network) -> bool {
     let routes = network.routes();
     let switches = (0..network.graph().switches.len() as u32).map(SwitchId);

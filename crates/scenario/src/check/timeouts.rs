@@ -1,4 +1,4 @@
-//! Timeouts against the round trip of an empty network: a shorter one sends again what nobody has lost.
+//! Checks of timeouts against the round trip of an empty network: a shorter timeout causes spurious retransmissions.
 
 use selvedge_transport::RecoveryConfig;
 use selvedge_transport::recovery::irn::{Rto, Timeouts};
@@ -22,14 +22,14 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
         shortest(scenario).and_then(|(key, timeout)| finding(key, timeout, "what is not lost is sent again, too"));
     let queue_pairs = scenario.workload.verbs.0.iter().filter_map(|verbs| {
         let Setting::Value(timeout) = verbs.timeout else { return None };
-        // As queue pairs round it.
+        // Queue pairs round the timeout in the same way.
         let rounded = (0..31).map(|code| Duration::from_ns(4_096 << code)).find(|&rounded| rounded >= timeout)?;
         finding("workload.verbs.timeout", rounded, "queue pairs ask again for what is not lost, and fail")
     });
     senders.into_iter().chain(queue_pairs).collect()
 }
 
-/// The timeout that comes first, and where it is written.
+/// Returns the key and the value of the shortest timeout.
 fn shortest(scenario: &Scenario) -> Option<(&'static str, Duration)> {
     let transport = &scenario.transport;
     let given = |key, rto| if let Setting::Value(rto) = rto { Some((key, rto)) } else { None };

@@ -1,4 +1,4 @@
-//! Traffic on a network: what it is like together, when it starts, and whether its samples can be kept.
+//! Checks of traffic on a network: its combination, its start times, and whether its samples can be kept.
 
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::WorkloadSummary;
@@ -11,7 +11,7 @@ use super::priorities::check_priorities;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// What a person should know about traffic on a network although it can run.
+/// Returns findings about traffic on a network that can run but deserves a warning.
 pub(crate) fn check_traffic(
     scenario: &Scenario,
     network: &Network,
@@ -24,7 +24,7 @@ pub(crate) fn check_traffic(
     Ok(findings)
 }
 
-/// Over how long a time flows start, or may; checked.
+/// Returns the time over which flows start, or may start, after checking it.
 pub(crate) fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Result<Duration, Finding> {
     let (begin, stop) = (first_start(workloads), scenario.stop.time);
     check_begin(begin, stop, &scenario.measure)?;
@@ -39,12 +39,12 @@ pub(crate) fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary])
     })
 }
 
-/// No flow of these workloads starts before this.
+/// Returns the time before which no flow of these workloads starts.
 pub(crate) fn first_start(workloads: &[WorkloadSummary]) -> Duration {
     workloads.iter().map(|workload| workload.first).min().unwrap_or_default()
 }
 
-/// Whether the samples of one run, whose flows start over `span`, fit on a disk.
+/// Checks that the samples of one run, whose flows start over `span`, fit on a disk.
 pub(crate) fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) -> Result<(), String> {
     let Setting::Value(interval) = scenario.sample else { return Ok(()) };
     let (samples, ports) = (span.as_ps() / interval.as_ps().max(1), 2 * graph.links.len() as u64);
@@ -56,5 +56,5 @@ pub(crate) fn check_samples(scenario: &Scenario, graph: &Graph, span: Duration) 
     Err(format!("{samples} samples of {ports} ports are too many to keep: give at least \"{least}\", or \"off\""))
 }
 
-/// Rows of one run, a few bytes each.
+/// Maximum number of samples of one run, as rows of a few bytes each.
 const MOST_SAMPLES: u64 = 1_000_000_000;

@@ -1,4 +1,4 @@
-//! Transports and their congestion controls.
+//! Checks of transports and their congestion controls.
 
 use selvedge_sim::Beside;
 use selvedge_sim::config::BufferConfig;
@@ -34,7 +34,7 @@ pub(super) fn check(
     if transport.is_rdma() { check_rdma(scenario, network, warnings) } else { Ok(()) }
 }
 
-/// `[beside]`: TCP that shares the network.
+/// Checks `[beside]`: TCP that shares the network.
 fn check_beside(series: &str, scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let Some(Beside { tcp, class, .. }) = &scenario.beside else { return Ok(()) };
     if let Some(class) = class.filter(|&class| class > 7) {
@@ -48,7 +48,7 @@ fn check_beside(series: &str, scenario: &Scenario, warnings: &mut Vec<Finding>) 
     Ok(())
 }
 
-/// `[beside]` where the others speak TCP, too.
+/// Returns the error about `[beside]` where the other traffic is TCP, too.
 fn one_tcp(series: &str, class: &Option<u8>) -> Finding {
     let priority = class.map_or(String::new(), |class| format!(", at priority {class} (beside.class)"));
     let message = format!(
@@ -58,7 +58,7 @@ fn one_tcp(series: &str, class: &Option<u8>) -> Finding {
     Finding::new("beside", message)
 }
 
-/// Any loss recovery with any congestion control.
+/// Checks a loss recovery with a congestion control.
 fn check_rdma(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
     let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
@@ -88,7 +88,7 @@ fn check_rdma(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding
     Ok(())
 }
 
-/// TIMELY's T_high against the round trip of an empty path: above it rates only decrease.
+/// Returns a finding if TIMELY's T_high is below the round trip of an empty path: above T_high rates only decrease.
 fn always_above(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
     let CongestionConfig::Timely(timely) = transport.congestion else { return None };
@@ -126,7 +126,7 @@ fn check_ndp(
     Ok(())
 }
 
-/// The rate of what takes so much on a link, one each `interval`.
+/// Returns the rate of one `frame` per `interval`.
 fn rate_of(frame: Bytes, interval: Duration) -> Rate {
     let bits = u128::from(frame.get()) * 8 * Duration::from_ms(1_000).as_ps() as u128;
     Rate::from_bps(u64::try_from(bits / u128::from(interval.as_ps().max(1))).unwrap_or(u64::MAX))

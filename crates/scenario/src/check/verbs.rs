@@ -1,4 +1,4 @@
-//! RDMA applications.
+//! Checks of RDMA applications.
 
 use selvedge_sim::ConfigError;
 use selvedge_transport::{CongestionConfig, RecoveryConfig};

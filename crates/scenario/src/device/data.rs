@@ -7,42 +7,42 @@ use selvedge_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-/// A device that one can buy, as public documents describe it.
+/// Commercial device, as public documents describe it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Device {
-    /// Its name in scenarios.
+    /// Name of the device in scenarios.
     pub(super) name: String,
-    /// Other names for it.
+    /// Other names of the device.
     pub(super) also: Vec<String>,
     pub(super) kind: DeviceKind,
-    /// What it is, in a few words.
+    /// Description of the device in a few words.
     pub(super) about: String,
-    /// Who says most of it, in a word.
+    /// Author of most of the values, in a word.
     pub(super) by: String,
-    /// The fastest Ethernet port.
+    /// Rate of the fastest Ethernet port.
     pub(super) fastest: Option<Sourced<Rate>>,
-    /// The loss recovery, by its key in `[transport.recovery]`.
+    /// Loss recovery, by its key in `[transport.recovery]`.
     pub(super) recovery: Option<Sourced<String>>,
-    /// The congestion control, by its key in `[transport.congestion]`.
+    /// Congestion control, by its key in `[transport.congestion]`.
     pub(super) congestion: Option<Sourced<String>>,
-    /// Keys of scenarios, and their values.
+    /// Keys of scenarios that the device sets, and their values.
     pub(super) set: Vec<Setting>,
     /// Headroom by rate and cable.
     pub(super) headroom: Option<Headroom>,
-    /// What no public document says.
+    /// Properties that no public document states.
     pub(super) unknown: Vec<Gap>,
-    /// What it has and the simulator has not.
+    /// Properties of the device that the simulator does not model.
     pub(super) not_modelled: Vec<Gap>,
 }
 
-/// What a device is.
+/// Kind of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
-    /// For `nic.preset`.
+    /// NIC, for `nic.preset`.
     Nic,
-    /// For `switch.preset`.
+    /// Switch, for `switch.preset`.
     Switch,
 }
 
@@ -50,12 +50,12 @@ pub enum DeviceKind {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct Sourced<T> {
     pub(super) value: T,
-    /// What the source calls it.
+    /// Name of the value in its source.
     pub(super) note: String,
     pub(super) source: String,
 }
 
-/// A key of scenarios, its value, and the source of that.
+/// Key of scenarios, its value, and the source of the value.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(super) struct Setting {
     pub(super) key: String,
@@ -77,11 +77,11 @@ pub(super) struct Headroom {
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
     pub(super) rate: Rate,
-    /// For each length of cable, from the shortest; perhaps not for the longest.
+    /// Headroom for each length of cable, from the shortest; the longest may be missing.
     pub(super) bytes: Vec<u64>,
 }
 
-/// Something that is missing, and what holds instead.
+/// Property that is missing, and the value or behaviour in its place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Gap {
@@ -90,22 +90,22 @@ pub(super) struct Gap {
 }
 
 impl Device {
-    /// Its name in scenarios, as "connectx-7".
+    /// Returns the device's name in scenarios, as "connectx-7".
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// All of its names.
+    /// Returns all names of the device.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.name).chain(self.also.iter().map(String::as_str))
     }
-    /// NIC or switch.
+    /// Returns the kind: NIC or switch.
     pub fn kind(&self) -> DeviceKind {
         self.kind
     }
 }
 
 impl DeviceKind {
-    /// The key that names such a device.
+    /// Returns the key that names such a device.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::Nic => "nic.preset",
@@ -121,7 +121,7 @@ impl DeviceKind {
 }
 
 impl Headroom {
-    /// The rows of `switch.pfc.headroom-by-link`.
+    /// Returns the rows of `switch.pfc.headroom-by-link`.
     pub(super) fn by_link(&self) -> impl Iterator<Item = LinkHeadroom> + '_ {
         self.rows.iter().flat_map(move |row| {
             let cells = self.cables.iter().zip(&row.bytes);
@@ -134,13 +134,13 @@ impl Headroom {
     }
 }
 
-/// Light in glass: 2/3 of its speed in vacuum.
+/// Propagation delay of light in glass in ns per metre: 2/3 of its speed in vacuum.
 const NS_PER_METRE: u64 = 5;
 
-/// The devices of a file.
+/// Returns the devices of a file.
 ///
 /// # Panics
-/// When the file, which is our own, is not what it should be.
+/// Returns an error if the file, which is part of this crate, is malformed.
 pub(super) fn read(file: &str, text: &str) -> Vec<Device> {
     let family: Family = toml::from_str(text).unwrap_or_else(|error| panic!("{file}: {error}"));
     let source = |name: &str| match family.sources.get(name) {
@@ -179,7 +179,7 @@ pub(super) fn read(file: &str, text: &str) -> Vec<Device> {
     family.device.iter().map(device).collect()
 }
 
-/// A file: what all devices of a family have in common, and the devices.
+/// Content of a file: what all devices of a family have in common, and the devices.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Family {
@@ -189,7 +189,7 @@ struct Family {
     congestion: Option<Scheme>,
     #[serde(default)]
     set: Vec<Entry>,
-    /// Sources by the names that they have in the file.
+    /// Sources, indexed by their names in the file.
     sources: BTreeMap<String, String>,
     #[serde(default)]
     unknown: Vec<Gap>,

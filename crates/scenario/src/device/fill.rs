@@ -1,4 +1,4 @@
-//! A device in the place of defaults.
+//! Values of a device in the place of defaults.
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
@@ -8,8 +8,8 @@ use crate::edit::{Applied, Edit};
 use crate::error::ScenarioError;
 use crate::path::KeyPath;
 
-/// Puts what `chosen` sets into `table`, a scenario in which all else is in place, where that is not set. Returns what
-/// was put there.
+/// Puts the values of `chosen` into `table`, a scenario that is complete otherwise, for keys that are not set. Returns
+/// the edits made.
 pub(crate) fn fill(chosen: &Chosen, schema: &Json, table: &mut Table) -> Result<Vec<Edit>, ScenarioError> {
     let values = chosen.device.set.iter().map(|setting| (&*setting.key, setting.value.value.clone()));
     let headroom = chosen.device.headroom.as_ref().map(|headroom| {
@@ -21,7 +21,7 @@ pub(crate) fn fill(chosen: &Chosen, schema: &Json, table: &mut Table) -> Result<
     for (key, value) in values.chain(headroom) {
         let edit = Edit::new(schema, table, key, value, chosen.place.clone())?;
         if others.leave(key) && !is_set(table, &edit.path) && has_kind(table, &edit.path) {
-            // Where another kind of something is chosen, its settings are others.
+            // Where another kind is chosen, the settings are others.
             if edit.apply(table)? == Applied::Yes {
                 filled.push(edit);
             }
@@ -43,12 +43,12 @@ pub(crate) fn choose(device: &Device, transport: &mut Table) {
     }
 }
 
-/// What somebody has set, beside which some of a device's values mean nothing.
+/// Settings made elsewhere that make some of a device's values meaningless.
 struct Others {
-    /// Whose values DCQCN's "auto" means.
+    /// Whether DCQCN's defaults are set.
     dcqcn_defaults: bool,
     headroom: bool,
-    /// A buffer of another kind.
+    /// Whether the buffer is of another kind than the device's.
     buffer: bool,
 }
 
@@ -61,7 +61,7 @@ impl Others {
             buffer: is_set("switch.buffer") && !is_set(SHARED_BUFFER),
         }
     }
-    /// Whether they leave the key `key` to the device.
+    /// Returns whether these settings leave the key `key` to the device.
     fn leave(&self, key: &str) -> bool {
         let of_buffer = key.starts_with(SHARED_BUFFER) || [HEADROOM_BY_LINK, XON_GAP, XON].contains(&key);
         !(self.dcqcn_defaults && key.starts_with(DCQCN)
@@ -70,14 +70,14 @@ impl Others {
     }
 }
 
-/// Whether `table` has a value at `path`.
+/// Returns whether `table` has a value at `path`.
 fn is_set(table: &Table, path: &KeyPath) -> bool {
     let (first, rest) = path.steps().split_first().expect("a path has a step");
     let value = table.get(first);
     rest.iter().fold(value, |value, step| value?.get(step)).is_some()
 }
 
-/// Whether a value at `path` chooses nothing: schemes are chosen by others.
+/// Returns whether `table` chooses the scheme that the key at `path` belongs to; keys outside of `transport` need none.
 fn has_kind(table: &Table, path: &KeyPath) -> bool {
     let steps = path.steps();
     let parent = steps[..steps.len() - 1].iter().fold(KeyPath::root(), |path, step| path.join(step));

@@ -1,4 +1,4 @@
-//! What a person should know about the devices of a series.
+//! Findings about the devices of a series.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::check::Finding;
 use crate::network::Network;
 use crate::scenario::Scenario;
 
-/// What is to be said about `chosen` in a series, whose `scenario` still says "auto".
+/// Returns the findings about `chosen` in a series, whose `scenario` still says "auto".
 pub(crate) fn findings(chosen: &[Chosen], scenario: &Scenario, network: &Network) -> Vec<Finding> {
     let mut findings = Vec::new();
     for device in chosen.iter().map(|chosen| chosen.device) {
@@ -27,7 +27,7 @@ pub(crate) fn findings(chosen: &[Chosen], scenario: &Scenario, network: &Network
     findings
 }
 
-/// What holds of every device.
+/// Returns the statement that holds for every device.
 fn in_general(device: &Device) -> String {
     format!(
         "\"{0}\" has values of public documents, none of them calibrated; {1} unknown, {2} not modelled: `selvedge presets \
@@ -38,14 +38,14 @@ fn in_general(device: &Device) -> String {
     )
 }
 
-/// A NIC whose links are faster than any of its ports.
+/// Returns a message about a NIC whose links are faster than any of its ports.
 fn too_fast(device: &Device, network: &Network) -> Option<String> {
     let (fastest, found) = (device.fastest.as_ref()?.value, network.line_rate());
     (found > fastest)
         .then(|| format!("\"{}\" has ports of up to {fastest}, and hosts have links of {found} here", device.name))
 }
 
-/// A buffer of another kind than the device's.
+/// Returns a message about a buffer of another kind than the device's.
 fn other_buffer(device: &Device, scenario: &Scenario) -> Option<String> {
     let kind = match scenario.switch.buffer {
         BufferConfig::SharedBuffer(_) => return None,
@@ -59,7 +59,7 @@ fn other_buffer(device: &Device, scenario: &Scenario) -> Option<String> {
     ))
 }
 
-/// Links for which the device's table of headroom has no row.
+/// Returns a message about links for which the device's table of headroom has no row.
 fn without_row(device: &Device, scenario: &Scenario, network: &Network) -> Option<String> {
     let (table, pfc) = (device.headroom.as_ref()?, &scenario.switch.pfc);
     let is_used = pfc.enabled && pfc.headroom == Setting::Auto && !pfc.headroom_by_link.is_empty();

@@ -1,4 +1,4 @@
-//! Devices in scenarios.
+//! Tests of devices in scenarios.
 
 use selvedge_sim::config::{BufferConfig, SharedBuffer};
 use selvedge_transport::CongestionConfig;
@@ -8,7 +8,7 @@ use selvedge_units::{Bytes, Duration, Setting};
 use super::{Device, DeviceKind, DeviceTable, find};
 use crate::{Changes, Plan, PlannedSeries, Scenario};
 
-/// A pod whose cables are 40 m long.
+/// Scenario of a pod whose cables are 40 m long.
 const POD: &str = "title = 'pod'
 stop = { flows = 100 }
 [topology.leaf-spine]
@@ -32,9 +32,9 @@ fn plan(more: &str, series: Option<&str>, sets: &[&str]) -> Result<Plan, String>
     Plan::from_text("pod.toml", &text, std::path::Path::new(""), &changes).map_err(|error| error.to_string())
 }
 
-/// The only series, and its scenario.
+/// Returns the only series, resolved.
 fn resolved(more: &str, series: Option<&str>, sets: &[&str]) -> PlannedSeries {
-    let plan = plan(more, series, sets).expect("it can run");
+    let plan = plan(more, series, sets).expect("a valid scenario");
     let [series] = &plan.series[..] else { panic!("one series") };
     series.clone()
 }
@@ -49,7 +49,7 @@ fn dcqcn(series: &PlannedSeries) -> DcqcnConfig {
     dcqcn
 }
 
-/// `preset = NAME` for a device, as text of a scenario.
+/// Returns `preset = NAME` for a device, as text of a scenario.
 fn named(device: &Device) -> String {
     format!("{} = '{}'\n", device.kind.key(), device.name)
 }
@@ -82,7 +82,7 @@ fn a_preset_is_what_its_values_are_when_they_are_written() {
         let mut by_preset = resolved(&named(device), Some(series), &[]).scenario;
         let mut sets: Vec<String> =
             device.set.iter().map(|setting| format!("{}={}", setting.key, setting.value.value)).collect();
-        // Every series says that itself.
+        // Every preset of a series sets this key itself.
         sets.retain(|set| !set.starts_with("switch.pfc.enabled"));
         if let Some(headroom) = &device.headroom {
             let rows: Vec<_> = headroom.by_link().collect();
@@ -107,7 +107,7 @@ fn a_resolved_scenario_with_devices_resolves_to_itself() {
         for series in [None, Some("irn,roce+dcqcn+pfc,tcp,eqds")] {
             // Links of two lengths: headroom stays a table.
             for sets in [&[][..], &["topology.leaf-spine.spine-link.delay=1us", "switch.pfc.xon=0B"][..]] {
-                let plan = plan(&format!("{}{other}", named(device)), series, sets).expect("it can run");
+                let plan = plan(&format!("{}{other}", named(device)), series, sets).expect("a valid scenario");
                 let text = plan.to_toml();
                 let again = Plan::from_text("again", &text, std::path::Path::new(""), &Changes::default());
                 let again = again.unwrap_or_else(|error| panic!("{}: {error}\n{text}", device.name));
@@ -135,7 +135,7 @@ fn defaults_give_way_to_devices_these_to_the_scenario_that_to_series_and_all_to_
     assert_eq!(k_min(scenario, &["switch.ecn.k-min=90KB"]), Some(90_000));
     assert_eq!(k_min(device, &["switch.ecn.k-min=90KB"]), Some(90_000));
 
-    // The scenario goes before the device, which has PFC, and the series' preset before the scenario.
+    // The scenario takes precedence over the device, which has PFC, and the series' preset over the scenario.
     let pfc =
         |more: &str, series: Option<&str>, sets: &[&str]| resolved(more, series, sets).scenario.switch.pfc.enabled;
     let [on, off] = ["true", "false"].map(|pfc| format!("switch.pfc.enabled = {pfc}\n{device}"));
@@ -143,7 +143,7 @@ fn defaults_give_way_to_devices_these_to_the_scenario_that_to_series_and_all_to_
     assert!(!pfc(device, Some("irn"), &[]) && !pfc(&on, Some("irn"), &[]) && pfc(&off, Some("irn+pfc"), &[]));
     assert!(pfc(device, Some("irn"), &["switch.pfc.enabled=true"]));
 
-    // A series' own values go before all of them but arguments.
+    // A series' own values take precedence over all of these; arguments take precedence over them.
     let series = |sets: &[&str]| {
         let text = "nic.preset = 'connectx-7'\nseries = [{ preset = 'roce+dcqcn', set = { 'transport.congestion.dcqcn.cnp-interval' = '9us' } }]\n";
         dcqcn(&resolved(text, None, sets)).cnp_interval
@@ -156,7 +156,7 @@ fn defaults_give_way_to_devices_these_to_the_scenario_that_to_series_and_all_to_
 fn a_device_can_be_named_by_a_series_a_case_or_an_argument() {
     let text = "series = [{ name = 'a', preset = 'roce+dcqcn', set = { 'nic.preset' = 'connectx-6' } }, \
                 { name = 'b', preset = 'roce+dcqcn' }]\n";
-    let plan = plan(text, None, &[]).expect("it can run");
+    let plan = plan(text, None, &[]).expect("a valid scenario");
     let intervals: Vec<_> = plan.series.iter().map(|series| dcqcn(series).cnp_interval).collect();
     assert_eq!(intervals, [4, 50].map(|us| Setting::Value(Duration::from_us(us))));
     let by_argument = resolved("", Some("roce+dcqcn"), &["nic.preset=connectx-6"]);
@@ -171,19 +171,19 @@ fn where_nobody_chooses_a_scheme_the_nic_does() {
     assert_eq!(bare.transport.recovery.name(), "go-back-n");
     assert_eq!(dcqcn(&bare).defaults, Defaults::ConnectX);
     assert_eq!(bare.name, "go-back-n+pfc", "the series is called as what it is");
-    // One half is chosen: the NIC adds the other.
+    // The scenario chooses loss recovery alone: the NIC adds congestion control.
     let irn = resolved("nic.preset = 'connectx-7'\ntransport.recovery.irn = {}\n", None, &[]);
     assert_eq!(irn.transport.recovery.name(), "irn");
     assert_eq!(dcqcn(&irn).defaults, Defaults::ConnectX);
-    // Presets of series say all.
+    // Presets of series leave no choice to the device.
     let roce = resolved("nic.preset = 'connectx-7'\n", Some("roce"), &[]);
     assert_eq!(roce.transport.congestion.name(), "none");
     let tcp = resolved("nic.preset = 'connectx-7'\ntransport.tcp = {}\n", None, &[]);
     assert!(tcp.transport.tcp.is_some());
-    // Nobody knows how this one repairs losses: our default does.
+    // No document states the loss recovery of this NIC: the default holds.
     let thor = resolved("nic.preset = 'thor-2'\n", None, &[]);
     assert_eq!((thor.transport.recovery.name(), thor.transport.congestion.name()), ("irn", "dcqcn"));
-    // What is set inside a kind that the NIC chooses is set there.
+    // A value inside a kind that only the NIC chooses is applied.
     let rto = resolved("nic.preset = 'connectx-7'\n", None, &["transport.recovery.go-back-n.rto=3ms"]);
     assert_eq!(rto.transport.recovery.name(), "go-back-n");
 }
@@ -209,7 +209,7 @@ fn the_engine_knows_the_values_of_connectx_too() {
 #[test]
 fn a_buffer_of_another_kind_leaves_the_ecn_thresholds_of_a_switch() {
     let text = "switch.preset = 'tomahawk-3'\nswitch.buffer.input-queued = {}\n";
-    let plan = plan(text, Some("roce+dcqcn+pfc"), &[]).expect("it can run");
+    let plan = plan(text, Some("roce+dcqcn+pfc"), &[]).expect("a valid scenario");
     let scenario = &plan.series[0].scenario;
     let without = resolved("", Some("roce+dcqcn+pfc"), &[]).scenario;
     assert_eq!(scenario.switch.buffer, without.switch.buffer);
@@ -225,7 +225,7 @@ fn headroom_is_that_of_the_shortest_cable_that_is_long_enough() {
     let headroom = |ns: u64| {
         let delays = ["host", "spine"].map(|link| format!("topology.leaf-spine.{link}-link.delay={ns}ns"));
         let sets: Vec<&str> = delays.iter().map(String::as_str).collect();
-        let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("it can run");
+        let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("a valid scenario");
         let headroom = plan.series[0].scenario.switch.pfc.headroom.resolve(|| None).map(Bytes::get);
         (headroom, plan.warnings.iter().any(|warning| warning.contains("taken instead")))
     };
@@ -241,17 +241,17 @@ fn headroom_is_that_of_the_shortest_cable_that_is_long_enough() {
 #[test]
 fn a_rate_without_headroom_is_named_with_what_was_taken_instead() {
     let sets = ["topology.leaf-spine.host-link.rate=40Gbps"];
-    let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("it can run");
+    let plan = plan("switch.preset = 'tomahawk-3'\n", Some("irn+pfc"), &sets).expect("a valid scenario");
     let said = plan.warnings.iter().find(|warning| warning.contains("taken instead")).expect("a warning");
     let pfc = &plan.series[0].scenario.switch.pfc;
     assert_eq!(pfc.headroom, Setting::Auto, "links differ");
     assert!(said.contains("published for 100 and 400 Gb/s and cables of up to 2000 m"), "{said}");
     assert!(said.contains("B for links of 40Gbps and 200ns"), "{said}");
-    // Nobody asks for headroom.
-    let own = self::plan("switch.preset = 'tomahawk-3'\n", Some("irn"), &sets).expect("it can run").warnings;
+    // Without PFC, there is no warning about headroom.
+    let own = self::plan("switch.preset = 'tomahawk-3'\n", Some("irn"), &sets).expect("a valid scenario").warnings;
     let given = self::plan("switch.preset = 'tomahawk-3'\nswitch.pfc.headroom = '90KB'\n", Some("irn+pfc"), &sets);
     let silent = |warnings: &[String]| !warnings.iter().any(|warning| warning.contains("taken instead"));
-    assert!(silent(&own) && silent(&given.expect("it can run").warnings));
+    assert!(silent(&own) && silent(&given.expect("a valid scenario").warnings));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn links_that_a_nic_has_not_are_warned_about() {
             Some("irn"),
             &["topology.leaf-spine.host-link.rate=400Gbps", "workload.poisson.load=0.1"],
         )
-        .expect("it can run")
+        .expect("a valid scenario")
         .warnings
     };
     let said =

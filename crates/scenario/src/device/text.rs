@@ -1,4 +1,4 @@
-//! Devices for people: a table of all, a page about each, comments in resolved scenarios.
+//! Text about devices: a table of all, a page about each, comments in resolved scenarios.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -15,7 +15,7 @@ use super::{Device, DeviceKind};
 pub struct DeviceTable(&'static [Device]);
 
 impl DeviceTable {
-    /// The table of all devices.
+    /// Returns the table of all devices.
     pub fn new() -> Self {
         Self(Device::all())
     }
@@ -38,7 +38,7 @@ impl fmt::Display for DeviceTable {
                 DeviceKind::Nic => "nic",
                 DeviceKind::Switch => "switch",
             };
-            // The source says who makes it, or the name does.
+            // The manufacturer is left out: it is in the source or in the name.
             let about = device.about.split_once(' ').map_or(&*device.about, |(_, about)| about);
             row(f, [&device.name, kind, &device.links(), &device.sets(), &device.by], about)?;
         }
@@ -51,7 +51,7 @@ impl fmt::Display for DeviceTable {
 }
 
 impl Device {
-    /// Rates of its links in Gb/s: "10 to 400", "up to 400".
+    /// Returns the rates of the device's links in Gb/s: "10 to 400", "up to 400".
     fn links(&self) -> String {
         let gbps = |rate: selvedge_units::Rate| rate.as_gbps_f64();
         if let Some(fastest) = &self.fastest {
@@ -64,7 +64,7 @@ impl Device {
         }
     }
 
-    /// What it is about, by parts of its keys.
+    /// Returns the subjects of the settings, by parts of their keys.
     fn sets(&self) -> String {
         let part = |key: &str| match key.split('.').collect::<Vec<_>>()[..] {
             ["nic", ..] => "classes",
@@ -78,7 +78,7 @@ impl Device {
         parts.into_iter().collect::<Vec<_>>().join(", ")
     }
 
-    /// All sources, each once.
+    /// Returns all sources, each once.
     pub(super) fn sources(&self) -> Vec<&str> {
         let schemes = [&self.recovery, &self.congestion].into_iter().flatten().map(|scheme| &*scheme.source);
         let fastest = self.fastest.iter().map(|fastest| &*fastest.source);
@@ -94,7 +94,7 @@ impl Device {
     }
 }
 
-/// A page about it, as a terminal shows it.
+/// Page about the device, for a terminal.
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = self.sources();
@@ -155,7 +155,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// A key with its value, what the source calls it, and the number of the source.
+/// Writes a key with its value, its name in the source, and the number of the source.
 fn entry(f: &mut fmt::Formatter<'_>, text: &str, note: &str, source: usize) -> fmt::Result {
     if text.len() + note.len() + 10 <= WIDTH {
         writeln!(f, "  {text}  ({note}) [{source}]")
@@ -175,7 +175,7 @@ fn write_gap(f: &mut fmt::Formatter<'_>, gap: &Gap) -> fmt::Result {
     Ok(())
 }
 
-/// What a resolved scenario says of a device at its head.
+/// Returns the comment about a device at the head of a resolved scenario.
 pub(crate) fn comment(device: &Device) -> String {
     let mut text = format!(
         "# {} \"{}\": {}. Values of public documents, none calibrated; `selvedge presets {1}` has their sources.\n",
@@ -191,5 +191,5 @@ pub(crate) fn comment(device: &Device) -> String {
     text
 }
 
-/// Of a terminal.
+/// Columns of a terminal.
 const WIDTH: usize = 100;

@@ -1,4 +1,4 @@
-//! Where values were written, and whom to blame for them.
+//! Places where values were written, and the place to report for an error in them.
 
 use super::{Draft, Variant, path};
 use crate::edit::Edit;
@@ -6,7 +6,7 @@ use crate::error::{Place, ScenarioError};
 use crate::path::KeyPath;
 
 impl Draft {
-    /// Where the key at `path` of the study was written.
+    /// Returns the place where the key at `path` of the study was written.
     pub(crate) fn place(&self, path: &str) -> Place {
         if let Some(origin) = self.seeds.as_ref().filter(|_| path == "seeds") {
             return origin.clone();
@@ -18,7 +18,8 @@ impl Draft {
         }
     }
 
-    /// Where a key of a series' `set` is written, if the series is written at all.
+    /// Returns the place of the key `key` in the `set` of the series at `series`, or `series` if the text does not
+    /// write it.
     pub(super) fn place_of_set(&self, series: &Place, key: &str) -> Place {
         let count = self.written.series.as_ref().map_or(0, Vec::len);
         let of = |index: usize| path("series").join(index.to_string());
@@ -26,18 +27,18 @@ impl Draft {
         index.map_or_else(|| series.clone(), |index| self.document.place(&of(index).join("set").join(key)))
     }
 
-    /// Where the value at `path` came from: the last edit that covers it, or the text.
+    /// Returns the place where the value at `path` came from: the last edit that covers it, or the text.
     pub(super) fn origin(&self, edits: &[Edit], path: &KeyPath) -> Place {
         let edit = edits.iter().rev().find(|edit| edit.path.contains(path));
         edit.map_or_else(|| self.document.place(path), |edit| edit.origin.clone())
     }
 
-    /// An error about the key `key` of `variant`, placed where its value was written; or where the scheme was, to which
-    /// it belongs.
+    /// Returns an error about the key `key` of `variant`, at the place where its value was written, or else at the
+    /// place of the scheme that it belongs to.
     pub(crate) fn error(&self, variant: &Variant, key: &str, message: impl Into<String>) -> ScenarioError {
         let mut path = KeyPath::parse(key).unwrap_or_default();
         let is_in_edits = |path: &KeyPath| variant.edits.iter().any(|edit| edit.path.contains(path));
-        // Of headroom that nobody gave, the table is to blame.
+        // Where no edit sets the headroom, the device's table is the cause.
         let table = KeyPath::parse(HEADROOM_BY_LINK).filter(|table| key == HEADROOM && is_in_edits(table));
         path = table.filter(|_| !is_in_edits(&path)).unwrap_or(path);
         let place = self.origin(&variant.edits, &path);
@@ -54,14 +55,14 @@ impl Draft {
         ScenarioError::new(place, key, message)
     }
 
-    /// `error`, which the text as it is may not have: placed at the last edit of the series or its case inside the
-    /// error's key, or else inside one of `others`.
+    /// Returns `error`, if the text alone does not cause it, with the place of the last edit of the series or its case
+    /// inside the error's key, or else inside one of `others`.
     pub(crate) fn blamed(&self, variant: &Variant, error: ScenarioError, others: &[&str]) -> ScenarioError {
         let keys = [&*error.key].into_iter().chain(others.iter().copied()).filter_map(KeyPath::parse);
         let last = |key: KeyPath| variant.edits.iter().rev().find(|edit| key.contains(&edit.path));
         let Some(edit) = keys.into_iter().find_map(last) else { return error };
         let place = edit.origin.clone();
-        // An argument is said in full, and meant for all series.
+        // An argument is quoted in full, and applies to all series.
         if let Place::Argument(_) = place {
             return ScenarioError { place, ..error };
         }
@@ -70,7 +71,7 @@ impl Draft {
         ScenarioError { place, message, ..error }
     }
 
-    /// What `variant` lacks though the text asks all series for it, because its preset says otherwise.
+    /// Returns an error if the text asks all series for a value that `variant` lacks because its preset overrides it.
     pub(crate) fn overruled(&self, variant: &Variant) -> Option<ScenarioError> {
         let path = path(PFC);
         let asked = self.base.get("switch")?.get("pfc")?.get("enabled")?.as_bool()?;
@@ -84,8 +85,8 @@ impl Draft {
         is_overruled.then(|| ScenarioError::new(self.document.place(&path), PFC, message))
     }
 
-    /// Where a series that is called as its preset does not do with PFC what that name says, because something else
-    /// was set.
+    /// Returns an error if a series is named like its preset but its PFC differs from what that name says, because
+    /// another setting changed it.
     pub(crate) fn mislabelled(&self, variant: &Variant) -> Option<ScenarioError> {
         let name = variant.preset.as_ref().filter(|preset| **preset == variant.name)?;
         let says = name.split('+').any(|word| word == "pfc");
@@ -101,8 +102,8 @@ impl Draft {
     }
 }
 
-/// What every preset sets.
+/// Key of PFC, which every preset sets.
 const PFC: &str = "switch.pfc.enabled";
-/// What a device's table of headroom becomes where links are alike.
+/// Key that a device's table of headroom sets where all links are alike.
 const HEADROOM: &str = "switch.pfc.headroom";
 const HEADROOM_BY_LINK: &str = "switch.pfc.headroom-by-link";

@@ -1,4 +1,4 @@
-//! The content of files, each read once: what names one may be a pipe, which can be read no second time.
+//! Content of files, each read once, because a pipe cannot be read a second time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,26 +10,26 @@ use selvedge_sim::ConfigError;
 
 use crate::input;
 
-/// The folder, below that of results, which keeps what came through pipes.
+/// Folder, below that of results, for the contents that came through pipes.
 const KEPT: &str = "inputs";
 
-/// The files of one study.
+/// Files of one study.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     folder: PathBuf,
-    /// Whether the folder holds results: relative paths then name what is kept there.
+    /// Whether the folder holds results: relative paths then name inputs that are kept there.
     of_results: bool,
     shared: Arc<Mutex<Shared>>,
 }
 
-/// What was read so far.
+/// Files read so far.
 #[derive(Debug, Default)]
 struct Shared {
-    /// By the name that the resolved scenario has for a file.
+    /// Contents, indexed by the name that the resolved scenario has for a file.
     contents: BTreeMap<PathBuf, Arc<Vec<u8>>>,
-    /// Where each pipe was, and its name.
+    /// Path of each pipe, and its name.
     pipes: Vec<(PathBuf, PathBuf)>,
-    /// What is questionable in a file, by its name; each once.
+    /// Questionable points of files, prefixed with the file's name; each once.
     warnings: Vec<String>,
 }
 
@@ -38,8 +38,8 @@ impl Files {
         Self { folder, of_results, shared: Arc::default() }
     }
 
-    /// What the resolved scenario calls the file at `path`, which the folder completes: its absolute
-    /// path, or, of a pipe, where results keep its content.
+    /// Returns the name that the resolved scenario has for the file at `path`, which the folder completes: its absolute
+    /// path, or, for a pipe, the path at which results keep its content.
     pub(super) fn resolve(&self, path: &str) -> PathBuf {
         let known = self.shared().contents.contains_key(Path::new(path));
         if known || self.of_results && Path::new(path).is_relative() {
@@ -70,12 +70,12 @@ impl Files {
         Ok(content)
     }
 
-    /// Everything read so far, by name.
+    /// Returns everything read so far, by name.
     pub(super) fn contents(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         self.shared().contents.iter().map(|(name, content)| (name.clone(), Arc::clone(content))).collect()
     }
 
-    /// What came through pipes, by the names under which results keep it.
+    /// Returns the contents that came through pipes, with the names under which results keep them.
     pub(super) fn kept(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         let mut contents = self.contents();
         contents.retain(|(name, _)| !self.of_results && name.is_relative() && name.starts_with(KEPT));
@@ -92,7 +92,8 @@ impl Files {
         }
     }
 
-    /// Where `word` stands in a line of a file that was read, as in "flow.txt:3:5"; else where the line begins.
+    /// Returns the place of `word` in a line of a file that was read, as in "flow.txt:3:5", or the begin of the line if
+    /// the word is not in it.
     pub(super) fn place(&self, path: &str, line: u64, word: &str) -> String {
         let content = self.content(path).unwrap_or_default();
         let nth = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
@@ -110,7 +111,7 @@ impl Files {
         self.shared().warnings.clone()
     }
 
-    /// The name of the pipe at `place`: its path in one word, "inputs/dev-fd-63".
+    /// Returns the name of the pipe at `place`: its path in one word, "inputs/dev-fd-63".
     fn pipe(&self, place: PathBuf) -> PathBuf {
         let mut shared = self.shared();
         if let Some((_, name)) = shared.pipes.iter().find(|(known, _)| *known == place) {

@@ -3,7 +3,7 @@
 use selvedge_formats::goal::{Goal, Operation, OperationKind};
 use selvedge_sim::workload::schedule::{ANY, Rank, Schedule, Step};
 
-/// What a file's ranks do.
+/// Returns the operations of a file's ranks as a schedule.
 pub(super) fn schedule(goal: &Goal) -> Schedule {
     let mut ranks = vec![Rank::default(); goal.rank_count as usize];
     for (&number, written) in &goal.ranks {

@@ -12,11 +12,10 @@ use selvedge_units::{Duration, HostId, SwitchId};
 
 use super::FileLibrary;
 
-/// What flows have in htsim that are given no priority.
+/// Priority in htsim of flows that are given none.
 const NO_PRIORITY: u32 = 2_000_000;
 
-/// A flow's priority. htsim's own receivers pull by any number; 0 to 7 are taken
-/// as those of 802.1Q.
+/// Returns a flow's priority. htsim's own receivers pull by any number; 0 to 7 are taken as those of 802.1Q.
 fn priority(written: u32) -> Option<u8> {
     u8::try_from(written).ok().filter(|&priority| priority <= 7)
 }
@@ -96,7 +95,7 @@ impl FileLibrary {
         for host in 0..file.hosts {
             graph.add_host(htsim_topo::Node::Host(host).to_string(), 0);
         }
-        // Switches tier by tier; `first` is the number of a tier's first.
+        // Switches tier by tier; `first` is the number of the first switch of a tier.
         let (tors, aggs) = (file.tors(), file.aggs());
         let all = (0..tors)
             .map(htsim_topo::Node::Tor)
@@ -132,7 +131,7 @@ impl FileLibrary {
         graph
     }
 
-    /// Whether the file gives the buffer of every port of every switch.
+    /// Returns whether the file gives the buffer of every port of every switch.
     fn has_queues(&self, path: &str, file: &FatTreeFile) -> bool {
         let given = |tier: &htsim_topo::Tier| {
             [tier.queue_down.is_some()].into_iter().chain(tier.radix_up.map(|_| tier.queue_up.is_some()))

@@ -1,4 +1,4 @@
-//! Files of other simulators, and distributions by name, as the simulator wants them.
+//! Files of other simulators, and distributions by name, in the simulator's types.
 
 mod files;
 mod goal;
@@ -30,23 +30,23 @@ use files::Files;
 #[derive(Clone, Debug)]
 pub struct FileLibrary {
     files: Files,
-    /// Hosts by the number that flow lists call them.
+    /// Hosts, indexed by their numbers in flow lists.
     hosts: Arc<BTreeMap<u32, HostId>>,
 }
 
 impl FileLibrary {
-    /// A library whose relative paths begin at `folder`.
+    /// Returns a library whose relative paths begin at `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { files: Files::new(folder.into(), false), hosts: Arc::default() }
     }
 
-    /// The library of a scenario in the results folder `folder`: its relative paths are those of files
-    /// that the folder keeps ([`Plan::kept_inputs`](crate::Plan::kept_inputs)), and stay relative.
+    /// Returns the library of a scenario in the results folder `folder`: its relative paths are those of files that the
+    /// folder keeps ([`Plan::kept_inputs`](crate::Plan::kept_inputs)), and stay relative.
     pub(crate) fn of_results(folder: &Path) -> Self {
         Self { files: Files::new(folder.to_owned(), true), hosts: Arc::default() }
     }
 
-    /// The same library, with flow lists between the hosts of `graph`.
+    /// Returns this library with flow lists between the hosts of `graph`.
     #[must_use]
     pub fn among(&self, graph: &Graph) -> Self {
         let hosts = || graph.hosts.iter().zip(graph.host_ids());
@@ -57,17 +57,18 @@ impl FileLibrary {
         Self { hosts: Arc::new(hosts), ..self.clone() }
     }
 
-    /// What the resolved scenario calls the file at `path`: its absolute path, if it exists.
+    /// Returns the name that the resolved scenario has for the file at `path`: its absolute path, if it exists.
     pub(crate) fn resolve(&self, path: &str) -> PathBuf {
         self.files.resolve(path)
     }
 
-    /// What was questionable in the files read so far: "flow.txt:1: ...".
+    /// Returns the warnings about the files read so far: "flow.txt:1: ...".
     pub fn warnings(&self) -> Vec<String> {
         self.files.warnings()
     }
 
-    /// Where the htsim topology at `path` gives ports the smallest buffer, if it does: "x.topo:9:10: Queue_Up 9000".
+    /// Returns the place and text where the htsim topology at `path` gives ports the smallest buffer, if it sets any:
+    /// "x.topo:9:10: Queue_Up 9000".
     pub(crate) fn least_queue(&self, path: &str) -> Option<String> {
         let content = self.files.content(path).ok()?;
         if detect(&content, path) != Ok(Dialect::HtsimTopology) {
@@ -78,35 +79,35 @@ impl FileLibrary {
         Some(format!("{path}:{line}:{column}: {key} {}", room.get()))
     }
 
-    /// What is questionable in the file at `path`, in parentheses behind a blank; nothing if nothing is. A file that
-    /// lacks lines is often not what it should be in other ways.
+    /// Returns the warnings about the file at `path`, in parentheses behind a blank, or an empty text if there are
+    /// none. A file that lacks lines is often wrong in other ways, too.
     fn notes_about(&self, path: &str) -> String {
         let notes = self.warnings_about(path);
         if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) }
     }
 
-    /// The same, in this file.
+    /// Returns the warnings about the file at `path`.
     fn warnings_about(&self, path: &str) -> Vec<String> {
         let own = |warning: &String| warning.strip_prefix(path).is_some_and(|rest| rest.starts_with(':'));
         self.warnings().into_iter().filter(own).collect()
     }
 
-    /// What came through pipes, by its names in the resolved scenario.
+    /// Returns the contents that came through pipes, with their names in the resolved scenario.
     pub(crate) fn kept(&self) -> Vec<(PathBuf, Arc<Vec<u8>>)> {
         self.files.kept()
     }
 
-    /// A hash of the content of every file read so far.
+    /// Returns a hash of the content of every file read so far.
     pub(crate) fn digest(&self) -> u64 {
         let contents = self.files.contents();
         contents.iter().fold(0, |hash, (_, content)| hash.rotate_left(1) ^ crate::digest::of(content))
     }
 
-    /// The connection matrix at `path`, if that is what it is.
+    /// Returns the connection matrix at `path`, or `None` if the file is of another format.
     pub(crate) fn connection_matrix(&self, path: &str) -> Result<Option<ConnectionMatrix>, ConfigError> {
         let content = self.files.content(path)?;
         match detect(&content, path).map_err(said)? {
-            // Whoever reads its flows says what is questionable.
+            // Warnings come when the flows of the file are read.
             Dialect::HtsimMatrix => {
                 let parsed = htsim_cm::read(&**content, path, htsim_cm::StartUnit::Auto).map_err(said)?;
                 Ok(Some(parsed.value))
@@ -115,12 +116,12 @@ impl FileLibrary {
         }
     }
 
-    /// What a topology or flow list is written in.
+    /// Returns the dialect of a topology or flow list.
     pub(crate) fn dialect(&self, path: &str) -> Result<Dialect, ConfigError> {
         detect(&self.files.content(path)?, path).map_err(said)
     }
 
-    /// The value, its warnings kept.
+    /// Returns the value, after keeping its warnings.
     fn noted<T>(&self, path: &str, parsed: Parsed<T>) -> T {
         self.note(path, parsed.warnings);
         parsed.value
@@ -130,7 +131,7 @@ impl FileLibrary {
         self.files.note(path, warnings);
     }
 
-    /// What flows in these lines are known by: the numbers that the file gives them, if it gives each its own.
+    /// Returns the numbers that identify the flows in these lines: those of the file, if it gives each flow its own.
     fn numbers(&self, path: &str, written: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<u64> {
         let written: Vec<(u64, Option<u64>)> = written.collect();
         let numbers: Vec<u64> = (0..).zip(&written).map(|(place, (_, id))| id.unwrap_or(place)).collect();
@@ -153,10 +154,10 @@ impl FileLibrary {
         (0..numbers.len() as u64).collect()
     }
 
-    /// The UDP destination ports that a list of flows gives them, by their ids.
+    /// Returns the UDP destination ports that a list of flows gives, by the flows' ids.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn ports(&self, list: &FlowFile) -> Result<BTreeMap<u64, u16>, ConfigError> {
         let path = &list.path;
         let content = self.files.content(path)?;
@@ -169,7 +170,7 @@ impl FileLibrary {
         Ok(self.ns3_ports(path, parsed.value))
     }
 
-    /// Where `word` stands in this line: file, line and column.
+    /// Returns the place of `word` in this line: file, line and column.
     pub(crate) fn place(&self, path: &str, line: u64, word: &str) -> String {
         self.files.place(path, line, word)
     }

@@ -36,17 +36,17 @@ impl FileLibrary {
         })
     }
 
-    /// UDP destination ports of a list's flows by the ids of [`FileLibrary::ns3_flows`], where the list has such:
-    /// HPCC's scripts tell the flows of an incast by theirs.
+    /// Returns the UDP destination ports of a list's flows by the ids of [`FileLibrary::ns3_flows`], where the list has
+    /// ports: HPCC's scripts tell the flows of an incast by them.
     pub(super) fn ns3_ports(&self, path: &str, mut list: Ns3Flows) -> BTreeMap<u64, u16> {
-        // What there was to say about the list was said when its flows were read.
+        // Warnings about the list were reported when its flows were read.
         list.settle_surplus(|id| self.hosts.contains_key(&id));
         let numbers = self.numbers(path, list.flows.iter().map(|flow| (flow.line, flow.id)));
         numbers.into_iter().zip(&list.flows).filter_map(|(id, flow)| Some((id, flow.dst_port?))).collect()
     }
 
-    /// The network of a file. A GPU that is linked to a server's NVSwitch and to the Ethernet has a NIC at
-    /// each ([`Graph::inner`]): what it sends to GPUs on the same NVSwitch goes that way, as in SimAI.
+    /// Returns the network of a file. A GPU that is linked to a server's NVSwitch and to the Ethernet has a NIC at each
+    /// ([`Graph::inner`]): packets to GPUs on the same NVSwitch go through it, as in SimAI.
     pub(super) fn ns3_graph(&self, path: &str, file: &Ns3Topology) -> Result<Graph, ConfigError> {
         let linked: BTreeSet<u32> = file.links.iter().flat_map(|link| [link.a, link.b]).collect();
         let mut graph = Graph::default();
@@ -122,7 +122,7 @@ impl FileLibrary {
     }
 }
 
-/// Whether each host has one of these links at most; else the line and the one that has more, and what to do.
+/// Checks that each host has at most one of these links. The error is the line, the host with more links, and advice.
 fn check_hosts<'a>(
     file: &Ns3Topology,
     links: impl Iterator<Item = &'a ns3_topology::Link>,
@@ -150,8 +150,8 @@ fn check_hosts<'a>(
     Ok(())
 }
 
-/// Whether these links hang together; else the line and the first that does not hang on the first of all. Second NICs
-/// of GPUs are not among them: GPUs pass nothing on.
+/// Checks that these links form a connected network. The error is the line and the first node that is not connected
+/// with the first of all. Second NICs of GPUs are left out: GPUs forward nothing.
 fn check_connected<'a, L: Iterator<Item = &'a ns3_topology::Link>>(
     file: &Ns3Topology,
     links: impl Fn() -> L,
@@ -180,7 +180,7 @@ fn check_connected<'a, L: Iterator<Item = &'a ns3_topology::Link>>(
     Err((link.line, link.a, message))
 }
 
-/// What a GPU's link to an NVSwitch joins.
+/// Ends of a GPU's link to an NVSwitch.
 struct End {
     nic: Node,
     switch: u32,

@@ -1,4 +1,4 @@
-//! From the variants of a draft to series, with every "auto" settled and everything checked.
+//! Construction of series from the variants of a draft, with every "auto" resolved and everything checked.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -23,22 +23,22 @@ use crate::path::KeyPath;
 use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
 use crate::scenario::{Scenario, Seeds};
 
-/// Turns the variants of a draft into series.
+/// Converter of the variants of a draft into series.
 pub(super) struct Builder<'a> {
     draft: &'a Draft,
     pub(super) library: FileLibrary,
-    /// All that there are.
+    /// Variants of the draft, all of them.
     variants: Vec<Variant>,
-    /// Networks by what they were built from: most series share one.
+    /// Networks with the topologies they were built from: most series share one.
     networks: Vec<(Topology, Arc<Network>)>,
-    /// The traffic of the latest series, which the next often shares: loads of large networks take their time.
+    /// Traffic of the latest series, which the next often shares: the loads of large networks take long to compute.
     traffic: Option<(BuiltFrom, Traffic)>,
 }
 
-/// What traffic depends on, within one study.
+/// Parameters that determine traffic within one study.
 type BuiltFrom = (Topology, WorkloadConfig, Framing, Measure, Option<u64>);
 
-/// A series' workloads in numbers.
+/// Workloads of a series, in numbers.
 #[derive(Clone, Debug)]
 struct Traffic {
     summaries: Vec<WorkloadSummary>,
@@ -82,7 +82,7 @@ impl<'a> Builder<'a> {
             draft.error(&variant, &finding.key, finding.message)
         };
         check_nic(&variant.scenario).map_err(refuse)?;
-        // What flows are like depends on resolved keys, and timeouts on the priorities that flows ask for.
+        // Properties of flows depend on resolved keys, and timeouts on the priorities of flows.
         let resolved = Resolved::of(&variant, &network, &[]).map_err(refuse)?;
         let Traffic { summaries, worst_link, extent } = self.traffic(&variant, &resolved, &network, seeds, &library)?;
         let asks = summaries.iter().any(|summary| !summary.priorities.is_empty());
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// What runs on the network, whose losses and failures are checked, too.
+    /// Returns the traffic on the network, after checking it together with losses and failures.
     fn traffic(
         &mut self,
         variant: &Variant,
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
             let (variant, error) = self.most_loaded(variant, error, network, &env);
             let is_about_all = error.key.is_empty() || !error.key.contains(['.', '[']);
             let error = self.error(variant, "workload", error);
-            // How much links carry depends on the network, too.
+            // The load of links depends on the network, too.
             if is_about_all { self.draft.blamed(variant, error, SIZES_OF_LOADS) } else { error }
         })?;
         let extent = workload.extent();
@@ -171,8 +171,8 @@ impl<'a> Builder<'a> {
         Ok(traffic)
     }
 
-    /// Of series with the same traffic, which differ in headers, the one that loads links most if one does too much:
-    /// what is advised then suits all.
+    /// Returns, of series with the same traffic but different headers, the one that loads links most if one overloads a
+    /// link: advice about it suits all of them.
     fn most_loaded<'v>(
         &'v self,
         variant: &'v Variant,
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
         let graph = topology.build(&self.library).map_err(|error| {
             let is_about_all = !error.key.contains('.');
             let error = self.error(variant, "topology", error);
-            // Several of its keys together: the one that was changed last.
+            // An error of several keys together is attributed to the one that was changed last.
             if is_about_all { self.draft.blamed(variant, error, &[]) } else { error }
         })?;
         let network = Network::new(graph)
@@ -212,16 +212,16 @@ impl<'a> Builder<'a> {
         Ok(network)
     }
 
-    /// How packets look on it.
+    /// Returns the framing of packets on the network.
     pub(super) fn framing(&self, variant: &Variant, network: &Network) -> Result<Framing, ScenarioError> {
         let resolved = check_nic(&variant.scenario).and_then(|()| Resolved::of(variant, network, &[]));
         let resolved = resolved.map_err(|finding| self.draft.error(variant, &finding.key, finding.message))?;
         Ok(resolved.scenario.nic.framing(&resolved.transport))
     }
 
-    /// An error that a part reports about itself, which stands under `key`.
+    /// Returns an error that a part reports about itself, as an error about `key`.
     fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
-        // Workloads know about two keys that are not theirs.
+        // Workloads report errors of two keys outside of `workload`.
         let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
         let key = match &*error.key {
             inner if foreign => inner.to_owned(),
@@ -233,17 +233,17 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What decides how much of their links flows take, beside their own keys.
+/// Keys, beside those of loads, that determine the share of their links that flows take.
 const SIZES_OF_LOADS: &[&str] = &["topology", "workload", "nic.mtu", "nic.header", "nic.gap"];
 
-/// The scenario of a series without an "auto", checked.
+/// Scenario of a series, checked and without an "auto".
 struct Resolved {
-    /// Its transport is what all hosts and paths have in common.
+    /// Scenario with the transport settings that all hosts and paths have in common.
     scenario: Scenario,
-    /// That of the fastest hosts.
+    /// Transport of the hosts with the fastest links.
     transport: TransportConfig,
     transports: Transports,
-    /// What a person should know.
+    /// Findings to show to the user.
     findings: Vec<Finding>,
 }
 
@@ -269,13 +269,13 @@ impl Resolved {
     }
 }
 
-/// Series share most of what is to be said about them.
+/// Keeps each warning once, because most of them are the same for all series.
 fn keep_each_once(warnings: &mut Vec<String>) {
     let mut known = BTreeSet::new();
     warnings.retain(|warning| known.insert(warning.clone()));
 }
 
-/// A finding about buffers which nobody has written but the topology's file: said of that.
+/// Returns a finding about buffers that only the topology's file sets, reworded to name the file.
 fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary) -> Finding {
     let (Topology::File(file), BufferConfig::InputQueued(buffer)) = (&scenario.topology, &scenario.switch.buffer)
     else {
@@ -294,7 +294,7 @@ fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary
     }
 }
 
-/// A finding about a credit which nobody has written, and which long links make what it is: said of these.
+/// Returns a finding about an automatic credit that is too large because of long links, reworded to name the links.
 fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -> Finding {
     let is_auto = scenario.transport.eqds.is_some_and(|eqds| eqds.window == Setting::Auto);
     let longest = network.graph().links.iter().map(|link| link.delay).max();
@@ -309,7 +309,7 @@ fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -
     Finding { key, message }
 }
 
-/// The first key below `path`, which has this value, that is called "delay" and says `delay`.
+/// Returns the first key below `path`, with the value `value`, that is called "delay" and has the value `delay`.
 fn key_of_delay(path: &KeyPath, value: &toml::Value, delay: Duration) -> Option<KeyPath> {
     let below = |(step, value): (&str, &toml::Value)| match value {
         toml::Value::String(text) => (step == "delay" && text.parse() == Ok(delay)).then(|| path.join(step)),
@@ -322,12 +322,12 @@ fn key_of_delay(path: &KeyPath, value: &toml::Value, delay: Duration) -> Option<
     }
 }
 
-/// The key of what the topology's file may say instead.
+/// Key of the buffer size that the topology's file may set instead.
 const PER_PORT: &str = "switch.buffer.input-queued.per-port";
 
 fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     let place = draft.place("seeds");
-    // An option says what it is about.
+    // An argument names its option already.
     let key = if let Place::Argument(_) = place { "" } else { "seeds" };
     let wrong = |message: String| ScenarioError::new(place.clone(), key, message);
     if let Seeds::Count(count) = draft.written().seeds
@@ -350,7 +350,7 @@ fn checked_seeds(draft: &Draft) -> Result<Vec<u64>, ScenarioError> {
     Ok(seeds)
 }
 
-/// More would be a mistake.
+/// Maximum number of seeds; a larger number is taken for a mistake.
 const MOST_SEEDS: u64 = 10_000;
 
 #[cfg(test)]

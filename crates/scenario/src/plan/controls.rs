@@ -1,8 +1,8 @@
 //! Controls: series that differ from one of a study in PFC alone.
 //!
-//! A difference between two schemes, one with PFC and one without, says nothing about PFC as long as they differ in
-//! other things, too. What PFC does shows between a series and its control. A study that has series of both kinds is
-//! given the controls that it lacks.
+//! A difference between two schemes, one with PFC and one without, says nothing about PFC if they differ in other
+//! settings, too. The effect of PFC is the difference between a series and its control. A study that has series of both
+//! kinds is given the controls that it lacks.
 
 use std::iter;
 
@@ -17,14 +17,14 @@ use crate::digest;
 use crate::draft::Variant;
 use crate::written::written_values;
 
-/// A study of more series than this in a case says well enough what it compares.
+/// Maximum number of series of a case to which controls are added.
 const MOST_SERIES: usize = 4;
-/// Payload that all controls together may carry, in bytes: some minutes of one core.
+/// Maximum payload that all controls together may carry, in bytes: some minutes of one core.
 const CHEAP: f64 = 1e12;
 
 impl PlannedSeries {
-    /// A hash of all that the series is apart from PFC, and from the timeouts that follow from it. Two series of a case
-    /// for which it is equal differ in PFC alone.
+    /// Returns a hash of all settings of the series except PFC and the timeouts that follow from it. Two series of a
+    /// case for which it is equal differ in PFC alone.
     pub fn apart_from_pfc(&self) -> u64 {
         let mut scenario = self.scenario.clone();
         scenario.switch.pfc = PfcConfig::default();
@@ -36,8 +36,8 @@ impl PlannedSeries {
         digest::of(written_values(&scenario).as_bytes())
     }
 
-    /// Which data packets RDMA's loss recovery acknowledges: "per-packet", "coalesced" or "none"; empty for other
-    /// transports.
+    /// Returns which data packets RDMA's loss recovery acknowledges: "per-packet", "coalesced" or "none"; empty for
+    /// other transports.
     pub fn acks(&self) -> &'static str {
         let recovery = &self.scenario.transport.recovery;
         match () {
@@ -48,14 +48,14 @@ impl PlannedSeries {
         }
     }
 
-    /// Whether the series has PFC.
+    /// Returns whether the series has PFC.
     pub fn has_pfc(&self) -> bool {
         self.scenario.switch.pfc.enabled
     }
 }
 
 impl Builder<'_> {
-    /// Says of each series, where some have PFC and some have not, whether it can be had with PFC switched. With `add`,
+    /// Notes for each series, in studies where some have PFC and some have not, the name of its control. With `add`,
     /// adds the controls that are missing and cheap behind the series of their case.
     pub(super) fn control(&mut self, series: &mut Vec<PlannedSeries>, variants: &[Variant], seeds: &[u64], add: bool) {
         let mut added = Vec::new();
@@ -100,13 +100,13 @@ impl Builder<'_> {
         }
     }
 
-    /// A variant with PFC switched; `None` where it cannot be had.
+    /// Returns the series with PFC switched; `None` if such a series is impossible.
     fn switched(&mut self, variant: &Variant, seeds: &[u64]) -> Option<PlannedSeries> {
         let mut variant = variant.clone();
         let enabled = &mut variant.scenario.switch.pfc.enabled;
         *enabled = !*enabled;
         variant.name = switched_name(&variant.name, *enabled);
-        // Its warnings are those of the series that it is a control of.
+        // The warnings of a control are those of the series that it belongs to.
         self.series(variant, seeds, &mut Vec::new()).ok()
     }
 }
@@ -121,7 +121,7 @@ impl PlannedSeries {
     }
 }
 
-/// What the control of the series `name` is called, which has PFC or has it not.
+/// Returns the name of the control of the series `name`, with or without PFC.
 fn switched_name(name: &str, with_pfc: bool) -> String {
     const PFC: &str = "+pfc";
     match name.find(PFC) {

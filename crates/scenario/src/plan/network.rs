@@ -1,4 +1,4 @@
-//! The network of a scenario by itself, whether or not the rest can run.
+//! Network of a scenario alone, whether or not the rest of the scenario can run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::origin::built_in;
 use crate::scenario::Scenario;
 
 impl Network {
-    /// The network of a scenario's first series and how its packets look there, whether or not the rest of the scenario
-    /// can run; and what a person should know about the scenario. `None`: the built-in one.
+    /// Returns the network of a scenario's first series and its framing, whether or not the rest of the scenario can
+    /// run, and warnings about the scenario. `None`: the built-in one.
     ///
     /// # Errors
-    /// The scenario cannot be read, or has no such network.
+    /// Returns an error if the scenario cannot be read, or has no valid network.
     pub fn of_scenario(
         path: Option<&Path>,
         changes: &Changes,
@@ -45,7 +45,8 @@ impl Network {
         Ok((network, framing, warnings))
     }
 
-    /// The network of a document's first series and how its packets look there, whatever else it lacks.
+    /// Returns the network of a document's first series and its framing, even if the rest of the document is
+    /// incomplete.
     pub(crate) fn of_document(
         document: Document,
         library: FileLibrary,

@@ -1,4 +1,4 @@
-//! Paths of files that a scenario names, made to hold from any folder.
+//! Paths of files that a scenario names, made valid from any folder.
 
 use selvedge_sim::ConfigError;
 use selvedge_sim::fault::{DropList, LossModel};
@@ -8,7 +8,8 @@ use selvedge_sim::workload::{Sizes, WorkloadConfig};
 use crate::library::FileLibrary;
 use crate::scenario::Scenario;
 
-/// Lets the scenario run from any folder; what came through pipes keeps a relative path.
+/// Makes paths absolute, so that the scenario can run from any folder; inputs that came through pipes keep a relative
+/// path.
 pub(super) fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> Result<(), ConfigError> {
     let resolved = |key: &str, path: &str| {
         library.resolve(path).into_os_string().into_string().map_err(|place| {
@@ -31,7 +32,7 @@ pub(super) fn absolute_paths(scenario: &mut Scenario, library: &FileLibrary) -> 
         poisson,
         closed_loop,
         verbs,
-        // These name no files.
+        // Workloads without files.
         incast: _,
         permutation: _,
         all_to_all: _,

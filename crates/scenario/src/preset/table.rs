@@ -1,25 +1,25 @@
-//! What the words of a preset's name mean.
+//! Meaning of the words of a preset's name.
 
-/// The first word: what moves packets.
+/// First word of a name: the scheme that moves packets.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Scheme {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) engine: Engine,
-    /// Whether switches help it (`switch.netrt`).
+    /// Whether switches take part in the scheme (`switch.netrt`).
     pub(super) netrt: bool,
 }
 
-/// What moves packets, by its key in scenario files.
+/// Engine that moves packets, by its key in scenario files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Engine {
-    /// A loss recovery of `[transport.recovery]`, with a congestion control of `[transport.congestion]`.
+    /// Loss recovery of `[transport.recovery]`, with a congestion control of `[transport.congestion]`.
     Recovery(&'static str),
-    /// `[transport.tcp]`.
+    /// TCP, `[transport.tcp]`.
     Tcp,
-    /// `[transport.eqds]`.
+    /// EQDS, `[transport.eqds]`.
     Eqds,
-    /// `[transport.ndp]`.
+    /// NDP, `[transport.ndp]`.
     Ndp,
 }
 
@@ -65,39 +65,41 @@ pub(super) const SCHEMES: &[Scheme] = &[
 ];
 
 const GO_BACK_N: Engine = Engine::Recovery("go-back-n");
-/// TCP, EQDS and NDP: both their names here and their keys in `[transport]`.
+/// Name of TCP, and its key in `[transport]`.
 pub(super) const TCP: &str = "tcp";
+/// Name of EQDS, and its key in `[transport]`.
 pub(super) const EQDS: &str = "eqds";
+/// Name of NDP, and its key in `[transport]`.
 pub(super) const NDP: &str = "ndp";
 
-/// Schemes by other names.
+/// Schemes under other names.
 pub(super) const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath"), ("roce-baseline", "roce+baseline")];
 
-/// Priority flow control.
+/// Modifier that turns on priority flow control.
 pub(super) const PFC: &str = "pfc";
 
 /// A variant of a scheme that a paper compares with it.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Variant {
-    /// The modifier.
+    /// Modifier that selects the variant.
     pub(super) name: &'static str,
-    /// The scheme that it is one of.
+    /// Scheme that the variant belongs to.
     pub(super) of: &'static str,
     pub(super) about: &'static str,
-    /// Keys, and values as TOML.
+    /// Keys, and their values as TOML.
     pub(super) sets: &'static [(&'static str, &'static str)],
     pub(super) beside: Beside,
 }
 
-/// What a variant changes, apart from the keys that it sets.
+/// Effect of a variant, apart from the keys that it sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beside {
     Nothing,
-    /// Another engine takes the place of the scheme's.
+    /// Engine in the place of the scheme's.
     Engine(Engine),
-    /// This congestion control is used unless another is asked for.
+    /// Congestion control that is used unless another is asked for.
     Congestion(&'static str),
-    /// Switches need not trim.
+    /// No need for switches that trim.
     NoTrimming,
 }
 
@@ -175,7 +177,7 @@ pub(super) const VARIANTS: &[Variant] = &[
 /// Load balancing other than ECMP.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Balancing {
-    /// The modifier, and the kind of `switch.balancing`.
+    /// Modifier, and kind of `switch.balancing`.
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// The value of `switch.balancing`, as TOML.
@@ -189,8 +191,8 @@ pub(super) const BALANCINGS: &[Balancing] = &[
     Balancing { name: "flowlet", about: "flows may change ways where they pause (LetFlow)", value: "{ flowlet = {} }" },
 ];
 
-/// What congestion controls are set to where EQIFs slow them down: DCQCN's settings suit a short control loop (EQDS,
-/// appendix B: R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
+/// Settings of congestion controls that EQIFs slow down: DCQCN's settings suit a short control loop (EQDS, appendix B:
+/// R_d 4 us, R_i 750 us, R_AI 5 Mbps; the rest is the firmware's).
 pub(super) const IN_TUNNELS: &[(&str, &[(&str, &str)])] = &[(
     "dcqcn",
     &[("transport.congestion.dcqcn.defaults", "'connect-x'"), ("transport.congestion.dcqcn.increase-timer", "'750us'")],

@@ -17,7 +17,7 @@ fn scheme(name: &str) -> &'static Scheme {
     SCHEMES.iter().find(|scheme| scheme.name == name).expect("a scheme")
 }
 
-/// What the tables name is there: a typing error in them would only show when somebody uses that line.
+/// Checks that all names in the tables exist: otherwise a typing error in a line would only show when the line is used.
 #[test]
 fn the_tables_name_what_exists() {
     for scheme in SCHEMES {

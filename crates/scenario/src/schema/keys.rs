@@ -1,4 +1,4 @@
-//! What may stand in a scenario file, for people: told from the schema, place by place.
+//! Help about the keys of a scenario file, derived from the schema place by place.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -12,34 +12,34 @@ use crate::error::ScenarioError;
 use crate::path::KeyPath;
 use crate::suggest;
 
-/// What may stand at one place of a scenario file.
+/// Description of one place of a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyHelp {
-    /// The place, as "workload.incast"; empty for the whole file.
+    /// Path of the place, as "workload.incast"; empty for the whole file.
     path: String,
     about: String,
-    /// What may be written there, where that is not keys alone.
+    /// Values that may be written there, beside keys.
     takes: String,
     keys: Vec<Key>,
 }
 
-/// A key of a table, or a word that may stand in its place.
+/// Key of a table, or word in the place of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Key {
     name: String,
     takes: String,
-    /// What holds without it: a value, "required", or nothing.
+    /// Effect of leaving the key out: a value, "required", or nothing.
     without: String,
     about: String,
-    /// Where there are keys inside, its own place.
+    /// Place of the keys inside, if it has a description of its own.
     inside: Option<String>,
 }
 
 impl KeyHelp {
-    /// What may stand at `path`: "" is the whole file.
+    /// Returns the description of `path`: "" is the whole file.
     ///
     /// # Errors
-    /// When nothing may: says which step is unknown and what was meant.
+    /// Returns an error if nothing may stand at `path`: the message names the unknown step and suggests a known one.
     pub fn of(path: &str) -> Result<Self, ScenarioError> {
         let schema = schema();
         let wrong = |message: String| ScenarioError::argument(path.to_owned(), message);
@@ -55,7 +55,7 @@ impl KeyHelp {
         Ok(Reader(&schema).help(path, &nodes))
     }
 
-    /// The same as a section of the page.
+    /// Returns the description as a section of the page.
     fn section(&self) -> String {
         let mut section = String::new();
         if !self.path.is_empty() {
@@ -68,7 +68,7 @@ impl KeyHelp {
         section
     }
 
-    /// All there is, as a page in Markdown.
+    /// Returns the description of all keys, as a page in Markdown.
     pub fn page() -> String {
         let schema = schema();
         let reader = Reader(&schema);
@@ -82,7 +82,7 @@ impl KeyHelp {
     }
 }
 
-/// As a terminal shows it.
+/// Text for a terminal.
 impl fmt::Display for KeyHelp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const WIDTH: usize = 100;
@@ -110,19 +110,19 @@ impl fmt::Display for KeyHelp {
     }
 }
 
-/// Reads a schema.
+/// Reader of a schema.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a Value);
 
 impl<'a> Reader<'a> {
-    /// What may stand at `path`, which `nodes` describe.
+    /// Returns the description of `path`, for which `nodes` are the schema's nodes.
     fn help(self, path: &str, nodes: &[&'a Value]) -> KeyHelp {
         let tables: Vec<_> = nodes.iter().flat_map(|node| self.tables(node)).collect();
         let has_choice = tables.len() > 1;
         let mut keys: Vec<Key> = Vec::new();
         for node in nodes.iter().flat_map(|node| self.words(node)) {
             let (name, about) = (node["const"].to_string(), self.about_key(node));
-            // The same words may be reached in several ways.
+            // The same words may be reached by several paths.
             if keys.iter().any(|key| key.name == name) {
                 continue;
             }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
                 if keys.iter().any(|key| key.name == *name) {
                     continue;
                 }
-                // One kind of several: what is said of it is said of its table.
+                // One kind of several: the description of the kind is that of its table.
                 let is_kind = has_choice && properties.len() == 1;
                 let without = match node.get("default").and_then(short) {
                     Some(value) => value,
@@ -153,7 +153,8 @@ impl<'a> Reader<'a> {
         KeyHelp { path: path.to_owned(), about: self.about(nodes), takes, keys }
     }
 
-    /// Writes what may stand at `path` and inside; what was written before under another name is referred to.
+    /// Writes the description of `path` and of its keys; a description that was written before under another name is
+    /// referred to.
     fn write(self, page: &mut String, path: &str, nodes: &[&'a Value], seen: &mut BTreeSet<String>) {
         let help = self.help(path, nodes);
         page.push_str(&help.section());
@@ -165,7 +166,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The place of a key inside `path`, and what describes it. Of a list, its elements have the keys.
+    /// Returns the place of a key inside `path`, and the nodes that describe it. For a list, the keys are those of its
+    /// elements.
     fn inside(self, path: &str, key: &str) -> Option<(String, Vec<&'a Value>)> {
         let places = [key.to_owned(), format!("{path}.{key}"), format!("{path}[0].{key}")];
         let mut places = places.into_iter().skip(usize::from(!path.is_empty()));
@@ -175,7 +177,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The same for nodes whose tables are the same.
+    /// Returns a text that is equal for nodes whose tables are the same.
     fn identity(self, nodes: &[&'a Value]) -> String {
         nodes
             .iter()
@@ -185,7 +187,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// The tables that may stand where `node` describes what may, or in a list there.
+    /// Returns the tables that may stand at `node`, or in a list there.
     fn tables(self, node: &'a Value) -> Vec<&'a Value> {
         let own = node.get("properties").map(|_| node);
         let inner = self.options(node).chain(node.get("items"));
@@ -197,19 +199,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The words that may stand there, if something is said about them.
+    /// Returns the words that may stand at `node`, if they have descriptions.
     fn words(self, node: &'a Value) -> Vec<&'a Value> {
         let own = node.get("const").and(node.get("description")).map(|_| node);
         own.into_iter().chain(self.options(node).flat_map(|option| self.words(option))).collect()
     }
 
-    /// What `node` refers to, or chooses from.
+    /// Returns the nodes that `node` refers to, or chooses from.
     fn options(self, node: &'a Value) -> impl Iterator<Item = &'a Value> {
         let lists = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|key| node.get(key)?.as_array());
         resolved(self.0, node).into_iter().chain(lists.flatten())
     }
 
-    /// What is said of the first of `nodes` of which something is.
+    /// Returns the description of the first of `nodes` that has one.
     fn about(self, nodes: &[&'a Value]) -> String {
         let said = |node: &&'a Value| -> Option<&'a str> {
             let own = node["description"].as_str().filter(|text| !is_form(text));
@@ -220,12 +222,12 @@ impl<'a> Reader<'a> {
         nodes.iter().find_map(said).map(plain).unwrap_or_default()
     }
 
-    /// What is said of a key or a word, whose own description is about nothing else.
+    /// Returns the description of a key or a word: its own, or else that of the node it refers to.
     fn about_key(self, node: &'a Value) -> String {
         node["description"].as_str().map_or_else(|| self.about(&[node]), plain)
     }
 
-    /// What may be written where `node` describes it.
+    /// Returns the values that may be written where `node` describes them.
     fn takes(self, node: &'a Value) -> String {
         match node["description"].as_str().filter(|text| is_form(text) && node.get("const").is_none()) {
             Some(form) => plain(form),
@@ -233,7 +235,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same for a key, whose own description does not say that.
+    /// Returns the values that may be written for a key whose own description does not list them.
     fn takes_as_key(self, node: &'a Value) -> String {
         if let Some(word) = node.get("const") {
             return word.to_string();
@@ -267,12 +269,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a description says how something is written, as "a time, as in ..." does, not what it means.
+/// Returns whether a description is about the notation of a value, as "a time, as in ..." is, not about its meaning.
 fn is_form(description: &str) -> bool {
     description.starts_with(|c: char| !c.is_uppercase())
 }
 
-/// A default value as it would be written, unless that is long.
+/// Returns a default value as it would be written, unless that is long.
 fn short(value: &Value) -> Option<String> {
     const WIDEST: usize = 24;
     let text = match value {
@@ -282,7 +284,7 @@ fn short(value: &Value) -> Option<String> {
     (text.chars().count() <= WIDEST).then_some(text)
 }
 
-/// A description in one line, without the marks of rustdoc's links.
+/// Returns a description in one line, without the marks of rustdoc's links.
 fn plain(text: &str) -> String {
     let mut plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
     while let Some(begin) = plain.find("[`") {

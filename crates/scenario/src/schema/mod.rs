@@ -1,4 +1,4 @@
-//! The JSON Schema of scenario files, and what it says about a path.
+//! JSON Schema of scenario files, and its description of paths.
 
 mod keys;
 
@@ -12,7 +12,7 @@ use crate::document::unknown_name;
 use crate::path::KeyPath;
 use crate::scenario::Scenario;
 
-/// The JSON Schema (draft 2020-12) of a scenario file, as editors and `selvedge schema` want it.
+/// Returns the JSON Schema (draft 2020-12) of a scenario file, for editors and `selvedge schema`.
 pub fn schema() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
     let mut schema = settings.into_generator().into_root_schema_for::<Scenario>().to_value();
@@ -24,20 +24,20 @@ pub fn schema() -> Value {
     schema
 }
 
-/// What one step of a path is, according to the schema.
+/// Role of one step of a path, according to the schema.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// A key of a table.
     Key,
-    /// One of several kinds: "fat-tree" in "topology.fat-tree.k". With the keys that may stand beside it in any of
-    /// them, mostly that one.
+    /// Choice of one of several kinds: "fat-tree" in "topology.fat-tree.k", with the keys that may stand beside the
+    /// kind in any of them, mostly the chosen one.
     Kind(Vec<String>),
     /// An element of a list.
     Element,
 }
 
 impl Step {
-    /// A key that is found in a kind that has these keys.
+    /// Returns the step as a kind, for a key that is found in a kind with these keys.
     fn or_beside<'a>(self, keys: impl Iterator<Item = &'a String>) -> Self {
         let mut all = if let Self::Kind(all) = self { all } else { Vec::new() };
         all.extend(keys.cloned());
@@ -45,15 +45,15 @@ impl Step {
     }
 }
 
-/// Follows `path` through the schema; says which step is unknown and what was meant.
+/// Follows `path` through the schema; the error names the unknown step and suggests a known one.
 pub(crate) fn route(schema: &Value, path: &KeyPath) -> Result<Vec<Step>, String> {
     follow(schema, path).map(|(route, _)| route)
 }
 
-/// All keys that a scenario may have, an element of a list as its first; but for those of cases, of series and of what
-/// else has keys of its own choice.
+/// Returns the paths of all keys of a scenario, with an element of a list as its first; keys of cases, of series and of
+/// maps with free keys are left out.
 pub(crate) fn all_paths(schema: &Value) -> Vec<KeyPath> {
-    // Nothing lies deeper.
+    // Bound of the recursion; all keys are above it.
     const DEEPEST: usize = 12;
     let mut all = Vec::new();
     let mut open = vec![(KeyPath::root(), vec![schema])];
@@ -80,14 +80,14 @@ pub(crate) fn all_paths(schema: &Value) -> Vec<KeyPath> {
     all
 }
 
-/// Whether what stands at `path` is a table, and no list.
+/// Returns whether the value at `path` is a table, and no list.
 pub(crate) fn wants_table(schema: &Value, path: &KeyPath) -> bool {
     let nodes = follow(schema, path).map_or(Vec::new(), |(_, nodes)| nodes);
     let views: Vec<View<'_>> = nodes.iter().flat_map(|node| views(schema, node)).collect();
     !views.is_empty() && views.iter().all(|view| matches!(view, View::Keys { .. }))
 }
 
-/// The steps of `path`, and the schema's nodes at its end.
+/// Returns the steps of `path`, and the schema's nodes at its end.
 fn follow<'a>(schema: &'a Value, path: &KeyPath) -> Result<(Vec<Step>, Vec<&'a Value>), String> {
     let mut nodes = vec![schema];
     let mut route = Vec::new();
@@ -131,7 +131,7 @@ fn follow<'a>(schema: &'a Value, path: &KeyPath) -> Result<(Vec<Step>, Vec<&'a V
     Ok((route, nodes))
 }
 
-/// What a node of the schema offers to a further step.
+/// Further steps that a node of the schema offers.
 enum View<'a> {
     Keys { properties: &'a serde_json::Map<String, Value>, kinds: bool },
     Elements(&'a Value),
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// All views of `node`: its own keys and elements, and those of what it refers to or chooses from.
+/// Returns all views of `node`: its own keys and elements, and those of the nodes that it refers to or chooses from.
 fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
     let mut all = Vec::new();
     if let Some(target) = resolved(root, node) {
@@ -169,7 +169,7 @@ fn views<'a>(root: &'a Value, node: &'a Value) -> Vec<View<'a>> {
     all
 }
 
-/// What `node` refers to, if it does.
+/// Returns the node that `node` refers to, if it is a reference.
 fn resolved<'a>(root: &'a Value, node: &Value) -> Option<&'a Value> {
     let name = node.get("$ref")?.as_str()?;
     Some(root.pointer(name.trim_start_matches('#')).expect("schemars defines what it refers to"))

@@ -1,4 +1,4 @@
-//! What comes of "auto", but for windows and timeouts.
+//! Tests of the values of "auto", except for windows and timeouts.
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::CongestionConfig;
@@ -58,7 +58,7 @@ fn the_resolved_scenario_resolves_to_itself() {
     for text in [BUILT_IN, &irn_and_more] {
         let once = plan(text, &Changes::default()).expect("a plan");
         let written = once.to_toml();
-        let twice = plan(&written, &Changes::default()).expect("what was written can be read");
+        let twice = plan(&written, &Changes::default()).expect("a valid resolved scenario");
         assert_eq!(twice.to_toml(), written);
         assert_eq!(twice.fingerprint(), once.fingerprint());
         for (a, b) in once.series.iter().zip(&twice.series) {
@@ -98,11 +98,11 @@ sizes = "cdf:web-search"
     let [(rate, slow)] = &irn.transports[..] else { panic!("{:?}", irn.transports) };
     assert_eq!((*rate, cap(slow)), (Rate::from_gbps(25), Setting::Value(24)));
     assert_eq!(cap(&irn.scenario.transport), Setting::Auto);
-    // What is said is for all.
+    // A written value holds for all hosts.
     let said = plan(text, &with_sets(&["transport.recovery.irn.bdp-cap=50"])).expect("a plan");
     assert_eq!((cap(&said.series[0].transport), said.series[0].transports.len()), (Setting::Value(50), 0));
 
-    let twice = plan(&once.to_toml(), &Changes::default()).expect("what was written can be read");
+    let twice = plan(&once.to_toml(), &Changes::default()).expect("a valid resolved scenario");
     assert_eq!(twice.to_toml(), once.to_toml());
     for (a, b) in once.series.iter().zip(&twice.series) {
         assert_eq!((&a.name, a.transport, &a.transports), (&b.name, b.transport, &b.transports));
@@ -116,7 +116,7 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
         host-link = { rate = '100Gbps', delay = '10us' }\nbottleneck = { rate = '10Gbps', delay = '10us' }\n\
         [workload.closed-loop]\nclients = ['h0']\nservers = ['h1']\nflows-per-client = 1\nsizes = { fixed = '1MB' }\n";
     for series in ["irn+dctcp", "tcp+dctcp"] {
-        let plan = plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("it is right");
+        let plan = plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("a plan");
         let ecn = &plan.series[0].scenario.switch.ecn;
         let (k, rate) = (ecn.k_min.resolve(|| None).unwrap(), ecn.at_rate.resolve(|| None).unwrap());
         // 60 us and some serialisation at 10 Gb/s, 75 KB and more: four fifths.
@@ -125,7 +125,7 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
     }
 }
 
-/// Hosts back to back, whose link holds a frame and a bit: T is the round trip, and the time of one more.
+/// Checks hosts back to back whose link holds a frame and a bit: T is the round trip, plus the time of one more frame.
 #[test]
 fn telemetry_is_counted_once_where_paths_hold_few_frames() {
     let text = NO_SWITCH.replace("100ms", "100ns");
@@ -183,7 +183,7 @@ fn tcp_beside_rdma_keeps_its_tunnels() {
         tunnels.eqif.tcp.map(|eqif| eqif.limit())
     };
     assert_eq!(eqif_of("[beside]\nworkloads = ['poisson']\n"), Some(2));
-    // Where there is none, it has nothing to carry.
+    // Without TCP, there is no such tunnel.
     assert_eq!(eqif_of(""), None);
 }
 

@@ -1,14 +1,14 @@
-//! Networks that are too large, and runs that are too short.
+//! Tests of networks that are too large, and of runs that are too short.
 
 use super::{BASE, impossible, plan, with_sets};
 use crate::{BUILT_IN, Changes, Plan};
 
-/// What several keys make together is blamed on the one that was changed last.
+/// Checks that an error which several keys cause together is attributed to the key changed last.
 #[test]
 fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     let link = "{ rate = '40Gbps', delay = '2us' }";
     let of = |topology: &str| {
-        let workload = &BASE[BASE.find("[workload").expect("it is there")..];
+        let workload = &BASE[BASE.find("[workload").expect("a workload in BASE")..];
         format!("title = 'large'\nstop = {{ flows = 10 }}\n{topology}host-link = {link}\n{workload}")
     };
     let leaf_spine =
@@ -32,7 +32,7 @@ fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     assert!(error.starts_with("study.toml:3:11: topology.leaf-spine: that makes "), "{error}");
 }
 
-/// Several times longer, in hosts, switches and their checks.
+/// Checks times several times longer than usual, in hosts, switches and their checks.
 #[test]
 fn times_of_any_length_are_counted() {
     let longest = format!("{}ps", u64::MAX);
@@ -45,18 +45,18 @@ fn times_of_any_length_are_counted() {
         let sets = keys.iter().map(|key| format!("transport.{key}={longest}"));
         let sets = sets.chain([format!("switch.netrt.interval={longest}")]).collect();
         let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
-        plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("it can run");
+        plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a valid scenario");
     }
 }
 
-/// Of several workloads each by itself: whatever the others send, there is no room for a second repetition.
+/// Checks each of several workloads by itself: whatever the others send, there is no room for a second repetition.
 #[test]
 fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {
     let warnings = |flows: u32, workload: &str| {
-        let topology = &BASE[..BASE.find("[workload").expect("it is there")];
+        let topology = &BASE[..BASE.find("[workload").expect("a workload in BASE")];
         let text = format!("stop = {{ flows = {flows} }}\n{topology}{workload}");
         plan(&text, &Changes { series: Some("irn,roce+pfc".into()), ..Changes::default() })
-            .expect("it can run")
+            .expect("a valid scenario")
             .warnings
     };
     let incast =
@@ -85,7 +85,7 @@ fn a_plan_knows_who_ends_it() {
     assert!(plan(&timed, &Changes::default()).expect("a plan").series[0].is_endless);
 }
 
-/// EQDS's headers are longer than RDMA's, and TCP's longer still.
+/// Checks the advice for loads that are too high: EQDS's headers are longer than RDMA's, and TCP's longer still.
 #[test]
 fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
     let text =
@@ -95,14 +95,14 @@ fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
         let error = plan(&text(0.99), &changes).expect_err("too much");
         let (_, most) = error.split_once("multiply the load by at most ").expect("an advice");
         let most: f64 = most.parse().expect("a number");
-        plan(&text(0.99 * most), &changes).expect("as advised");
+        plan(&text(0.99 * most), &changes).expect("a load below the advised limit");
     }
 }
 
 #[test]
 fn links_that_are_too_long_for_a_credit_nobody_gave_are_blamed_themselves() {
     let error = |topology: &str, set: &str| {
-        let workload = &BASE[BASE.find("[workload").expect("it is there")..];
+        let workload = &BASE[BASE.find("[workload").expect("a workload in BASE")..];
         let text = format!("title = 'long'\nstop = {{ flows = 10 }}\n{topology}{workload}");
         let sets = if set.is_empty() { Vec::new() } else { vec![set.to_owned()] };
         plan(&text, &Changes { series: Some("eqds".into()), sets, ..Changes::default() }).expect_err("too long")

@@ -1,4 +1,4 @@
-//! A flow that is alone finds the whole path free: "auto" must not hold it back, whatever the path is like.
+//! Tests of single flows: "auto" must not limit a flow that has the whole path for itself, on any kind of path.
 
 use selvedge_sim::Parallel;
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow};
@@ -6,7 +6,7 @@ use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow};
 use super::plan;
 use crate::{Changes, Plan};
 
-/// Hosts `a` and `b`, and links between: their rates in Gb/s and delays in nanoseconds, in order.
+/// Returns a scenario of hosts `a` and `b` with links in a row: rates in Gb/s and delays in nanoseconds, in order.
 fn row(links: &[(f64, u64)]) -> String {
     let names: Vec<String> = (0..links.len() - 1).map(|n| format!("s{n}")).collect();
     let node = |at: usize| match at {
@@ -22,7 +22,7 @@ fn row(links: &[(f64, u64)]) -> String {
     format!("[topology.explicit]\nhosts = ['a', 'b']\nswitches = {names:?}\nlinks = [{}]\n", links.join(", "))
 }
 
-/// Paths on which something is unlike the rest.
+/// Returns networks with paths on which one part differs from the rest.
 fn networks() -> Vec<(&'static str, String)> {
     let parallel = |gbps: [u32; 2]| {
         let [first, second] = gbps;
@@ -62,7 +62,7 @@ impl Observer for Flows {
     fn on_ports(&mut self, _: &[PortRow]) {}
 }
 
-/// The plan of a flow from `a` to `b` that takes 200 round trips or so.
+/// Returns the plan of a flow from `a` to `b` that takes about 200 round trips.
 fn alone(network: &str, series: &str, sets: &[&str]) -> Plan {
     let size = if network.contains("500000ns") { "300MB" } else { "10MB" };
     let text = format!(
@@ -73,12 +73,12 @@ fn alone(network: &str, series: &str, sets: &[&str]) -> Plan {
     plan(&text, &changes).unwrap_or_else(|error| panic!("{network}{error}"))
 }
 
-/// How long the flows of the first series took, over the ideal time.
+/// Returns the flow completion times of the first series, divided by the ideal time.
 fn slowdowns(plan: &Plan) -> Vec<f64> {
     let point = plan.points().next().expect("a series");
     let mut flows = Flows::default();
-    selvedge_sim::run(&plan.config(point), plan.library(point), Parallel::default(), &mut flows).expect("it runs");
-    flows.0.iter().map(|flow| flow.slowdown().expect("it finishes")).collect()
+    selvedge_sim::run(&plan.config(point), plan.library(point), Parallel::default(), &mut flows).expect("no error");
+    flows.0.iter().map(|flow| flow.slowdown().expect("a finished flow")).collect()
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn a_lone_flow_of_hpcc_leaves_a_twentieth_free_and_no_more() {
     }
 }
 
-/// DCTCP and TIMELY are left out: they start at line rate, which fills the queue before a slower link, and take long to
-/// recover from that.
+/// Checks lone flows. DCTCP and TIMELY are left out: they start at line rate, which fills the queue before a slower
+/// link, and take long to recover from that.
 #[test]
 fn a_lone_flow_is_not_held_back() {
     for (name, network) in networks() {
@@ -103,8 +103,8 @@ fn a_lone_flow_is_not_held_back() {
     }
 }
 
-/// Receivers pull at the rate of their links. Where a link on the way is slower, and its queue short, a part of each
-/// window is trimmed; what is said of that mends it.
+/// Checks flows whose receivers pull at the rate of their links. Where a link on the path is slower, and its queue
+/// short, a part of each window is trimmed; the advice in the warning prevents it.
 #[test]
 fn a_lone_flow_whose_receiver_pulls_fills_the_path_or_is_warned_about() {
     for (name, network) in networks() {
@@ -116,8 +116,8 @@ fn a_lone_flow_whose_receiver_pulls_fills_the_path_or_is_warned_about() {
                 assert!(slowdown < 1.05 || reaches_too_short, "{name}, {series}: {slowdown}");
                 continue;
             };
-            let (_, remedy) = warning.rsplit_once("; give ").expect("it says what to do");
-            let (value, _) = remedy.split_once(", which").expect("it says what it does");
+            let (_, remedy) = warning.rsplit_once("; give ").expect("a warning with a remedy");
+            let (value, _) = remedy.split_once(", which").expect("a remedy with its effect");
             let key = if series == "ndp" { "ndp.pull-interval" } else { "eqds.pull-rate" };
             assert!(warning.contains(&format!("transport.{key}:")), "{warning}");
             let mended = alone(&network, series, &[&format!("transport.{key}={value}")]);

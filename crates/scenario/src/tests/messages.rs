@@ -1,11 +1,11 @@
-//! What is wrong is answered with its place, its key and a remedy.
+//! Tests that errors are reported with their place, their key and a remedy.
 
 use super::{BASE, FAT_TREE, expect_text, extended, impossible, plan, variants, with_sets, wrong};
 use crate::{Changes, Plan};
 
 const LONG_CHAIN: &str = "[topology.chain]\nswitches = 10\nhost-link = { rate = '40Gbps', delay = '2us' }\n";
 
-/// The error that `--set set` gives on a good scenario.
+/// Returns the error that `--set set` gives on a valid scenario.
 fn wrong_set(set: &str) -> String {
     variants(BASE, &[set], None).expect_err("this is wrong")
 }
@@ -312,7 +312,7 @@ fn keys_of_other_tables_are_suggested_wherever_a_key_is_wrong() {
     );
     let error = crate::KeyHelp::of("irn.sack").expect_err("wrong").to_string();
     assert!(error.contains("did you mean \"transport.recovery.irn.sack\"?"), "{error}");
-    // What nothing is like is answered with what there is.
+    // A name unlike all others is answered with the list of names.
     assert!(wrong_set("zzzzzz=1").contains("known here: auto, beside,"), "{}", wrong_set("zzzzzz=1"));
 }
 

@@ -1,4 +1,4 @@
-//! The schema, the keys, the guide and the figures agree with the code.
+//! Tests that the schema, the keys, the guide and the figures agree with the code.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ fn the_schema_refuses_unknown_keys_everywhere() {
 
 #[test]
 fn every_place_of_a_scenario_can_be_looked_up() {
-    let said = |path: &str| KeyHelp::of(path).expect("it is a place").to_string();
+    let said = |path: &str| KeyHelp::of(path).expect("a path in the schema").to_string();
     assert!(said("").contains("There is more inside"), "{}", said(""));
     let incast = said("workload.incast");
     assert!(incast.starts_with("workload.incast: { ... } or [{ ... }, ...]\nMany to one."), "{incast}");
@@ -86,7 +86,7 @@ fn examples_are_accepted() {
     let files = files.filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
     let plans = files.map(|path| Plan::from_file(&path, &Changes::default()).unwrap_or_else(|error| panic!("{error}")));
     for plan in plans.collect::<Vec<_>>() {
-        // Of devices alone: how much of them is unknown.
+        // The only warnings are those about devices.
         for warning in &plan.warnings {
             assert!(warning.contains("has values of public documents, none of them calibrated"), "{warning}");
         }

@@ -1,4 +1,4 @@
-//! Series, cases and presets: what each of them runs.
+//! Tests of series, cases and presets, and of the settings each of them runs with.
 
 use std::path::Path;
 
@@ -75,7 +75,7 @@ fn tcp_and_rdma_stand_beside_each_other() {
     );
     assert_eq!(plan.warnings, [""; 0]);
     // The resolved scenario can be read again and means the same.
-    let again = self::plan(&plan.to_toml(), &Changes::default()).expect("what was written can be read");
+    let again = self::plan(&plan.to_toml(), &Changes::default()).expect("a valid resolved scenario");
     assert_eq!(again.series[0].scenario.transport, transport(0));
 }
 
@@ -105,7 +105,7 @@ fn every_series_runs_in_every_case() {
     assert_eq!(once.series[0].workloads[0].load, Some(0.3));
     let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("IRN") };
     assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(300)));
-    // Equal runs are known as such, whatever they are called; others are not.
+    // Equal runs have equal digests, whatever their series are called; others have not.
     let digests: Vec<u64> = once.series.iter().map(crate::PlannedSeries::digest).collect();
     let alone = plan(&extended("[[series]]\npreset = 'roce+pfc'\n"), &Changes::default()).expect("a plan");
     assert_eq!(digests[4], alone.series[0].digest());

@@ -1,4 +1,4 @@
-//! What the command line changes: `--set`, `--series`, `--seeds`, `--smoke`.
+//! Tests of changes by the command line: `--set`, `--series`, `--seeds`, `--smoke`.
 
 use selvedge_sim::config::BufferConfig;
 use selvedge_transport::recovery::RecoveryConfig;

@@ -1,4 +1,4 @@
-//! What a person should know about a scenario that can run.
+//! Tests of warnings about scenarios that can run.
 
 use super::{BASE, NO_SWITCH, extended, plan, with_sets};
 use crate::{Changes, Scenario};
@@ -10,7 +10,7 @@ fn aimd_with_pfc_is_warned_about() {
     let [warning] = &plan.warnings[..] else { panic!("one warning: {:?}", plan.warnings) };
     assert!(warning.contains("irn+aimd+pfc") && warning.contains("PFC prevents them"), "{warning}");
     // Four fifths of the line rate times the empty path's round trip.
-    let k = plan.series[2].scenario.switch.ecn.k_min.resolve(|| None).expect("it marks");
+    let k = plan.series[2].scenario.switch.ecn.k_min.resolve(|| None).expect("a resolved threshold");
     assert!((96_000..106_000).contains(&k.get()), "{k}");
 }
 
@@ -26,7 +26,7 @@ fn pauses_that_end_before_they_are_refreshed_are_warned_about() {
         let [warning] = &warnings(quanta).expect("a study may want it")[..] else { panic!("one warning") };
         assert!(warning.contains("switch.pfc.quanta") && warning.contains("give at least 35"), "{warning}");
     }
-    assert_eq!(warnings(35).expect("it is enough"), [""; 0]);
+    assert_eq!(warnings(35).expect("a valid scenario"), [""; 0]);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn acknowledgements_that_wait_behind_data_are_warned_about() {
     let silent = |series, class| assert!(!warnings(series, class).iter().any(|warning| warning.contains("ack-class")));
     silent("irn", 3);
     silent("irn", 6);
-    // Nothing is acknowledged, or somewhere else.
+    // No acknowledgements, or acknowledgements in another class.
     silent("roce-baseline+pfc", 1);
     silent("tcp", 1);
 }
@@ -93,7 +93,7 @@ fn netrt_is_of_no_use_to_those_whose_packets_it_does_not_know() {
 fn what_netrt_can_never_have_of_a_buffer_is_warned_about() {
     let warnings = |sets: &[&str]| {
         let changes = Changes { series: Some("netrt".into()), ..with_sets(sets) };
-        plan(&extended(""), &changes).expect("it runs").warnings
+        plan(&extended(""), &changes).expect("a valid scenario").warnings
     };
     let room = "switch.buffer.input-queued.per-port='100KB'";
     let found = warnings(&[room, "switch.netrt.pool='200KB'"]);
@@ -144,7 +144,7 @@ fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other(
         let remedy = [go_back_n("rto=1ms"), go_back_n("acks=per-packet")];
         assert_eq!(warnings(&text, series, &remedy.each_ref().map(|set| &**set)), [""; 0]);
         assert_eq!(warnings(&text, series, &[&go_back_n("nack=every-packet")]), [""; 0]);
-        // One way leaves no choice.
+        // A single path leaves no choice.
         assert_eq!(warnings(NO_SWITCH, series, &[]), [""; 0]);
     }
     assert_eq!(warnings(&text, "roce+pfc+spray", &[]), [""; 0], "it has timeouts, with PFC too");

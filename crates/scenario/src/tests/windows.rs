@@ -1,4 +1,4 @@
-//! What "auto" makes of windows, timeouts and buffers.
+//! Tests of the values of "auto" for windows, timeouts and buffers.
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::CongestionConfig;
@@ -82,7 +82,7 @@ size = "1MB"
     assert_eq!(cap, Setting::Value(47), "50 KB of 1,086 bytes each");
 }
 
-/// Of parallel ways, the slower one has the longer round trip, and the faster one the longer propagation.
+/// Checks parallel paths: the slower one has the longer round trip, and the faster one the longer propagation.
 #[test]
 fn timeouts_and_windows_go_by_the_worst_of_parallel_ways() {
     let planned = |slow: &str| {
@@ -106,7 +106,7 @@ size = "1MB"
         );
         let plan = plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("a plan");
         let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("irn") };
-        let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("there are timeouts");
+        let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved timeout");
         (value(irn.rto_low), value(irn.rto_high), irn.bdp_cap)
     };
     let (low, high, cap) = planned("10Gbps");
@@ -115,7 +115,7 @@ size = "1MB"
     let (slow_low, slow_high, slow_cap) = planned("10Mbps");
     assert!(slow_low > Duration::from_us(1_428) && slow_low < Duration::from_us(1_500), "{slow_low}");
     assert!(slow_high > high && slow_high > slow_low, "{slow_high}");
-    // The faster way there, and 67 us back on the slower one, hold 93 packets; the slower one both ways holds two.
+    // The faster path there, and 67 us back on the slower one, hold 93 packets; the slower one both ways holds two.
     assert_eq!(slow_cap, Setting::Value(93));
 }
 
@@ -150,8 +150,8 @@ sizes = "cdf:web-search"
         RecoveryConfig::Irn(irn) => irn.bdp_cap,
         other => panic!("{}", other.name()),
     };
-    // The slow host's window covers its own round trip, 13.6 us, of which propagation is 4; the fast hosts' knows
-    // nothing of it.
+    // The slow host's window covers its own round trip, 13.6 us, of which propagation is 4; the fast hosts' window does
+    // not depend on it.
     assert_eq!(cap(&irn.transports[0].1), Setting::Value(2));
     assert_eq!(cap(&irn.transport), Setting::Value(47));
 }
@@ -191,7 +191,7 @@ workloads = ["incast"]
             let own = [(network.line_rate(), series.transport)].into_iter().chain(series.transports.iter().copied());
             let stacks = own.filter_map(|(rate, transport)| Some((rate, transport.tcp?)));
             let stacks: Vec<_> = if series.transport.tcp.is_some() { stacks.collect() } else { Vec::from_iter(beside) };
-            let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("it is resolved");
+            let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved setting");
             let delay = stacks.iter().map(|(_, tcp)| value(tcp.delayed_ack)).max().expect("TCP");
             // Through tunnels that do not burst, both wait for credit.
             let trips = if series.transport.eqds.is_some() { 3 } else { 1 };
@@ -244,7 +244,7 @@ fn windows_of_short_links_count_serialisation() {
     }
 }
 
-/// A receiver that is slower and farther away than all others.
+/// Checks a receiver that is slower and farther away than all others.
 #[test]
 fn windows_and_targets_reach_slower_receivers() {
     let text = r#"title = "far"
@@ -279,7 +279,7 @@ sizes = "cdf:web-search"
                 assert!(bytes(&value(transport, "congestion.swift.initial-window")) > held);
             }
             "irn+hpcc" => {
-                // T is a time, whatever the receiver can take.
+                // T is a time, independent of the receiver's rate.
                 assert!(time(&value(transport, "congestion.hpcc.base-rtt")) > rtt);
             }
             "irn+aimd" => assert!(bytes(&value(transport, "congestion.aimd.window.initial")) > held),
@@ -298,9 +298,9 @@ sizes = "cdf:web-search"
 fn timeouts_of_tcp_count_what_waits_in_eqifs() {
     let min_rto = |limit: &str| {
         let changes = Changes { series: Some("tcp+eqds".into()), ..with_sets(&[limit]) };
-        let plan = plan(&extended(""), &changes).expect("it is right");
-        let tcp = plan.series[0].transport.tcp.expect("it is TCP");
-        tcp.min_rto.resolve(|| None).expect("it is resolved")
+        let plan = plan(&extended(""), &changes).expect("a valid scenario");
+        let tcp = plan.series[0].transport.tcp.expect("a TCP transport");
+        tcp.min_rto.resolve(|| None).expect("a resolved timeout")
     };
     let of = |limit: u32| min_rto(&format!("transport.eqds.eqif.tcp.limit={limit}"));
     // Packets of 1094 B at 40 Gb/s, in each of as many EQIFs as a switch of k = 4 has links.
@@ -311,7 +311,7 @@ fn timeouts_of_tcp_count_what_waits_in_eqifs() {
 fn timeouts_have_an_end_where_buffers_have_none() {
     let rto_high = |series: &str, sets: &[&str]| {
         let plan =
-            plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("it is right");
+            plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a valid scenario");
         match plan.series[0].transport.recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high.resolve(|| None).expect("a time"),
             _ => panic!("it is IRN"),
@@ -326,7 +326,7 @@ fn timeouts_have_an_end_where_buffers_have_none() {
 #[test]
 fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
     let changes = Changes { series: Some("irn,roce,melo".into()), ..Changes::default() };
-    let plan = plan(NO_SWITCH, &changes).expect("it is right");
+    let plan = plan(NO_SWITCH, &changes).expect("a valid scenario");
     for series in &plan.series {
         let rto = match series.transport.recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high,
@@ -355,7 +355,7 @@ fn a_dynamic_timeout_begins_within_its_own_limits() {
     assert_eq!(with("20ms"), (Setting::Value(ms(10)), ms(10)));
 }
 
-/// Two racks 100 us apart, each with hosts that are 1 us from their switch.
+/// Scenario of two racks 100 us apart, each with hosts that are 1 us from their switch.
 const FAR_APART: &str = r#"title = "far apart"
 stop = { flows = 10 }
 [topology.explicit]
@@ -373,10 +373,10 @@ load = 0.001
 sizes = "cdf:web-search"
 "#;
 
-/// The transport of flows from one host to another.
+/// Returns the transport of flows from one host to another.
 fn between(series: &crate::PlannedSeries, src: u32, dst: u32) -> TransportConfig {
     let paths = series.network.paths();
-    let class = paths.class_of(HostId(src), HostId(dst)).expect("there is a way");
+    let class = paths.class_of(HostId(src), HostId(dst)).expect("a path between the hosts");
     let of_paths = &series.path_transports;
     let of_host = || {
         let rate = paths.host_rate(HostId(src));
@@ -432,7 +432,7 @@ fn the_resolved_scenario_says_which_values_paths_have() {
     for expected in ["auto = \"per-path\"", "bdp-cap = \"auto\"", "# transport.recovery.irn.bdp-cap: 6 to 2349 (irn)"] {
         assert!(written.contains(expected), "{expected}: {written}");
     }
-    let again = plan(&written, &Changes::default()).expect("it can be read");
+    let again = plan(&written, &Changes::default()).expect("a valid resolved scenario");
     assert_eq!(again.to_toml(), written);
     let longest = text(&["auto='longest-path'"]);
     assert!(longest.contains("auto = \"longest-path\""), "{longest}");

@@ -1,4 +1,4 @@
-//! Workloads and their flows, as people are told of them.
+//! Tests of the names of workloads and flows in messages.
 
 use selvedge_sim::record::FlowKey;
 
@@ -12,7 +12,7 @@ fn several_workloads_share_the_flows_and_the_time_of_a_run() {
                 load = 0.1\nsizes = { fixed = '100KB' }\n[[workload.poisson]]\nload = 0.3\nsizes = { fixed = '1KB' }\n";
     let durations = |sets: &[&str]| {
         let facts = WorkloadFacts::new(&plan(text, &with_sets(sets)).expect("a plan"));
-        facts.workloads.iter().map(|source| source.duration_us.expect("it ends")).collect::<Vec<f64>>()
+        facts.workloads.iter().map(|source| source.duration_us.expect("a finite duration")).collect::<Vec<f64>>()
     };
     // 12,500 and 3,750,000 flows in a second.
     let together = 600.0 / 3_762_500.0 * 1e6;

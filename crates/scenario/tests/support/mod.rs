@@ -1,4 +1,4 @@
-//! What the fuzz target and the tests do with a scenario file.
+//! Treatment of a scenario file, shared by the fuzz target and the tests.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask dist --deb`: the folder as a Debian package.
+//! Option `cargo xtask dist --deb`: the folder as a Debian package.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use crate::command::{output, run};
 use crate::workspace::root;
 
-/// Makes `selvedge_VERSION_ARCHITECTURE.deb` beside what `dist` has made.
+/// Makes `selvedge_VERSION_ARCHITECTURE.deb` beside the folder that `dist` has made.
 ///
 /// # Errors
-/// When there is no dpkg.
+/// Returns an error if there is no dpkg.
 pub(crate) fn package(dist: &Path) -> Result<()> {
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))
         .context("a Debian package needs dpkg, which Debian and Ubuntu have")?;

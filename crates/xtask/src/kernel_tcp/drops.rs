@@ -1,13 +1,13 @@
-//! Which packets are lost.
+//! Choice of the packets that are lost.
 
-/// Numbers below `packets`, each with probability `p`; the same ones for the same `seed`.
+/// Returns numbers below `packets`, each drawn with probability `p`; equal for equal `seed`.
 pub(super) fn drawn(p: f64, seed: u64, packets: u64) -> Vec<u64> {
     let mut state = seed;
     let threshold = (p * 18_446_744_073_709_551_616.0) as u64;
     (0..packets).filter(|_| mixed(&mut state) < threshold).collect()
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Returns the next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn mixed(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut word = *state;

@@ -1,4 +1,4 @@
-//! A transfer by the kernel.
+//! Transfer by the kernel.
 
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use super::namespaces::{ADDRESSES, Namespaces};
 use super::{Outcome, Transfer};
 use crate::command::output;
 
-/// Carries out `transfer` between two namespaces.
+/// Runs `transfer` between two namespaces.
 pub(super) fn run(transfer: &Transfer) -> Result<Outcome> {
     let namespaces = Namespaces::new(transfer)?;
     let this = std::env::current_exe().context("which program is this?")?;

@@ -1,9 +1,9 @@
-//! `cargo xtask kernel-tcp`: our TCP against the one of the kernel that runs us.
+//! Command `cargo xtask kernel-tcp`: Selvedge's TCP against that of the running kernel.
 //!
-//! Both send as many bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
-//! packets: those on a list that was drawn beforehand. The kernel does it in real time, between two network
-//! namespaces with a relay of ours between them; the simulator does it in virtual time. This needs root,
-//! `ip`, `sysctl` and /dev/net/tun, and minutes: a chore, not a test.
+//! Both send the same number of bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
+//! packets: those on a list that was drawn beforehand. The kernel sends in real time, between two network namespaces
+//! with Selvedge's relay between them; the simulator sends in virtual time. The command needs root, `ip`, `sysctl` and
+//! /dev/net/tun, and minutes: it is a chore, not a test.
 
 mod drops;
 mod kernel;
@@ -34,13 +34,13 @@ pub(crate) struct Options {
     /// Loss rates, in percent
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.01,0.1,1")]
     loss: Vec<f64>,
-    /// How many lists of lost packets for each loss rate
+    /// Number of lists of lost packets for each loss rate
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
-    /// How long a transfer shall take, about
+    /// Approximate duration of a transfer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 40)]
     seconds: u64,
-    /// Transfers of the kernel at a time
+    /// Transfers of the kernel that run at a time
     #[arg(long, value_name = "N", default_value_t = 4)]
     jobs: usize,
     /// Write the table to docs/tcp.md
@@ -48,18 +48,18 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// The way between the two ends, the same in both worlds.
+/// Path between the two ends, equal for the kernel and the simulator.
 #[derive(Clone, Copy)]
 struct Bottleneck {
-    /// Bits per second on the wire.
+    /// Rate in bits per second on the wire.
     rate: u64,
-    /// Propagation, there and back, in milliseconds.
+    /// Round-trip propagation delay in milliseconds.
     rtt_ms: u64,
-    /// Bytes that may wait.
+    /// Size of the buffer in bytes.
     buffer: u64,
 }
 
-/// 167 full packets in flight, and as many in the buffer: so that losses limit the rate, not the link.
+/// Bottleneck with 167 full packets in flight, and as many in the buffer, so that losses limit the rate, not the link.
 const BOTTLENECK: Bottleneck = Bottleneck { rate: 50_000_000, rtt_ms: 40, buffer: 250_000 };
 
 /// Payload of a full segment: 1,500 bytes less the headers of IP and TCP and time stamps.
@@ -67,11 +67,11 @@ const MSS: u64 = 1_448;
 /// Bytes that a frame takes on the wire beside an IP packet: Ethernet, FCS, preamble, gap.
 const AROUND_IP: u64 = 14 + 4 + 20;
 
-/// One transfer, in both worlds.
+/// Transfer in the kernel and in the simulator.
 #[derive(Clone)]
 struct Transfer {
     control: String,
-    /// In percent.
+    /// Loss rate in percent.
     loss: f64,
     seed: u64,
     bytes: u64,
@@ -79,17 +79,17 @@ struct Transfer {
     drops: Vec<u64>,
 }
 
-/// What one world made of it.
+/// Result of a transfer in one of the two.
 #[derive(Clone, Copy)]
 struct Outcome {
     seconds: f64,
     retransmissions: u64,
     timeouts: u64,
-    /// By how much its round trips were longer than the bottleneck's, on average: a busy machine's.
+    /// Mean excess of its round trips over the bottleneck's, in microseconds: the delay that a busy machine adds.
     late_us: f64,
 }
 
-/// A transfer and what came of it.
+/// Transfer, and its results.
 struct Compared {
     transfer: Transfer,
     kernel: Outcome,
@@ -97,7 +97,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// Payload, megabits per second.
+    /// Returns the goodput, in megabits of payload per second.
     fn goodput(&self, outcome: Outcome) -> f64 {
         self.transfer.bytes as f64 * 8.0 / 1e6 / outcome.seconds
     }
@@ -116,14 +116,14 @@ pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
                 let ours = simulator.run(transfer)?;
                 let compared = Compared { transfer: transfer.clone(), kernel, ours };
                 eprintln!("{}", table::line(&compared));
-                results.lock().expect("nobody panics").push(compared);
+                results.lock().expect("an unpoisoned lock").push(compared);
             }
             Ok(())
         };
         let workers: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("nobody panics"))
+        workers.into_iter().try_for_each(|worker| worker.join().expect("an unpoisoned lock"))
     })?;
-    let table = table::table(&results.into_inner().expect("nobody panics"))?;
+    let table = table::table(&results.into_inner().expect("an unpoisoned lock"))?;
     println!("{table}");
     if options.write {
         page::write(&root().join("docs/tcp.md"), "kernel-tcp", &table)?;
@@ -132,7 +132,7 @@ pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Rarer losses first: their transfers are the longest to wait for.
+/// Returns the transfers, with the lowest loss rates first, because those transfers take the longest.
 fn transfers(options: &Options) -> Vec<Transfer> {
     let mut transfers = Vec::new();
     for control in &options.control {
@@ -149,7 +149,7 @@ fn transfers(options: &Options) -> Vec<Transfer> {
     transfers
 }
 
-/// Bits per second that a transfer may reach (Mathis et al., CCR 1997): to choose its length only.
+/// Returns the bits per second that a transfer may reach (Mathis et al., CCR 1997), for the choice of its length alone.
 fn expected_rate(p: f64) -> f64 {
     let window = 1.3 * 8.0 * MSS as f64 / p.max(1e-9).sqrt();
     (window / (BOTTLENECK.rtt_ms as f64 / 1e3)).min(BOTTLENECK.rate as f64 * 0.9)

@@ -1,4 +1,4 @@
-//! Two network namespaces with a bottleneck between them.
+//! Pair of network namespaces with a bottleneck between them.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,17 +12,17 @@ use crate::command::{output, quiet};
 /// Addresses of the two ends.
 pub(super) const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// Two namespaces; gone when this is.
+/// Pair of namespaces, removed when the value is dropped.
 pub(super) struct Namespaces {
     names: [String; 2],
-    /// Between them, there and back.
+    /// Lateness of the relay between the namespaces, in each direction.
     late: [Lateness; 2],
 }
 
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 impl Namespaces {
-    /// Two namespaces, each with one device, and between those the bottleneck that loses the packets of
+    /// Creates two namespaces, each with one device, and between them the bottleneck that loses the packets of
     /// `transfer`.
     pub(super) fn new(transfer: &Transfer) -> Result<Self> {
         let unique = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -52,19 +52,19 @@ impl Namespaces {
         Ok(this)
     }
 
-    /// A command that runs `program` at one end.
+    /// Returns a command that runs `program` at one end.
     pub(super) fn within(&self, end: usize, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program);
         command
     }
 
-    /// By how much a round trip took longer than it should, on average, in microseconds.
+    /// Returns the mean excess of a round trip over its nominal time, in microseconds.
     pub(super) fn late_us(&self) -> f64 {
         self.late.iter().map(Lateness::mean_us).sum()
     }
 
-    /// A counter of the sender's kernel, from /proc/net/snmp or netstat.
+    /// Returns a counter of the sender's kernel, from /proc/net/snmp or netstat.
     pub(super) fn counter(&self, file: &str, group: &str, name: &str) -> Result<u64> {
         let text = output(self.within(0, "cat").arg(format!("/proc/net/{file}")))?;
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(group));
@@ -83,5 +83,5 @@ impl Drop for Namespaces {
     }
 }
 
-/// The kernel as our engine is set, and nothing remembered of earlier connections.
+/// Settings of the kernel that match those of the engine, without memory of earlier connections.
 const SETTINGS: [(&str, &str); 2] = [("tcp_no_metrics_save", "1"), ("tcp_ecn", "0")];

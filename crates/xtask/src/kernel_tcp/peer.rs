@@ -1,4 +1,4 @@
-//! One end of a transfer of the kernel, as a process in its namespace.
+//! End of a transfer of the kernel, as a process in its namespace.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,19 +7,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-/// One end of a transfer.
+/// End of a transfer.
 #[derive(Args)]
 pub(crate) struct Peer {
-    /// Where the receiver listens
+    /// Address at which the receiver listens
     address: SocketAddr,
     /// Bytes to transfer
     bytes: u64,
-    /// Send them, with this congestion control; else receive them
+    /// Send the bytes, with this congestion control; else receive them
     #[arg(long, value_name = "CONTROL")]
     send: Option<String>,
 }
 
-/// Sends and prints when that began, or listens and prints when the last byte came: nanoseconds since 1970.
+/// Sends and prints the time of the begin, or listens and prints the time of the last byte, in nanoseconds since 1970.
 pub(crate) fn peer(options: &Peer) -> Result<()> {
     match &options.send {
         Some(control) => send(options, control),
@@ -59,7 +59,7 @@ fn receive(options: &Peer) -> Result<()> {
     Ok(())
 }
 
-/// Chooses the congestion control of a connection: other than of a namespace, any that the kernel has.
+/// Sets the congestion control of a connection: unlike for a namespace, any that the kernel has is allowed.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the standard library knows no such option")]
 fn choose(stream: &TcpStream, control: &str) -> std::io::Result<()> {

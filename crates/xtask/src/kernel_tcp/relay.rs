@@ -1,4 +1,4 @@
-//! The bottleneck in real time: from one device to another, at a rate, after a delay.
+//! Bottleneck in real time: packets pass from one device to another, at a rate, after a delay.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use anyhow::Result;
 
 use super::{AROUND_IP, Bottleneck};
 
-/// A packet and when it arrives.
+/// Packet, and the time of its arrival.
 type Flying = (Instant, Vec<u8>);
 
-/// How late packets were handed over: what a busy machine adds to the delay.
+/// Total delay in ns by which packets were delivered late, because of a busy machine, and the number of packets.
 #[derive(Clone, Default)]
 pub(super) struct Lateness(Arc<[AtomicU64; 2]>);
 
@@ -25,15 +25,15 @@ impl Lateness {
         total_ns.fetch_add(late.as_nanos() as u64, Ordering::Relaxed);
         packets.fetch_add(1, Ordering::Relaxed);
     }
-    /// On average, in microseconds.
+    /// Returns the mean lateness, in microseconds.
     pub(super) fn mean_us(&self) -> f64 {
         let [total_ns, packets] = &*self.0;
         total_ns.load(Ordering::Relaxed) as f64 / 1e3 / packets.load(Ordering::Relaxed).max(1) as f64
     }
 }
 
-/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers
-/// in `drops` get lost on the way, behind the queue.
+/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers in `drops`
+/// are lost behind the queue.
 pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64>, late: Lateness) -> Result<()> {
     let (send, receive) = channel();
     thread::Builder::new().name("bottleneck".into()).spawn(move || enqueue(from, &send, bottleneck, &drops))?;
@@ -41,7 +41,7 @@ pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64
     Ok(())
 }
 
-/// Serialises what the kernel sends, as one queue would.
+/// Delays packets from the kernel by their serialisation in one queue.
 fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drops: &[u64]) {
     let delay = Duration::from_millis(bottleneck.rtt_ms) / 2;
     let on_wire = |bytes: u64| Duration::from_nanos(bytes * 8 * 1_000_000_000 / bottleneck.rate);
@@ -66,7 +66,7 @@ fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drop
     }
 }
 
-/// Hands each packet over when its time has come. They come in order.
+/// Delivers each packet at its time, in order.
 fn deliver(mut to: File, flying: &Receiver<Flying>, late: &Lateness) {
     for (at, packet) in flying {
         wait_until(at);
@@ -77,7 +77,7 @@ fn deliver(mut to: File, flying: &Receiver<Flying>, late: &Lateness) {
     }
 }
 
-/// Whether an IPv4 packet is a TCP segment with payload.
+/// Returns whether an IPv4 packet is a TCP segment with payload.
 fn carries_data(packet: &[u8]) -> bool {
     let ip_header = usize::from(packet.first().copied().unwrap_or_default() & 0x0f) * 4;
     let is_tcp = packet.get(9) == Some(&6);

@@ -1,4 +1,4 @@
-//! The same transfer by our engine, in the simulator.
+//! Transfer by Selvedge's engine in the simulator, like the kernel's.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::{BOTTLENECK, MSS, Outcome, Transfer};
 use crate::command::output;
 use crate::product::{Profile, selvedge};
 
-/// The command-line program, and a folder for its files.
+/// Command-line program, and a folder for its files.
 pub(super) struct Simulator {
     program: PathBuf,
     folder: PathBuf,
@@ -26,7 +26,7 @@ impl Simulator {
         Ok(Self { program, folder })
     }
 
-    /// Carries out `transfer`.
+    /// Runs `transfer` in the simulator.
     pub(super) fn run(&self, transfer: &Transfer) -> Result<Outcome> {
         let name = format!("{}-{}-{}", transfer.control, transfer.loss, transfer.seed);
         let path = |ending: &str| self.folder.join(format!("{name}{ending}"));
@@ -53,8 +53,9 @@ impl Drop for Simulator {
     }
 }
 
-/// The bottleneck as a scenario, and TCP with Linux's choices where RFCs leave or give others: the smallest
-/// timeout, octets counted in slow start without limit, 40 ms for delayed acknowledgements, its buffers.
+/// Returns the bottleneck as a scenario, with Linux's choices for TCP where they differ from the RFCs or these leave a
+/// choice: the smallest timeout, octets counted in slow start without limit, 40 ms for delayed acknowledgements, its
+/// buffers.
 fn scenario(transfer: &Transfer) -> String {
     let (mbps, delay) = (BOTTLENECK.rate / 1_000_000, BOTTLENECK.rtt_ms / 2);
     let control = if transfer.control == "reno" { "new-reno" } else { &transfer.control };

@@ -1,10 +1,10 @@
-//! What came of it, for people.
+//! Table of results, for people.
 
 use anyhow::{Context, Result};
 
 use super::{BOTTLENECK, Compared, MSS, Outcome};
 
-/// One transfer in one line.
+/// Returns one transfer as one line.
 pub(super) fn line(compared: &Compared) -> String {
     let transfer = &compared.transfer;
     format!(
@@ -23,7 +23,7 @@ pub(super) fn line(compared: &Compared) -> String {
     )
 }
 
-/// The table of docs/tcp.md.
+/// Returns the table of docs/tcp.md.
 pub(super) fn table(all: &[Compared]) -> Result<String> {
     let mut rows: Vec<(&str, f64)> = all.iter().map(|one| (&*one.transfer.control, one.transfer.loss)).collect();
     rows.sort_by(|one, other| other.0.cmp(one.0).then(one.1.total_cmp(&other.1)));

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 /// Longest name of a device, with the zero at its end.
 const NAME_LENGTH: usize = 16;
 
-/// What `TUNSETIFF` takes: the head of `struct ifreq`, as long as the kernel copies it.
+/// Argument of `TUNSETIFF`: the head of `struct ifreq`, as long as the kernel copies it.
 #[repr(C)]
 struct Request {
     name: [u8; NAME_LENGTH],
@@ -19,8 +19,9 @@ struct Request {
 /// IP packets, without a header of the device's own (`IFF_TUN | IFF_NO_PI`).
 const FLAGS: u16 = 0x0001 | 0x1000;
 
-/// Makes the device `name` in this network namespace. Each read returns one packet that the kernel sends
-/// to it; each write is one that it receives. The device lives as long as the file, wherever it is moved.
+/// Makes the device `name` in this network namespace. Each read returns one packet that the kernel sends to the device;
+/// each write is one packet received from it. The device exists as long as the file is open, also after a move to
+/// another namespace.
 pub(super) fn open(name: &str) -> Result<File> {
     ensure!(name.len() < NAME_LENGTH, "\"{name}\" is too long for a device");
     let path = "/dev/net/tun";

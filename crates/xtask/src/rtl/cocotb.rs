@@ -1,5 +1,5 @@
-//! `cargo xtask rtl cocotb`: modules in cocotb, whose streams pause at random, with coverage of situations and of
-//! lines.
+//! Command `cargo xtask rtl cocotb`: modules in cocotb, whose streams pause at random, with coverage of situations and
+//! of lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use super::simulate::engine;
 use super::{Bench, output};
 use crate::command::{output as said, text_of};
 
-/// Small, so that few events lead to every situation.
+/// Bits of the bitmap, few, so that few events lead to every situation.
 const BITMAP: u32 = 32;
 const MELO_BLOCKS: u32 = 128;
 
-/// One module, in one variant.
+/// Module in one variant.
 struct Case {
     name: String,
     module: &'static str,
@@ -26,7 +26,7 @@ struct Case {
     pipelined: bool,
 }
 
-/// Every module; quick, in its pipelined variant alone.
+/// Tests every module with cocotb; if quick, in its pipelined variant alone.
 pub(super) fn cocotb(bench: &Bench) -> Result<()> {
     let builds = Build::all(BITMAP).filter(|build| build.pipelined || !bench.quick);
     let cases = builds.map(|build| Case {
@@ -80,7 +80,7 @@ fn run(bench: &Bench, case: &Case, vectors: &Path, folder: &Path, seed: &str) ->
     )
 }
 
-/// Situations that occurred, and lines of its own that were executed, for people.
+/// Returns the numbers of situations that occurred, and of lines that were executed, for people.
 fn coverage(bench: &Bench, folder: &Path) -> Result<String> {
     let path = folder.join("coverage.json");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -96,7 +96,7 @@ fn coverage(bench: &Bench, folder: &Path) -> Result<String> {
     Ok(format!("{hit} of {} situations, {} of {} lines", bins.len(), lines.1, lines.0))
 }
 
-/// Lines of an lcov file that can be executed, and those that were.
+/// Returns the numbers of lines of an lcov file that can be executed, and that were executed.
 fn executed(info: &str) -> (usize, usize) {
     let mut file = "";
     let mut lines: BTreeMap<(&str, &str), bool> = BTreeMap::new();

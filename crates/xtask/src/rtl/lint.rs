@@ -1,4 +1,4 @@
-//! `cargo xtask rtl lint`.
+//! Command `cargo xtask rtl lint`.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use super::module::Build;
 use crate::command::run;
 use crate::workspace::root;
 
-/// Verilator must find nothing to complain about, in any variant and width.
+/// Checks with Verilator that no variant and width causes a warning.
 pub(super) fn lint(_: &Bench) -> Result<()> {
     for bitmap in [32, 128, 320, 1_024] {
         for build in Build::all(bitmap) {
@@ -35,7 +35,7 @@ fn verilator(top: &str) -> Command {
     command
 }
 
-/// A parameter of one bit.
+/// Returns a parameter of one bit.
 pub(super) fn flag(value: bool) -> &'static str {
     if value { "1'b1" } else { "1'b0" }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl`: the hardware modules in `rtl/`, checked with open tools.
+//! Command `cargo xtask rtl`: checks of the hardware modules in `rtl/` with open tools.
 //!
 //! Tools and their versions are in `rtl/tools.txt`. A step whose tools are missing and cannot be installed is skipped
 //! with a line that begins with "skipped: "; with `--require` that is a failure. Logs, programs and traces are in
@@ -25,13 +25,13 @@ use tools::{Toolbox, Unavailable};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to do
+    /// Step to run
     #[arg(value_enum, default_value = "all")]
     step: Step,
-    /// What takes minutes: fewer events, smaller bitmaps in proofs, no synthesis
+    /// Run only what takes minutes: fewer events, smaller bitmaps in proofs, no synthesis
     #[arg(long)]
     quick: bool,
-    /// A step that cannot be done is a failure
+    /// Fail if a step cannot be done
     #[arg(long)]
     require: bool,
     /// Random events per module and variant; default: 10,000,000, quick 100,000
@@ -48,7 +48,7 @@ enum Step {
     Context,
     /// Verilator's warnings
     Lint,
-    /// Modules beside the engines, event by event; the authors' trace; sender and receiver over a bad channel
+    /// Modules beside the engines, event by event; the authors' trace; sender and receiver over a lossy channel
     Simulate,
     /// Modules in cocotb, with coverage
     Cocotb,
@@ -56,11 +56,11 @@ enum Step {
     Prove,
     /// Size and speed
     Synthesise,
-    /// All of these
+    /// All steps
     All,
 }
 
-/// What the steps share.
+/// State that the steps share.
 struct Bench {
     tools: Toolbox,
     quick: bool,
@@ -110,15 +110,15 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `target/rtl`, and a folder in it.
+/// Returns the folder `folder` of `target/rtl`, after creating it.
 fn output(folder: &str) -> Result<PathBuf> {
     let path = root().join("target/rtl").join(folder);
     std::fs::create_dir_all(&path)?;
     Ok(path)
 }
 
-/// A file of this project as a program that runs in `rtl/` finds it. YoWASP's programs have a `/tmp` of their own, so
-/// that the absolute path of a file in a clone below `/tmp` leads nowhere.
+/// Returns the path of a file of this project for a program that runs in `rtl/`. YoWASP's programs have a `/tmp` of
+/// their own, so that the absolute path of a file in a clone below `/tmp` leads nowhere.
 fn from_rtl(path: &Path) -> PathBuf {
     path.strip_prefix(root()).map_or_else(|_| path.to_owned(), |inside| Path::new("..").join(inside))
 }

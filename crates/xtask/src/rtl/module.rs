@@ -1,4 +1,4 @@
-//! The modules, and the variants in which they are built.
+//! Hardware modules, and the variants in which they are built.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace::root;
 
-/// A module with one context in and one out.
+/// Module with one context in and one out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Module {
     ReceiveData,
@@ -15,11 +15,11 @@ pub(super) enum Module {
     Timeout,
 }
 
-/// A module as it is built.
+/// Module in one variant and width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Build {
     pub(super) module: Module,
-    /// An event per cycle; else like for like with the paper.
+    /// Whether the module takes an event per cycle; otherwise it is like for like with the paper.
     pub(super) pipelined: bool,
     /// Bits of a bitmap.
     pub(super) bitmap: u32,
@@ -28,7 +28,7 @@ pub(super) struct Build {
 impl Module {
     pub(super) const ALL: [Self; 4] = [Self::ReceiveData, Self::TxFree, Self::ReceiveAck, Self::Timeout];
 
-    /// As its file is called.
+    /// Returns the name of the module's file, without its extension.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::ReceiveData => "receive_data",
@@ -37,14 +37,14 @@ impl Module {
             Self::Timeout => "timeout",
         }
     }
-    /// Whether it has variants and a bitmap.
+    /// Returns whether the module has variants and a bitmap.
     pub(super) fn has_parameters(self) -> bool {
         self != Self::Timeout
     }
 }
 
 impl Build {
-    /// All modules in both variants, `timeout` once.
+    /// Returns all modules in both variants, `timeout` once.
     pub(super) fn all(bitmap: u32) -> impl Iterator<Item = Self> {
         let builds = [true, false]
             .into_iter()
@@ -52,7 +52,7 @@ impl Build {
         builds.filter(|build| build.pipelined || build.module.has_parameters())
     }
 
-    /// For files: "tx_free-pipelined-128".
+    /// Returns the name for files: "tx_free-pipelined-128".
     pub(super) fn name(self) -> String {
         let module = self.module.name();
         if !self.module.has_parameters() {
@@ -61,7 +61,7 @@ impl Build {
         let variant = if self.pipelined { "pipelined" } else { "like-for-like" };
         format!("{module}-{variant}-{}", self.bitmap)
     }
-    /// Cycles from input to output.
+    /// Returns the number of cycles from input to output.
     pub(super) fn latency(self) -> u32 {
         match (self.module, self.pipelined) {
             (Module::Timeout, _) => 1,
@@ -69,11 +69,11 @@ impl Build {
             (_, false) => 3,
         }
     }
-    /// Cycles from one event to the next.
+    /// Returns the number of cycles from one event to the next.
     pub(super) fn interval(self) -> u32 {
         if self.pipelined { 1 } else { 4 }
     }
-    /// Bits of the input and the output of its `rtl/sim/flat_*.sv`.
+    /// Returns the widths in bits of the input and the output of the module's `rtl/sim/flat_*.sv`.
     pub(super) fn flat_bits(self) -> (u32, u32) {
         let receiver = 48 + 2 * self.bitmap;
         let sender = 99 + self.bitmap;
@@ -86,7 +86,7 @@ impl Build {
     }
 }
 
-/// The files of `rtl/src`, the package first, relative to `rtl`.
+/// Returns the files of `rtl/src`, the package first, relative to `rtl`.
 pub(super) fn sources() -> Result<Vec<String>> {
     let folder = root().join("rtl/src");
     let mut names = Vec::new();

@@ -17,17 +17,17 @@ use crate::workspace::root;
 const LUTS: f64 = 331_680.0;
 const FLIP_FLOPS: f64 = 663_360.0;
 
-/// Of one target; what no log of its present sources tells is missing.
+/// Numbers of one target; a number is missing if no log of its present sources has it.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     cells: Option<Cells>,
     /// Longest path by abc9's estimate, in ps.
     delay: Option<f64>,
-    /// Routed on ECP5, in MHz.
+    /// Frequency when routed on ECP5, in MHz.
     frequency: Option<f64>,
 }
 
-/// A module with its numbers.
+/// Module with its numbers.
 struct Row {
     build: Build,
     numbers: Numbers,
@@ -37,7 +37,7 @@ struct Row {
 struct Paper {
     flip_flops: f64,
     luts: f64,
-    /// At most.
+    /// Upper bound of the latency in ns.
     latency: f64,
     rate: f64,
 }
@@ -60,7 +60,7 @@ const GOAL_FREQUENCY: f64 = 100.0;
 /// Writes the table of docs/rtl.md, and figures/irn/table2.
 ///
 /// # Errors
-/// When there are no logs of the present sources.
+/// Returns an error if there are no logs of the present sources.
 pub(super) fn write() -> Result<()> {
     let folder = output("synth")?;
     let numbers = |target: &Target| Numbers::read(&folder, target);
@@ -80,7 +80,7 @@ pub(super) fn write() -> Result<()> {
     fs::write(figure.join("measured.csv"), csv(&sections)).context("figures/irn/table2/measured.csv")
 }
 
-/// The four modules in one variant and width.
+/// Group of the four modules in one variant and width.
 struct Section {
     bitmap: u32,
     pipelined: bool,
@@ -103,7 +103,7 @@ impl Section {
 
     fn filled(self, numbers: &impl Fn(&Target) -> Numbers) -> Self {
         let rows = Module::ALL.into_iter().map(|module| {
-            // It has one variant and no bitmap.
+            // A module without parameters has one variant and no bitmap.
             let pipelined = self.pipelined || !module.has_parameters();
             let build = Build { module, pipelined, bitmap: self.bitmap };
             Row { build, numbers: numbers(&Target::of_build(build)) }
@@ -111,7 +111,7 @@ impl Section {
         Self { rows: rows.collect(), ..self }
     }
 
-    /// `timeout`, which all widths share, apart.
+    /// Returns whether nothing was synthesised, `timeout` left out, which all widths share.
     fn is_empty(&self) -> bool {
         !self.rows.iter().any(|row| row.build.module.has_parameters() && row.numbers.cells.is_some())
     }
@@ -132,7 +132,7 @@ impl Section {
     fn flip_flops(&self) -> Option<u64> {
         self.rows.iter().map(Row::flip_flops).sum()
     }
-    /// The slowest module's.
+    /// Returns the rate of the slowest module.
     fn rate(&self) -> Option<f64> {
         let rates: Option<Vec<f64>> = self.rows.iter().map(Row::rate).collect();
         rates.and_then(|rates| rates.into_iter().min_by(f64::total_cmp))
@@ -186,17 +186,17 @@ impl Row {
     fn flip_flops(&self) -> Option<u64> {
         self.numbers.cells.as_ref().map(|cells| cells.flip_flops)
     }
-    /// By abc9, in ns.
+    /// Returns the latency estimated by abc9, in ns.
     fn estimated_latency(&self) -> Option<f64> {
         self.numbers.delay.map(|ps| f64::from(self.build.latency()) * ps / 1e3)
     }
-    /// On ECP5, in Mpps.
+    /// Returns the rate on ECP5, in Mpps.
     fn rate(&self) -> Option<f64> {
         self.numbers.frequency.map(|mhz| mhz / f64::from(self.build.interval()))
     }
 }
 
-/// What was hoped for, and what came of it.
+/// Returns the table of goals and results.
 fn goals(sections: &[Section]) -> String {
     let mut text = String::from("| goal | measured | met |\n|---|---|---|\n");
     let mut add = |goal: String, measured: Option<(String, bool)>| {
@@ -234,7 +234,7 @@ fn goals(sections: &[Section]) -> String {
     text
 }
 
-/// The top and MELO's receiver.
+/// Returns the section about the top and MELO's receiver.
 fn whole(numbers: &impl Fn(&Target) -> Numbers) -> String {
     let targets = [
         (format!("`irn_top`, pipelined, {QUEUE_PAIRS} queue pairs"), Target::top(true)),
@@ -258,7 +258,7 @@ fn whole(numbers: &impl Fn(&Target) -> Numbers) -> String {
     text
 }
 
-/// What simulations have measured: `cargo xtask rtl simulate`.
+/// Returns the cycle counts measured by simulations: `cargo xtask rtl simulate`.
 fn cycles() -> String {
     let mut text = String::from(
         "## Cycles, simulated\n\n| | data: cycles per event | sender: cycles per event |\n|---|---|---|\n",
@@ -284,7 +284,7 @@ fn cycles() -> String {
     text
 }
 
-/// Queue pairs, and cycles per event of the receiver and of the sender, from lines of `top rate`.
+/// Returns queue pairs, and cycles per event of the receiver and of the sender, from lines of `top rate`.
 fn rates(text: &str) -> Vec<(&str, &str, &str)> {
     let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     rows.filter_map(|words| match words[..] {
@@ -294,7 +294,7 @@ fn rates(text: &str) -> Vec<(&str, &str, &str)> {
     .collect()
 }
 
-/// Packets, shares by cycles, and the most cycles, from lines of `melo`.
+/// Returns the number of packets, shares by cycles, and the most cycles, from lines of `melo`.
 fn distribution(text: &str) -> Option<String> {
     let mut cycles: Vec<(u64, u64)> = Vec::new();
     for line in text.lines() {
@@ -350,7 +350,7 @@ fn shown(value: Option<String>) -> String {
     value.unwrap_or_else(|| "not run".to_owned())
 }
 
-/// Ours, and the paper's in parentheses.
+/// Formats the value of Selvedge, and the paper's in parentheses.
 fn beside(ours: Option<String>, papers: Option<String>) -> String {
     let ours = shown(ours);
     papers.map_or(ours.clone(), |papers| format!("{ours} ({papers})"))
@@ -370,13 +370,13 @@ impl Numbers {
     }
 }
 
-/// Counted in the output of yosys' `stat`.
+/// Cells counted in the output of yosys' `stat`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Cells {
-    /// LUT1 to LUT6, shift registers, which take a lookup table each, and those that memories of lookup tables take.
+    /// Lookup tables: LUT1 to LUT6, shift registers, which take a lookup table each, and those used as memories.
     luts: u64,
     flip_flops: u64,
-    /// Halves of 36 Kb.
+    /// Block RAMs, counted in halves of 36 Kb.
     block_rams: u64,
 }
 
@@ -405,14 +405,14 @@ impl Cells {
     }
 }
 
-/// abc9's last word on the longest path, in ps.
+/// Returns abc9's final estimate of the longest path, in ps.
 fn delay(log: &str) -> Result<f64> {
     let last = log.lines().filter_map(|line| line.split_once("Del =")).next_back().context("abc9 says no delay")?;
     let number = last.1.trim_start().split("  ").next().unwrap_or_default();
     number.trim().trim_end_matches('.').parse().with_context(|| format!("not a delay: {number:?}"))
 }
 
-/// nextpnr's last word on the clock, in MHz.
+/// Returns nextpnr's final value of the clock, in MHz.
 fn frequency(log: &str) -> Result<f64> {
     let last = log.lines().rfind(|line| line.contains("Max frequency for clock"));
     let last = last.context("nextpnr says no frequency")?;

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl prove`.
+//! Command `cargo xtask rtl prove`.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use super::{Bench, from_rtl, output};
 use crate::command::quiet;
 use crate::workspace::root;
 
-/// One file of `rtl/formal`, with parameters.
+/// File of `rtl/formal`, with parameters.
 struct Proof {
     file: &'static str,
     parameters: &'static [&'static str],
-    /// Cycles from reset on that are looked at.
+    /// Number of cycles from reset on that are checked.
     depth: u32,
-    /// Also by induction, which holds for any number of cycles.
+    /// Whether to prove by induction, too, which holds for any number of cycles.
     induction: bool,
 }
 
-/// What takes minutes: bitmaps of 32 bits.
+/// Proofs that take minutes: bitmaps of 32 bits.
 const QUICK: &[Proof] = &[
     Proof { file: "functions", parameters: &["W=32"], depth: 1, induction: false },
     Proof { file: "stream_control", parameters: &["Latency=4", "Interval=1"], depth: 10, induction: true },
@@ -35,7 +35,7 @@ const QUICK: &[Proof] = &[
     Proof { file: "receive_ack", parameters: &["W=32", "Pipelined=1"], depth: 6, induction: false },
 ];
 
-/// What is proved beyond.
+/// Further proofs, of the full run alone.
 const FULL: &[Proof] = &[
     Proof { file: "receive_data", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
     Proof { file: "tx_free", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
@@ -44,7 +44,7 @@ const FULL: &[Proof] = &[
     Proof { file: "receive_ack", parameters: &["W=64", "Pipelined=1"], depth: 6, induction: false },
 ];
 
-/// Every property of `rtl/formal`, by yices.
+/// Proves every property of `rtl/formal`, by yices.
 pub(super) fn prove(bench: &Bench) -> Result<()> {
     let folder = output("prove")?;
     for proof in QUICK {
@@ -92,7 +92,7 @@ impl Proof {
         Ok(())
     }
 
-    /// Situations that must be reachable.
+    /// Returns the number of situations that must be reachable.
     fn covers(&self) -> Result<usize> {
         let path = root().join(format!("rtl/formal/prove_{}.sv", self.file));
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -133,14 +133,14 @@ impl Proof {
     }
 }
 
-/// How properties are looked at.
+/// Method of checking properties.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// From reset on, for so many cycles.
+    /// Check from reset on, for a number of cycles.
     Bounded,
-    /// From any state in which they held.
+    /// Check from any state in which the properties held.
     Induction,
-    /// Whether what they are about happens at all.
+    /// Check that the situations which properties are about can occur.
     Cover,
 }
 
@@ -168,7 +168,7 @@ impl How {
     }
 }
 
-/// The properties that smtbmc names.
+/// Returns the properties that smtbmc names.
 fn failed(text: &str) -> Vec<&str> {
     let marks = ["Assert failed in ", "Unreached cover statement at "];
     text.lines().filter_map(|line| marks.iter().find_map(|mark| line.split_once(mark).map(|(_, rest)| rest))).collect()

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl simulate`.
+//! Command `cargo xtask rtl simulate`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::command::{cargo, quiet, run, text_of};
 use crate::product::{Profile, selvedge};
 use crate::workspace::root;
 
-/// Connections of MELO's receiver, in turn.
+/// Numbers of connections that MELO's receiver is measured with, in turn.
 pub(super) const MELO_CONNECTIONS: [u32; 3] = [1, 20, 64];
 
-/// What simulations measure, for [`super::numbers`].
+/// Measurements by simulations, for [`super::numbers`].
 #[derive(Clone, Copy)]
 pub(super) enum Measured {
     /// Cycles per event of the top.
@@ -34,7 +34,7 @@ impl Measured {
             Self::Melo { connections } => folder.join(format!("melo-{connections}.txt")),
         })
     }
-    /// The first line: what was measured.
+    /// Returns the first line of the file, which identifies the measured sources.
     fn stamp(self) -> Result<String> {
         match self {
             Self::Rate { pipelined } => Target::top(pipelined).stamp("simulate"),
@@ -45,7 +45,7 @@ impl Measured {
         let path = self.path()?;
         std::fs::write(&path, format!("{}\n{text}", self.stamp()?)).with_context(|| path.display().to_string())
     }
-    /// What was measured of the present sources.
+    /// Returns the measurement, if it was made of the present sources.
     pub(super) fn read(self) -> Option<String> {
         let text = std::fs::read_to_string(self.path().ok()?).ok()?;
         let (stamp, text) = text.split_once('\n')?;
@@ -56,7 +56,8 @@ impl Measured {
 /// Queue pairs of the simulated top.
 const QUEUE_PAIRS: u32 = 64;
 
-/// Every module beside the engine; the top with the authors' trace, as both ends of a bad channel, and for its rate.
+/// Simulates every module beside the engine; the top with the authors' trace, as both ends of a lossy channel, and for
+/// its rate.
 pub(super) fn simulate(bench: &Bench) -> Result<()> {
     let engine = engine(bench, "irn_rtl")?;
     // Vectors of 1,024 packets are long.
@@ -87,7 +88,7 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
     melo(bench)
 }
 
-/// What simulations write down of their hosts, through the modules and the engines; all queue pairs begin at PSN 0.
+/// Replays simulations' traces of their hosts through the modules and the engines; all queue pairs begin at PSN 0.
 fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
     let built = selvedge(if bench.quick { Profile::Dev } else { Profile::Release })?;
     for name in ["incast", "loss", "operations"] {
@@ -104,7 +105,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
             std::fs::read_dir(folder.join("events"))?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
         files.sort();
         for build in Build::all(128) {
-            // Both variants take the same vectors; one of them is enough for people in a hurry.
+            // Both variants take the same vectors; with --quick, one of them is enough.
             if bench.quick && !build.pipelined {
                 continue;
             }
@@ -123,7 +124,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
                 );
                 events += text.split_whitespace().nth(1).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
             }
-            // Of applications' queue pairs, timers are not recorded.
+            // Timers of applications' queue pairs are not recorded.
             let is_untold = build.module == Module::Timeout && name == "operations";
             ensure!(events > 0 || is_untold, "{name} has no events for {}", build.name());
             println!("{} with traces of rtl/sim/traces/{name}.toml: events {events} mismatches 0", build.name());
@@ -132,7 +133,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
     Ok(())
 }
 
-/// MELO's receivers beside the engine's: answers, and cycles per packet.
+/// Compares the answers of MELO's receivers with the engine's, and measures cycles per packet.
 fn melo(bench: &Bench) -> Result<()> {
     const BLOCKS: u32 = 128;
     let engine = engine(bench, "melo_rtl")?;
@@ -155,7 +156,7 @@ fn melo(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// An example of the engines' crate that makes vectors.
+/// Builds an example of the engines' crate that makes vectors; returns its path.
 pub(super) fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
     let mut build = cargo(["build", "--package", "selvedge-transport", "--example", name]);
     if !bench.quick {
@@ -166,7 +167,8 @@ pub(super) fn engine(bench: &Bench, name: &str) -> Result<PathBuf> {
     Ok(target.join(if bench.quick { "debug" } else { "release" }).join("examples").join(name))
 }
 
-/// Random events through one module, every answer and context compared; without and with pauses on both streams.
+/// Sends random events through one module and compares every answer and context, without and with pauses on both
+/// streams.
 fn compare(engine: &Path, build: Build, events: u64) -> Result<()> {
     let program = build_flat(build)?;
     let vectors = |events: u64, seed: &str| {
@@ -190,7 +192,7 @@ fn compare(engine: &Path, build: Build, events: u64) -> Result<()> {
     Ok(())
 }
 
-/// A driver that finds no fault might look at nothing: it must find a wrong bit at both ends of an answer.
+/// Checks that the driver of vectors detects a wrong bit at both ends of an answer.
 fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
     for is_first in [true, false] {
         let faulty: Vec<String> = vectors
@@ -212,7 +214,7 @@ fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
         let mut driver = Command::new(program);
         let mut driver = driver.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut input = driver.stdin.take().context("the driver has no input")?;
-        // It stops reading at the fault.
+        // The program stops reading at the fault.
         let _ = input.write_all((faulty.join("\n") + "\n").as_bytes());
         drop(input);
         let output = driver.wait_with_output()?;
@@ -222,7 +224,7 @@ fn sees_faults(program: &Path, vectors: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a program prints to both streams, fed by another.
+/// Returns the output of a program to both streams, with its input from another program.
 fn fed(mut source: Command, program: &mut Command) -> Result<(String, String)> {
     let name = text_of(&source);
     let mut source = source.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {name}"))?;
@@ -233,7 +235,7 @@ fn fed(mut source: Command, program: &mut Command) -> Result<(String, String)> {
     Ok((text(&output.stdout), text(&output.stderr)))
 }
 
-/// A module with the driver of vectors.
+/// Builds a module with the driver of vectors.
 fn build_flat(build: Build) -> Result<PathBuf> {
     let folder = output(&format!("sim/{}", build.name()))?;
     let module = build.module.name();
@@ -274,7 +276,7 @@ fn build_with(verilator: &mut Command, what: &str) -> Result<()> {
     quiet(verilator)
 }
 
-/// All 140,361 lines, where they are.
+/// Runs all 140,361 lines of the authors' trace, if it is present.
 fn authors_trace(top: &Path) -> Result<()> {
     let shared = std::env::var_os("SELVEDGE_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
     let folder = shared.join("traces/irn-receiver");

@@ -1,7 +1,7 @@
-//! `cargo xtask rtl synthesise`: logs for [`super::numbers`].
+//! Command `cargo xtask rtl synthesise`: logs for [`super::numbers`].
 //!
 //! A target is synthesised again only if its sources, its parameters or the tools have changed since: a stamp beside
-//! each log says what it was made from. Logs of other sources are not read.
+//! each log identifies its inputs. Logs of other sources are not read.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +14,12 @@ use super::target::Target;
 use super::{Bench, from_rtl, output};
 use crate::command::quiet;
 
-/// Sizes on UltraScale and an estimate of delays; routed frequencies on ECP5.
+/// Synthesises all targets: sizes on UltraScale and an estimate of delays; routed frequencies on ECP5.
 pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     let folder = output("synth")?;
     let all = Target::all();
     let (routed, wide): (Vec<&Target>, Vec<&Target>) = all.iter().partition(|target| target.is_routed);
-    // Sizes come first: they take a tenth of the time.
+    // Sizes come first, because they take a tenth of the time.
     for target in &routed {
         once(&folder, target, Flow::UltraScale, || ultrascale(bench, &folder, target))?;
     }
@@ -32,12 +32,12 @@ pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     super::numbers::write()
 }
 
-/// Where a target goes.
+/// Tools that a target is built with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flow {
-    /// Mapped.
+    /// Mapping alone, for UltraScale.
     UltraScale,
-    /// Mapped, placed and routed.
+    /// Mapping, placement and routing, for ECP5.
     Ecp5,
 }
 
@@ -48,7 +48,7 @@ impl Flow {
             Self::Ecp5 => "ecp5",
         }
     }
-    /// What is done, for yosys; nextpnr's settings are in [`ROUTE`].
+    /// Returns yosys's script; nextpnr's settings are in [`ROUTE`].
     fn script(self) -> &'static str {
         match self {
             Self::UltraScale => "synth_xilinx -family xcu -flatten -noiopad -noclkbuf -abc9",
@@ -56,7 +56,7 @@ impl Flow {
         }
     }
 
-    /// Whether the logs of `target` are those of its present sources.
+    /// Returns whether the logs of `target` are those of its present sources.
     pub(super) fn is_current(self, folder: &Path, target: &Target) -> bool {
         let stamp = fs::read_to_string(self.stamp_path(folder, target));
         stamp.is_ok_and(|found| self.stamp(target).is_ok_and(|stamp| stamp == found))
@@ -73,7 +73,7 @@ impl Flow {
     }
 }
 
-/// The frequency asked for is out of reach for some: that is no failure here.
+/// Arguments of nextpnr. Some targets miss the requested frequency: that is no failure here.
 const ROUTE: &[&str] =
     &["--85k", "--speed", "8", "--package", "CABGA756", "--freq", "150", "--seed", "1", "--timing-allow-fail"];
 
@@ -87,7 +87,7 @@ fn once(folder: &Path, target: &Target, flow: Flow, make: impl FnOnce() -> Resul
     Ok(())
 }
 
-/// SystemVerilog to Verilog that the system's yosys, which is quicker than the one in WebAssembly, can read.
+/// Converts SystemVerilog to Verilog that the system's yosys can read, which is quicker than the one in WebAssembly.
 fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<String> {
     let file = folder.join(format!("{}-{top}.v", target.name));
     let mut files = sources()?;
@@ -110,7 +110,7 @@ fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<S
     } else {
         options += &target.parameters.iter().map(|parameter| format!(" -G {parameter}")).collect::<String>();
     }
-    // Else a memory would be written bit by bit, which the other yosys does not put together again.
+    // Otherwise a memory would be written bit by bit, which the other yosys does not recombine.
     let whole = if target.has_memory { "proc; opt_expr; opt_reduce; bwmuxmap; opt_clean; " } else { "" };
     let script = format!(
         "read_slang {options} {} --top {top}; {whole}write_verilog -noattr {}",
@@ -121,8 +121,8 @@ fn flatten(bench: &Bench, folder: &Path, target: &Target, top: &str) -> Result<S
     Ok(file.display().to_string())
 }
 
-/// There is no open place and route for UltraScale: lookup tables and flip-flops are counted after mapping, and abc9
-/// estimates the longest path, wires guessed.
+/// Synthesises a target for UltraScale. As no open tool places and routes for UltraScale, lookup tables and flip-flops
+/// are counted after mapping, and abc9 estimates the longest path with guessed wire delays.
 fn ultrascale(bench: &Bench, folder: &Path, target: &Target) -> Result<()> {
     let Target { name, flat, .. } = target;
     let file = flatten(bench, folder, target, flat)?;

@@ -1,4 +1,4 @@
-//! What is synthesised, and from which files.
+//! Targets of synthesis, and their source files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,32 +8,32 @@ use anyhow::{Context, Result};
 use super::module::{Build, Module, sources};
 use crate::workspace::root;
 
-/// A module between two flat vectors, in one variant.
+/// Module between two flat vectors, in one variant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Target {
-    /// For files: "tx_free-pipelined-128".
+    /// Name for files: "tx_free-pipelined-128".
     pub(super) name: String,
-    /// The flat module, and its file relative to `rtl`.
+    /// Name of the flat module, and its file relative to `rtl`.
     pub(super) flat: &'static str,
     pub(super) file: String,
-    /// "W=128".
+    /// Parameters, as "W=128".
     pub(super) parameters: Vec<String>,
-    /// Bits of the input and of the output.
+    /// Widths of the input and of the output in bits.
     pub(super) bits: (u32, u32),
-    /// Whether it is placed and routed, too.
+    /// Whether the target is placed and routed, too.
     pub(super) is_routed: bool,
-    /// Whether contexts are inside.
+    /// Whether the module contains contexts.
     pub(super) has_memory: bool,
 }
 
-/// Queue pairs of the top that is synthesised: as many as the context memories of one block RAM's depth hold.
+/// Number of queue pairs of the synthesised top: as many as the context memories of one block RAM's depth hold.
 pub(super) const QUEUE_PAIRS: u32 = 1_024;
 
 /// Widest bitmap that is placed and routed: receive_data at 1,024 packets takes longer than the rest together.
 const WIDEST_ROUTED: u32 = 320;
 
 impl Target {
-    /// All, most wanted first.
+    /// Returns all targets, the most wanted first.
     pub(super) fn all() -> Vec<Self> {
         let widths = [128, 320, 1_024].into_iter();
         let mut all: Vec<Self> = Vec::new();
@@ -68,7 +68,7 @@ impl Target {
         }
     }
 
-    /// The top with W = 128.
+    /// Returns the top with W = 128.
     pub(super) fn top(pipelined: bool) -> Self {
         let qp = QUEUE_PAIRS.ilog2();
         let variant = if pipelined { "pipelined" } else { "like-for-like" };
@@ -87,7 +87,7 @@ impl Target {
         }
     }
 
-    /// MELO's receiver with 128 blocks and 64 connections.
+    /// Returns MELO's receiver with 128 blocks and 64 connections.
     pub(super) fn melo() -> Self {
         Self {
             name: "melo_rx-128".to_owned(),
@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// A number that changes with what the target is made of: its files without comments, its parameters, and `how`.
+    /// Returns a number that changes with the target's inputs: its files without comments, its parameters, and `how`.
     pub(super) fn stamp(&self, how: &str) -> Result<String> {
         let mut text = format!("{how}\n{}\n{}\n", self.flat, self.parameters.join(" "));
         for file in self.files()? {
@@ -115,7 +115,7 @@ impl Target {
         Ok(format!("{hash:016x}"))
     }
 
-    /// The files that it needs, by name.
+    /// Returns the files that the target needs, by name.
     fn files(&self) -> Result<BTreeSet<String>> {
         let known = sources()?;
         let mut found = BTreeSet::from([self.file.clone(), "synth/scan.sv".to_owned()]);
@@ -137,7 +137,7 @@ impl Target {
 
 const CONTEXTS: [&str; 3] = ["src/irn_receiver.svh", "src/irn_sender.svh", "src/irn_timer.svh"];
 
-/// Words of a source, one space between them.
+/// Returns the words of a source without comments, with one space between them.
 fn without_comments(source: &str) -> String {
     let lines = source.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")

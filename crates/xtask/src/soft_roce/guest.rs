@@ -1,4 +1,4 @@
-//! The machine that runs Linux's soft RoCE, and the network namespace that is its only neighbour.
+//! Virtual machine that runs Linux's soft RoCE, and the network namespace that is its only neighbour.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,18 +12,18 @@ use super::image::Image;
 use crate::command::quiet;
 use crate::workspace::root;
 
-/// The guest's address; ours is the one before.
+/// Address of the guest.
 pub(super) const ADDRESS: &str = "10.77.0.2";
-/// Our own.
+/// Address of the host's side.
 pub(super) const OURS: &str = "10.77.0.1";
-/// The device that leads there.
+/// Device that leads to the guest.
 pub(super) const DEVICE: &str = "svtap";
-/// Longer than it takes to boot even on a busy machine.
+/// Timeout of booting in seconds, longer than needed even on a busy machine.
 const PATIENCE_S: u64 = 180;
-/// How often to try to talk to it: it listens again a moment after it has listened.
+/// Number of attempts to connect to the guest: it listens again a moment after it has listened.
 const ATTEMPTS: u32 = 50;
 
-/// Gone when this is.
+/// Virtual machine, ended when the value is dropped.
 pub(super) struct Guest {
     namespace: String,
     log: PathBuf,
@@ -72,7 +72,7 @@ impl Guest {
         bail!("the guest does not come up: see {}", self.log.display())
     }
 
-    /// A command that runs `program` beside the guest.
+    /// Returns a command that runs `program` beside the guest.
     pub(super) fn within(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace, program]);
@@ -86,7 +86,7 @@ impl Guest {
             netcat.args(["60", "busybox", "nc", ADDRESS, "9999"]);
             netcat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut netcat = netcat.spawn().context("cannot talk to the guest")?;
-            // It may not be listening again already.
+            // The guest may not be listening yet.
             let _ = writeln!(netcat.stdin.take().context("it is a pipe")?, "{script}\nexit");
             let said = netcat.wait_with_output()?;
             if said.status.success() {
@@ -101,7 +101,7 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         for child in [&mut self.capture, &mut self.machine].into_iter().flatten() {
-            // `ip netns exec` becomes what it runs.
+            // `ip netns exec` replaces itself by the program, so that this is the program's process.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -109,7 +109,7 @@ impl Drop for Guest {
     }
 }
 
-/// Waits.
+/// Sleeps for `time`.
 #[expect(clippy::disallowed_methods, reason = "another machine tells nobody when it is ready")]
 pub(super) fn pause(time: Duration) {
     std::thread::sleep(time);

@@ -1,4 +1,4 @@
-//! A kernel with `rdma_rxe`, and the few programs that it runs.
+//! Image of a kernel with `rdma_rxe`, and the few programs that it runs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use crate::command::{output, run};
 use crate::workspace::root;
 
-/// What qemu boots.
+/// Image that qemu boots.
 pub(super) struct Image {
     pub(super) kernel: PathBuf,
     pub(super) initial: PathBuf,
 }
 
-/// What the guest can run.
+/// Programs in the guest.
 const PROGRAMS: [&str; 18] = [
     "ibv_devinfo",
     "ibv_rc_pingpong",
@@ -37,15 +37,15 @@ const PROGRAMS: [&str; 18] = [
     "mckey",
     "rdma",
 ];
-/// What the kernel needs for it.
+/// Kernel modules that soft RoCE needs.
 const MODULES: [&str; 5] = ["virtio_net", "virtio_pci", "crc32_generic", "rdma_ucm", "rdma_rxe"];
-/// The provider that libibverbs loads for soft RoCE.
+/// Provider that libibverbs loads for soft RoCE.
 const PROVIDER: &str = "/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so";
 
-/// What threads load when they end.
+/// Library that threads load when they end.
 const ENDING: &str = "/lib/x86_64-linux-gnu/libgcc_s.so.1";
 
-/// The guest's first process: brings the network up, then does what it is told on port 9999.
+/// First process of the guest: brings the network up, then executes scripts received on port 9999.
 const INIT: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -62,7 +62,7 @@ rdma link add rxe0 type rxe netdev eth0 && echo GUEST-READY
 while true; do nc -l -p 9999 -e /bin/sh; done
 ";
 
-/// Makes the image, once.
+/// Makes the image, unless there is one.
 pub(super) fn image() -> Result<Image> {
     let folder = root().join("target/soft-roce");
     fs::create_dir_all(&folder)?;
@@ -103,7 +103,7 @@ fn only_entry(folder: &Path) -> Result<String> {
     Ok(entry.file_name().to_string_lossy().into_owned())
 }
 
-/// Everything that the guest sees.
+/// Fills `root` with all files of the guest.
 fn fill(root: &Path, package: &Path, version: &str) -> Result<()> {
     if root.exists() {
         fs::remove_dir_all(root)?;
@@ -134,14 +134,14 @@ fn fill(root: &Path, package: &Path, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// The libraries that a program loads; none if it needs none.
+/// Returns the libraries that a program loads; none if it needs none.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let Ok(listed) = Command::new("ldd").arg(program).output() else { return Vec::new() };
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     text.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
 }
 
-/// The modules, each behind those that it needs.
+/// Returns the kernel modules, each after those that it needs.
 fn modules(package: &Path, version: &str) -> Result<Vec<PathBuf>> {
     let mut modules = Vec::new();
     for module in MODULES {

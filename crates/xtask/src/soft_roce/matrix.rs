@@ -1,4 +1,4 @@
-//! What is run between the two.
+//! Tests run between the host and the guest.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -9,18 +9,18 @@ use anyhow::{Context, Result, bail, ensure};
 use super::guest::{ADDRESS, DEVICE, Guest, OURS, pause};
 use crate::workspace::root;
 
-/// A program that runs at both ends.
+/// Program that runs at both ends.
 pub(super) struct Trial {
     pub(super) program: &'static str,
     pub(super) arguments: &'static str,
 }
 
-/// Who begins.
+/// End that begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Our client, Linux's server.
+    /// Selvedge's client, Linux's server.
     FromUs,
-    /// Linux's client, our server.
+    /// Linux's client, Selvedge's server.
     ToUs,
 }
 
@@ -37,7 +37,7 @@ const fn trial(program: &'static str, arguments: &'static str) -> Trial {
     Trial { program, arguments }
 }
 
-/// All of them.
+/// Trials, all of them.
 pub(super) const TRIALS: [Trial; 18] = [
     trial("ibv_rc_pingpong", "-c -n 200"),
     trial("ibv_rc_pingpong", "-e -c -s 20000 -n 50"),
@@ -59,7 +59,7 @@ pub(super) const TRIALS: [Trial; 18] = [
     trial("mckey", "-m 239.77.0.1"),
 ];
 
-/// Our library, built by `cargo xtask dist`.
+/// Returns the path of Selvedge's library, built by `cargo xtask dist`.
 pub(super) fn library() -> Result<PathBuf> {
     let library = root().join("dist/lib/libibverbs.so.1");
     ensure!(library.exists(), "{} is not there: run `cargo xtask dist`", library.display());
@@ -129,7 +129,7 @@ fn preload(library: &std::path::Path) -> String {
     }
 }
 
-/// The arguments at both ends.
+/// Arguments at both ends.
 struct Ends {
     ours: String,
     theirs: String,
@@ -146,7 +146,7 @@ impl Ends {
                         None => format!("-s -a {own} {}", trial.arguments),
                     };
                 }
-                // Who begins sends, the other one listens.
+                // The end that begins sends, the other one listens.
                 "mckey" => {
                     let sends = if peer.is_some() { "-s" } else { "" };
                     return format!("-b {own} {sends} {}", trial.arguments);

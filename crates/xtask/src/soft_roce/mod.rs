@@ -1,9 +1,9 @@
-//! `cargo xtask soft-roce`: our software RNIC against Linux's own.
+//! Command `cargo xtask soft-roce`: Selvedge's software RNIC against Linux's own.
 //!
 //! Boots a Debian kernel with `rdma_rxe` under qemu (software emulation, about ten seconds) beside a network namespace
-//! of this host, and runs the usual programs between the two: theirs with the kernel's RNIC, ours with our library.
-//! This needs root, `qemu-system-x86_64`, which it installs if it can, `ip`, and on the first run Debian's package
-//! registry.
+//! of this host, and runs the usual programs between the two: at the guest with the kernel's RNIC, at the host with
+//! Selvedge's library. The command needs root, `qemu-system-x86_64`, which it installs if it can, `ip`, and on the
+//! first run Debian's package registry.
 
 mod guest;
 mod image;
@@ -18,15 +18,15 @@ use crate::tools::require_virtual_machine;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only programs whose command contains this
+    /// Run only programs whose command contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Keep what goes over the wire in this pcapng file (needs tshark)
+    /// Keep the packets on the wire in this pcapng file (needs tshark)
     #[arg(long, value_name = "FILE")]
     capture: Option<std::path::PathBuf>,
 }
 
-/// `cargo xtask soft-roce`.
+/// Runs `cargo xtask soft-roce`.
 pub(crate) fn soft_roce(options: &Options) -> Result<()> {
     let library = matrix::library()?;
     require_virtual_machine()?;

@@ -1,11 +1,11 @@
-//! `cargo xtask test`.
+//! Command `cargo xtask test`.
 //!
-//! One `cargo test` over the workspace: unit, integration and documentation tests, among them those
-//! that replay the fuzz corpora. What a test could not do it says on a line that begins with
-//! "skipped:", and returns; those lines are collected here.
+//! Runs one `cargo test` over the workspace: unit, integration and documentation tests, among them those that replay
+//! the fuzz corpora. A test that cannot check something prints it on a line that begins with "skipped:", and returns;
+//! those lines are collected here.
 //!
-//! In the dev profile, which optimises a little: everything together runs for minutes, most of them
-//! other people's programs over the software RNIC.
+//! Tests run in the dev profile, which optimises a little: all together they run for minutes, most of the time in other
+//! projects' programs over the software RNIC.
 
 mod transcript;
 
@@ -23,7 +23,7 @@ use transcript::{Shown, Transcript};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A skipped test is a failure (for CI); runs ignored tests too
+    /// Count a skipped test as a failure (for CI); runs ignored tests too
     #[arg(long)]
     all: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) fn test(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests and shows what people want to see of it.
+/// Runs the tests and shows the relevant lines of their output.
 fn run(options: &Options, transcript: &mut Transcript) -> Result<ExitStatus> {
     let mut command = cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
     if options.all {
@@ -80,7 +80,7 @@ fn run(options: &Options, transcript: &mut Transcript) -> Result<ExitStatus> {
     child.wait().context("cargo test")
 }
 
-/// Where tests look for other people's files.
+/// Returns the folder in which tests look for other people's files.
 fn shared() -> PathBuf {
     std::env::var_os("SELVEDGE_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from)
 }

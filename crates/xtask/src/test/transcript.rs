@@ -1,23 +1,23 @@
-//! What `cargo test -- --show-output` says.
+//! Output of `cargo test -- --show-output`.
 
-/// What is known after some of its lines.
+/// State after some lines of the output.
 #[derive(Default)]
 pub(crate) struct Transcript {
-    /// Tests that passed and skipped nothing.
+    /// Number of tests that passed and skipped nothing.
     pub(crate) passed: usize,
-    /// "suite test" of each test that failed, and suites that did not come to their end.
+    /// Names, "suite test", of the tests that failed, and of suites that did not end.
     pub(crate) failed: Vec<String>,
     pub(crate) skipped: Vec<Skip>,
-    /// "selvedge-wire tests/headers.rs": which binary is running.
+    /// Name of the running binary: "selvedge-wire tests/headers.rs".
     suite: String,
     /// Whether the suite has begun but not reported its result.
     open: bool,
-    /// Which test's captured output is being shown.
+    /// Test whose captured output is being read.
     test: Option<String>,
     section: Section,
 }
 
-/// Something that a test could not do.
+/// Check that a test could not do.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Skip {
     pub(crate) suite: String,
@@ -25,7 +25,7 @@ pub(crate) struct Skip {
     pub(crate) reason: String,
 }
 
-/// Whether people want to see a line.
+/// Whether a line is shown to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shown {
     Yes,
@@ -41,12 +41,12 @@ enum Section {
     Successes,
     /// Captured output of tests that failed.
     Failures,
-    /// Their names once more.
+    /// Names of the failed tests.
     FailureNames,
 }
 
 impl Transcript {
-    /// Takes the next line.
+    /// Processes the next line of the output, and returns whether to show it.
     pub(crate) fn read(&mut self, line: &str) -> Shown {
         if let Some(suite) = heading(line) {
             self.close();
@@ -100,7 +100,7 @@ impl Transcript {
         if let Some(reason) = outcome.strip_prefix("ignored") {
             let reason = reason.strip_prefix(", ").unwrap_or("marked #[ignore]");
             self.skip(test.to_owned(), reason);
-            // The suite's result does not count it as passed; skipped tests are subtracted at the end.
+            // The suite's result counts a skipped test as passed; skipped tests are subtracted at the end.
             self.passed += 1;
         }
         if outcome == "FAILED" { Shown::Yes } else { Shown::No }
@@ -110,14 +110,14 @@ impl Transcript {
         self.skipped.push(Skip { suite: self.suite.clone(), test, reason: reason.to_owned() });
     }
 
-    /// A suite that did not report has crashed, or was never built.
+    /// Ends a suite. A suite that did not report has crashed, or was never built.
     fn close(&mut self) {
         if std::mem::take(&mut self.open) {
             self.failed.push(format!("{} did not come to its end", self.suite));
         }
     }
 
-    /// The whole of it, if cargo ended with `success`.
+    /// Returns the completed transcript. Unless `success`, cargo's own result, a failure is listed in it.
     pub(crate) fn finish(mut self, success: bool) -> Self {
         self.close();
         if !success && self.failed.is_empty() {
@@ -127,7 +127,7 @@ impl Transcript {
         self
     }
 
-    /// How many tests skipped something.
+    /// Returns the number of tests that skipped something.
     pub(crate) fn skipped_tests(&self) -> usize {
         let mut tests: Vec<_> = self.skipped.iter().map(|skip| (&skip.suite, &skip.test)).collect();
         tests.sort_unstable();
@@ -136,8 +136,8 @@ impl Transcript {
     }
 }
 
-/// The suite that cargo announces: "Running tests/headers.rs (target/debug/deps/headers-1f)" or
-/// "Doc-tests selvedge_units".
+/// Returns the suite that cargo announces: "Running tests/headers.rs (target/debug/deps/headers-1f)" or "Doc-tests
+/// selvedge_units".
 fn heading(line: &str) -> Option<String> {
     let line = line.trim_start();
     if let Some(name) = line.strip_prefix("Doc-tests ") {
@@ -148,7 +148,7 @@ fn heading(line: &str) -> Option<String> {
     Some(format!("{binary} ({})", source.trim_start_matches("unittests ")))
 }
 
-/// The number before `what` in "ok. 5 passed; 0 failed; ...".
+/// Returns the number before `what` in "ok. 5 passed; 0 failed; ...".
 fn count(counts: &str, what: &str) -> usize {
     let words: Vec<&str> = counts.split([' ', ';']).collect();
     let pair = words.windows(2).find(|pair| pair[1] == what);

@@ -1,4 +1,4 @@
-//! What each algorithm and each fuzz target brings along.
+//! Files that must come with each algorithm and each fuzz target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
     Ok(complaints)
 }
 
-/// A test replays a corpus if it names the corpus, or reads all those with a prefix ("formats_").
+/// Returns whether a test replays a corpus: it names the corpus, or reads all those with a prefix ("formats_").
 fn is_replayed(target: &str, test: &str) -> bool {
     let prefix = target.split_once('_').map_or(target, |(prefix, _)| prefix);
     test.contains("fuzz/corpus")
@@ -58,7 +58,7 @@ fn folders(within: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The files in a folder, without their extensions.
+/// Returns the files in a folder, without their extensions.
 fn names(within: &Path) -> Result<Vec<String>> {
     let name = |path: PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut names: Vec<String> = entries(within)?.into_iter().map(name).collect();

@@ -1,4 +1,4 @@
-//! Documents that say what is there.
+//! Checks of documents against the files that they describe.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
             }
         }
     }
-    // Commands are handed to the program with `--help` at their end: they are parsed, not obeyed.
+    // Commands are passed to the program with `--help` at their end: they are parsed, not executed.
     let product = selvedge(Profile::Dev)?;
     for document in ["README.md", "docs/tour.md", "CONTRIBUTING.md"] {
         for (line, command) in commands(&read(document)?) {
@@ -71,7 +71,7 @@ pub(super) fn check() -> Result<Vec<Complaint>> {
     Ok(complaints)
 }
 
-/// Targets of Markdown links and pictures within the project, with their lines.
+/// Returns the targets of Markdown links and pictures within the project, with their line numbers.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut links = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -85,7 +85,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Command lines in fenced `sh` blocks, without prompts and comments, with their lines.
+/// Returns the command lines in fenced `sh` blocks, without prompts and comments, with their line numbers.
 fn commands(text: &str) -> Vec<(usize, String)> {
     let mut commands = Vec::new();
     let mut in_shell = false;
@@ -103,7 +103,7 @@ fn commands(text: &str) -> Vec<(usize, String)> {
 }
 
 fn check_command(product: &OsStr, command: &str) -> Result<(), String> {
-    // Not a shell: our examples quote nothing, and what stands behind a pipe is other people's.
+    // Simple splitting suffices: the examples quote nothing, and commands behind a pipe are not Selvedge's.
     let words: Vec<&str> = command.split(" | ").next().unwrap_or_default().split_whitespace().collect();
     for path in words.iter().filter(|word| ["crates/", "figures/", "docs/"].iter().any(|own| word.starts_with(own))) {
         if !root().join(path).exists() {
@@ -116,7 +116,7 @@ fn check_command(product: &OsStr, command: &str) -> Result<(), String> {
             .map_err(|error| first_line(&error.to_string())),
         ["cargo", "run", "--release", "--", ref rest @ ..] | ["selvedge", ref rest @ ..] => {
             let mut help = Command::new(product);
-            // What stands behind `--` is somebody else's.
+            // Words behind `--` belong to another program.
             let ours = rest.iter().take_while(|word| **word != "--");
             let output = help.args(ours).arg("--help").output().map_err(|error| error.to_string())?;
             if output.status.success() { Ok(()) } else { Err(first_line(&String::from_utf8_lossy(&output.stderr))) }

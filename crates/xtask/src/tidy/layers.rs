@@ -1,9 +1,9 @@
-//! Dependencies point downwards only: the table of ARCHITECTURE.md, against Cargo's own view.
+//! Check that dependencies point downwards only: the table of ARCHITECTURE.md, against Cargo's own view.
 
 use super::Complaint;
 use crate::workspace::Package;
 
-/// Each crate and its layer. A crate may name those of lower layers.
+/// Crates and their layers. A crate may name those of lower layers.
 const LAYERS: &[(&str, u8)] = &[
     ("selvedge-units", 0),
     ("selvedge-wire", 1),
@@ -23,9 +23,9 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge", 7),
 ];
 
-/// Crates that see less than their layer would allow, and all that they may name of ours.
+/// Crates with fewer dependencies than their layer allows, and all of Selvedge's crates that they may name.
 const NARROW: &[(&str, &[&str])] = &[
-    // Files of other simulators mean something without ours.
+    // Readers of other simulators' files depend on no other crate of Selvedge.
     ("selvedge-formats", &["selvedge-units"]),
     // Rows from either world; never runs anything.
     ("selvedge-results", &["selvedge-units", "selvedge-telemetry"]),
@@ -37,7 +37,7 @@ pub(super) const PURE: &[&str] =
     &["selvedge-units", "selvedge-wire", "selvedge-telemetry", "selvedge-transport", "selvedge-nic"];
 const PURE_MAY_NAME: &[&str] = &["serde", "schemars", "libm", "wide", "bytemuck"];
 
-/// For tests only.
+/// Crate for tests only.
 const TESTKIT: &str = "selvedge-testkit";
 
 pub(super) fn check(packages: &[Package]) -> Vec<Complaint> {

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what the compiler does not check.
+//! Command `cargo xtask tidy`: rules that the compiler does not check.
 
 mod algorithms;
 mod documents;
@@ -11,9 +11,9 @@ use anyhow::{Result, bail};
 
 use crate::workspace::packages;
 
-/// Something that is not as ARCHITECTURE.md or CONTRIBUTING.md says.
+/// Violation of a rule of ARCHITECTURE.md or CONTRIBUTING.md.
 pub(crate) struct Complaint {
-    /// Crate, or file and perhaps line.
+    /// Place of the violation: a crate, or a file and perhaps a line.
     place: String,
     message: String,
 }

@@ -1,4 +1,4 @@
-//! Crates and files.
+//! Checks of crates and source files.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use super::Complaint;
 use super::layers::PURE;
 use crate::workspace::{Package, files, read, root};
 
-/// Lines after which a file certainly tells two stories.
+/// Maximum number of lines of a file; a longer one covers several subjects.
 const LONGEST: usize = 1_200;
 
-/// Characters of a line, as in `rustfmt.toml`; what formats code leaves comments as they are.
+/// Maximum number of characters of a line, as in `rustfmt.toml`; rustfmt leaves comments as they are.
 const WIDEST: usize = 120;
 
-/// Crates that talk to people.
+/// Crates that may print.
 const MAY_PRINT: &[&str] = &["selvedge", "selvedge-ibverbs", "xtask"];
 
 pub(super) fn check(packages: &[Package]) -> Result<Vec<Complaint>> {
@@ -88,7 +88,7 @@ fn check_source(package: &str, path: &Path, text: &str, complaints: &mut Vec<Com
     }
 }
 
-/// The numbers of lines that are comments and too wide.
+/// Returns the numbers of lines that are comments and too wide.
 fn too_wide(text: &str) -> impl Iterator<Item = usize> + '_ {
     let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > WIDEST;
     (1..).zip(text.lines()).filter(move |(_, line)| is_wide(line)).map(|(number, _)| number)
@@ -99,7 +99,7 @@ fn names_std(code: &str) -> bool {
     code.contains("extern crate std") || code.match_indices("std::").any(|(at, _)| !word_before(at))
 }
 
-/// Not generated, and not data.
+/// Returns whether the file is neither generated nor data.
 fn is_written_by_hand(path: &Path) -> bool {
     let kinds = ["rs", "md", "toml", "html", "css", "js", "sh"];
     let is_kind = path.extension().is_some_and(|extension| kinds.iter().any(|kind| extension == *kind));
@@ -110,7 +110,7 @@ fn is_rust(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
 }
 
-/// A file of tests inside `src`.
+/// Returns whether the file contains tests inside `src`.
 fn is_test(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| ["tests", "dialogue", "rounds"].contains(&&*stem.to_string_lossy()))
         || path.parent().is_some_and(|folder| folder.ends_with("tests"))

@@ -1,4 +1,4 @@
-//! Two network namespaces and a veth pair between them, which can lose packets.
+//! Pair of network namespaces with a veth pair between them, which can lose packets.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,15 +7,15 @@ use anyhow::{Result, bail};
 
 use crate::command::{output, quiet, text_of};
 
-/// The first end's address.
+/// Address of the first end.
 pub(crate) const SERVER: &str = "10.81.0.1";
-/// The second end's address.
+/// Address of the second end.
 pub(crate) const CLIENT: &str = "10.81.0.2";
 
-/// How often to look for what is about to happen: each look runs a program or two, which takes milliseconds.
+/// Maximum number of checks for an expected event: each check runs a program or two, which takes milliseconds.
 const LOOKS: usize = 2_000;
 
-/// The two namespaces; gone when this is.
+/// Pair of namespaces, removed when the value is dropped.
 pub(crate) struct Link {
     names: [String; 2],
 }
@@ -40,12 +40,12 @@ impl Link {
         Ok(this)
     }
 
-    /// The namespaces.
+    /// Returns the names of the namespaces.
     pub(crate) fn names(&self) -> &[String; 2] {
         &self.names
     }
 
-    /// A command that runs `program` at one end.
+    /// Returns a command that runs `program` at one end.
     pub(crate) fn within(&self, end: usize, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program.as_ref());
@@ -67,7 +67,7 @@ impl Link {
         Ok(server)
     }
 
-    /// Loses so many packets of RoCE in a hundred, at both ends.
+    /// Drops `percent` % of the packets of RoCE, at both ends.
     pub(crate) fn lose(&self, percent: u64) -> Result<()> {
         for end in 0..2 {
             quiet(self.within(end, "nft").args(["flush", "ruleset"]))?;
@@ -82,7 +82,7 @@ impl Link {
         Ok(())
     }
 
-    /// Lets the kernel cut and join packets behind the sockets, or has it do so in them.
+    /// Turns the offloads that cut and join packets (TSO, GSO, GRO, UDP segmentation) on or off, at both ends.
     pub(crate) fn segments(&self, on: bool) -> Result<()> {
         let state = if on { "on" } else { "off" };
         for end in 0..2 {
@@ -110,7 +110,7 @@ impl Drop for Link {
     }
 }
 
-/// A program that ends when this does, if it has not before.
+/// Program that is ended when the value is dropped, if it is still running.
 pub(crate) struct Server(Child);
 
 impl Drop for Server {

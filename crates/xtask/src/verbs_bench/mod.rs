@@ -1,9 +1,9 @@
-//! `cargo xtask verbs-bench`: the software RNIC beside what else sends bytes between two hosts: kernel TCP, UCX over
-//! TCP, QUIC, UDP sockets.
+//! Command `cargo xtask verbs-bench`: the software RNIC beside other programs that send bytes between two hosts: kernel
+//! TCP, UCX over TCP, QUIC, UDP sockets.
 //!
-//! All of it runs on one machine, between two network namespaces and a veth pair, one program after the other in one
-//! run, so that numbers can be compared, with each other and nothing else. This needs root, `ip`, `nft`, `ethtool` and
-//! the programs themselves; what is missing is named and left out.
+//! Everything runs on one machine, between two network namespaces and a veth pair, one program after the other in one
+//! run, so that numbers can be compared with each other, and with nothing else. The command needs root, `ip`, `nft`,
+//! `ethtool` and the programs themselves; missing programs are named and left out.
 
 pub(crate) mod link;
 mod ping_pong;
@@ -29,13 +29,13 @@ use crate::workspace::root;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Turns in which each is measured once; tables have the median (with losses, of 3 at the most)
+    /// Turns in which each trial is measured once; tables have the median (with losses, of 3 at the most)
     #[arg(long, value_name = "N", default_value_t = 11)]
     repeat: usize,
-    /// quinn's bulk benchmark (`bulk` of its folder `bench`), built by you
+    /// quinn's bulk benchmark (`bulk` of its folder `bench`), built beforehand
     #[arg(long, value_name = "FILE")]
     quinn: Option<PathBuf>,
-    /// A folder with our libraries, instead of making them
+    /// Folder with Selvedge's libraries, instead of building them
     #[arg(long, value_name = "FOLDER")]
     libraries: Option<PathBuf>,
     /// Write the tables to docs/verbs.md
@@ -43,18 +43,18 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// What stands in the document.
+/// Document that contains the table.
 const PAGE: &str = "docs/verbs.md";
-/// Bytes of messages.
+/// Sizes of messages in bytes.
 const SIZES: [u64; 5] = [64, 1_024, 4_096, 65_536, 1_048_576];
-/// The three operations.
+/// Programs of perftest for the three operations.
 const OPERATIONS: [&str; 3] = ["ib_write_bw", "ib_send_bw", "ib_read_bw"];
-/// Turns of each row with losses: what recovery does to goodput is more than what machines do.
+/// Maximum number of turns of each row with losses: recovery changes goodput more than machines do.
 const FEW: usize = 3;
-/// In percent.
+/// Loss rates in percent.
 const LOSSES: [u64; 3] = [0, 1, 5];
 
-/// `cargo xtask verbs-bench`.
+/// Runs `cargo xtask verbs-bench`.
 pub(crate) fn verbs_bench(options: &Options) -> Result<()> {
     let libraries = match &options.libraries {
         Some(folder) => folder.canonicalize()?,
@@ -87,7 +87,7 @@ impl Bench<'_> {
         Perftest { program, bytes, recovery: "irn", iterations, libraries: &self.libraries }
     }
 
-    /// Goodput by size, latencies, and what others have, all in the same turns.
+    /// Returns tables of goodput by size, latencies, and the results of other programs, all measured in the same turns.
     fn without_losses(&self, quinn: Option<&Path>) -> String {
         let link = self.link;
         let mut turns = Turns::default();
@@ -137,7 +137,7 @@ impl Bench<'_> {
         format!("Gb/s of payload (millions of messages/s):\n\n{table}\n{rivals}\n{beside}\n{latency}")
     }
 
-    /// Goodput with losses, packet by packet.
+    /// Returns the table of goodput with losses, packet by packet.
     fn losses(&self) -> Result<String> {
         let repeat = self.repeat.min(FEW);
         let mut table =
@@ -177,7 +177,7 @@ impl Bench<'_> {
     }
 }
 
-/// So that each trial takes a second or some.
+/// Returns the number of iterations, so that each trial takes a second or a few.
 fn iterations(recovery: &str, loss: u64) -> u64 {
     match (recovery, loss) {
         (_, 0) => 8_000,

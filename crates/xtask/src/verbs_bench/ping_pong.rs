@@ -1,4 +1,4 @@
-//! A ping-pong by blocking UDP sockets: what latency there is to be had without spinning.
+//! Ping-pong over blocking UDP sockets: the latency that can be reached without spinning.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
@@ -12,12 +12,12 @@ use super::link::{Link, SERVER};
 use super::trial::Measured;
 use crate::command::output;
 
-/// One end of a ping-pong.
+/// End of a ping-pong.
 #[derive(Args)]
 pub(crate) struct Peer {
-    /// Where the other end is
+    /// Address of the other end
     address: SocketAddr,
-    /// Answer there; else ask, and print half of the median round trip in microseconds
+    /// Answer the other end; else send requests, and print half of the median round trip in microseconds
     #[arg(long)]
     answer: bool,
 }
@@ -38,7 +38,7 @@ pub(super) fn measure(link: &Link) -> Result<Measured> {
     Ok(Measured { value: asked?.trim().parse().context("a number")? })
 }
 
-/// `cargo xtask verbs-bench-peer`.
+/// Runs `cargo xtask verbs-bench-peer`.
 pub(crate) fn peer(options: &Peer) -> Result<()> {
     if options.answer { answer(options.address) } else { ask(options.address) }
 }
@@ -48,7 +48,7 @@ fn answer(address: SocketAddr) -> Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     println!("ready");
     let mut buffer = [0; 64];
-    // Until nobody asks any more.
+    // Until no more requests come.
     while let Ok((length, from)) = socket.recv_from(&mut buffer) {
         socket.send_to(&buffer[..length], from)?;
     }

@@ -1,4 +1,4 @@
-//! What else sends bytes.
+//! Other programs that send bytes.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +10,10 @@ use super::link::{Link, SERVER};
 use super::trial::Measured;
 use crate::command::output;
 
-/// A port of our choice.
+/// Port of the programs, an arbitrary one.
 const PORT: u16 = 18_600;
 
-/// Kernel TCP, one connection.
+/// Measures kernel TCP with one connection.
 pub(super) fn iperf3(link: &Link) -> Result<Measured> {
     let port = PORT.to_string();
     let _server = link.serve(link.within(0, "iperf3").args(["-s", "-1", "-p", &port]), PORT)?;
@@ -23,7 +23,7 @@ pub(super) fn iperf3(link: &Link) -> Result<Measured> {
     Ok(Measured { value: rate.context("iperf3 reports no rate")? / 1e9 })
 }
 
-/// UCX over TCP: the Gb/s of a bandwidth test, or the microseconds of another.
+/// Measures UCX over TCP: the Gb/s of a bandwidth test, or the microseconds of another.
 pub(super) fn ucx(link: &Link, test: &str, bytes: u64) -> Result<Measured> {
     let is_rate = test.ends_with("_bw");
     let (bytes, port) = (bytes.to_string(), PORT.to_string());
@@ -39,7 +39,8 @@ pub(super) fn ucx(link: &Link, test: &str, bytes: u64) -> Result<Measured> {
     read_ucx(&text, is_rate).context("ucx_perftest printed no result")
 }
 
-/// Its last line of numbers: iterations, typical, average and overall latency, average and overall bandwidth, ...
+/// Returns the values in the last line of numbers of ucx_perftest: iterations, typical, average and overall latency,
+/// average and overall bandwidth, ...
 fn read_ucx(text: &str, is_rate: bool) -> Option<Measured> {
     let numbers = |line: &str| -> Vec<f64> { line.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
     let last = text.lines().rev().map(numbers).find(|numbers| numbers.len() >= 6)?;
@@ -47,14 +48,14 @@ fn read_ucx(text: &str, is_rate: bool) -> Option<Measured> {
     Some(Measured { value })
 }
 
-/// quinn's bulk benchmark, both ends of which are one process: at one end of the link.
+/// Measures quinn's bulk benchmark at one end of the link, as both of its ends are one process.
 pub(super) fn quinn(link: &Link, program: &Path) -> Result<Measured> {
     let mut command: Command = link.within(0, "timeout");
     let text = output(command.arg("60").arg(program).args(["--download-size", "1G"]))?;
     read_quinn(&text).context("quinn's bulk benchmark printed no throughput")
 }
 
-/// "Overall download stats:", and below it "... 123.45 MiB/s".
+/// Reads "Overall download stats:", and below it "... 123.45 MiB/s".
 fn read_quinn(text: &str) -> Option<Measured> {
     let line = text.lines().find(|line| line.contains("MiB/s"))?;
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,8 +1,8 @@
-//! What came of it, for people.
+//! Table of results, for people.
 
 use anyhow::{Context, Result};
 
-/// A table in Markdown, row by row.
+/// Table in Markdown, row by row.
 pub(super) struct Table(String);
 
 impl Table {
@@ -12,7 +12,7 @@ impl Table {
     pub(super) fn row(&mut self, name: &str, cells: impl IntoIterator<Item = Option<String>>) {
         self.row_of(&[name.to_owned()], cells);
     }
-    /// A row with several names. What was not measured is a dash.
+    /// Adds a row with several names. A missing measurement is a dash.
     pub(super) fn row_of(&mut self, names: &[String], cells: impl IntoIterator<Item = Option<String>>) {
         let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
         let all: Vec<String> = names.iter().cloned().chain(cells).collect();
@@ -23,13 +23,13 @@ impl Table {
     }
 }
 
-/// Gb/s, and messages where they are small.
+/// Returns a rate in Gb/s, and in millions of messages per second where they are small.
 pub(super) fn rate(gbps: f64, bytes: u64) -> String {
     let messages = gbps * 1e9 / 8.0 / bytes as f64 / 1e6;
     if bytes < 4_096 { format!("{gbps:.2} ({messages:.2})") } else { format!("{gbps:.1}") }
 }
 
-/// Where it ran.
+/// Returns a description of the machine of the run.
 pub(super) fn about(repeat: usize) -> Result<String> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
     let processors = std::thread::available_parallelism()?;

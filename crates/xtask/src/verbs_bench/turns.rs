@@ -1,4 +1,4 @@
-//! Trials that take turns, so that what a machine does beside them matters to all of them alike.
+//! Trials that take turns, so that other load of the machine affects all of them alike.
 
 use anyhow::Result;
 
@@ -11,11 +11,11 @@ pub(super) struct Turns<'a>(Vec<Trial<'a>>);
 struct Trial<'a> {
     name: String,
     run: Box<dyn Fn() -> Result<Measured> + 'a>,
-    /// One value for each turn; none once a turn failed.
+    /// Values of the trial, one per turn; none once a turn failed.
     values: Option<Vec<f64>>,
 }
 
-/// One of the trials.
+/// Number of a trial.
 #[derive(Clone, Copy)]
 pub(super) struct Id(usize);
 
@@ -26,7 +26,7 @@ impl<'a> Turns<'a> {
         Id(self.0.len() - 1)
     }
 
-    /// Runs `repeat` turns and says what came of each trial. A trial that fails is left out of later turns.
+    /// Runs `repeat` turns and prints the result of each trial. A trial that fails is left out of later turns.
     pub(super) fn run(&mut self, repeat: usize) {
         for turn in 1..=repeat {
             eprintln!("turn {turn} of {repeat}");
@@ -49,12 +49,12 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The median of a trial; `None` if it failed.
+    /// Returns the median of a trial; `None` if it failed.
     pub(super) fn median(&self, id: Id) -> Option<f64> {
         median(self.0[id.0].values.clone()?)
     }
 
-    /// The median, over turns, of what one trial has of another in the same turn; `None` if either failed.
+    /// Returns the median, over turns, of the ratio of one trial to another in the same turn; `None` if either failed.
     pub(super) fn ratio(&self, id: Id, other: Id) -> Option<f64> {
         let (ours, theirs) = (self.0[id.0].values.as_ref()?, self.0[other.0].values.as_ref()?);
         median(ours.iter().zip(theirs).map(|(one, other)| one / other).collect())

@@ -1,13 +1,13 @@
-//! The programs, and how each is run.
+//! Programs of other projects, and how each is run.
 
 use std::fmt;
 
-/// Where a program comes from.
+/// Source of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Packages {
-    /// Debian's packages of these names.
+    /// Packages of Debian with these names.
     Debian(&'static [&'static str]),
-    /// PyPI's, without what they depend on but is not named.
+    /// Packages of PyPI with these names, without dependencies that are not named.
     PyPi(&'static [&'static str]),
 }
 
@@ -20,26 +20,26 @@ impl fmt::Display for Packages {
     }
 }
 
-/// A program of others. In its commands `{peer}` is the address of the first host, `{own}` that of the host that runs
-/// it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of our scripts, and
-/// `{scratch}` one to write to.
+/// Program of another project. In its commands `{peer}` is the address of the first host, `{own}` that of the host that
+/// runs it, `{venv}` the folder of Python's packages, `{mpich}` that of MPICH's, `{scripts}` that of Selvedge's
+/// scripts, and `{scratch}` one to write to.
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) packages: Packages,
-    /// Prints its version.
+    /// Command that prints the program's version.
     pub(super) version: &'static str,
-    /// Made before, once.
+    /// Command that builds the program, run once beforehand.
     pub(super) build: &'static str,
-    /// What the first host runs; it may wait for ever.
+    /// Command of the first host; it need not end.
     pub(super) server: &'static str,
-    /// What the second host runs, with success.
+    /// Command of the second host; it must succeed.
     pub(super) client: &'static str,
-    /// What is known then.
+    /// Capability that the client's success shows.
     pub(super) shows: &'static str,
 }
 
 impl Client {
-    /// For the table.
+    /// Returns the command as text for the table.
     pub(super) fn command(&self) -> String {
         let parts = [self.server, self.client].map(|part| part.replace('|', "\\|"));
         let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).map(|part| format!("`{part}`")).collect();
@@ -57,14 +57,14 @@ const PLAIN: Client = Client {
     shows: "ends well",
 };
 
-/// A Debian package's version.
+/// Command that prints the version of a Debian package.
 macro_rules! version_of {
     ($package:literal) => {
         concat!("dpkg-query -W -f '${Version}' ", $package)
     };
 }
 
-/// `{hosts}`: the options by which MPI begins a process on each host.
+/// Options by which MPI begins a process on each host, for `{hosts}`.
 pub(super) const HOSTS: &str =
     "-launcher ssh -launcher-exec {scratch}/launch -iface eth0 -hosts {peer},{other} -np 2 -ppn 1";
 
@@ -201,7 +201,7 @@ pub(super) const CLIENTS: &[Client] = &[
         name: "Intel MPI",
         packages: Packages::PyPi(&["impi-rt"]),
         version: "{venv}/bin/pip show impi-rt | sed -n 's/^Version: //p'",
-        // Both have one binary interface, and only MPICH's package has a compiler.
+        // Both libraries have one binary interface, and only MPICH's package has a compiler.
         build: "{mpich}/bin/mpicc -O1 -o {scratch}/collective {tests}/collective.c",
         client: "LD_LIBRARY_PATH=$LD_LIBRARY_PATH:{venv}/lib FI_PROVIDER_PATH={venv}/lib I_MPI_ROOT={venv} I_MPI_FABRICS=ofi I_MPI_OFI_PROVIDER=verbs {venv}/bin/mpiexec.hydra {hosts} {scratch}/collective",
         shows: "results compared",
@@ -227,7 +227,7 @@ pub(super) const CLIENTS: &[Client] = &[
     },
     Client {
         name: "InfiniStore",
-        // Its own binding to libuv needs this one.
+        // The program's own binding to libuv needs this version.
         packages: Packages::PyPi(&["infinistore", "uvloop==0.21.0", "numpy"]),
         version: "{venv}/bin/pip show infinistore | sed -n 's/^Version: //p'",
         server: "{venv}/bin/python {scripts}/transfer_infinistore.py serve {own}",

@@ -1,8 +1,9 @@
-//! `cargo xtask verbs-clients`: RDMA programs of others with the software RNIC, as their packages have them.
+//! Command `cargo xtask verbs-clients`: RDMA programs of other projects with the software RNIC, from unmodified
+//! packages.
 //!
-//! Each runs between two network namespaces that are two hosts to it, with devices by themselves. Packages are
-//! installed: Debian's by `apt-get`, PyPI's into a folder below `target`. This needs root and `ip`; what cannot be had
-//! is named and left out.
+//! Each program runs between two network namespaces that are two hosts to it, with devices of their own. Packages are
+//! installed: Debian's by `apt-get`, PyPI's into a folder below `target`. The command needs root and `ip`; unavailable
+//! packages are named and left out.
 
 mod clients;
 mod run;
@@ -17,9 +18,9 @@ use crate::{dist, page};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Those whose names contain one of these; without any, all
+    /// Run those whose names contain one of these; without any, all
     names: Vec<String>,
-    /// Install nothing: what is not there is left out
+    /// Install nothing: missing programs are left out
     #[arg(long)]
     offline: bool,
     /// Libraries that are quick to build instead of quick to run
@@ -30,10 +31,10 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// What stands in the document.
+/// Document that contains the table.
 const PAGE: &str = "docs/verbs.md";
 
-/// `cargo xtask verbs-clients`.
+/// Runs `cargo xtask verbs-clients`.
 pub(crate) fn verbs_clients(options: &Options) -> Result<()> {
     let place = Place::new(dist::libraries_of(options.debug)?)?;
     let is_meant = |name: &str| options.names.is_empty() || options.names.iter().any(|part| name.contains(&**part));

@@ -1,4 +1,4 @@
-//! Two hosts, and a program on them.
+//! Pair of hosts, and a program on them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,17 +11,17 @@ use super::clients::{Client, HOSTS, Packages};
 use crate::verbs_bench::link::{CLIENT, Link, SERVER};
 use crate::workspace::root;
 
-/// Seconds that a program has.
+/// Timeout of a program in seconds.
 const PATIENCE: &str = "180";
 
-/// What became of a program.
+/// Outcome of a program's run.
 pub(super) enum Outcome {
     Well,
     Missing(String),
     Failed(String),
 }
 
-/// Two hosts, our libraries, and a folder to write to.
+/// Pair of hosts, Selvedge's libraries, and a folder to write to.
 pub(super) struct Place {
     link: Link,
     libraries: PathBuf,
@@ -35,13 +35,13 @@ impl Place {
         Ok(Self { link: Link::new()?, libraries, scratch })
     }
 
-    /// Installs a program, unless that is not to be, and runs it; its version, and what became of it.
+    /// Installs a program, unless `offline`, and runs it; returns its version, and the outcome.
     pub(super) fn run(&self, client: &Client, offline: bool) -> Result<(String, Outcome)> {
         let none = "-".to_owned();
         if let Err(why) = self.install(client, offline) {
             return Ok((none, Outcome::Missing(why)));
         }
-        // What stands from before is another run's.
+        // Files of an earlier run.
         for old in ["descriptors", "metadata", "sum", "written", "address", "collective"] {
             let _ = fs::remove_file(self.scratch.join(old));
         }
@@ -58,7 +58,7 @@ impl Place {
         let (server, client_command) =
             (self.filled(client, client.server, SERVER), self.filled(client, client.client, CLIENT));
         let running = (!server.is_empty()).then(|| self.on_host(0, &server).spawn()).transpose()?;
-        // Servers need a moment; those who find none try again.
+        // Servers need a moment to start; clients that find none try again.
         let patiently = format!("sleep 2; for n in 1 2 3; do {client_command} && exit 0; sleep 2; done; exit 1");
         let at = usize::from(!server.is_empty());
         let output = self.on_host(at, &patiently).output()?;
@@ -66,12 +66,12 @@ impl Place {
         let mut text = said(&output);
         if let Some(mut running) = running {
             if running.try_wait()?.is_none() && !client.shows.contains("compared") {
-                // It serves whoever comes next.
+                // The server would serve the next client.
                 shell(&format!("kill {}", running.id())).status()?;
             }
             text += &said(&running.wait_with_output()?);
         }
-        // What is compared, and is not the same, is said.
+        // A failed comparison of data shows in the output.
         let is_same = !text.contains("Traceback") && (!text.contains(" wrong\n") || text.contains(" 0 wrong\n"));
         Ok((version, if is_well && is_same { Outcome::Well } else { Outcome::Failed(text) }))
     }
@@ -118,7 +118,7 @@ impl Place {
             .replace("{scratch}", &self.scratch.display().to_string())
     }
 
-    /// A shell on a host, with our libraries.
+    /// Returns the command of a shell on a host, with Selvedge's libraries.
     fn on_host(&self, end: usize, script: &str) -> Command {
         let libraries = self.libraries.display();
         let environment = format!(
@@ -130,7 +130,7 @@ impl Place {
         command
     }
 
-    /// What MPI calls in the place of ssh.
+    /// Writes the program that MPI calls in the place of ssh.
     fn write_launcher(&self) -> Result<()> {
         let [first, second] = self.link.names();
         let text = format!(
