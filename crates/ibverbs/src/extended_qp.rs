@@ -105,7 +105,7 @@ unsafe fn building<'a>(qp: *mut ibv_qp_ex) -> &'a mut Building {
 /// Releases the lock; returns the requests and the first error.
 ///
 /// # Safety
-/// As for [`building`].
+/// The conditions of [`building`] hold.
 unsafe fn finish(qp: *mut ibv_qp_ex) -> (Vec<SendRequest>, Option<c_int>) {
     // SAFETY: as the caller promises; the reference ends before the lock is released.
     let (taken, guard) = unsafe {

@@ -99,7 +99,7 @@ pub(crate) struct Compared {
     pub(crate) metric: String,
     /// Displayed name of the metric.
     pub(crate) title: String,
-    /// What completes in this time, if the metric is a decisive one: "flows", "jobs of collective".
+    /// The kind of thing that completes in this time, if the metric is a decisive one: "flows", "jobs of collective".
     pub(crate) completes: Option<String>,
 }
 

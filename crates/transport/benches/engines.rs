@@ -74,7 +74,7 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
         });
 }
 
-/// What congestion control costs per acknowledgement: the acknowledgement (one in sixteen marked, round
+/// Measures congestion control per acknowledgement: the acknowledgement (one in sixteen marked, round
 /// trips around the target), a look at window and rate, and what else it hears on the way: the packet that
 /// follows, a CNP and a loss at times, its timers, five switches' telemetry. A random flow each time; "none" is
 /// the loop itself.
@@ -128,7 +128,7 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
         });
 }
 
-/// What the switches of a long path write; another link is the fullest each time.
+/// Returns what the switches of a long path write; another link is the fullest each time.
 fn record(now: Instant, packet: u64) -> PathRecord {
     const PS_PER_BYTE: u64 = 200;
     let mut record = PathRecord::EMPTY;
@@ -169,7 +169,7 @@ fn receive_out_of_order(bencher: Bencher<'_, '_>, name: &str) {
     receive(bencher, name, |index| index / 100 * 100 + (index + 1) % 100);
 }
 
-/// As in the authors' trace of a 40 Gb/s incast: 59 % are out of order. Of twenty-two packets eight
+/// Arrivals as in the authors' trace of a 40 Gb/s incast: 59 % are out of order. Of twenty-two packets eight
 /// arrive in order; then one was lost, and arrives behind the thirteen that follow it.
 #[divan::bench(args = RecoveryConfig::NAMES)]
 fn receive_mixed(bencher: Bencher<'_, '_>, name: &str) {

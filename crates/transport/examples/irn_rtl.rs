@@ -1,4 +1,4 @@
-//! What the SystemVerilog modules in `rtl/` take from the engines: the contexts' layout, and events with the engine's
+//! Input of the SystemVerilog modules in `rtl/`, from the engines: the contexts' layout, and events with the engine's
 //! answers to check the modules by. `cargo xtask rtl` calls it.
 //!
 //! ```text
@@ -232,7 +232,7 @@ fn senders(out: &mut Lines<impl Write>, module: &str, bitmap: u32, mut rng: Rng)
 /// Where to write the module's input, if it is this module's turn.
 type Input<'a> = Option<&'a mut Bits>;
 
-/// What a module answers beside its context.
+/// Outputs of a module beside its context.
 enum Answer {
     Sent(Option<Seq>),
     Nothing,

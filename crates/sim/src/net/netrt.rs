@@ -81,7 +81,7 @@ enum Room {
 enum Admission {
     /// Straight to its host: the packet needs no buffer.
     Through,
-    /// Its line: the packet has a place in the buffer.
+    /// In line: the packet has a place in the buffer.
     Line,
     /// The queue of its flow, where the packet gets its place.
     FlowQueue,

@@ -4,6 +4,7 @@ mod algorithms;
 mod documents;
 mod layers;
 mod sources;
+mod words;
 
 use std::fmt;
 

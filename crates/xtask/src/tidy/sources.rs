@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::Complaint;
 use super::layers::PURE;
+use super::words;
 use crate::workspace::{Package, files, read, root};
 
 /// Maximum number of lines of a file; a longer one covers several subjects.
@@ -33,6 +34,8 @@ pub(super) fn check(packages: &[Package]) -> Result<Vec<Complaint>> {
                 Complaint::new(format!("{}:{number}", path.display()), format!("a comment wider than {WIDEST}"))
             });
             complaints.extend(wide);
+            let words = words::complaints(&text).into_iter();
+            complaints.extend(words.map(|(line, what)| Complaint::new(format!("{}:{line}", path.display()), what)));
         }
     }
     Ok(complaints)

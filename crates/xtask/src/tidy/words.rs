@@ -1,0 +1,69 @@
+//! Doc comments that stand alone, and messages that say something.
+
+/// Beginnings of doc comments that need the item above them, or whose subject comes late.
+const BEGINNINGS: &[&str] = &[
+    "The same",
+    "Same ",
+    "Of these",
+    "Of those",
+    "As above",
+    "As [",
+    "As for",
+    "What ",
+    "Who ",
+    "Whose ",
+    "Whoever ",
+    "It ",
+    "They ",
+    "Their ",
+    "Its ",
+    "That ",
+    "These ",
+    "So ",
+    "And ",
+    "Until when",
+];
+
+/// Messages of `expect` that do not say what is wrong.
+const EMPTY: &[&str] = &["it is right", "right", "it is there", "it works", "it can be", "always"];
+
+/// Returns what is wrong with the comments and messages of a Rust source, with the line of each.
+pub(super) fn complaints(text: &str) -> Vec<(usize, String)> {
+    let mut complaints = Vec::new();
+    let mut in_comment = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_start();
+        let comment = ["///", "//!"].iter().find_map(|mark| line.strip_prefix(mark));
+        if let Some(comment) = comment.filter(|_| !in_comment)
+            && let Some(begin) = BEGINNINGS.iter().find(|begin| comment.trim_start().starts_with(**begin))
+        {
+            complaints
+                .push((number, format!("a doc comment that begins with \"{}\" does not stand alone", begin.trim())));
+        }
+        in_comment = comment.is_some();
+        let is_empty = |message: &&&str| line.contains(&format!(".expect(\"{message}\")"));
+        if let Some(message) = EMPTY.iter().find(is_empty) {
+            complaints.push((number, format!("expect(\"{message}\") does not say what is wrong")));
+        }
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_that_need_their_neighbours_are_found() {
+        let text =
+            "/// The same for writing.\nfn f() {}\n/// Returns a sum.\n/// It may wrap.\nfn g() {}\n//! What it is.\n";
+        let lines: Vec<usize> = complaints(text).into_iter().map(|(line, _)| line).collect();
+        assert_eq!(lines, [1, 6]);
+    }
+
+    #[test]
+    fn empty_messages_are_found() {
+        let text = concat!("a.expect(\"it is ", "right\");\nb.expect(\"the queue pair exists\");\n");
+        assert_eq!(complaints(text).len(), 1);
+    }
+}
