@@ -61,14 +61,14 @@ pub fn send(
 ) -> io::Result<()> {
     let mut buffer = vec![0; LONGEST];
     let mut headers = [0; Datagram::LONGEST_HEADERS];
-    let mut chip = outgoing.recovery.on_chip();
+    let mut pools = outgoing.recovery.shared_pools();
     while !sender.is_done() && !stop() {
         let mut cx = Cx::at(clock.now());
         if sender.poll_timeout().is_some_and(|at| at <= cx.now) {
-            sender.handle_timeout(&mut cx, &mut chip);
+            sender.handle_timeout(&mut cx, &mut pools);
         }
         let frame_of = |seq| Header::ROCE + Bytes::new(outgoing.piece_of(seq).len() as u64) + Header::GAP;
-        if let Some(segment) = sender.poll_transmit(&mut cx, &mut chip, frame_of) {
+        if let Some(segment) = sender.poll_transmit(&mut cx, &mut pools, frame_of) {
             let payload = outgoing.piece_of(segment.seq);
             let data = Data {
                 psn: segment.seq.to_psn(outgoing.first_psn),
@@ -90,8 +90,8 @@ pub fn send(
         let Ok((Datagram { qp, sent_at, body }, _)) = Datagram::parse(&buffer[..length]) else { continue };
         let mut cx = Cx::at(clock.now());
         match body {
-            Body::Ack(ack) if qp == outgoing.qp => sender.on_ack(&mut cx, &mut chip, &ack, sent_at),
-            Body::HoleNack(nack) if qp == outgoing.qp => sender.on_hole_nack(&mut cx, &mut chip, &nack, sent_at),
+            Body::Ack(ack) if qp == outgoing.qp => sender.on_ack(&mut cx, &mut pools, &ack, sent_at),
+            Body::HoleNack(nack) if qp == outgoing.qp => sender.on_hole_nack(&mut cx, &mut pools, &nack, sent_at),
             Body::Ack(_) | Body::HoleNack(_) | Body::Data(_) | Body::Cnp => {}
         }
     }
@@ -114,7 +114,7 @@ pub fn receive(
     let mut headers = [0; Datagram::LONGEST_HEADERS];
     let mut duplicates = 0;
     let (mut completions, mut msn) = (Completions::default(), 0);
-    let mut chip = incoming.recovery.on_chip();
+    let mut pools = incoming.recovery.shared_pools();
     let mut reorder = ReorderBuffer::new(incoming.recovery.reorder_slots());
     while !stop() {
         let Some(length) = network.recv(&mut buffer, HEARTBEAT)? else { continue };
@@ -125,7 +125,7 @@ pub fn receive(
             continue;
         }
         let before = receiver.expected();
-        let reply = receiver.on_data(&mut Cx::at(clock.now()), &mut chip, &data, false);
+        let reply = receiver.on_data(&mut Cx::at(clock.now()), &mut pools, &data, false);
         match reply.verdict {
             Verdict::Accepted(seq) => (incoming.place)(seq, payload),
             Verdict::Buffered(seq) => reorder.keep(seq, seq, payload),

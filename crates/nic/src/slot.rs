@@ -19,11 +19,11 @@ pub(crate) struct Kind {
 /// NDP flows, at either end.
 pub(crate) const NDP: Kind = Kind { first: 1 << 28, end: NDP_PACER };
 /// EQDS tunnels for native messages that begin here, and messages.
-pub(crate) const TUNNELS: Kind = Kind { first: 1 << 29, end: CARRIERS.first };
+pub(crate) const TUNNELS: Kind = Kind { first: 1 << 29, end: EGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that begin here.
-pub(crate) const CARRIERS: Kind = Kind { first: (1 << 29) + (1 << 28), end: CARRIED.first };
+pub(crate) const EGRESS_TUNNELS: Kind = Kind { first: (1 << 29) + (1 << 28), end: INGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that end here.
-pub(crate) const CARRIED: Kind = Kind { first: (1 << 30) - (1 << 27), end: POLL };
+pub(crate) const INGRESS_TUNNELS: Kind = Kind { first: (1 << 30) - (1 << 27), end: POLL };
 /// TCP flows, at either end. Deadlines use one bit more.
 pub(crate) const TCP: Kind = Kind { first: 1 << 30, end: 1 << 31 };
 
@@ -74,9 +74,9 @@ pub(crate) enum Owner {
     /// A tunnel for native messages that begins here, or a message.
     Tunnel,
     /// A tunnel for packets of stacks that begins here, at this index.
-    Carrier(u32),
+    EgressTunnel(u32),
     /// A tunnel for packets of stacks that ends here, at this index.
-    Carried(u32),
+    IngressTunnel(u32),
     /// The next poll of the link by a queue pair, see [`POLL`].
     Poll,
     /// Acknowledgements of applications' queue pairs, see [`ACKS`].
@@ -105,9 +105,9 @@ impl Owner {
             PACER => Self::Pacer,
             _ if slot < NDP.first => Self::QueuePair,
             _ if slot < TUNNELS.first => Self::Ndp,
-            _ if slot < CARRIERS.first => Self::Tunnel,
-            _ if slot < CARRIED.first => Self::Carrier(CARRIERS.place(slot)),
-            _ if slot < TCP.first => Self::Carried(CARRIED.place(slot)),
+            _ if slot < EGRESS_TUNNELS.first => Self::Tunnel,
+            _ if slot < INGRESS_TUNNELS.first => Self::EgressTunnel(EGRESS_TUNNELS.place(slot)),
+            _ if slot < TCP.first => Self::IngressTunnel(INGRESS_TUNNELS.place(slot)),
             _ => Self::Tcp,
         }
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn everybody_has_slots_of_their_own() {
-        let kinds = [NDP, TUNNELS, CARRIERS, CARRIED, TCP];
+        let kinds = [NDP, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP];
         let parts = [NDP_PACER, POLL, ACKS, REQUESTS, ENGINE, EDGE, PACER];
         for kind in kinds {
             assert!(kind.end - kind.first > 1 << 20, "there is room for as many as a NIC can have");
@@ -131,9 +131,16 @@ mod tests {
         }
         assert!(parts.iter().all(|&slot| kinds.iter().all(|kind| !kind.has(slot))));
         assert!(kinds.iter().all(|kind| !kind.has(0)), "which is a queue pair's");
-        let owners = [TUNNELS.slot(3), CARRIERS.slot(3), CARRIED.slot(3), TCP.slot(3), PACER, 3].map(Owner::of);
-        let expected =
-            [Owner::Tunnel, Owner::Carrier(3), Owner::Carried(3), Owner::Tcp, Owner::Pacer, Owner::QueuePair];
+        let owners =
+            [TUNNELS.slot(3), EGRESS_TUNNELS.slot(3), INGRESS_TUNNELS.slot(3), TCP.slot(3), PACER, 3].map(Owner::of);
+        let expected = [
+            Owner::Tunnel,
+            Owner::EgressTunnel(3),
+            Owner::IngressTunnel(3),
+            Owner::Tcp,
+            Owner::Pacer,
+            Owner::QueuePair,
+        ];
         assert_eq!(owners, expected);
     }
 }

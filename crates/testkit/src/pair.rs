@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_transport::congestion::{AnyCongestion, Congestion};
 use selvedge_transport::recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery};
-use selvedge_transport::{Cx, Next, OnChip, Receiver, ReceiverConfig, Scheme, Sender, Verdict};
+use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Scheme, Sender, SharedPools, Verdict};
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::{AckKind, Body, Data};
 
@@ -49,7 +49,7 @@ pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyAcceptance> {
     placed: Placed,
     reorder: ReorderBuffer,
     /// On-chip resources of the sender's and of the receiver's NIC.
-    chips: (OnChip, OnChip),
+    chips: (SharedPools, SharedPools),
     duplicates: u64,
 }
 
@@ -127,7 +127,7 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
             acks: Lane::new(std::mem::take(&mut transfer.backward)),
             placed: Placed::for_transfer(&transfer),
             reorder: ReorderBuffer::of(recovery.reorder_slots()),
-            chips: (recovery.on_chip(), recovery.on_chip()),
+            chips: (recovery.shared_pools(), recovery.shared_pools()),
             duplicates: 0,
             transfer,
         }

@@ -49,16 +49,16 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
         .counter(ItemsCount::new(PACKETS))
         .with_inputs(|| {
             let mut senders = vec![sender(name); FLOWS];
-            let mut chip = recovery(name).on_chip();
+            let mut pools = recovery(name).shared_pools();
             let mut cx = Cx::at(Instant::ZERO);
             for sender in &mut senders {
                 for _ in 0..32 {
-                    sender.poll_transmit(&mut cx, &mut chip, |_| Transfer::FRAME);
+                    sender.poll_transmit(&mut cx, &mut pools, |_| Transfer::FRAME);
                 }
             }
-            (senders, chip, vec![0u32; FLOWS], Rng::stream(1, Domain::Impairment, 0))
+            (senders, pools, vec![0u32; FLOWS], Rng::stream(1, Domain::Impairment, 0))
         })
-        .bench_local_refs(|(senders, chip, acked, rng)| {
+        .bench_local_refs(|(senders, pools, acked, rng)| {
             let mut now = Instant::ZERO;
             for _ in 0..PACKETS {
                 let flow = rng.below(FLOWS as u64) as usize;
@@ -67,8 +67,8 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
                 acked[flow] += 1;
                 let expected = Psn::new(acked[flow]);
                 let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack: expected, msn: 0 };
-                senders[flow].on_ack(&mut cx, chip, &ack, now);
-                black_box(senders[flow].poll_transmit(&mut cx, chip, |_| Transfer::FRAME));
+                senders[flow].on_ack(&mut cx, pools, &ack, now);
+                black_box(senders[flow].poll_transmit(&mut cx, pools, |_| Transfer::FRAME));
                 black_box(senders[flow].poll_timeout());
             }
         });
@@ -194,13 +194,13 @@ fn melo_bits_pool(bencher: Bencher<'_, '_>) {
             (flow as usize, data(index / RUN * RUN + (index + 1) % RUN))
         })
         .collect();
-    let inputs = || (receivers.clone(), config.recovery.on_chip());
-    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, chip)| {
+    let inputs = || (receivers.clone(), config.recovery.shared_pools());
+    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
-            black_box(receivers[*flow].on_data(&mut cx, chip, data, false));
+            black_box(receivers[*flow].on_data(&mut cx, pools, data, false));
         }
-        assert_eq!((chip.exhausted, chip.middle), (0, 0), "everything fits");
+        assert_eq!((pools.exhausted, pools.middle), (0, 0), "everything fits");
     });
 }
 
@@ -218,11 +218,11 @@ fn receive(bencher: Bencher<'_, '_>, name: &str, nth: impl Fn(u64) -> u64) {
         })
         .collect();
     let receivers = vec![Receiver::new(&ReceiverConfig { recovery: recovery(name) }, Psn::new(0)); RECEIVERS];
-    let inputs = || (receivers.clone(), recovery(name).on_chip());
-    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, chip)| {
+    let inputs = || (receivers.clone(), recovery(name).shared_pools());
+    bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
-            black_box(receivers[*flow].on_data(&mut cx, chip, data, false));
+            black_box(receivers[*flow].on_data(&mut cx, pools, data, false));
         }
     });
 }

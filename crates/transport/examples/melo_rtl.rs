@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use selvedge_transport::recovery::Scheme;
 use selvedge_transport::recovery::melo::{MeloConfig, Recv};
-use selvedge_transport::{Cx, OnChip, Receiver, Verdict};
+use selvedge_transport::{Cx, Receiver, SharedPools, Verdict};
 use selvedge_units::{Domain, Instant, Psn, Rng, Setting};
 use selvedge_wire::{AckKind, Data};
 
@@ -55,10 +55,10 @@ fn write(connections: u64, blocks: u32, events: u64, seed: u64) -> io::Result<()
         pool_bits: slots,
         reorder_buffer: Setting::Value(slots),
         rto: Setting::Off,
-        on_chip: Setting::Off,
+        shared_pools: Setting::Off,
         ..MeloConfig::default()
     };
-    let mut chip = config.on_chip();
+    let mut pools = config.shared_pools();
     let mut all: Vec<Connection> = (0..connections)
         .map(|_| Connection {
             receiver: Receiver::with(Recv::new(&config), Psn::new(0)),
@@ -93,7 +93,7 @@ fn write(connections: u64, blocks: u32, events: u64, seed: u64) -> io::Result<()
                 connection.sent - 1
             }
         };
-        answer(&mut out, qp, psn, &mut connection.receiver, &mut chip)?;
+        answer(&mut out, qp, psn, &mut connection.receiver, &mut pools)?;
     }
     out.flush()
 }
@@ -103,10 +103,10 @@ fn answer(
     qp: usize,
     psn: u32,
     receiver: &mut Receiver<Recv>,
-    chip: &mut OnChip,
+    pools: &mut SharedPools,
 ) -> io::Result<()> {
     let data = Data { psn: Psn::new(psn), payload: 0, last: false, retransmission: false, trimmed: false };
-    let reply = receiver.on_data(&mut Cx::at(Instant::ZERO), chip, &data, false);
+    let reply = receiver.on_data(&mut Cx::at(Instant::ZERO), pools, &data, false);
     let verdict = match reply.verdict {
         Verdict::Accepted(_) => 0,
         Verdict::Released { .. } => 1,
@@ -119,6 +119,6 @@ fn answer(
     for hole in receiver.holes().unwrap_or_default() {
         write!(out, " {} {}", hole.start, hole.length)?;
     }
-    let free = chip.receiving.blocks() - chip.receiving.in_use();
+    let free = pools.receiving.blocks() - pools.receiving.in_use();
     writeln!(out, " {free}")
 }

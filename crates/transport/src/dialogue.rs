@@ -44,7 +44,7 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
     // PSNs wrap early in every script.
     let first = Psn::new(Psn::MODULUS - 2);
     let mut sender = Sender::new(&config, first);
-    let mut chip = config.recovery.on_chip();
+    let mut pools = config.recovery.shared_pools();
     sender.supply(packets);
     let mut echoed = None;
     for (number, &(us, line)) in lines.iter().enumerate() {
@@ -61,15 +61,15 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
         let place = format!("line {number}, t+{us}us: {line:?}");
         match line {
             Say::Sends(expected) => {
-                let segments = core::iter::from_fn(|| sender.poll_transmit(&mut cx, &mut chip, |_| FRAME));
+                let segments = core::iter::from_fn(|| sender.poll_transmit(&mut cx, &mut pools, |_| FRAME));
                 let sent: Vec<String> = segments
                     .map(|segment| format!("{}{}", segment.seq.index(), if segment.retransmission { "r" } else { "" }))
                     .collect();
                 assert_eq!(sent.join(" "), expected, "{place}");
             }
-            Say::Ack(expected) => sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Ack, expected, 0), sent_at),
+            Say::Ack(expected) => sender.on_ack(&mut cx, &mut pools, &ack(AckKind::Ack, expected, 0), sent_at),
             Say::Nack(expected, sack) => {
-                sender.on_ack(&mut cx, &mut chip, &ack(AckKind::Nack, expected, sack), sent_at);
+                sender.on_ack(&mut cx, &mut pools, &ack(AckKind::Nack, expected, sack), sent_at);
             }
             Say::Echo(us) => echoed = Some(Instant::ZERO + Duration::from_us(us)),
             Say::Holes(expected, holes) => {
@@ -78,9 +78,9 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
                     *place = Hole { start: Seq::new(start).to_psn(first).get() as u16, length };
                 }
                 let nack = HoleNack { behind: 0, ..ack(AckKind::Nack, expected, 0).with_holes(list) };
-                sender.on_hole_nack(&mut cx, &mut chip, &nack, now);
+                sender.on_hole_nack(&mut cx, &mut pools, &nack, now);
             }
-            Say::Wake => sender.handle_timeout(&mut cx, &mut chip),
+            Say::Wake => sender.handle_timeout(&mut cx, &mut pools),
             Say::Waits(until) => {
                 assert_eq!(sender.poll_timeout(), Some(Instant::ZERO + Duration::from_us(until)), "{place}");
             }
@@ -113,11 +113,11 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
     let first = Psn::new(Psn::MODULUS - 2);
     let recovery = recovery.into();
     let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
-    let mut chip = recovery.on_chip();
+    let mut pools = recovery.shared_pools();
     for (number, &(us, seq, answer)) in lines.iter().enumerate() {
         let psn = Seq::new(seq).to_psn(first);
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed: false };
-        let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &mut chip, &data, true);
+        let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &mut pools, &data, true);
         let fate = match reply.verdict {
             Verdict::Accepted(accepted) => {
                 assert_eq!(accepted, Seq::new(seq));

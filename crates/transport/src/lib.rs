@@ -14,7 +14,7 @@
 //!
 //! [`Sender`] combines any loss [`recovery`] with any [`congestion`] control and with pacing. Both are chosen by
 //! configuration ([`RecoveryConfig`], [`CongestionConfig`]) and dispatched by an enum that the registry generates; a
-//! test or a driver may fix the types instead. State that the queue pairs of a NIC share ([`OnChip`]) belongs to the
+//! test or a driver may fix the types instead. State that the queue pairs of a NIC share ([`SharedPools`]) belongs to the
 //! NIC, which lends it to the engines for each call.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -27,7 +27,6 @@ mod dialogue;
 mod fabric;
 mod feedback;
 mod footprint;
-mod on_chip;
 mod pacing;
 mod receiver;
 mod registry;
@@ -35,6 +34,7 @@ mod role;
 #[cfg(test)]
 mod rounds;
 mod sender;
+mod shared_pools;
 
 pub mod congestion;
 pub mod eqds;
@@ -51,8 +51,8 @@ pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs
 pub use fabric::{Fabric, SettingError};
 pub use feedback::{Feedback, FeedbackConfig, FeedbackDue};
 pub use footprint::{Footprint, Item, Published, Scope};
-pub use on_chip::OnChip;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, Scheme};
 pub use role::{Cx, Hold, Limits, Next, Reply, Segment, Verdict};
 pub use sender::{Sender, SenderConfig, SenderStats};
+pub use shared_pools::SharedPools;

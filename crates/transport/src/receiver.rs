@@ -3,9 +3,9 @@
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
-use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig, Unanswered};
 use crate::role::{Cx, Reply};
+use crate::shared_pools::SharedPools;
 
 /// Settings of a receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,10 +55,10 @@ impl<A: Acceptance> Receiver<A> {
     /// acknowledgement, to be sent at once. Its MSN is zero: messages are the concern of the layer above, which fills
     /// the MSN in.
     ///
-    /// `chip` is the state that all receivers of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
+    /// `pools` is the state that all receivers of a NIC share, built by [`Scheme::shared_pools`](crate::Scheme::shared_pools).
     #[inline(always)]
-    pub fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool) -> Reply {
-        self.acceptance.answer(cx, chip, data, marked, self.first_psn)
+    pub fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
+        self.acceptance.answer(cx, pools, data, marked, self.first_psn)
     }
 
     /// Returns the PSN of the expected packet, and for how many packets from that one on no acknowledgement is due; for
@@ -98,8 +98,8 @@ impl<A: Acceptance> Receiver<A> {
     }
 
     /// Releases the flow's part of the chip's memory, before the receiver is dropped.
-    pub fn release(&mut self, chip: &mut OnChip) {
-        self.acceptance.release(chip);
+    pub fn release(&mut self, pools: &mut SharedPools) {
+        self.acceptance.release(pools);
     }
 
     /// Returns the packet expected next: every packet before it has arrived.

@@ -11,12 +11,12 @@ use core::fmt;
 use selvedge_units::{Instant, Psn, Seq, Setting};
 use selvedge_wire::{AckKind, Data};
 
-use crate::on_chip::OnChip;
 use crate::receiver::Receiver;
 use crate::recovery::irn::context::{ReceiverContext, SenderContext};
 use crate::recovery::irn::hls::{Columns, Hls};
 use crate::recovery::irn::{Completion, Completions, IrnConfig, Recv};
 use crate::role::{Cx, Verdict};
+use crate::shared_pools::SharedPools;
 
 /// Parameters of the hardware that a trace was made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +119,7 @@ impl Responder {
     fn on_arrival(&mut self, opcode: u8, psn: Psn) -> ReceiverLine {
         let before = self.receiver.expected();
         let data = Data { psn, payload: 0, last: false, retransmission: false, trimmed: false };
-        let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &mut OnChip::default(), &data, false);
+        let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), &data, false);
         let after = self.receiver.expected();
         let mut cqes = 0;
         if let Verdict::Accepted(seq) = reply.verdict {

@@ -6,10 +6,10 @@ use selvedge_units::{Bytes, Instant, Psn, Rate, Seq};
 use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 
 use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
-use crate::on_chip::OnChip;
 use crate::pacing::Pacing;
 use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
+use crate::shared_pools::SharedPools;
 
 /// Settings of a sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -44,11 +44,11 @@ pub struct SenderStats {
 /// let frame = Bytes::new(1_106);
 /// let config = SenderConfig { recovery: irn.into(), congestion: CongestionConfig::None(Default::default()), frame };
 /// let mut sender = Sender::new(&config, Psn::new(0));
-/// let mut chip = config.recovery.on_chip();
+/// let mut pools = config.recovery.shared_pools();
 /// sender.supply(1);
-/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut chip, |_| frame);
+/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| frame);
 /// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
-/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut chip, |_| frame), None);
+/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| frame), None);
 /// ```
 ///
 /// Fields that every flow uses come first; congestion control, which many flows do not have, comes last.
@@ -139,8 +139,8 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// Returns when the sender will send if no input arrives, which is `now` or later, and [`Sender::timers`]. For
     /// callers that do not need the packet itself, which [`Sender::next`] returns.
     #[inline(always)]
-    pub fn outlook(&self, now: Instant) -> (Instant, Instant) {
-        let (sends_at, deadline) = self.recovery.outlook(now, self.supplied, self.is_window_open());
+    pub fn next_times(&self, now: Instant) -> (Instant, Instant) {
+        let (sends_at, deadline) = self.recovery.next_times(now, self.supplied, self.is_window_open());
         (sends_at.max(self.pacing.ready()), deadline.min(self.congestion.deadline()))
     }
 
@@ -160,18 +160,18 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Returns the packet to send now, if any; to be called while the link is free. `frame` returns a packet's size on
-    /// the wire, headers and gap included, and is called only when sizes matter. `chip` is the state that all senders
-    /// of a NIC share, built by [`Scheme::on_chip`](crate::Scheme::on_chip).
+    /// the wire, headers and gap included, and is called only when sizes matter. `pools` is the state that all senders
+    /// of a NIC share, built by [`Scheme::shared_pools`](crate::Scheme::shared_pools).
     #[inline(always)]
     pub fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
-        chip: &mut OnChip,
+        pools: &mut SharedPools,
         frame: impl FnOnce(Seq) -> Bytes,
     ) -> Option<Segment> {
         self.seen = cx.now;
         let window_open = self.is_window_open();
-        let segment = self.recovery.send(cx, chip, self.supplied, window_open, self.pacing.ready())?;
+        let segment = self.recovery.send(cx, pools, self.supplied, window_open, self.pacing.ready())?;
         if let Some(bytes) = self.pacing.on_sent(cx.now, || frame(segment.seq)) {
             self.tell(cx, Signal::Sent { bytes });
         }
@@ -201,25 +201,32 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// Handles an acknowledgement triggered by a packet that left at `sent_at` (the time stamp that the acknowledgement
     /// echoes). An acknowledgement of packets never sent is ignored.
     #[inline(always)]
-    pub fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, sent_at: Instant) {
+    pub fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, ack: &Ack, sent_at: Instant) {
         self.seen = cx.now;
-        let heard = self.recovery.hear(cx, chip, ack, self.first_psn, sent_at);
+        let heard = self.recovery.process_ack(cx, pools, ack, self.first_psn, sent_at);
         if let Some(outcome) = heard {
             self.on_outcome(cx, outcome, ack, sent_at);
         }
     }
 
     /// Handles a NACK that carries holes; otherwise like [`Sender::on_ack`].
-    pub fn on_hole_nack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, nack: &HoleNack, sent_at: Instant) {
-        self.on_nack_and_holes(cx, chip, &nack.without_holes(), nack.holes, sent_at);
+    pub fn on_hole_nack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, nack: &HoleNack, sent_at: Instant) {
+        self.on_nack_and_holes(cx, pools, &nack.without_holes(), nack.holes, sent_at);
     }
     /// Handles a NACK that carries holes and also names the packet that triggered it; otherwise like
     /// [`Sender::on_ack`].
-    pub fn on_nack_and_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, holes: Holes, sent_at: Instant) {
+    pub fn on_nack_and_holes(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pools: &mut SharedPools,
+        ack: &Ack,
+        holes: Holes,
+        sent_at: Instant,
+    ) {
         self.seen = cx.now;
         let Some(heard) = self.recovery.expand(cx, ack, self.first_psn, sent_at) else { return };
         let holes = holes.map(|hole| hole.packets(heard.expected, self.first_psn));
-        let outcome = self.recovery.on_holes(cx, chip, heard, &holes);
+        let outcome = self.recovery.on_holes(cx, pools, heard, &holes);
         self.on_outcome(cx, outcome, ack, sent_at);
     }
 
@@ -284,9 +291,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Handles the timers that are due at `cx.now`. Early or repeated calls have no effect.
-    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
         self.seen = cx.now;
-        if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx, chip) {
+        if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx, pools) {
             self.stats.timeouts += 1;
             self.tell(cx, Signal::TimedOut);
         }
@@ -298,14 +305,14 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 
     /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
     /// packet is retransmitted. Congestion control is not told.
-    pub fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) {
+    pub fn on_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
         self.seen = cx.now;
-        self.recovery.on_not_ready(cx, chip);
+        self.recovery.on_not_ready(cx, pools);
     }
 
     /// Releases the flow's part of the chip's memory, before the sender is dropped.
-    pub fn release(&mut self, chip: &mut OnChip) {
-        self.recovery.release(chip);
+    pub fn release(&mut self, pools: &mut SharedPools) {
+        self.recovery.release(pools);
     }
 
     /// Returns the first packet not yet acknowledged.
@@ -443,14 +450,14 @@ mod tests {
     fn congestion_control_hears_what_happens() {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
-        while sender.poll_transmit(&mut Cx::at(at(0)), &mut OnChip::default(), |_| FRAME).is_some() {}
-        sender.on_ack(&mut Cx::at(at(24)), &mut OnChip::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
-        sender.on_ack(&mut Cx::at(at(25)), &mut OnChip::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
+        while sender.poll_transmit(&mut Cx::at(at(0)), &mut SharedPools::default(), |_| FRAME).is_some() {}
+        sender.on_ack(&mut Cx::at(at(24)), &mut SharedPools::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
+        sender.on_ack(&mut Cx::at(at(25)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
         // No new delivery, and no second loss of one episode.
-        sender.on_ack(&mut Cx::at(at(26)), &mut OnChip::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
+        sender.on_ack(&mut Cx::at(at(26)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
         // Packet 3 is counted already.
-        sender.on_ack(&mut Cx::at(at(27)), &mut OnChip::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
-        sender.handle_timeout(&mut Cx::at(at(127)), &mut OnChip::default());
+        sender.on_ack(&mut Cx::at(at(27)), &mut SharedPools::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
+        sender.handle_timeout(&mut Cx::at(at(127)), &mut SharedPools::default());
         let heard = |frames, us, in_flight, marked, acked| Signal::Acked {
             bytes: FRAME * frames,
             rtt: Duration::from_us(us),
@@ -480,16 +487,16 @@ mod tests {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
         let mut cx = Cx { now: at(0), probe: Some(&mut listener) };
-        while sender.poll_transmit(&mut cx, &mut OnChip::default(), |_| FRAME).is_some() {}
+        while sender.poll_transmit(&mut cx, &mut SharedPools::default(), |_| FRAME).is_some() {}
         cx.now = at(24);
-        sender.on_ack(&mut cx, &mut OnChip::default(), &ack(AckKind::Nack, 1, 2, false), at(0));
-        while sender.poll_transmit(&mut cx, &mut OnChip::default(), |_| FRAME).is_some() {}
-        sender.on_ack(&mut cx, &mut OnChip::default(), &ack(AckKind::Ack, 99, 0, false), at(0));
+        sender.on_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Nack, 1, 2, false), at(0));
+        while sender.poll_transmit(&mut cx, &mut SharedPools::default(), |_| FRAME).is_some() {}
+        sender.on_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 99, 0, false), at(0));
         cx.now = at(124);
-        sender.handle_timeout(&mut cx, &mut OnChip::default());
+        sender.handle_timeout(&mut cx, &mut SharedPools::default());
         cx.now = at(344);
-        sender.handle_timeout(&mut cx, &mut OnChip::default());
-        sender.on_ack(&mut cx, &mut OnChip::default(), &ack(AckKind::Ack, 5, 0, false), at(0));
+        sender.handle_timeout(&mut cx, &mut SharedPools::default());
+        sender.on_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 5, 0, false), at(0));
         let acked = Seq::new(1);
         assert_eq!(
             listener.0,

@@ -64,13 +64,13 @@ impl<K: Key> Table<K> {
 
     /// Returns the address and size of the entry where the search for `key` begins.
     #[inline]
-    pub fn whereabouts(&self, key: K) -> (*const u8, usize) {
+    pub fn prefetch_targets(&self, key: K) -> (*const u8, usize) {
         (core::ptr::from_ref(&self.entries[self.home(key)]).cast(), size_of::<Entry<K>>())
     }
 
     /// Returns the address and size of all entries; size zero if the table is empty.
     #[inline]
-    pub fn all_whereabouts(&self) -> (*const u8, usize) {
+    pub fn all_prefetch_targets(&self) -> (*const u8, usize) {
         (self.entries.as_ptr().cast(), if self.len == 0 { 0 } else { size_of_val(&*self.entries) })
     }
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{self, IrnConfig, PartialAcks, Timeouts};
-use selvedge_transport::recovery::{Acceptance, Heard, Recovery};
-use selvedge_transport::{Cx, Next, OnChip, Segment, Verdict};
+use selvedge_transport::recovery::{Acceptance, ParsedAck, Recovery};
+use selvedge_transport::{Cx, Next, Segment, SharedPools, Verdict};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
@@ -56,11 +56,11 @@ proptest! {
         let mut engine = irn::Send::new(&irn(cap, threshold, partial_acks));
         let mut model = model::IrnSender::new(cap.into(), threshold, partial_acks);
         let mut receiver = model::Receiver::irn(cap.into());
-        let mut acks: Vec<Heard> = Vec::new();
-        let hear = |heard: Heard, engine: &mut irn::Send, model: &mut model::IrnSender| {
+        let mut acks: Vec<ParsedAck> = Vec::new();
+        let hear = |heard: ParsedAck, engine: &mut irn::Send, model: &mut model::IrnSender| {
             let sack = (heard.kind == AckKind::Nack).then_some(heard.sack);
             model.on_ack(heard.expected, sack);
-            engine.on_ack(&mut Cx::at(Instant::ZERO), &mut OnChip::default(), heard);
+            engine.on_ack(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), heard);
         };
         for operation in operations {
             match operation {
@@ -73,12 +73,12 @@ proptest! {
                         };
                         assert_eq!(offer, model.offer(supplied));
                         let Some((seq, _)) = offer else { break };
-                        engine.on_sent(&mut cx, &mut OnChip::default(), seq);
+                        engine.on_sent(&mut cx, &mut SharedPools::default(), seq);
                         model.on_sent(seq);
                         if lost >> index & 1 == 0 {
                             let answer = receiver.on_data(seq);
                             let expected = receiver.expected();
-                            acks.extend(answer.ack.map(|kind| Heard { kind, expected, sack: seq, rtt: Duration::ZERO }));
+                            acks.extend(answer.ack.map(|kind| ParsedAck { kind, expected, sack: seq, rtt: Duration::ZERO }));
                         }
                     }
                 }
@@ -90,11 +90,11 @@ proptest! {
                 }
                 Operation::Forged(kind, expected, sack) => {
                     let expected = (engine.acked() + expected).min(engine.sent());
-                    hear(Heard { kind, expected, sack: engine.acked() + sack, rtt: Duration::ZERO }, &mut engine, &mut model);
+                    hear(ParsedAck { kind, expected, sack: engine.acked() + sack, rtt: Duration::ZERO }, &mut engine, &mut model);
                 }
                 Operation::Timeout => {
                     if engine.sent() > engine.acked() {
-                        while !engine.on_timeout(&mut cx, &mut OnChip::default()) {}
+                        while !engine.on_timeout(&mut cx, &mut SharedPools::default()) {}
                         model.on_timeout();
                     }
                 }
@@ -123,10 +123,10 @@ proptest! {
         for distance in packets {
             let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));
             let seq = near(irn.0.expected());
-            assert_eq!(irn.0.on_data(&mut cx, &mut OnChip::default(), seq, false), irn.1.on_data(seq));
+            assert_eq!(irn.0.on_data(&mut cx, &mut SharedPools::default(), seq, false), irn.1.on_data(seq));
             assert_eq!(irn.0.expected(), irn.1.expected());
             let seq = near(go_back_n.0.expected());
-            let answer = go_back_n.0.on_data(&mut cx, &mut OnChip::default(), seq, false);
+            let answer = go_back_n.0.on_data(&mut cx, &mut SharedPools::default(), seq, false);
             assert_eq!(answer, go_back_n.1.on_data(seq));
             assert!(answer.verdict != Verdict::Invalid);
         }

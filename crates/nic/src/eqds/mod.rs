@@ -73,12 +73,12 @@ impl Default for Tunnels {
 }
 
 impl Tunnels {
-    /// Returns the addresses and lengths in bytes of all tunnel state, see [`Nic::all_whereabouts`].
+    /// Returns the addresses and lengths in bytes of all tunnel state, see [`Nic::all_prefetch_targets`].
     #[inline]
-    pub(crate) fn all_whereabouts(&self) -> [(*const u8, usize); 3] {
+    pub(crate) fn all_prefetch_targets(&self) -> [(*const u8, usize); 3] {
         let outbound = (self.outbound.as_ptr().cast(), self.outbound.len() * size_of::<Outbound>());
         let inbound = (self.inbound.as_ptr().cast(), self.inbound.len() * size_of::<Inbound>());
-        [outbound, inbound, self.by_source.all_whereabouts()]
+        [outbound, inbound, self.by_source.all_prefetch_targets()]
     }
 
     /// Returns the pacer, which is created when the first tunnel ends here.
@@ -108,10 +108,10 @@ impl Nic {
         self.tunnels.completions.pop_front()
     }
 
-    /// Returns the address and the length in bytes of a packet's tunnel state, see [`Nic::whereabouts`].
+    /// Returns the address and the length in bytes of a packet's tunnel state, see [`Nic::prefetch_targets`].
     pub(crate) fn whereabouts_of_tunnel(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
-            Repr::EqdsData(_) => self.tunnels.by_source.whereabouts((packet.src, TUNNEL)),
+            Repr::EqdsData(_) => self.tunnels.by_source.prefetch_targets((packet.src, TUNNEL)),
             _ => {
                 let tunnel = TUNNELS.place(packet.slot) as usize;
                 (self.tunnels.outbound.as_ptr().wrapping_add(tunnel).cast(), size_of::<Outbound>())

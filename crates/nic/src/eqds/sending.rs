@@ -10,7 +10,7 @@ use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::TUNNEL;
-use crate::eqif::{Eqifs, NATIVE};
+use crate::eqif::{EqifSet, NATIVE};
 use crate::nic::{Deadlines, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
 use crate::slot::TUNNELS;
@@ -80,7 +80,7 @@ impl Outbound {
 /// State of a NIC in which the turns of tunnels are kept.
 struct Turns<'a> {
     ready: &'a mut VecDeque<u32>,
-    eqifs: &'a mut Option<Box<Eqifs>>,
+    eqifs: &'a mut Option<Box<EqifSet>>,
     deadlines: &'a mut Deadlines,
 }
 

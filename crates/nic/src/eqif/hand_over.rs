@@ -8,7 +8,7 @@ use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, RdmaEqif};
 use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{Eqifs, OF_RDMA, OF_TCP, UNARMED};
+use super::{EqifSet, OF_RDMA, OF_TCP, UNARMED};
 use crate::nic::{Nic, NicParams};
 use crate::qp::NicStats;
 use crate::slot::{ENGINE, Owner};
@@ -203,7 +203,7 @@ impl Nic {
 
     /// Exchanges the NIC's ring and turn with those of the engine.
     fn swap_rings(&mut self) {
-        if let Some(Eqifs { engine, .. }) = self.eqifs.as_deref_mut() {
+        if let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() {
             core::mem::swap(&mut self.ready, &mut engine.ready);
             core::mem::swap(&mut self.turn, &mut engine.turn);
         }
@@ -219,7 +219,7 @@ impl Nic {
 
     /// Notes that a packet of the engine waits: its queue pair may be sent a CNP.
     fn press_back(&mut self, cx: &mut Cx<'_>, rdma: &RdmaEqif, carrier: u32, packet: &Packet) {
-        let Some(Eqifs { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
+        let Some(EqifSet { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
         let state = &mut outbound[carrier as usize];
         let waiting = state.queue.bytes();
         backlog.note_length(&mut state.pressure, &rdma.back_pressure, waiting);

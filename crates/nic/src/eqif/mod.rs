@@ -37,8 +37,8 @@ use crate::nic::Nic;
 use crate::slot::EDGE;
 
 use hand_over::Engine;
-use receiving::Carried;
-use sending::Carrier;
+use receiving::IngressTunnel;
+use sending::EgressTunnel;
 
 /// Sender ID of native messages. Sender IDs are the EQIFs of a host.
 pub(crate) const NATIVE: u8 = 0;
@@ -47,13 +47,13 @@ const OF_RDMA: u8 = 2;
 
 /// The EQIFs of one NIC.
 #[derive(Debug)]
-pub(crate) struct Eqifs {
+pub(crate) struct EqifSet {
     schedule: Schedule,
     /// Whether [`EDGE`] is in the ready ring.
     queued: bool,
-    outbound: Vec<Carrier>,
+    outbound: Vec<EgressTunnel>,
     by_destination: Table<(HostId, QpNumber)>,
-    inbound: Vec<Carried>,
+    inbound: Vec<IngressTunnel>,
     by_source: Table<(HostId, QpNumber)>,
     /// Packets that have left tunnels, for the stacks.
     arrived: VecDeque<Packet>,
@@ -66,7 +66,7 @@ pub(crate) struct Eqifs {
     stats: EqifTotals,
 }
 
-impl Eqifs {
+impl EqifSet {
     pub(crate) fn new(params: &EqifParams) -> Self {
         Self {
             schedule: Schedule::new(&params.shares),

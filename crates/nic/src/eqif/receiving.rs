@@ -7,20 +7,20 @@ use selvedge_units::Instant;
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{Eqifs, NATIVE, UNARMED, key};
+use super::{EqifSet, NATIVE, UNARMED, key};
 use crate::eqds::{Arrival, End, Origin, control_packet, name};
 use crate::nic::{Handled, Nic, NicParams};
-use crate::slot::CARRIED;
+use crate::slot::INGRESS_TUNNELS;
 
 /// Receiving end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct IngressTunnel {
     end: End<Packet>,
     /// Earliest entry of the tunnel's reorder queue in the heap of deadlines.
     armed: Instant,
 }
 
-impl Eqifs {
+impl EqifSet {
     /// Returns the tunnel by which a packet has arrived.
     fn carried_from(&mut self, packet: &Packet, eqif: u8) -> u32 {
         let from = (packet.src, key(eqif));
@@ -28,7 +28,7 @@ impl Eqifs {
             return place;
         }
         let place = self.inbound.len() as u32;
-        self.inbound.push(Carried { end: End::new(packet), armed: UNARMED });
+        self.inbound.push(IngressTunnel { end: End::new(packet), armed: UNARMED });
         self.by_source.insert(from, place);
         place
     }
@@ -143,7 +143,7 @@ impl Nic {
         let at = state.end.receiver.poll_timeout(&eqif.tunnel);
         if at < state.armed {
             state.armed = at;
-            self.arm_tunnel(at, CARRIED.slot(place));
+            self.arm_tunnel(at, INGRESS_TUNNELS.slot(place));
         }
     }
 }

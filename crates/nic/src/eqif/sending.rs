@@ -7,13 +7,13 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{Eqifs, NATIVE, OF_RDMA, UNARMED, key};
+use super::{EqifSet, NATIVE, OF_RDMA, UNARMED, key};
 use crate::nic::{Handled, Nic, NicParams};
-use crate::slot::{CARRIERS, Owner, TUNNELS};
+use crate::slot::{EGRESS_TUNNELS, Owner, TUNNELS};
 
 /// Sending end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
-pub(super) struct Carrier {
+pub(super) struct EgressTunnel {
     sender: Sender<Packet>,
     pub(super) queue: Queue<Packet>,
     eqif: u8,
@@ -27,14 +27,14 @@ pub(super) struct Carrier {
     armed: Instant,
 }
 
-impl Eqifs {
+impl EqifSet {
     /// Returns the tunnel of an EQIF to a host, which is created if necessary.
     pub(super) fn carrier_to(&mut self, dst: HostId, eqif: u8, entropy: u32) -> u32 {
         if let Some(carrier) = self.by_destination.get((dst, key(eqif))) {
             return carrier;
         }
         let carrier = self.outbound.len() as u32;
-        self.outbound.push(Carrier {
+        self.outbound.push(EgressTunnel {
             sender: Sender::new(),
             queue: Queue::new(),
             eqif,
@@ -112,7 +112,7 @@ impl Nic {
         packet: &mut Packet,
     ) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
-        let Carrier { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
+        let EgressTunnel { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
         // A request to send has the class of the first waiting packet.
         let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
         let new = || queue.pop(cx.now).expect("the tunnel asks only if a packet waits");
@@ -127,7 +127,7 @@ impl Nic {
             src: self.id,
             dst,
             qp: cargo.map_or(NO_FLOW, |cargo| forward_qp(&cargo)),
-            slot: CARRIERS.slot(carrier),
+            slot: EGRESS_TUNNELS.slot(carrier),
             entropy,
             frame: cargo.map_or(eqif.tunnel.control_frame, |cargo| cargo.frame + eqif.tunnel.header as u16),
             class: cargo.map_or(params.ack_class, |cargo| cargo.class),
@@ -165,7 +165,7 @@ impl Nic {
 
     /// Handles a shorter queue of the RDMA engine: the engine may be able to go on.
     fn ease(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams, carrier: u32) {
-        let (Some(rdma), Some(Eqifs { outbound, backlog, .. })) = (&eqif.rdma, self.eqifs.as_deref_mut()) else {
+        let (Some(rdma), Some(EqifSet { outbound, backlog, .. })) = (&eqif.rdma, self.eqifs.as_deref_mut()) else {
             return;
         };
         let state = &mut outbound[carrier as usize];
@@ -184,7 +184,7 @@ impl Nic {
         control: &Control,
     ) -> Handled {
         let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return Handled::Unknown };
-        let carrier = CARRIERS.place(packet.slot);
+        let carrier = EGRESS_TUNNELS.place(packet.slot);
         let Some(state) = eqifs.outbound.get_mut(carrier as usize).filter(|state| state.dst == packet.src) else {
             return Handled::Unknown;
         };
@@ -197,12 +197,18 @@ impl Nic {
     /// Handles a deadline of a tunnel that carries packets, or of the engine. [`Nic::hand_over`] handles the
     /// consequences for stacks.
     #[cold]
-    pub(crate) fn on_carrier_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, owner: Owner) {
+    pub(crate) fn on_tunnel_of_stack_deadline(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        at: Instant,
+        owner: Owner,
+    ) {
         let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return };
         let carrier = match owner {
             Owner::Engine => return eqifs.engine.wakes(at),
-            Owner::Carried(place) => return self.on_reorder_deadline(cx, params, eqif, at, place),
-            Owner::Carrier(place) => place,
+            Owner::IngressTunnel(place) => return self.on_reorder_deadline(cx, params, eqif, at, place),
+            Owner::EgressTunnel(place) => place,
             _ => return,
         };
         let state = &mut eqifs.outbound[carrier as usize];
@@ -232,7 +238,7 @@ impl Nic {
             eqifs.join(&mut self.ready, number, carrier);
         }
         if arms {
-            self.arm_tunnel(at, CARRIERS.slot(carrier));
+            self.arm_tunnel(at, EGRESS_TUNNELS.slot(carrier));
         }
     }
 }

@@ -114,7 +114,7 @@ impl Nic {
         let (last, last_payload) = (state.last, state.last_payload);
         let payload = |seq| if seq == last { last_payload } else { params.mtu };
         let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
-        let segment = state.sender.poll_transmit(cx, &mut self.chip, on_wire);
+        let segment = state.sender.poll_transmit(cx, &mut self.pools, on_wire);
         if let Some(segment) = segment {
             let payload = payload(segment.seq);
             let data = Data {
@@ -201,7 +201,9 @@ impl Nic {
             Owner::Ndp => self.serve_ndp(cx, params, slot),
             Owner::Tcp => self.serve_tcp(cx, slot),
             // These are in the ring together as one entry, or not at all.
-            Owner::Carrier(_) | Owner::Carried(_) | Owner::Poll | Owner::Engine | Owner::Pacer => return false,
+            Owner::EgressTunnel(_) | Owner::IngressTunnel(_) | Owner::Poll | Owner::Engine | Owner::Pacer => {
+                return false;
+            }
         };
         let Some(segment) = segment else { return false };
         *packet = segment;

@@ -52,7 +52,7 @@ impl Nic {
         };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
-        let mut reply = state.receiver.on_data(cx, &mut self.chip, data, marked);
+        let mut reply = state.receiver.on_data(cx, &mut self.pools, data, marked);
         if !params.feedback.is_silent() {
             let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.gap));
             let told = state.feedback.on_data(&params.feedback, cx.now, frame, marked, data.last);
@@ -92,7 +92,7 @@ impl Nic {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
             return self.on_ndp_ack(cx, packet, ack);
         };
-        state.sender.on_ack(cx, &mut self.chip, ack, packet.sent_at);
+        state.sender.on_ack(cx, &mut self.pools, ack, packet.sent_at);
         let done = state.sender.is_done();
         if !done {
             state.settle(packet.slot, cx.now, &mut self.ready, &mut self.deadlines);
@@ -103,7 +103,7 @@ impl Nic {
     #[inline(never)]
     fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
-        state.sender.on_hole_nack(cx, &mut self.chip, nack, packet.sent_at);
+        state.sender.on_hole_nack(cx, &mut self.pools, nack, packet.sent_at);
         let done = state.sender.is_done();
         if !done {
             state.settle(packet.slot, cx.now, &mut self.ready, &mut self.deadlines);

@@ -38,7 +38,7 @@ impl Nic {
                     Owner::Tunnel => self.on_tunnel_deadline(cx, params, at, slot),
                     Owner::Ndp => self.on_ndp_deadline(cx, params, at, slot, qp),
                     Owner::Tcp => self.on_tcp_deadline(cx, at, slot, qp),
-                    other => self.on_carrier_deadline(cx, params, at, other),
+                    other => self.on_tunnel_of_stack_deadline(cx, params, at, other),
                 }
                 continue;
             };
@@ -50,7 +50,7 @@ impl Nic {
             cx.about(qp);
             if !due.is_pacing() {
                 let before = state.sender.stats().timeouts;
-                state.sender.handle_timeout(cx, &mut self.chip);
+                state.sender.handle_timeout(cx, &mut self.pools);
                 let timeouts = state.sender.stats().timeouts - before;
                 self.stats.timeouts += u64::from(timeouts);
             }
@@ -97,7 +97,7 @@ impl SendQp {
     /// Returns whether the engine has a packet to send now. Sets deadlines for a later packet, and for timers.
     #[inline(always)]
     fn ask(&mut self, slot: u32, now: Instant, deadlines: &mut Deadlines) -> bool {
-        let (sends_at, timers) = self.sender.outlook(now);
+        let (sends_at, timers) = self.sender.next_times(now);
         self.arm_timer(timers, slot, deadlines);
         if sends_at > now && sends_at < self.pacing_armed {
             self.pacing_armed = sends_at;

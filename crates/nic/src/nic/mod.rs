@@ -20,7 +20,7 @@ use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, Hold, Limits, OnChip, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
+    Cx, Feedback, FeedbackConfig, Hold, Limits, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig, SharedPools,
 };
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
@@ -33,7 +33,7 @@ pub(crate) use deadlines::{Deadlines, Due};
 
 use crate::echo::Echo;
 use crate::eqds::Tunnels;
-use crate::eqif::Eqifs;
+use crate::eqif::EqifSet;
 use crate::ndp;
 use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::rdma::{Rdma, VerbsParams};
@@ -133,13 +133,13 @@ pub struct Nic {
     /// Packets that the first entry of the ready ring has sent in its turn.
     pub(crate) turn: u32,
     /// EQIFs, if stacks send through tunnels.
-    pub(crate) eqifs: Option<Box<Eqifs>>,
+    pub(crate) eqifs: Option<Box<EqifSet>>,
     pub(crate) stats: NicStats,
     pub(crate) tunnels: Tunnels,
     /// Reports waiting to be taken.
     reports: VecDeque<Report>,
     /// On-chip memory that queue pairs share, lent to each for its call.
-    chip: OnChip,
+    pools: SharedPools,
     /// Telemetry waiting for its acknowledgements; empty where no switch writes telemetry.
     pub(crate) echoes: VecDeque<Echo>,
     free_senders: Vec<u32>,
@@ -153,8 +153,8 @@ pub struct Nic {
 }
 
 /// Returns the shortage and use of on-chip memory.
-fn reordering_on(chip: &OnChip) -> Reordering {
-    let OnChip { receiving, sending, exhausted, middle, forgotten, .. } = chip;
+fn reordering_on(pools: &SharedPools) -> Reordering {
+    let SharedPools { receiving, sending, exhausted, middle, forgotten, .. } = pools;
     Reordering {
         buffered: Bytes::ZERO,
         pool_blocks: receiving.blocks(),
@@ -163,7 +163,7 @@ fn reordering_on(chip: &OnChip) -> Reordering {
         refused_full: *exhausted,
         refused_middle: *middle,
         forgotten: *forgotten,
-        swaps: chip.swaps(),
+        swaps: pools.swaps(),
     }
 }
 
@@ -188,11 +188,11 @@ impl Nic {
             reports: VecDeque::new(),
             echoes: VecDeque::new(),
             deadlines: Deadlines::new(),
-            chip: params.receiver.recovery.on_chip(),
+            pools: params.receiver.recovery.shared_pools(),
             stats: NicStats::default(),
             tcp: Flows::default(),
             tunnels: Tunnels::default(),
-            eqifs: params.eqif.as_ref().map(|eqif| Box::new(Eqifs::new(eqif))),
+            eqifs: params.eqif.as_ref().map(|eqif| Box::new(EqifSet::new(eqif))),
             ndp: ndp::Flows::default(),
             rdma: None,
             polls_at: Instant::ZERO,
@@ -206,9 +206,9 @@ impl Nic {
 
     /// Returns the counters of out-of-order data.
     pub fn reordering(&self) -> Reordering {
-        let mut sum = Reordering { buffered: Bytes::new(self.stats.reordered), ..reordering_on(&self.chip) };
+        let mut sum = Reordering { buffered: Bytes::new(self.stats.reordered), ..reordering_on(&self.pools) };
         if let Some(rdma) = &self.rdma {
-            sum.add(&reordering_on(rdma.rnic.chip()));
+            sum.add(&reordering_on(rdma.rnic.pools()));
         }
         sum
     }
@@ -264,7 +264,7 @@ impl Nic {
     /// Closes a sending queue pair, finished or not; returns the caller's name of it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
         let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_other_sender(slot, qp) };
-        state.sender.release(&mut self.chip);
+        state.sender.release(&mut self.pools);
         let (queued, context) = (state.queued, state.context);
         self.senders[slot as usize] = None;
         // A slot that is still in the ready ring becomes free when it comes up there: no slot may be in the ring twice.
@@ -320,7 +320,7 @@ impl Nic {
         }
         self.free_receivers.push(slot);
         let mut state = self.receivers[slot as usize].take()?;
-        state.receiver.release(&mut self.chip);
+        state.receiver.release(&mut self.pools);
         Some((state.context, state.duplicates))
     }
 
@@ -382,7 +382,7 @@ impl Nic {
         if params.tcp.is_some() || params.ndp.is_some() || params.verbs.is_some() {
             size_of::<Self>()
         } else if params.eqds.is_some() {
-            core::mem::offset_of!(Self, chip)
+            core::mem::offset_of!(Self, pools)
         } else {
             // Timeouts, the last counter, are rare.
             core::mem::offset_of!(Self, stats) + core::mem::offset_of!(NicStats, timeouts)
@@ -399,17 +399,17 @@ impl Nic {
     /// Returns the address and the length in bytes of the state that handling `packet` will touch first, for drivers
     /// that prefetch it. The address must not be dereferenced.
     #[inline]
-    pub fn whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
+    pub fn prefetch_targets(&self, packet: &Packet) -> (*const u8, usize) {
         match packet.repr {
-            Repr::Data(_) => self.by_peer.whereabouts((packet.src, packet.qp)),
+            Repr::Data(_) => self.by_peer.prefetch_targets((packet.src, packet.qp)),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
             _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), self.busy_sender as usize),
         }
     }
 
-    /// Like [`Nic::whereabouts`], but for the queue pair behind the first state, which must be in the cache already.
+    /// Like [`Nic::prefetch_targets`], but for the queue pair behind the first state, which must be in the cache already.
     #[inline]
-    pub fn farther_whereabouts(&self, packet: &Packet) -> (*const u8, usize) {
+    pub fn farther_prefetch_targets(&self, packet: &Packet) -> (*const u8, usize) {
         let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };
         let place = slot.and_then(|slot| self.receivers.get(slot as usize));
         place.map_or((core::ptr::null(), 0), |place| (core::ptr::from_ref(place).cast(), size_of::<RecvQp>()))
@@ -424,24 +424,24 @@ impl Nic {
     /// Returns the address and the touched bytes of the queue pair that sends after `others` others. The address must
     /// not be dereferenced.
     #[inline]
-    pub fn ready_whereabouts(&self, others: usize) -> Option<(*const u8, usize)> {
+    pub fn ready_prefetch_target(&self, others: usize) -> Option<(*const u8, usize)> {
         let place = self.senders.get(*self.ready.get(others)? as usize)?;
         Some((core::ptr::from_ref(place).cast(), self.busy_sender as usize))
     }
 
     /// Returns the addresses and lengths in bytes of all state to prefetch. Where that is little, drivers need not call
-    /// [`whereabouts`](Nic::whereabouts) for each packet.
+    /// [`prefetch_targets`](Nic::prefetch_targets) for each packet.
     #[inline]
-    pub fn all_whereabouts(&self, params: &NicParams) -> [(*const u8, usize); 6] {
+    pub fn all_prefetch_targets(&self, params: &NicParams) -> [(*const u8, usize); 6] {
         // Without tunnels, their state lies far behind the rest, and is not touched.
         let nothing = [(core::ptr::null(), 0); 3];
         let [outbound, inbound, by_source] =
-            if params.eqds.is_some() { self.tunnels.all_whereabouts() } else { nothing };
+            if params.eqds.is_some() { self.tunnels.all_prefetch_targets() } else { nothing };
         // Packets do not touch the rest of the last queue pair.
         let rest = size_of::<SendQp>() - self.busy_sender as usize;
         let senders = (self.senders.as_ptr().cast(), (self.senders.len() * size_of::<SendQp>()).saturating_sub(rest));
         let receivers = (self.receivers.as_ptr().cast(), self.receivers.len() * size_of::<RecvQp>());
-        [senders, receivers, self.by_peer.all_whereabouts(), outbound, inbound, by_source]
+        [senders, receivers, self.by_peer.all_prefetch_targets(), outbound, inbound, by_source]
     }
 
     #[inline]

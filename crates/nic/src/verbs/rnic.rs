@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use selvedge_transport::path::PathConfig;
-use selvedge_transport::{Cx, OnChip};
+use selvedge_transport::{Cx, SharedPools};
 use selvedge_units::{Duration, Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 
@@ -230,8 +230,8 @@ impl Rnic {
         self.shared.stats
     }
     /// Returns the on-chip memory that queue pairs share.
-    pub(crate) fn chip(&self) -> &OnChip {
-        &self.shared.chip
+    pub(crate) fn pools(&self) -> &SharedPools {
+        &self.shared.pools
     }
     /// Returns the next asynchronous event.
     pub fn poll_event(&mut self) -> Option<Event> {

@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use selvedge_transport::{OnChip, Verdict};
+use selvedge_transport::{SharedPools, Verdict};
 use selvedge_units::QpNumber;
 
 use super::paths::Paths;
@@ -63,7 +63,7 @@ pub(super) struct Shared {
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
     pub(super) events: VecDeque<Event>,
     /// On-chip memory that queue pairs share.
-    pub(super) chip: OnChip,
+    pub(super) pools: SharedPools,
     /// Paths to other hosts.
     pub(super) paths: Paths,
     /// Number of completions so far.

@@ -1,14 +1,14 @@
 //! Calendar of one partition: which node has something to do in which window, and the inboxes that wait for it.
 //!
 //! Design notes.
-//! 1. *Windows* ([`Pace`]). A descriptor that a node sends in a window arrives in a later one, so all arrivals of a
+//! 1. *Windows* ([`WindowSchedule`]). A descriptor that a node sends in a window arrives in a later one, so all arrivals of a
 //!    window are known when the window begins, and nodes can be visited one after the other: each handles its whole
 //!    window while its state is in the cache. The order of visits does not change results.
 //! 2. *Inboxes.* Descriptors on their way to a node wait in the node's inbox for the window of their arrival, in no
 //!    order. The memory of inboxes is borrowed from a stack of spare blocks, so that memory that was just read is
 //!    written next.
 //! 3. *Agendas.* A node that has descriptors or a timer in a window is booked for it once: in a ring of bit sets for
-//!    the near future, in a tree for what lies beyond. Nodes are visited in [`Tour`] order, so that neighbours, which
+//!    the near future, in a tree for what lies beyond. Nodes are visited in [`VisitOrder`] order, so that neighbours, which
 //!    send to the same nodes, come one after the other. An early visit does no harm, so a node that is booked far ahead
 //!    needs no second far booking that is later.
 //! 4. *Remote inboxes.* Neighbours that other partitions own have inboxes here, too, but are never visited: after each
@@ -17,10 +17,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::mail::{Letter, Mail, Rooms, SMALLEST, Tail};
-use super::pace::Pace;
+use super::inbox::{Inbox, InboxArena, InboxCursor, SMALLEST, WriteDescriptor};
+use super::schedule::WindowSchedule;
 use super::table::Table;
-use super::tour::{Leg, Tour};
+use super::visit_order::{Section, VisitOrder};
 use crate::net::descriptor::Descriptor;
 
 /// Number of windows that the ring of agendas covers.
@@ -42,7 +42,7 @@ const NEVER: u64 = u64::MAX;
 
 /// Future of one partition, by window and node.
 pub(crate) struct Calendar {
-    pace: Pace,
+    schedule: WindowSchedule,
     /// Side of each node: this partition's own nodes first, then those of other partitions that have a remote inbox.
     sides: Table<u8>,
     /// Number of the present window: the one that runs, or ran last.
@@ -53,7 +53,7 @@ pub(crate) struct Calendar {
     next: u64,
     /// Length of a window in picoseconds.
     length: u64,
-    tour: Tour,
+    visit_order: VisitOrder,
     /// Nodes to visit: a bit per node, at its place in the visit order, for each window modulo [`NEAR`].
     agendas: Table<u64>,
     /// Bit per agenda: set where some node is booked.
@@ -65,63 +65,63 @@ pub(crate) struct Calendar {
     far: BTreeMap<u64, Vec<u32>>,
     /// Inboxes of the present window and of the two in which its descriptors mostly arrive: [`NOW`], [`SOON`],
     /// [`LATER`]. Indexed by node; an empty inbox has no memory.
-    at_hand: [Table<Mail>; 3],
+    at_hand: [Table<Inbox>; 3],
     /// Inboxes of all other windows that have inboxes, indexed by the window's number modulo the length of the table, a
     /// power of two. The first of these windows is the one before the present window.
-    inboxes: Vec<Table<Mail>>,
+    inboxes: Vec<Table<Inbox>>,
     /// Indices in `inboxes` to which the three tables of `at_hand` belong.
     places: [usize; 3],
-    rooms: Rooms,
+    rooms: InboxArena,
     /// Binary logarithm of the largest inbox that each node has needed for a window, by node.
     usual: Table<u8>,
     /// Binary logarithm of the largest inbox that each node has needed for early descriptors, which come before their
     /// window is the node's next. Indexed by node.
     usual_early: Table<u8>,
     /// Descriptors for windows that have no inboxes yet, with their nodes.
-    far_mail: BTreeMap<u64, Vec<(u32, Descriptor)>>,
-    abroad: Abroad,
+    remote_inbox: BTreeMap<u64, Vec<(u32, Descriptor)>>,
+    remote: RemoteInboxes,
 }
 
 /// Descriptors for nodes of other partitions. Their remote inboxes stand behind those of this partition's own nodes.
-struct Abroad {
+struct RemoteInboxes {
     /// Number of the first remote node here.
     first: u32,
     /// Partition of each remote node, and its number there.
     whose: Vec<(u16, u32)>,
     /// Remote nodes with descriptors, and the windows in whose inboxes these are.
-    mail: Vec<(u32, u64)>,
+    inbox: Vec<(u32, u64)>,
     /// Descriptors for windows that have no inboxes, with node and window.
     far: Vec<(u32, u64, Descriptor)>,
 }
 
 impl Calendar {
-    /// Creates the calendar of nodes with these sides, visited in the order of `tour`. Descriptors usually arrive
+    /// Creates the calendar of nodes with these sides, visited in the order of `visit_order`. Descriptors usually arrive
     /// within `reach` picoseconds.
-    pub(crate) fn new(sides: Vec<u8>, tour: Tour, pace: Pace, reach: u64) -> Self {
+    pub(crate) fn new(sides: Vec<u8>, visit_order: VisitOrder, schedule: WindowSchedule, reach: u64) -> Self {
         let nodes = sides.len();
-        let depth = (reach / pace.length() + 2).next_power_of_two().clamp(4, 16) * pace.each();
+        let depth = (reach / schedule.length() + 2).next_power_of_two().clamp(4, 16) * schedule.each();
         let mut calendar = Self {
-            pace,
+            schedule,
             sides: sides.into(),
             window: 0,
             begin: 0,
             end: 0,
             next: 0,
-            length: pace.length(),
-            agendas: Table::of(tour.words() as usize * NEAR as usize, || 0),
-            tour,
+            length: schedule.length(),
+            agendas: Table::of(visit_order.words() as usize * NEAR as usize, || 0),
+            visit_order,
             filled: 0,
             agenda: Vec::new(),
             booked_far: vec![NEVER; nodes],
             far: BTreeMap::new(),
             at_hand: [const { Table::new() }; 3],
-            inboxes: (0..depth).map(|_| Table::of(nodes, || Mail::NONE)).collect(),
+            inboxes: (0..depth).map(|_| Table::of(nodes, || Inbox::NONE)).collect(),
             places: [NOW, SOON, LATER],
-            rooms: Rooms::new(),
+            rooms: InboxArena::new(),
             usual: Table::of(nodes, || SMALLEST as u8),
             usual_early: Table::of(nodes, || SMALLEST as u8),
-            far_mail: BTreeMap::new(),
-            abroad: Abroad { first: nodes as u32, whose: Vec::new(), mail: Vec::new(), far: Vec::new() },
+            remote_inbox: BTreeMap::new(),
+            remote: RemoteInboxes { first: nodes as u32, whose: Vec::new(), inbox: Vec::new(), far: Vec::new() },
         };
         calendar.exchange_inboxes();
         calendar.turn_to(0);
@@ -130,12 +130,12 @@ impl Calendar {
 
     /// Adds a remote inbox for `node` of another partition, which is of the given side; returns the node's number here.
     /// The inbox is emptied after each window.
-    pub(crate) fn add_abroad(&mut self, partition: u16, node: u32, side: u8) -> u32 {
+    pub(crate) fn add_remote(&mut self, partition: u16, node: u32, side: u8) -> u32 {
         let number = self.sides.len() as u32;
-        self.abroad.whose.push((partition, node));
+        self.remote.whose.push((partition, node));
         self.sides.push(side);
         self.exchange_inboxes();
-        self.inboxes.iter_mut().for_each(|inboxes| inboxes.push(Mail::NONE));
+        self.inboxes.iter_mut().for_each(|inboxes| inboxes.push(Inbox::NONE));
         self.exchange_inboxes();
         self.usual.push(SMALLEST as u8);
         self.usual_early.push(SMALLEST as u8);
@@ -163,7 +163,7 @@ impl Calendar {
         let near =
             if earlier < NEAR { self.filled.rotate_right((base % NEAR) as u32) & (u64::MAX << earlier) } else { 0 };
         let near = if near == 0 { NEVER } else { base + u64::from(near.trailing_zeros()) };
-        let window = near.min(first(self.far.keys().next())).min(first(self.far_mail.keys().next()));
+        let window = near.min(first(self.far.keys().next())).min(first(self.remote_inbox.keys().next()));
         (window != NEVER).then_some(window)
     }
 
@@ -176,10 +176,10 @@ impl Calendar {
     /// Turns to `window`, which may also be the one before the window that ran last.
     pub(crate) fn turn_to(&mut self, window: u64) {
         self.window = window;
-        (self.begin, self.end) = (self.pace.begin(window), self.pace.end(window));
-        self.next = self.pace.begin(window + 1);
+        (self.begin, self.end) = (self.schedule.begin(window), self.schedule.end(window));
+        self.next = self.schedule.begin(window + 1);
         self.exchange_inboxes();
-        self.places = [0, 1, 1 + self.pace.each()].map(|ahead| self.place(window + ahead));
+        self.places = [0, 1, 1 + self.schedule.each()].map(|ahead| self.place(window + ahead));
         self.exchange_inboxes();
         self.fetch_far();
     }
@@ -198,7 +198,7 @@ impl Calendar {
 
     /// Returns the inboxes of `window`, which must have inboxes.
     #[inline]
-    fn inboxes_of(&mut self, window: u64) -> &mut Table<Mail> {
+    fn inboxes_of(&mut self, window: u64) -> &mut Table<Inbox> {
         let place = self.place(window);
         match self.places.iter().position(|&other| other == place) {
             Some(which) => &mut self.at_hand[which],
@@ -214,7 +214,7 @@ impl Calendar {
 
     /// Turns to the window in which `node` handles events at `time`.
     pub(crate) fn turn_to_window_of(&mut self, node: u32, time: u64) {
-        self.turn_to(self.pace.window_of(self.sides[node], time));
+        self.turn_to(self.schedule.window_of(self.sides[node], time));
     }
 
     /// Takes the nodes to visit in this window, in visit order; `None` if there are none. The list goes back through
@@ -225,13 +225,13 @@ impl Calendar {
             return None;
         }
         self.filled &= !(1 << slot);
-        Some(self.take_words(0..self.tour.words()))
+        Some(self.take_words(0..self.visit_order.words()))
     }
 
     /// Takes the nodes of one section of the visit order that are to be visited in this window; `None` if there are
     /// none. The list goes back through [`Calendar::return_agenda`].
-    pub(crate) fn take_leg(&mut self, leg: &Leg) -> Option<Vec<u32>> {
-        let nodes = self.take_words(leg.words.clone());
+    pub(crate) fn take_section(&mut self, section: &Section) -> Option<Vec<u32>> {
+        let nodes = self.take_words(section.words.clone());
         if nodes.is_empty() {
             self.return_agenda(nodes);
             return None;
@@ -240,21 +240,21 @@ impl Calendar {
     }
 
     fn take_words(&mut self, words: Range<u32>) -> Vec<u32> {
-        let first = (self.window % NEAR) as u32 * self.tour.words();
+        let first = (self.window % NEAR) as u32 * self.visit_order.words();
         let mut nodes = std::mem::take(&mut self.agenda);
         for word in words {
             let booked = std::mem::take(&mut self.agendas[first + word]);
-            nodes.extend(self.tour.nodes(word, booked));
+            nodes.extend(self.visit_order.nodes(word, booked));
         }
         nodes
     }
 
     /// Returns section number `n` of the visit order; `None` behind the last.
-    pub(crate) fn leg(&self, n: usize) -> Option<Leg> {
-        self.tour.legs().get(n).cloned()
+    pub(crate) fn section(&self, n: usize) -> Option<Section> {
+        self.visit_order.sections().get(n).cloned()
     }
 
-    /// Takes back a list from [`Calendar::take_agenda`] or [`Calendar::take_leg`].
+    /// Takes back a list from [`Calendar::take_agenda`] or [`Calendar::take_section`].
     pub(crate) fn return_agenda(&mut self, mut nodes: Vec<u32>) {
         nodes.clear();
         self.agenda = nodes;
@@ -272,11 +272,11 @@ impl Calendar {
                 self.book_window(node, window);
             }
         }
-        while let Some(&window) = self.far_mail.keys().next()
+        while let Some(&window) = self.remote_inbox.keys().next()
             && self.has_inboxes_for(window)
-            && let Some(mail) = self.far_mail.remove(&window)
+            && let Some(inbox) = self.remote_inbox.remove(&window)
         {
-            for (node, descriptor) in mail {
+            for (node, descriptor) in inbox {
                 self.put(node, window, true, [descriptor]);
             }
         }
@@ -285,7 +285,7 @@ impl Calendar {
     /// Books `node` for a visit at `time`, which has not passed, or earlier.
     #[inline]
     pub(crate) fn book(&mut self, node: u32, time: u64) {
-        self.book_window(node, self.pace.window_of(self.sides[node], time));
+        self.book_window(node, self.schedule.window_of(self.sides[node], time));
     }
 
     /// Books the node that is being visited for another visit at `time` or earlier.
@@ -295,7 +295,7 @@ impl Calendar {
         if time < self.end {
             self.book_window(node, self.window);
         } else if time - self.end < self.length {
-            self.book_window(node, self.window + self.pace.each());
+            self.book_window(node, self.window + self.schedule.each());
         } else {
             self.book(node, time);
         }
@@ -306,8 +306,8 @@ impl Calendar {
         if is_near(self.window, window, REACH) {
             let slot = (window % NEAR) as u32;
             self.filled |= 1 << slot;
-            let (word, bit) = self.tour.place(node);
-            self.agendas[slot * self.tour.words() + word] |= bit;
+            let (word, bit) = self.visit_order.place(node);
+            self.agendas[slot * self.visit_order.words() + word] |= bit;
         } else {
             self.book_far(node, window);
         }
@@ -325,9 +325,9 @@ impl Calendar {
     /// Sends `packet` from the node that is being visited to its neighbour `node`, where it arrives at `time` through
     /// `port`.
     #[inline(always)]
-    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: impl Letter) {
+    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: impl WriteDescriptor) {
         debug_assert!(time >= self.next, "a link delays by a step at least");
-        debug_assert!(self.pace.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
+        debug_assert!(self.schedule.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
         // Mostly the packet arrives in the neighbour's next window, or in the one after that.
         let after = time - self.next;
         if after < self.length {
@@ -340,7 +340,7 @@ impl Calendar {
     }
 
     #[inline(always)]
-    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: impl Letter) {
+    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: impl WriteDescriptor) {
         if self.at_hand[WHICH][node].tail().is_full() {
             self.make_room_at_hand(node, WHICH == LATER);
         }
@@ -350,85 +350,85 @@ impl Calendar {
     /// Returns an outlet: a way to send many packets, in order of arrival, from the node that is being visited to its
     /// neighbour `node`, where they arrive through `port`. Times are in picoseconds after the beginning of the window.
     #[inline(always)]
-    pub(crate) fn outlet(&mut self, node: u32, port: u16) -> Outlet<'_> {
+    pub(crate) fn outlet(&mut self, node: u32, port: u16) -> InboxWriter<'_> {
         let begin = self.next - self.begin;
         let (end, tail) = (begin + self.length, *self.at_hand[SOON][node].tail());
-        Outlet { calendar: self, node, port, later: false, begin, end, tail }
+        InboxWriter { calendar: self, node, port, later: false, begin, end, tail }
     }
 
     /// Grows the inbox of `node` for its next window, or the one after that (`later`), so that one more descriptor
     /// fits.
     #[inline(never)]
     fn make_room_at_hand(&mut self, node: u32, later: bool) {
-        let inbox = if later { LATER } else { SOON };
-        let mut mail = std::mem::replace(&mut self.at_hand[inbox][node], Mail::NONE);
-        self.make_room(&mut mail, node, self.window + 1 + if later { self.pace.each() } else { 0 }, later);
-        self.at_hand[inbox][node] = mail;
+        let which = if later { LATER } else { SOON };
+        let mut inbox = std::mem::replace(&mut self.at_hand[which][node], Inbox::NONE);
+        self.make_room(&mut inbox, node, self.window + 1 + if later { self.schedule.each() } else { 0 }, later);
+        self.at_hand[which][node] = inbox;
     }
 
-    /// Grows `mail`, the inbox of `node` for `window`, so that one more descriptor fits. If the inbox was empty, the
+    /// Grows `inbox`, the inbox of `node` for `window`, so that one more descriptor fits. If the inbox was empty, the
     /// node is booked for the window; a node of another partition is noted.
     ///
     /// Descriptors that come `early` are few and wait long. If all later ones were written behind them, that memory
     /// would have left the cache. So, unless these are few as well, early descriptors have a small block of their own,
     /// and move to one that was just read when the others come.
     #[inline]
-    fn make_room(&mut self, mail: &mut Mail, node: u32, window: u64, early: bool) {
-        if mail.is_empty() {
+    fn make_room(&mut self, inbox: &mut Inbox, node: u32, window: u64, early: bool) {
+        if inbox.is_empty() {
             let usual = self.usual[node];
             let moves = early && usual > SMALL && self.rooms.exceed_cache();
-            *mail = self.rooms.lend(if moves { self.usual_early[node] } else { usual }.into());
-            if node < self.abroad.first {
+            *inbox = self.rooms.lend(if moves { self.usual_early[node] } else { usual }.into());
+            if node < self.remote.first {
                 self.book_window(node, window);
             } else {
-                self.abroad.mail.push((node, window));
+                self.remote.inbox.push((node, window));
             }
         } else {
             let usual = if early { &mut self.usual_early[node] } else { &mut self.usual[node] };
-            *usual = (*usual).max(mail.size() as u8 + 1);
-            self.rooms.enlarge(mail, (*usual).into());
+            *usual = (*usual).max(inbox.size() as u8 + 1);
+            self.rooms.enlarge(inbox, (*usual).into());
         }
     }
 
     /// Puts packets into the inbox of a node and window.
     fn put(&mut self, node: u32, window: u64, early: bool, packets: impl IntoIterator<Item = Descriptor>) {
-        let mut mail = std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE);
+        let mut inbox = std::mem::replace(&mut self.inboxes_of(window)[node], Inbox::NONE);
         for packet in packets {
-            if mail.tail().is_full() {
-                self.make_room(&mut mail, node, window, early);
+            if inbox.tail().is_full() {
+                self.make_room(&mut inbox, node, window, early);
             }
-            mail.tail().push(&packet, packet.at, packet.port);
+            inbox.tail().push(&packet, packet.at, packet.port);
         }
-        self.inboxes_of(window)[node] = mail;
+        self.inboxes_of(window)[node] = inbox;
     }
 
     /// Sends `packet` to `node`, like [`Calendar::send`], but with any arrival time and from any sender.
     #[inline(never)]
     pub(crate) fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
-        let window = self.pace.window_of(self.sides[node], time);
-        let at = (time - self.pace.begin(window)) as u32;
+        let window = self.schedule.window_of(self.sides[node], time);
+        let at = (time - self.schedule.begin(window)) as u32;
         let descriptor = Descriptor { at, port, ..*packet };
         if self.has_inboxes_for(window) {
             self.put(node, window, true, [descriptor]);
-        } else if node < self.abroad.first {
-            self.far_mail.entry(window).or_default().push((node, descriptor));
+        } else if node < self.remote.first {
+            self.remote_inbox.entry(window).or_default().push((node, descriptor));
         } else {
-            self.abroad.far.push((node, window, descriptor));
+            self.remote.far.push((node, window, descriptor));
         }
     }
 
     /// Takes the descriptors of one remote inbox, with the node's partition, its number there, and the window; `None`
-    /// if all remote inboxes are empty. The inbox goes back through [`Calendar::return_mail`] when it is read.
-    pub(crate) fn take_mail_abroad(&mut self) -> Option<((u16, u32), u64, Mail)> {
-        let (node, window, mail) = if let Some((node, window, packet)) = self.abroad.far.pop() {
-            let mut mail = self.rooms.lend(SMALLEST);
-            mail.tail().push(&packet, packet.at, packet.port);
-            (node, window, mail)
+    /// if all remote inboxes are empty. The inbox goes back through [`Calendar::return_inbox`] when it is read.
+    pub(crate) fn take_remote_inbox(&mut self) -> Option<((u16, u32), u64, Inbox)> {
+        let (node, window, inbox) = if let Some((node, window, packet)) = self.remote.far.pop() {
+            let mut inbox = self.rooms.lend(SMALLEST);
+            inbox.tail().push(&packet, packet.at, packet.port);
+            (node, window, inbox)
         } else {
-            let (node, window) = self.abroad.mail.pop()?;
-            (node, window, std::mem::replace(&mut self.inboxes_of(window)[node], Mail::NONE))
+            let (node, window) = self.remote.inbox.pop()?;
+            (node, window, std::mem::replace(&mut self.inboxes_of(window)[node], Inbox::NONE))
         };
-        Some((self.abroad.whose[(node - self.abroad.first) as usize], window, mail))
+        Some((self.remote.whose[(node - self.remote.first) as usize], window, inbox))
     }
 
     /// Takes in descriptors for `node` and `window` that nodes of other partitions have sent.
@@ -436,7 +436,7 @@ impl Calendar {
         if self.has_inboxes_for(window) {
             self.put(node, window, window > self.window + 1, packets);
         } else {
-            self.far_mail.entry(window).or_default().extend(packets.map(|packet| (node, packet)));
+            self.remote_inbox.entry(window).or_default().extend(packets.map(|packet| (node, packet)));
         }
     }
 
@@ -448,7 +448,7 @@ impl Calendar {
 
     /// Shows all descriptors that have not been read: the node of this partition that they are for, the beginning of
     /// the window in which they arrive, and the packets. Remote inboxes must be empty.
-    pub(crate) fn for_all_mail(&self, mut see: impl FnMut(u32, u64, &[Descriptor])) {
+    pub(crate) fn for_all_inboxes(&self, mut see: impl FnMut(u32, u64, &[Descriptor])) {
         let first = self.window.saturating_sub(1);
         for window in first..first + self.inboxes.len() as u64 {
             let slot = (window % NEAR) as u32;
@@ -458,48 +458,50 @@ impl Calendar {
             let place = self.place(window);
             let which = self.places.iter().position(|&other| other == place);
             let inboxes = which.map_or(&self.inboxes[place], |which| &self.at_hand[which]);
-            for word in 0..self.tour.words() {
-                for node in self.tour.nodes(word, self.agendas[slot * self.tour.words() + word]) {
+            for word in 0..self.visit_order.words() {
+                for node in self.visit_order.nodes(word, self.agendas[slot * self.visit_order.words() + word]) {
                     if !inboxes[node].is_empty() {
-                        see(node, self.pace.begin(window), &inboxes[node]);
+                        see(node, self.schedule.begin(window), &inboxes[node]);
                     }
                 }
             }
         }
-        for (&window, mail) in &self.far_mail {
-            mail.iter().for_each(|(node, packet)| see(*node, self.pace.begin(window), std::slice::from_ref(packet)));
+        for (&window, inbox) in &self.remote_inbox {
+            inbox
+                .iter()
+                .for_each(|(node, packet)| see(*node, self.schedule.begin(window), std::slice::from_ref(packet)));
         }
     }
 
     /// Returns the inbox of `node` for this window, which stays in place.
     #[inline]
-    pub(crate) fn mail(&self, node: u32) -> &[Descriptor] {
+    pub(crate) fn inbox(&self, node: u32) -> &[Descriptor] {
         &self.at_hand[NOW][node]
     }
 
-    /// Takes the inbox of `node` for this window, in no order. It goes back through [`Calendar::return_mail`] when it
+    /// Takes the inbox of `node` for this window, in no order. It goes back through [`Calendar::return_inbox`] when it
     /// is read.
     #[inline]
-    pub(crate) fn take_mail(&mut self, node: u32) -> Mail {
-        std::mem::replace(&mut self.at_hand[NOW][node], Mail::NONE)
+    pub(crate) fn take_inbox(&mut self, node: u32) -> Inbox {
+        std::mem::replace(&mut self.at_hand[NOW][node], Inbox::NONE)
     }
 
-    /// Takes back an inbox from [`Calendar::take_mail`].
+    /// Takes back an inbox from [`Calendar::take_inbox`].
     #[inline]
-    pub(crate) fn return_mail(&mut self, mail: Mail) {
-        self.rooms.take_back(mail);
+    pub(crate) fn return_inbox(&mut self, inbox: Inbox) {
+        self.rooms.take_back(inbox);
     }
 
     /// Keeps the rest of the inbox of `node` for another visit in this window, which the caller books. Afterwards,
-    /// `mail` goes back as if all of it had been read.
+    /// `inbox` goes back as if all of it had been read.
     #[cold]
-    pub(crate) fn keep_mail<'m>(&mut self, node: u32, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) {
-        self.at_hand[NOW][node] = self.rooms.keep(mail, rest);
+    pub(crate) fn keep_rest<'m>(&mut self, node: u32, inbox: &'m Inbox, rest: impl Iterator<Item = &'m Descriptor>) {
+        self.at_hand[NOW][node] = self.rooms.keep(inbox, rest);
     }
 }
 
 /// Way to send many packets to one neighbour; see [`Calendar::outlet`].
-pub(crate) struct Outlet<'a> {
+pub(crate) struct InboxWriter<'a> {
     calendar: &'a mut Calendar,
     node: u32,
     port: u16,
@@ -508,13 +510,13 @@ pub(crate) struct Outlet<'a> {
     begin: u64,
     end: u64,
     /// End of the descriptors in that inbox.
-    tail: Tail,
+    tail: InboxCursor,
 }
 
-impl Outlet<'_> {
+impl InboxWriter<'_> {
     /// Sends `packet`, which arrives at `time`, not earlier than the packet before it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, time: u64, packet: impl Letter) {
+    pub(crate) fn send(&mut self, time: u64, packet: impl WriteDescriptor) {
         if time >= self.end && !self.turn_to_window_of(time) {
             let time = self.calendar.begin + time;
             return packet.show(|packet| self.calendar.send_far(self.node, time, self.port, packet));
@@ -527,7 +529,7 @@ impl Outlet<'_> {
 
     /// Returns the end of the descriptors in the inbox at hand.
     #[inline(always)]
-    fn inbox(&mut self) -> &mut Tail {
+    fn stored(&mut self) -> &mut InboxCursor {
         let inboxes = &mut self.calendar.at_hand;
         if self.later { inboxes[LATER][self.node].tail() } else { inboxes[SOON][self.node].tail() }
     }
@@ -540,24 +542,24 @@ impl Outlet<'_> {
         if time - begin >= length {
             return false;
         }
-        *self.inbox() = self.tail;
+        *self.stored() = self.tail;
         (self.later, self.begin, self.end) = (true, begin, begin + length);
-        self.tail = *self.inbox();
+        self.tail = *self.stored();
         true
     }
 
     #[inline(never)]
     fn make_room(&mut self) {
-        *self.inbox() = self.tail;
+        *self.stored() = self.tail;
         self.calendar.make_room_at_hand(self.node, self.later);
-        self.tail = *self.inbox();
+        self.tail = *self.stored();
     }
 }
 
-impl Drop for Outlet<'_> {
+impl Drop for InboxWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        *self.inbox() = self.tail;
+        *self.stored() = self.tail;
     }
 }
 
@@ -577,12 +579,12 @@ mod tests {
 
     #[test]
     fn turning_back_forgets_nothing() {
-        let pace = Pace::new(Duration::from_ps(1_000), Some(0));
+        let schedule = WindowSchedule::new(Duration::from_ps(1_000), Some(0));
         for ahead in 1..200 {
-            let mut calendar = Calendar::new(vec![0, 1], Tour::by_number(2), pace, 5_000);
+            let mut calendar = Calendar::new(vec![0, 1], VisitOrder::by_number(2), schedule, 5_000);
             calendar.turn_to(100);
             calendar.turn_to(101);
-            let time = pace.begin(101 + ahead);
+            let time = schedule.begin(101 + ahead);
             calendar.book((101 + ahead) as u32 % 2, time + 1);
             let window = calendar.next_window(102);
             calendar.turn_to(100);
@@ -596,31 +598,31 @@ mod tests {
     fn everybody_is_visited_in_time_and_gets_all_mail() {
         for (seed, reach) in [(1, 3_000), (2, 40_000), (3, 900_000)] {
             for in_turns in [false, true] {
-                let pace = Pace::new(Duration::from_ps(1_000), in_turns.then_some(0));
+                let schedule = WindowSchedule::new(Duration::from_ps(1_000), in_turns.then_some(0));
                 let mut rng = Rng::stream(seed, Domain::Impairment, 0);
                 let sides = vec![0, 0, 0, 1, 1, 0, 1];
                 let nodes = sides.len() as u64;
                 let side = |node: u32| if in_turns { sides[node as usize] } else { 0 };
-                let mut calendar = Calendar::new(sides.clone(), Tour::by_number(sides.len()), pace, 5_000);
+                let mut calendar = Calendar::new(sides.clone(), VisitOrder::by_number(sides.len()), schedule, 5_000);
                 // (node, time) of the visits and arrivals to come.
                 let mut visits = BTreeSet::from([(0, 0)]);
-                let mut mail = BTreeSet::new();
+                let mut inbox = BTreeSet::new();
                 calendar.book(0, 0);
                 let (mut sent, mut from) = (0u32, 0);
                 let mut cut = NEVER;
                 loop {
                     let next = calendar.next_window(from);
-                    let Some(window) = next.filter(|&window| pace.begin(window) < cut) else {
+                    let Some(window) = next.filter(|&window| schedule.begin(window) < cut) else {
                         if cut == NEVER {
                             break;
                         }
-                        (from, cut) = (pace.first_with(cut), NEVER);
+                        (from, cut) = (schedule.first_with(cut), NEVER);
                         continue;
                     };
-                    let first = visits.iter().chain(&mail).map(|&(node, at)| pace.window_of(side(node), at)).min();
+                    let first = visits.iter().chain(&inbox).map(|&(node, at)| schedule.window_of(side(node), at)).min();
                     assert!(first.is_none_or(|first| window <= first || cut != NEVER), "nothing is forgotten");
                     if cut == NEVER && rng.below(3) == 0 {
-                        cut = pace.end(window) - 1 - rng.below(999);
+                        cut = schedule.end(window) - 1 - rng.below(999);
                     }
                     calendar.turn_to(window);
                     from = window + 1;
@@ -628,35 +630,35 @@ mod tests {
                     let Some(list) = calendar.take_agenda() else { continue };
                     assert_eq!(list.iter().collect::<BTreeSet<_>>().len(), list.len(), "one visit each");
                     for &node in &list {
-                        assert!(pace.is_turn(side(node), window), "its turn");
+                        assert!(schedule.is_turn(side(node), window), "its turn");
                         visits.retain(|&(other, at)| other != node || at >= end);
-                        let letters = calendar.take_mail(node);
+                        let letters = calendar.take_inbox(node);
                         let (now, later): (Vec<_>, _) = letters
                             .iter()
                             .copied()
                             .partition(|letter: &Descriptor| calendar.begin() + u64::from(letter.at) < end);
                         for letter in &now {
                             let at = calendar.begin() + u64::from(letter.at);
-                            assert!(mail.remove(&(node, at)), "sent once, and for this window");
+                            assert!(inbox.remove(&(node, at)), "sent once, and for this window");
                         }
                         if let Some(first) = later.first() {
                             visits.insert((node, calendar.begin() + u64::from(first.at)));
-                            calendar.keep_mail(node, &letters, later.iter());
+                            calendar.keep_rest(node, &letters, later.iter());
                         }
-                        calendar.return_mail(letters);
+                        calendar.return_inbox(letters);
                         if sent < 30_000 {
                             sent += 2;
                             let to = rng.below(nodes) as u32;
-                            let at = end + pace.length() + rng.below(reach);
-                            if mail.insert((to, at)) {
+                            let at = end + schedule.length() + rng.below(reach);
+                            if inbox.insert((to, at)) {
                                 let packet = Descriptor { slot: sent, ..Descriptor::EMPTY };
-                                if pace.is_turn(side(to), window + 1) {
+                                if schedule.is_turn(side(to), window + 1) {
                                     calendar.send(to, at, 0, &packet);
                                 } else {
                                     calendar.send_far(to, at, 0, &packet);
                                 }
                             }
-                            let (who, at) = (rng.below(nodes) as u32, end + pace.length() + rng.below(reach));
+                            let (who, at) = (rng.below(nodes) as u32, end + schedule.length() + rng.below(reach));
                             calendar.book(who, at);
                             visits.insert((who, at));
                         }
@@ -669,7 +671,7 @@ mod tests {
                         }
                     }
                 }
-                assert!(visits.is_empty() && mail.is_empty());
+                assert!(visits.is_empty() && inbox.is_empty());
             }
         }
     }

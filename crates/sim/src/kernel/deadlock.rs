@@ -175,9 +175,9 @@ fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         return Vec::new();
     }
     let switch = &there.switches[entry.owner];
-    let input = peer - switch.site.first_port;
+    let input = peer - switch.facts.first_port;
     let holds = |&out: &u32| {
-        let queue = &there.queues[switch.site.queue(&there.egress[out], class, port.peer_port)];
+        let queue = &there.queues[switch.facts.queue(&there.egress[out], class, port.peer_port)];
         queue.packets(&there.store).any(|packet| u32::from(packet.port) == input)
     };
     switch.port_range().filter(holds).map(|out| (port.peer_partition as usize, out, class)).collect()

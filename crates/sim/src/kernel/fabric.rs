@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_nic::NicParams;
 use selvedge_units::{Duration, HostId};
 
-use super::pace::Pace;
+use super::schedule::WindowSchedule;
 use crate::config::BufferConfig;
 use crate::net::buffer::{Accounting, Queueing};
 use crate::topology::{Framing, InnerNics, Paths};
@@ -40,7 +40,7 @@ pub(crate) struct FabricParams {
     pub(crate) attachment: Vec<Attachment>,
     /// Partition and local number of each host.
     pub(crate) home: Vec<(u16, u32)>,
-    pub(crate) pace: Pace,
+    pub(crate) schedule: WindowSchedule,
     /// Delay of notices: no longer than that of a packet from host to host.
     pub(crate) notice: Duration,
     /// Whether senders get no acknowledgements, because receivers notify them outside the fabric.

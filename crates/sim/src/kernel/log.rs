@@ -286,7 +286,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         for output in ports {
             by_input.clear();
             self.add_waiting_for(output, &mut by_input);
-            let input = (at - self.switches[self.egress[at].owner].site.first_port) as usize;
+            let input = (at - self.switches[self.egress[at].owner].facts.first_port) as usize;
             if output == out {
                 // The packet that filled the input is in no queue yet.
                 by_input.resize(by_input.len().max(input + 1), 0);
@@ -310,7 +310,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn add_waiting_for(&self, out: u32, by_input: &mut Vec<u64>) {
         let owner = self.egress[out].owner;
         let switch = &self.switches[owner];
-        for queue in self.queues.part(self.egress[out].first_queue, self.classes * switch.site.per_line) {
+        for queue in self.queues.part(self.egress[out].first_queue, self.classes * switch.facts.per_line) {
             for packet in queue.packets(&self.store) {
                 let input = usize::from(packet.port);
                 if input >= by_input.len() {

@@ -8,7 +8,7 @@
 //!    packet, which then lies in the inbox of the node at the other end. A packet that waits while an acknowledgement
 //!    is sent waits for acknowledgements at this moment, so the sum over many looks is the time that acknowledgements
 //!    took.
-//! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step ([`Pace`](super::pace::Pace)). Every
+//! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step ([`WindowSchedule`](super::schedule::WindowSchedule)). Every
 //!    packet is in one place all the same, and the state of a node is read as of its own time.
 
 use std::ops::Deref;
@@ -215,7 +215,7 @@ impl Scan {
             self.wires = partitions.iter().map(|p| vec![Wire::default(); p.egress.len()]).collect();
         }
         for index in 0..partitions.len() {
-            self.read_mail(look, index, partitions);
+            self.read_inbox(look, index, partitions);
         }
         for index in 0..partitions.len() {
             self.read_queues(index, partitions);
@@ -335,7 +335,7 @@ impl Scan {
     }
 
     /// Reads the packets that are on links to nodes of a partition.
-    fn read_mail<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+    fn read_inbox<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
         &mut self,
         look: Look,
         index: usize,
@@ -343,20 +343,20 @@ impl Scan {
     ) {
         let partition = &*partitions[index];
         let hosts = partition.hosts.len() as u32;
-        let pace = partition.fabric.pace;
-        partition.calendar.for_all_mail(|node, begin, mail| {
+        let schedule = partition.fabric.schedule;
+        partition.calendar.for_all_inboxes(|node, begin, inbox| {
             let first = if node < hosts {
                 partition.hosts[node].port
             } else {
-                partition.switches[node - hosts].site.first_port
+                partition.switches[node - hosts].facts.first_port
             };
             let side = partition.calendar.side_of(node);
-            let other = if pace.leader().is_some() { 1 - side } else { side };
+            let other = if schedule.leader().is_some() { 1 - side } else { side };
             // Packets that senders began to send before that time have left, if the link does not delay them further.
             let left = look.times[usize::from(other)].as_ps();
-            let since = (left + pace.step()).saturating_sub(begin);
-            self.cost += PER_PACKET * mail.len() as u64;
-            for packet in mail {
+            let since = (left + schedule.step()).saturating_sub(begin);
+            self.cost += PER_PACKET * inbox.len() as u64;
+            for packet in inbox {
                 if u64::from(packet.at) > since || self.may_see(packet) {
                     let at = first + u32::from(packet.port);
                     let arrival = begin + u64::from(packet.at);
@@ -536,7 +536,7 @@ impl Scan {
 
     /// Returns the reason for which a subject waits whose window, or a cap, allows no packet.
     ///
-    /// Like in `selvedge explain`, the share of that wait by which the round trip is late belongs to the place of the
+    /// WithSlot in `selvedge explain`, the share of that wait by which the round trip is late belongs to the place of the
     /// delay. With `l` packets of the flow on links and `q` in queues, a round trip of `R` without queues takes `R (l +
     /// q) / l` (Little's law). The host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R +
     /// R q / l) (1 - l t / R)`, of which `R q / l` is late.

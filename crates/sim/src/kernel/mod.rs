@@ -2,27 +2,27 @@
 
 mod barrier;
 mod build;
+pub(crate) mod busy_ports;
 pub(crate) mod calendar;
-mod crew;
 mod deadlock;
 pub(crate) mod fabric;
+pub(crate) mod inbox;
 mod log;
 mod look;
-pub(crate) mod mail;
 pub(crate) mod order;
-pub(crate) mod pace;
 pub(crate) mod pages;
 pub(crate) mod parcel;
 pub(crate) mod partition;
-pub(crate) mod pending;
+pub(crate) mod prefetch_queue;
 mod profile;
 mod sample;
+pub(crate) mod schedule;
 mod stall;
 pub(crate) mod table;
 pub(crate) mod tally;
-pub(crate) mod tour;
-pub(crate) mod trickle;
+pub(crate) mod visit_order;
 mod window;
+mod worker_pool;
 
 pub use build::{port_infos, ports_of_links};
 pub use pages::{Allocator, return_freed_memory};

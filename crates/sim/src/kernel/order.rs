@@ -81,21 +81,21 @@ impl Key {
         usize::from(self.0 as u16)
     }
 
-    /// Returns the packet; `mail` is the inbox that was sorted.
+    /// Returns the packet; `inbox` is the inbox that was sorted.
     #[inline(always)]
-    pub(crate) fn packet(self, mail: &[Descriptor]) -> &Descriptor {
-        debug_assert!(self.place() < mail.len(), "the key was made for this mail");
+    pub(crate) fn packet(self, inbox: &[Descriptor]) -> &Descriptor {
+        debug_assert!(self.place() < inbox.len(), "the key was made for this inbox");
         // SAFETY: the key holds the place of a packet of this inbox.
-        unsafe { mail.get_unchecked(self.place()) }
+        unsafe { inbox.get_unchecked(self.place()) }
     }
 }
 
 impl Order {
-    /// Sorts `mail`, at most 65,535 packets, most of which arrive within `window` picoseconds, and notes the output
+    /// Sorts `inbox`, at most 65,535 packets, most of which arrive within `window` picoseconds, and notes the output
     /// port of each packet, given by `output_of`.
     #[inline(always)]
-    pub(crate) fn sort(&mut self, mail: &[Descriptor], window: u64, mut output_of: impl FnMut(&Descriptor) -> u16) {
-        let count = mail.len();
+    pub(crate) fn sort(&mut self, inbox: &[Descriptor], window: u64, mut output_of: impl FnMut(&Descriptor) -> u16) {
+        let count = inbox.len();
         self.keys.clear();
         self.keys.reserve(count + 2);
         self.outputs.clear();
@@ -106,13 +106,13 @@ impl Order {
             keys.write(Key::FIRST);
             if count > FEW && count <= SOME {
                 // Branch prediction is mostly right about comparisons where keys are nearly in order.
-                write_by_parts(keys.add(1), mail, window, |place, packet| outputs.add(place).write(output_of(packet)));
+                write_by_parts(keys.add(1), inbox, window, |place, packet| outputs.add(place).write(output_of(packet)));
                 put_right(keys.add(1), count);
             } else {
-                for (place, packet) in mail.iter().enumerate() {
+                for (place, packet) in inbox.iter().enumerate() {
                     outputs.add(place).write(output_of(packet));
                 }
-                sort_whole(keys.add(1), mail);
+                sort_whole(keys.add(1), inbox);
             }
             keys.add(count + 1).write(Key::LAST);
             self.keys.set_len(count + 2);
@@ -120,18 +120,18 @@ impl Order {
         }
     }
 
-    /// Deals out `mail`, most of which arrives within `window` picoseconds, in order of time to the output ports given
+    /// Deals out `inbox`, most of which arrives within `window` picoseconds, in order of time to the output ports given
     /// by `output_of`, on a switch with `ports` ports. Returns whether all packets were dealt out: `false` if there are
     /// too many packets and ports, or a packet has no such port.
     #[inline(always)]
     pub(crate) fn deal(
         &mut self,
-        mail: &[Descriptor],
+        inbox: &[Descriptor],
         window: u64,
         ports: u32,
         output_of: impl Fn(&Descriptor) -> u32,
     ) -> bool {
-        self.width = mail.len() as u32 + 1;
+        self.width = inbox.len() as u32 + 1;
         let room = self.width as usize * ports as usize;
         if room > MOST {
             return false;
@@ -149,29 +149,29 @@ impl Order {
                 row = row.add(self.width as usize);
             }
         }
-        if mail.len() <= MANY {
-            let mut places = 0..mail.len();
-            return places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of));
+        if inbox.len() <= MANY {
+            let mut places = 0..inbox.len();
+            return places.all(|place| deal_one(&mut self.ends, inbox, place, ports, &output_of));
         }
-        self.sort_by_parts(mail, window);
-        let mut places = self.keys[1..=mail.len()].iter().map(|key| key.place());
-        places.all(|place| deal_one(&mut self.ends, mail, place, ports, &output_of))
+        self.sort_by_parts(inbox, window);
+        let mut places = self.keys[1..=inbox.len()].iter().map(|key| key.place());
+        places.all(|place| deal_one(&mut self.ends, inbox, place, ports, &output_of))
     }
 
-    /// Sorts the keys of `mail` at least by the parts of the window.
+    /// Sorts the keys of `inbox` at least by the parts of the window.
     #[inline(never)]
-    fn sort_by_parts(&mut self, mail: &[Descriptor], window: u64) {
-        if mail.len() > SOME {
-            return self.sort(mail, window, |_| 0);
+    fn sort_by_parts(&mut self, inbox: &[Descriptor], window: u64) {
+        if inbox.len() > SOME {
+            return self.sort(inbox, window, |_| 0);
         }
         self.keys.clear();
-        self.keys.reserve(mail.len() + 1);
+        self.keys.reserve(inbox.len() + 1);
         // SAFETY: `keys` has capacity for one in front of them, and for all of them, which are written.
         unsafe {
             let keys = self.keys.as_mut_ptr();
             keys.write(Key::FIRST);
-            write_by_parts(keys.add(1), mail, window, |_, _| {});
-            self.keys.set_len(mail.len() + 1);
+            write_by_parts(keys.add(1), inbox, window, |_, _| {});
+            self.keys.set_len(inbox.len() + 1);
         }
     }
 
@@ -285,14 +285,14 @@ impl Keys<'_> {
 #[inline(always)]
 fn deal_one(
     ends: &mut Table<*mut Key>,
-    mail: &[Descriptor],
+    inbox: &[Descriptor],
     place: usize,
     ports: u32,
     output_of: &impl Fn(&Descriptor) -> u32,
 ) -> bool {
-    debug_assert!(place < mail.len(), "places are those of packets");
+    debug_assert!(place < inbox.len(), "places are those of packets");
     // SAFETY: the index is in range, as asserted.
-    let packet = unsafe { mail.get_unchecked(place) };
+    let packet = unsafe { inbox.get_unchecked(place) };
     let output = output_of(packet);
     if output >= ports {
         return false;
@@ -306,18 +306,18 @@ fn deal_one(
     true
 }
 
-/// Writes the keys of `mail`: first those of all packets that arrive in the first part of the window, then those of the
+/// Writes the keys of `inbox`: first those of all packets that arrive in the first part of the window, then those of the
 /// next. The packets of each part are counted before; meanwhile, each packet is shown to `see` with its place.
 ///
 /// # Safety
 /// `keys` has capacity for all of them.
 #[inline(always)]
-unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut see: impl FnMut(usize, &Descriptor)) {
+unsafe fn write_by_parts(keys: *mut Key, inbox: &[Descriptor], window: u64, mut see: impl FnMut(usize, &Descriptor)) {
     let shift = (u64::BITS - window.leading_zeros()).saturating_sub(PARTS.ilog2());
     // Later packets may go to any part.
     let part = |packet: &Descriptor| (u64::from(packet.at) >> shift) as usize & (PARTS - 1);
     let mut places = [0_u16; PARTS];
-    for (place, packet) in mail.iter().enumerate() {
+    for (place, packet) in inbox.iter().enumerate() {
         places[part(packet)] += 1;
         see(place, packet);
     }
@@ -325,7 +325,7 @@ unsafe fn write_by_parts(keys: *mut Key, mail: &[Descriptor], window: u64, mut s
     for place in &mut places {
         sum += std::mem::replace(place, sum);
     }
-    for (place, packet) in mail.iter().enumerate() {
+    for (place, packet) in inbox.iter().enumerate() {
         let next = &mut places[part(packet)];
         // SAFETY: this many packets have been counted.
         unsafe { keys.add(usize::from(*next)).write(Key::of(packet, place)) };
@@ -350,22 +350,22 @@ unsafe fn put_right(keys: *mut Key, count: usize) {
     }
 }
 
-/// Writes the keys of `mail` in order.
+/// Writes the keys of `inbox` in order.
 ///
 /// # Safety
 /// `keys` has capacity for all of them, and an earlier key stands in front of the first.
 #[inline(always)]
-unsafe fn sort_whole(keys: *mut Key, mail: &[Descriptor]) {
-    for (place, packet) in mail.iter().enumerate() {
+unsafe fn sort_whole(keys: *mut Key, inbox: &[Descriptor]) {
+    for (place, packet) in inbox.iter().enumerate() {
         // SAFETY: there is capacity for all keys.
         unsafe { keys.add(place).write(Key::of(packet, place)) };
     }
     // SAFETY: the keys have been written, and nothing else borrows them.
     unsafe {
-        if mail.len() > SOME {
-            std::slice::from_raw_parts_mut(keys, mail.len()).sort_unstable();
+        if inbox.len() > SOME {
+            std::slice::from_raw_parts_mut(keys, inbox.len()).sort_unstable();
         } else {
-            put_right(keys, mail.len());
+            put_right(keys, inbox.len());
         }
     }
 }
@@ -409,21 +409,21 @@ mod tests {
                 exit: rng.below(u64::from(OUTPUTS) - 1) as u16,
                 ..Descriptor::EMPTY
             };
-            let mail: Vec<Descriptor> = (0..count).map(draw).collect();
+            let inbox: Vec<Descriptor> = (0..count).map(draw).collect();
             let names = |packet: &Descriptor| (packet.at, packet.port, packet.exit);
-            let mut model: Vec<_> = mail.iter().map(names).collect();
+            let mut model: Vec<_> = inbox.iter().map(names).collect();
             model.sort_by_key(|&(at, port, _)| (at, port));
-            order.sort(&mail, window, |packet| packet.exit);
+            order.sort(&inbox, window, |packet| packet.exit);
             let keys: Vec<_> = (0..count).map(|n| order.key(n)).collect();
             let sorted: Vec<_> =
-                keys.iter().map(|key| (key.time() as u32, key.packet(&mail).port, order.output(*key))).collect();
+                keys.iter().map(|key| (key.time() as u32, key.packet(&inbox).port, order.output(*key))).collect();
             assert_eq!(sorted, model);
             assert_eq!(order.key(count).time(), u64::from(u32::MAX));
 
-            assert!(order.deal(&mail, window, OUTPUTS, |packet| packet.exit.into()));
+            assert!(order.deal(&inbox, window, OUTPUTS, |packet| packet.exit.into()));
             for output in 0..OUTPUTS {
                 let expected: Vec<_> = model.iter().copied().filter(|&(.., exit)| u32::from(exit) == output).collect();
-                let sorted = order.dealt_to(output).iter().map(|key| names(key.packet(&mail)));
+                let sorted = order.dealt_to(output).iter().map(|key| names(key.packet(&inbox)));
                 assert!(sorted.eq(expected));
             }
         }

@@ -22,7 +22,7 @@ pub(crate) struct Parcel {
 pub(crate) struct Outbox {
     pub(crate) parcels: Vec<Parcel>,
     /// Descriptors of all parcels, one after the other.
-    pub(crate) mail: Vec<Descriptor>,
+    pub(crate) inbox: Vec<Descriptor>,
     /// Packet of each descriptor.
     pub(crate) packets: Vec<Packet>,
     /// Records that belong to the packets that have one.
@@ -38,7 +38,7 @@ impl Outbox {
             return mem::swap(self, other);
         }
         self.parcels.append(&mut other.parcels);
-        self.mail.append(&mut other.mail);
+        self.inbox.append(&mut other.inbox);
         self.packets.append(&mut other.packets);
         self.records.append(&mut other.records);
         self.headers.append(&mut other.headers);

@@ -18,17 +18,17 @@ use selvedge_telemetry::{DropReason, FlowRow, RankRow, RunRecord};
 use selvedge_units::{Bytes, HostId, Instant, mix64};
 use selvedge_wire::Repr;
 
+use super::busy_ports::{NEVER, Scratch};
 use super::calendar::Calendar;
 use super::fabric::FabricParams;
+use super::inbox::WriteDescriptor;
 use super::log::Log;
-use super::mail::Letter;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
-use super::pending::{Desk, NEVER};
+use super::prefetch_queue::{PrefetchQueue, stretch_of};
 use super::table::Table;
 use super::tally::{Tally, kind_of};
-use super::trickle::{Trickle, stretch_of};
-use super::window::Stretch;
+use super::window::WindowSlice;
 use super::{CACHE, LINE, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 use crate::net::balancing::Balancer;
 use crate::net::buffer::{Account, Accounting};
@@ -37,13 +37,13 @@ use crate::net::descriptor::Descriptor;
 use crate::net::fair::FairLine;
 use crate::net::forward::Forwarding;
 use crate::net::host::Host;
-use crate::net::listed::Entry;
 use crate::net::netrt::Tor;
 use crate::net::pool::{Pool, Slot};
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue, Store};
 use crate::net::records::Records;
 use crate::net::switch::Switch;
+use crate::net::transient::Entry;
 use crate::net::trimming::Trimmer;
 use crate::net::verbs::Applications;
 use crate::workload::{FlowSpec, Workload};
@@ -61,10 +61,10 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) calendar: Calendar,
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
-    /// Scratch buffer for the list of pending ports of the switch that is visited.
-    pub(crate) desk: Desk,
+    /// Scratch buffer for the list of busy_ports ports of the switch that is visited.
+    pub(crate) scratch: Scratch,
     /// Prefetch of the state of switches that will be visited soon.
-    pub(crate) trickle: Trickle,
+    pub(crate) prefetch_queue: PrefetchQueue,
     /// Order of the descriptors that are being read. Kept to reuse its memory.
     pub(crate) order: Option<Box<Order>>,
     /// Entries that wait for the output that is visited. Kept to reuse its memory.
@@ -156,8 +156,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             forwarding,
             calendar,
             postponed: Vec::new(),
-            desk: Desk::new(),
-            trickle: Trickle::new(),
+            scratch: Scratch::new(),
+            prefetch_queue: PrefetchQueue::new(),
             order: None,
             listed: Vec::new(),
             now: Instant::ZERO,
@@ -196,42 +196,42 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Handles the events that are left of a window, up to the end of `stretch`.
-    pub(crate) fn run_window(&mut self, stretch: Stretch) {
-        let limit = self.turn_to(stretch);
+    /// Handles the events that are left of a window, up to the end of `slice`.
+    pub(crate) fn run_window(&mut self, slice: WindowSlice) {
+        let limit = self.turn_to(slice);
         self.admit_flows(limit);
         while let Some(nodes) = self.calendar.take_agenda() {
             self.visit(nodes, limit);
         }
         for node in self.postponed.drain(..) {
-            self.calendar.book_again(node, stretch.end.as_ps());
+            self.calendar.book_again(node, slice.end.as_ps());
         }
     }
 
     /// Handles two whole windows section by section: that of the leading side, and that of the other. The results equal
     /// those of one window after the other.
-    pub(crate) fn run_pair(&mut self, windows: [Stretch; 2]) {
-        let mut legs = 0;
-        while let Some(leg) = self.calendar.leg(legs) {
-            let limit = self.turn_to(windows[usize::from(!leg.leads)]);
+    pub(crate) fn run_pair(&mut self, windows: [WindowSlice; 2]) {
+        let mut sections = 0;
+        while let Some(section) = self.calendar.section(sections) {
+            let limit = self.turn_to(windows[usize::from(!section.leads)]);
             self.admit_flows(limit);
-            while let Some(nodes) = self.calendar.take_leg(&leg) {
+            while let Some(nodes) = self.calendar.take_section(&section) {
                 self.visit(nodes, limit);
             }
-            legs += 1;
+            sections += 1;
         }
         windows.into_iter().for_each(|window| self.run_window(window));
     }
 
-    /// Turns to a window; returns the time, in picoseconds, at which it ends, or at which `stretch` does if that is
+    /// Turns to a window; returns the time, in picoseconds, at which it ends, or at which `slice` does if that is
     /// earlier.
-    fn turn_to(&mut self, stretch: Stretch) -> u64 {
+    fn turn_to(&mut self, slice: WindowSlice) -> u64 {
         if self.closing {
             self.next_arrival = None;
         }
-        self.calendar.turn_to(stretch.window);
-        self.begin = stretch.begin.as_ps();
-        stretch.end.as_ps().min(self.calendar.end())
+        self.calendar.turn_to(slice.window);
+        self.begin = slice.begin.as_ps();
+        slice.end.as_ps().min(self.calendar.end())
     }
 
     /// Visits `nodes`; the list then goes back to the calendar.
@@ -249,10 +249,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Prefetches the state that the next visits need. Most addresses are known only when the state that leads to them
     /// has been fetched, so nodes are prepared in several steps as their visit comes nearer. The first nodes are
-    /// prepared before any visit. Most of the state of a switch is [prefetched](Trickle) during the visit before.
+    /// prepared before any visit. Most of the state of a switch is [prefetched](PrefetchQueue) during the visit before.
     #[inline(always)]
     fn prepare(&mut self, nodes: &[u32], at: usize, hosts: u32) {
-        self.trickle.fetch_rest();
+        self.prefetch_queue.fetch_rest();
         self.prepare_soon::<STEPS>(nodes, at, hosts);
         self.prepare_soon::<4>(nodes, at, hosts);
         self.prepare_soon::<3>(nodes, at, hosts);
@@ -273,7 +273,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Prefetches state of a host whose visit is `IN` visits away.
     #[inline(always)]
     fn prepare_host<const IN: usize>(&self, host: u32) {
-        let mail = || self.calendar.mail(host);
+        let inbox = || self.calendar.inbox(host);
         let nic = || &self.hosts[host].nic;
         match IN {
             5 => {
@@ -281,34 +281,34 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 prefetch_bytes((&raw const self.hosts[host]).cast(), self.fabric.busy_host_bytes);
             }
             4 => {
-                prefetch_all(mail());
+                prefetch_all(inbox());
                 let port = self.hosts[host].port;
                 prefetch(&self.egress, port);
                 prefetch(&self.ingress, port);
             }
             3 => {
-                mail().iter().for_each(|packet| self.pool.prefetch(packet.slot));
+                inbox().iter().for_each(|packet| self.pool.prefetch(packet.slot));
                 nic().waiting().into_iter().for_each(prefetch_at);
             }
             2 => {
-                let all = nic().all_whereabouts(&self.fabric.nic);
+                let all = nic().all_prefetch_targets(&self.fabric.nic);
                 // Worthwhile as long as prefetching everything takes less time than reading the packets to find out
                 // what they need.
-                if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= mail().len() * ASKING {
+                if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= inbox().len() * ASKING {
                     all.into_iter().for_each(|(address, bytes)| prefetch_bytes(address, bytes));
                 } else {
-                    for packet in mail() {
-                        let (address, bytes) = nic().whereabouts(self.pool.first(packet.slot).0);
+                    for packet in inbox() {
+                        let (address, bytes) = nic().prefetch_targets(self.pool.first(packet.slot).0);
                         prefetch_bytes(address, bytes);
                     }
                 }
             }
             1 if nic().queue_pairs_at_least() > AHEAD => {
-                for packet in mail() {
-                    let (address, bytes) = nic().farther_whereabouts(self.pool.first(packet.slot).0);
+                for packet in inbox() {
+                    let (address, bytes) = nic().farther_prefetch_targets(self.pool.first(packet.slot).0);
                     prefetch_bytes(address, bytes);
                 }
-                let soon = (0..AHEAD).filter_map(|others| nic().ready_whereabouts(others));
+                let soon = (0..AHEAD).filter_map(|others| nic().ready_prefetch_target(others));
                 soon.for_each(|(address, bytes)| prefetch_bytes(address, bytes));
             }
             _ => {}
@@ -320,28 +320,28 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn prepare_switch<const IN: usize>(&mut self, node: u32, index: u32) {
         let switch = &self.switches[index];
-        let line = |port| &self.lines[self.line_of(switch.site.first_port + port, 0)];
+        let line = |port| &self.lines[self.line_of(switch.facts.first_port + port, 0)];
         match IN {
             4 => {
                 self.calendar.prefetch_inbox(node);
                 prefetch_all(std::slice::from_ref(switch));
             }
             3 => {
-                let (first, count) = (switch.site.first_port, switch.ports);
-                switch.pending.prefetch();
-                self.trickle.turn_to([
-                    stretch_of(self.calendar.mail(node)),
+                let (first, count) = (switch.facts.first_port, switch.ports);
+                switch.busy_ports.prefetch();
+                self.prefetch_queue.turn_to([
+                    stretch_of(self.calendar.inbox(node)),
                     stretch_of(self.lines.part(self.line_of(first, 0), self.line_of(count, 0))),
                     stretch_of(self.ingress.part(first, count)),
                     stretch_of(self.egress.part(first, count)),
                 ]);
             }
-            2 => switch.pending.whose().for_each(|port| line(port).prefetch_queues(&self.queues)),
+            2 => switch.busy_ports.ports().for_each(|port| line(port).prefetch_queues(&self.queues)),
             1 => {
                 let is_far = self.queues_exceed_cache();
                 let prefetch = |port| line(port).prefetch_packets(&self.queues, &self.store, is_far);
-                switch.pending.whose().for_each(prefetch);
-                // Where classes have accounts of their own, no input is ever calm, which tells nothing about pauses.
+                switch.busy_ports.ports().for_each(prefetch);
+                // Where classes have accounts of their own, no input is ever independent, which tells nothing about pauses.
                 if self.accounting.is_plain {
                     switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
                 }
@@ -358,7 +358,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Returns the next window, at `from` or later, in which something may happen; `None` if there is none.
     pub(crate) fn next_window(&self, from: u64) -> Option<u64> {
-        let flow = self.next_arrival.map(|spec| self.fabric.pace.first_with(spec.start.as_ps()).max(from));
+        let flow = self.next_arrival.map(|spec| self.fabric.schedule.first_with(spec.start.as_ps()).max(from));
         flow.into_iter().chain(self.calendar.next_window(from)).min()
     }
 
@@ -381,8 +381,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &self.egress[at];
         if !port.is_host {
             let switch = &mut self.switches[port.owner];
-            switch.site.slow_path =
-                self.ingress.part(switch.site.first_port, switch.ports).iter().any(|port| port.slow_path);
+            switch.facts.slow_path =
+                self.ingress.part(switch.facts.first_port, switch.ports).iter().any(|port| port.slow_path);
         }
     }
 
@@ -444,12 +444,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Sends a packet through port `at`, which is free.
     #[inline(always)]
     pub(crate) fn transmit(&mut self, at: u32, packet: &Descriptor) {
-        self.transmit_letter(at, packet.slot, packet.frame, packet);
+        self.transmit_descriptor(at, packet.slot, packet.frame, packet);
     }
 
     /// Sends the packet in `slot`, of `frame` bytes, through port `at`, which is free.
     #[inline(always)]
-    pub(crate) fn transmit_letter(&mut self, at: u32, slot: Slot, frame: u16, packet: impl Letter) {
+    pub(crate) fn transmit_descriptor(&mut self, at: u32, slot: Slot, frame: u16, packet: impl WriteDescriptor) {
         debug_assert!(self.egress[at].busy_until <= self.now, "one packet at a time");
         if self.egress[at].takes_slow_path() {
             return packet.show(|packet| self.transmit_slow(at, packet));
@@ -486,18 +486,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Moves the descriptors in remote inboxes to the outboxes, then their packets, all together because these lie at
     /// random places of the pool.
     pub(crate) fn pack(&mut self) {
-        while let Some(((partition, node), window, mail)) = self.calendar.take_mail_abroad() {
+        while let Some(((partition, node), window, inbox)) = self.calendar.take_remote_inbox() {
             let outbox = &mut self.outboxes[usize::from(partition)];
-            outbox.parcels.push(Parcel { node, window, count: mail.len() });
-            outbox.mail.extend_from_slice(&mail);
-            self.calendar.return_mail(mail);
+            outbox.parcels.push(Parcel { node, window, count: inbox.len() });
+            outbox.inbox.extend_from_slice(&inbox);
+            self.calendar.return_inbox(inbox);
         }
         for outbox in &mut self.outboxes {
-            for number in outbox.packets.len()..outbox.mail.len() {
-                if let Some(soon) = outbox.mail.get(number + PACKED_AHEAD) {
+            for number in outbox.packets.len()..outbox.inbox.len() {
+                if let Some(soon) = outbox.inbox.get(number + PACKED_AHEAD) {
                     self.pool.prefetch(soon.slot);
                 }
-                let slot = outbox.mail[number].slot;
+                let slot = outbox.inbox[number].slot;
                 if self.fabric.reads_records {
                     self.records.send_away(&self.fabric, slot, outbox);
                 }
@@ -519,8 +519,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.hosts[owner].free_at = free_at;
         } else {
             let switch = &mut self.switches[owner];
-            switch.pending.put_in_order();
-            switch.pending.push(at - switch.site.first_port, free_at);
+            switch.busy_ports.put_in_order();
+            switch.busy_ports.push(at - switch.facts.first_port, free_at);
         }
     }
 
@@ -540,7 +540,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if port.free_pending && !port.is_host && !port.pause_due() && port.waiting == 0 {
             let switch = &mut self.switches[port.owner];
             // The port that is being served is marked as one to return to, but has no entry in the list.
-            if switch.pending.forget(at - switch.site.first_port) {
+            if switch.busy_ports.forget(at - switch.facts.first_port) {
                 port.free_pending = false;
             }
         }
@@ -573,20 +573,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Takes in what other partitions sent during the window.
-    pub(crate) fn deliver(&mut self, inbox: &mut Outbox) {
-        let (mut records, mut headers) = (inbox.records.drain(..), inbox.headers.drain(..));
-        let mut mail = inbox.mail.drain(..).zip(inbox.packets.drain(..)).map(|(descriptor, packet)| {
+    pub(crate) fn deliver(&mut self, outbox: &mut Outbox) {
+        let (mut records, mut headers) = (outbox.records.drain(..), outbox.headers.drain(..));
+        let mut inbox = outbox.inbox.drain(..).zip(outbox.packets.drain(..)).map(|(descriptor, packet)| {
             self.pool.prefetch_vacancy(PACKED_AHEAD as u32);
             let slot = self.pool.put(packet);
             self.records.take_in(slot, records.next(), headers.next());
             Descriptor { slot, ..descriptor }
         });
-        for Parcel { node, window, count } in inbox.parcels.drain(..) {
-            self.calendar.take_in(node, window, mail.by_ref().take(count));
+        for Parcel { node, window, count } in outbox.parcels.drain(..) {
+            self.calendar.take_in(node, window, inbox.by_ref().take(count));
         }
-        drop(mail);
+        drop(inbox);
         drop((records, headers));
-        for (host, notice) in inbox.notices.drain(..) {
+        for (host, notice) in outbox.notices.drain(..) {
             self.take_notice(host, notice);
         }
     }

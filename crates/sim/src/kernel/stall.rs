@@ -61,9 +61,9 @@ impl StallLimits {
         let of_hosts = || config.transports.iter().map(|(_, transport)| transport).chain([&config.transport]);
         let transports = || of_hosts().chain(&config.path_transports.distinct);
         let timeout = transports().map(longest_timeout).max().unwrap_or_default();
-        let pace = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
+        let schedule = transports().map(|transport| slowest_pace(transport, frame, round)).max().unwrap_or_default();
         let in_a_row = in_a_row(config, hops, frame);
-        let wait = round.saturating_add(timeout).saturating_add(pace);
+        let wait = round.saturating_add(timeout).saturating_add(schedule);
         let waits = [
             wait.saturating_mul(in_a_row),
             // The packets in front may be duplicates that receivers have already.

@@ -1,13 +1,13 @@
 //! Windows: how partitions run side by side and still agree on everything.
 //!
-//! A descriptor that a node sends in a [window](Pace) arrives in a later one, so all partitions may run a window
+//! A descriptor that a node sends in a [window](WindowSchedule) arrives in a later one, so all partitions may run a window
 //! without synchronisation. Then they exchange what they sent, and the next window begins. Windows depend on the fabric
 //! alone, not on how it is cut: one partition has the same windows, so everything that happens *between* windows
 //! (samples, failures, the end) is the same, too.
 //!
 //! Where windows overlap, some nodes are ahead of the others. An event that concerns the whole fabric at one time cuts
 //! both windows short that contain that time; both continue from there. Where there is no such event, two windows are a
-//! pair: nothing happens between them, so that one partition may run both at once ([`Tour`](super::tour::Tour)).
+//! pair: nothing happens between them, so that one partition may run both at once ([`VisitOrder`](super::visit_order::VisitOrder)).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -15,13 +15,13 @@ use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRa
 use selvedge_units::{Bytes, Duration, Instant};
 
 use super::build::{Built, Change, build};
-use super::crew::Crew;
 use super::deadlock::Watch;
-use super::pace::Pace;
 use super::parcel::Outbox;
 use super::partition::Partition;
 use super::profile::Profiler;
+use super::schedule::WindowSchedule;
 use super::stall::StallLimits;
+use super::worker_pool::WorkerPool;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::record::{Event, Focus, Recorder};
@@ -97,11 +97,11 @@ fn drive<const RECORDED: bool>(
     observer: &mut dyn Observer,
     recorder: &mut dyn Recorder,
 ) -> RunRecord {
-    let Built { partitions, places, changes, pace } = built;
+    let Built { partitions, places, changes, schedule } = built;
     let count = partitions.len();
     let partitions: Vec<Mutex<Partition<RECORDED>>> = partitions.into_iter().map(Mutex::new).collect();
     let threads = parallel.threads.clamp(1, count);
-    let mut run = Run::new(config, &partitions, places, changes, pace, observer, recorder);
+    let mut run = Run::new(config, &partitions, places, changes, schedule, observer, recorder);
 
     if threads == 1 {
         while let Some(round) = run.between_windows() {
@@ -111,12 +111,12 @@ fn drive<const RECORDED: bool>(
     }
 
     // A step between windows (thread 0 only), and two phases per window: run, and exchange.
-    let crew: OnceLock<Crew> = OnceLock::new();
+    let worker_pool: OnceLock<WorkerPool> = OnceLock::new();
     let next = Mutex::new(Round::default());
     // `mailboxes[to]` holds what all partitions sent to partition `to`.
     let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
-    let work = |thread: usize, crew: &Crew, mut run: Option<&mut Run<'_, RECORDED>>| {
-        let mine = || (thread..count).step_by(crew.threads());
+    let work = |thread: usize, worker_pool: &WorkerPool, mut run: Option<&mut Run<'_, RECORDED>>| {
+        let mine = || (thread..count).step_by(worker_pool.threads());
         loop {
             let look = run.as_mut().map(|run| {
                 || match run.next_shared_round(parallel.shared_from) {
@@ -127,37 +127,38 @@ fn drive<const RECORDED: bool>(
                     None => false,
                 }
             });
-            if !crew.goes_on(look) {
+            if !worker_pool.leader_decides(look) {
                 return;
             }
             let round = *lock(&next);
-            for stretch in round.stretches() {
-                crew.phase(|| mine().for_each(|index| lock(&partitions[index]).run_shared(stretch, &mailboxes)));
-                crew.phase(|| mine().for_each(|index| lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]))));
+            for slice in round.slices() {
+                worker_pool.phase(|| mine().for_each(|index| lock(&partitions[index]).run_shared(slice, &mailboxes)));
+                worker_pool
+                    .phase(|| mine().for_each(|index| lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]))));
             }
         }
     };
     std::thread::scope(|scope| {
         let mut hired = 1;
         for thread in 1..threads {
-            let (work, crew) = (&work, &crew);
-            let begin = move || work(thread, crew.wait(), None);
+            let (work, worker_pool) = (&work, &worker_pool);
+            let begin = move || work(thread, worker_pool.wait(), None);
             // If the system refuses further threads, the run has fewer.
             if std::thread::Builder::new().spawn_scoped(scope, begin).is_err() {
                 break;
             }
             hired += 1;
         }
-        work(0, crew.get_or_init(|| Crew::new(hired)), Some(&mut run));
+        work(0, worker_pool.get_or_init(|| WorkerPool::new(hired)), Some(&mut run));
     });
-    crew.into_inner().into_iter().for_each(Crew::finish);
+    worker_pool.into_inner().into_iter().for_each(WorkerPool::finish);
     run.finish()
 }
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Runs a window and moves what it sends to other partitions into `mailboxes`.
-    fn run_shared(&mut self, stretch: Stretch, mailboxes: &[Mutex<Outbox>]) {
-        self.run_window(stretch);
+    fn run_shared(&mut self, slice: WindowSlice, mailboxes: &[Mutex<Outbox>]) {
+        self.run_window(slice);
         self.pack();
         for (outbox, mailbox) in self.outboxes.iter_mut().zip(mailboxes) {
             if !outbox.is_empty() {
@@ -169,7 +170,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
 /// Window, or the part of one between `begin` and `end`. Everything that its nodes could handle earlier is done.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stretch {
+pub(crate) struct WindowSlice {
     pub(crate) window: u64,
     pub(crate) begin: Instant,
     pub(crate) end: Instant,
@@ -179,12 +180,12 @@ pub(crate) struct Stretch {
 /// pair, if it has one.
 #[derive(Clone, Copy, Default)]
 struct Round {
-    first: Stretch,
-    second: Option<Stretch>,
+    first: WindowSlice,
+    second: Option<WindowSlice>,
 }
 
 impl Round {
-    fn stretches(self) -> impl Iterator<Item = Stretch> {
+    fn slices(self) -> impl Iterator<Item = WindowSlice> {
         [Some(self.first), self.second].into_iter().flatten()
     }
 }
@@ -209,8 +210,8 @@ fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], ro
     if let ([partition], Round { first, second: Some(second) }) = (partitions, round) {
         return lock(partition).run_pair([first, second]);
     }
-    for stretch in round.stretches() {
-        partitions.iter().for_each(|partition| lock(partition).run_window(stretch));
+    for slice in round.slices() {
+        partitions.iter().for_each(|partition| lock(partition).run_window(slice));
         exchange(partitions);
     }
 }
@@ -255,7 +256,7 @@ struct Run<'a, const RECORDED: bool> {
     observer: &'a mut dyn Observer,
     recorder: &'a mut dyn Recorder,
     happened: Vec<Event>,
-    pace: Pace,
+    schedule: WindowSchedule,
     /// First window that may still have something to do.
     from: u64,
     /// Other window of a pair, which runs before anything happens between windows.
@@ -302,7 +303,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         partitions: &'a [Mutex<Partition<RECORDED>>],
         places: Vec<(u16, u32)>,
         changes: Vec<Change>,
-        pace: Pace,
+        schedule: WindowSchedule,
         observer: &'a mut dyn Observer,
         recorder: &'a mut dyn Recorder,
     ) -> Self {
@@ -312,7 +313,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             observer,
             recorder,
             happened: Vec::new(),
-            pace,
+            schedule,
             from: 0,
             owed: None,
             cut: Instant::ZERO,
@@ -334,7 +335,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             now: Instant::ZERO,
             ahead: Instant::ZERO,
             sides: [Instant::ZERO; 2],
-            profiler: Profiler::new(config.looks, config.seed, pace.step()),
+            profiler: Profiler::new(config.looks, config.seed, schedule.step()),
             watch: Watch::new(stall_limits(config, partitions)),
             flows: Vec::new(),
             ranks: Vec::new(),
@@ -370,10 +371,10 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         }
         loop {
             // A window that was cut short continues after the event for which it was cut.
-            let left = self.next_window(self.pace.first_with(self.now.as_ps()));
+            let left = self.next_window(self.schedule.first_with(self.now.as_ps()));
             let next = left.filter(|&window| window >= self.from).or_else(|| self.next_window(self.from));
             // Where everything waits for a link to come back, the repair is next.
-            let begin = left.map_or(self.next_change(), |window| Instant::from_ps(self.pace.begin(window)));
+            let begin = left.map_or(self.next_change(), |window| Instant::from_ps(self.schedule.begin(window)));
             self.look_at_flows(begin);
             if begin.max(self.now) == Instant::NEVER {
                 self.record.hopeless = true;
@@ -387,7 +388,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             // Time of the next event that concerns the whole fabric.
             let due = self.next_sample.min(self.next_change()).min(self.watch.next_check()).min(self.stop_at);
             if let Some(window) = next
-                && self.pace.begin(window) < due.as_ps()
+                && self.schedule.begin(window) < due.as_ps()
             {
                 return Some(self.enter(window, due));
             }
@@ -439,13 +440,13 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     /// Returns a round with the rest of `window`, up to `due`, and the next window if the two are a pair.
     fn enter(&mut self, window: u64, due: Instant) -> Round {
         let first = self.enter_window(window, due);
-        let whole = |window| Stretch {
+        let whole = |window| WindowSlice {
             window,
-            begin: Instant::from_ps(self.pace.begin(window)),
-            end: Instant::from_ps(self.pace.end(window)),
+            begin: Instant::from_ps(self.schedule.begin(window)),
+            end: Instant::from_ps(self.schedule.end(window)),
         };
         let second = whole(window + 1);
-        let are_pair = self.pace.leads(window) && first == whole(window) && second.end <= due && !self.is_ending();
+        let are_pair = self.schedule.leads(window) && first == whole(window) && second.end <= due && !self.is_ending();
         if RECORDED {
             // All partitions have to learn which queue pairs are followed.
             self.owed = are_pair.then_some(window + 1);
@@ -454,15 +455,15 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         Round { first, second: are_pair.then(|| self.enter_window(window + 1, due)) }
     }
 
-    fn enter_window(&mut self, window: u64, due: Instant) -> Stretch {
-        let begin = self.cut.max(Instant::from_ps(self.pace.begin(window)));
-        let end = due.min(Instant::from_ps(self.pace.end(window)));
+    fn enter_window(&mut self, window: u64, due: Instant) -> WindowSlice {
+        let begin = self.cut.max(Instant::from_ps(self.schedule.begin(window)));
+        let end = due.min(Instant::from_ps(self.schedule.end(window)));
         self.from = window + 1;
-        self.now = self.now.max(self.pace.done(window, end));
+        self.now = self.now.max(self.schedule.done(window, end));
         self.ahead = self.ahead.max(end);
-        let side = if self.pace.leader().is_some() { (window & 1) as usize } else { 0 };
+        let side = if self.schedule.leader().is_some() { (window & 1) as usize } else { 0 };
         self.sides[side] = end;
-        Stretch { window, begin, end }
+        WindowSlice { window, begin, end }
     }
 
     /// Looks at the flows under way if a look is due; nothing happens before `begin`.
@@ -485,7 +486,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     /// Returns whether the run goes on.
     fn do_what_is_due(&mut self, due: Instant, begin: Instant) -> bool {
         let (is_change, is_check) = (due == self.next_change(), due == self.watch.next_check());
-        self.from = self.pace.first_with(due.as_ps());
+        self.from = self.schedule.first_with(due.as_ps());
         self.cut = due;
         self.now = due;
         self.sides = [due; 2];
@@ -626,7 +627,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                     partition
                         .switches
                         .iter_mut()
-                        .for_each(|switch| switch.site.routes = forwarding.routes_of(switch.id));
+                        .for_each(|switch| switch.facts.routes = forwarding.routes_of(switch.id));
                 }
             }
             for (port, down) in change.ports {

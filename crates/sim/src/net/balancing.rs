@@ -272,14 +272,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(crate) fn balance(&mut self, switch: u32, packet: &Descriptor) -> Option<u32> {
         let state = &self.switches[switch];
-        let ways = self.forwarding.ways(state.site.routes, packet.leaf);
+        let ways = self.forwarding.ways(state.facts.routes, packet.leaf);
         if ways.is_empty() {
             return None;
         }
         let (egress, lines, now) = (&self.egress, &self.lines, self.now);
         let classes = self.classes;
         let load = |port: u16| {
-            let at = state.site.first_port + u32::from(port);
+            let at = state.facts.first_port + u32::from(port);
             let waiting = lines.part(at * classes, classes).iter().map(|line| line.bytes).sum();
             (waiting, egress[at].busy_until.since(now))
         };

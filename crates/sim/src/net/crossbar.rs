@@ -1,12 +1,12 @@
 //! Crossbar between inputs and outputs of switches: an input feeds one output at a time.
 //!
 //! A packet occupies its input for the time that it takes on the input's link, divided by the speed-up. An output that
-//! could send, but whose packets all wait at inputs that feed other outputs, tries again when the first of these inputs
+//! could send, but ports packets all wait at inputs that feed other outputs, tries again when the first of these inputs
 //! is free, and when another packet arrives. The output has a claim on that input, unless another output has one: an
 //! input that several outputs wait for serves the one that has waited longest; any other output that asks at that
 //! moment is served a picosecond later at the earliest.
 
-use super::switch::Site;
+use super::switch::SwitchFacts;
 use crate::kernel::partition::Partition;
 use crate::kernel::table::Table;
 
@@ -30,7 +30,7 @@ struct Input {
 }
 
 impl Crossbar {
-    /// Creates a crossbar of `ports` ports, whose inputs run at `speed_up` hundredths of their links' rates.
+    /// Creates a crossbar of `ports` ports, ports inputs run at `speed_up` hundredths of their links' rates.
     pub(crate) fn new(ports: usize, speed_up: u64) -> Self {
         Self { inputs: Table::of(ports, || Input { free_at: 0, claimed_by: NOBODY }), speed_up }
     }
@@ -83,7 +83,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Sends the next packet of output `at`, which is free, from an input that is free: of the highest class that has
     /// one, round-robin over inputs. Returns when to try again if packets wait, but none at such an input.
-    pub(super) fn serve_through_crossbar(&mut self, site: &Site, at: u32) -> Option<u64> {
+    pub(super) fn serve_through_crossbar(&mut self, facts: &SwitchFacts, at: u32) -> Option<u64> {
         let now = self.now.as_ps();
         let mut soonest: Option<(u64, u32)> = None;
         let mut ready = self.egress[at].ready();
@@ -94,11 +94,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let begin = self.lines[line].next(&self.queues).place;
             loop {
                 let packet = *self.store.at(self.lines[line].next(&self.queues).place);
-                let input = site.first_port + u32::from(packet.port);
+                let input = facts.first_port + u32::from(packet.port);
                 match self.crossbar.may_feed(input, at, now) {
                     Ok(()) => {
                         self.feed(input, now, packet.frame);
-                        self.serve_class(site, at, class);
+                        self.serve_class(facts, at, class);
                         return None;
                     }
                     Err(until) if soonest.is_none_or(|(time, _)| until < time) => soonest = Some((until, input)),
@@ -116,26 +116,26 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Handles that a packet has begun to wait for output `at`.
-    pub(super) fn wait_for_crossbar(&mut self, site: &Site, at: u32) {
+    pub(super) fn wait_for_crossbar(&mut self, facts: &SwitchFacts, at: u32) {
         let port = &self.egress[at];
         if !port.free_pending {
-            self.look_through_crossbar(site, at);
+            self.look_through_crossbar(facts, at);
         } else if port.busy_until <= self.now && !port.pause_due() {
             // The output tries again later in any case.
-            self.serve_through_crossbar(site, at);
+            self.serve_through_crossbar(facts, at);
         }
     }
 
     /// Serves output `at`, if it is free, and schedules the next attempt.
-    pub(super) fn look_through_crossbar(&mut self, site: &Site, at: u32) {
+    pub(super) fn look_through_crossbar(&mut self, facts: &SwitchFacts, at: u32) {
         let is_free = self.egress[at].busy_until <= self.now;
-        let again = if is_free { self.serve_through_crossbar(site, at) } else { None };
+        let again = if is_free { self.serve_through_crossbar(facts, at) } else { None };
         let port = &mut self.egress[at];
         let has_more = port.pause_due() || port.waiting & !port.paused != 0;
         let again = again.or((has_more && port.busy_until > self.now).then(|| port.busy_until.as_ps()));
         port.free_pending = again.is_some();
         if let Some(time) = again {
-            self.switches[site.switch].pending.push(at - site.first_port, time);
+            self.switches[facts.switch].busy_ports.push(at - facts.first_port, time);
         }
     }
 }

@@ -183,7 +183,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             && let Some(dropped) = self.fair[line].drop_longest(&mut self.store)
         {
             let (frame, ingress) =
-                (u64::from(dropped.frame), self.switches[switch].site.first_port + u32::from(dropped.port));
+                (u64::from(dropped.frame), self.switches[switch].facts.first_port + u32::from(dropped.port));
             self.lines[line].remove(frame);
             self.release(switch, ingress, frame, dropped.class);
             self.drop_packet(ingress, dropped.slot, DropReason::BufferFull);
@@ -195,8 +195,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let line = self.line_of(out, class);
         let store = &mut self.store;
         let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };
-        let site = &self.switches[switch].site;
-        let queue = site.queue(&self.egress[out], class, 0);
+        let facts = &self.switches[switch].facts;
+        let queue = facts.queue(&self.egress[out], class, 0);
         self.lines[line].remove(u64::from(next.frame));
         self.lines[line].push(&mut self.queues, queue, &mut self.store, &next, next.flags);
         self.egress[out].waiting |= 1 << class;

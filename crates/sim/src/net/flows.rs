@@ -55,7 +55,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(super) fn on_flow_event(&mut self, host: u32) {
         self.events += 1;
         let state = &mut self.hosts[host];
-        if state.inbox.peek().is_some_and(|Reverse(notice)| notice.at == self.now) {
+        if state.notices.peek().is_some_and(|Reverse(notice)| notice.at == self.now) {
             self.read_notice(host);
         } else if let Some(due) = state.later.pop() {
             self.later -= 1;
@@ -137,7 +137,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn take_notice(&mut self, host: u32, notice: Notice) {
         let at = notice.at.as_ps();
         let state = &mut self.hosts[host];
-        state.inbox.push(Reverse(notice));
+        state.notices.push(Reverse(notice));
         state.flow_event_at = state.flow_event_at.min(at);
         self.calendar.book(host, at);
     }
@@ -145,7 +145,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Reads the oldest notice of a host.
     fn read_notice(&mut self, host: u32) {
         let state = &mut self.hosts[host];
-        let Some(Reverse(notice)) = state.inbox.pop() else { return };
+        let Some(Reverse(notice)) = state.notices.pop() else { return };
         debug_assert_eq!(notice.at, self.now);
         match notice.news {
             News::Open { qp, row, on_received } => {

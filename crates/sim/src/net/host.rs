@@ -16,8 +16,8 @@ use super::flows::{Receiving, Sending};
 use super::notice::{Due, News, Notice};
 use super::places::Places;
 use super::pool::Slot;
+use crate::kernel::busy_ports::NEVER;
 use crate::kernel::partition::{AHEAD, Partition, fold};
-use crate::kernel::pending::NEVER;
 use crate::kernel::prefetch_bytes;
 use crate::kernel::tally::kind_of;
 
@@ -41,7 +41,7 @@ pub(crate) struct Host {
     pub(crate) sending: Places<Sending>,
     /// Flows that the host receives, by the NIC's context.
     pub(crate) receiving: Places<Receiving>,
-    pub(super) inbox: BinaryHeap<Reverse<Notice>>,
+    pub(super) notices: BinaryHeap<Reverse<Notice>>,
     pub(super) notices_sent: u64,
     /// Flows to begin, and computations that end.
     pub(super) later: BinaryHeap<Due>,
@@ -62,7 +62,7 @@ impl Host {
             digest: 0,
             sending: Places::NEW,
             receiving: Places::NEW,
-            inbox: BinaryHeap::new(),
+            notices: BinaryHeap::new(),
             notices_sent: 0,
             later: BinaryHeap::new(),
         }
@@ -93,14 +93,14 @@ impl Host {
 
     /// Updates the time of the next flow or notice.
     pub(super) fn find_flow_event(&mut self) {
-        let notice = self.inbox.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
+        let notice = self.notices.peek().map_or(Instant::NEVER, |Reverse(notice)| notice.at);
         let flow = self.later.peek().map_or(Instant::NEVER, Due::at);
         self.flow_event_at = notice.min(flow).as_ps();
     }
 
     /// Removes and returns the flows that have begun and not finished here.
     pub(crate) fn give_up(&mut self) -> impl Iterator<Item = FlowRow> {
-        let announced = self.inbox.iter().filter_map(|Reverse(notice)| match notice.news {
+        let announced = self.notices.iter().filter_map(|Reverse(notice)| match notice.news {
             News::Open { row, .. } => Some(row),
             _ => None,
         });
@@ -156,11 +156,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn visit_as<const IN_TRAINS: bool, const TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         let begin = self.calendar.begin();
-        // One link leads to the host, so its inbox is in order of arrival.
-        let mail = self.calendar.take_mail(host);
+        // One link leads to the host, so its notices is in order of arrival.
+        let inbox = self.calendar.take_inbox(host);
         let port = self.hosts[host].port;
         let arrival_of = |packet: Option<&Descriptor>| packet.map_or(NEVER, |packet| begin + u64::from(packet.at));
-        let mut unread = mail.iter();
+        let mut unread = inbox.iter();
         let mut arrival = arrival_of(unread.as_slice().first());
         // Time of the next event that few other events change.
         let mut control = self.hosts[host].control_at();
@@ -200,9 +200,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         };
         if !unread.as_slice().is_empty() {
-            self.calendar.keep_mail(host, &mail, unread);
+            self.calendar.keep_rest(host, &inbox, unread);
         }
-        self.calendar.return_mail(mail);
+        self.calendar.return_inbox(inbox);
         self.leave(host, next, limit);
     }
 
@@ -247,9 +247,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &mut self.hosts[host];
         state.digest = fold(state.digest, self.now, self.pool.name(descriptor.slot));
         if visit.slow_path | descriptor.takes_slow_path() {
-            let goes_on = self.enter_slow_path(at, descriptor);
+            let leader_decides = self.enter_slow_path(at, descriptor);
             *control = self.hosts[host].control_at();
-            if !goes_on {
+            if !leader_decides {
                 return false;
             }
         }
@@ -387,7 +387,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let descriptor = Descriptor::of(packet, slot, self.fabric.attachment[packet.dst.index()]);
         self.pool.occupy(slot);
-        self.transmit_letter(at, slot, descriptor.frame, || descriptor);
+        self.transmit_descriptor(at, slot, descriptor.frame, || descriptor);
         if RECORDED {
             let packet = self.pool.get(slot);
             self.note_handled(host, &packet);
@@ -395,7 +395,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
-        if let Some((address, bytes)) = state.nic.ready_whereabouts(AHEAD - 1) {
+        if let Some((address, bytes)) = state.nic.ready_prefetch_target(AHEAD - 1) {
             prefetch_bytes(address, bytes);
         }
     }

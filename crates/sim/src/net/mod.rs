@@ -2,7 +2,6 @@
 
 pub(crate) mod balancing;
 pub(crate) mod buffer;
-mod calm;
 pub(crate) mod clock;
 pub(crate) mod crossbar;
 pub(crate) mod descriptor;
@@ -10,8 +9,9 @@ pub(crate) mod fair;
 pub(crate) mod flows;
 pub(crate) mod forward;
 pub(crate) mod host;
+mod independent;
 pub(crate) mod int;
-pub(crate) mod listed;
+mod interleaved;
 pub(crate) mod marking;
 pub(crate) mod netrt;
 pub(crate) mod notice;
@@ -25,6 +25,6 @@ pub(crate) mod queue;
 pub(crate) mod records;
 pub(crate) mod switch;
 mod trains;
+pub(crate) mod transient;
 pub(crate) mod trimming;
-mod turns;
 pub(crate) mod verbs;

@@ -22,8 +22,8 @@ use super::buffer::Queueing;
 use super::descriptor::Descriptor;
 use super::port::Egress;
 use crate::config::BufferConfig;
+use crate::kernel::busy_ports::NEVER;
 use crate::kernel::partition::Partition;
-use crate::kernel::pending::NEVER;
 use crate::net::records::Record;
 
 /// Both engines of one ToR.
@@ -122,7 +122,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     fn role(&self, switch: u32, descriptor: &Descriptor) -> Role {
         let packet = self.pool.get(descriptor.slot);
-        let here = self.switches[switch].site.leaf;
+        let here = self.switches[switch].facts.leaf;
         let from = self.fabric.attachment[packet.src.index()].leaf;
         match packet.repr {
             Repr::Data(data) if data.trimmed || from == descriptor.leaf => Role::Other,
@@ -204,7 +204,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Admits a packet that came through port `at` for a host of this switch to the buffer, or drops it.
     fn admit_to_host(&mut self, switch: u32, at: u32, packet: &Descriptor) -> Option<Admission> {
-        let out = self.switches[switch].site.first_port + u32::from(packet.exit);
+        let out = self.switches[switch].facts.first_port + u32::from(packet.exit);
         let port = &self.egress[out];
         if port.paused == Egress::DOWN {
             self.drop_packet(at, packet.slot, DropReason::LinkDown);
@@ -225,12 +225,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Sends an admitted packet on to its host.
     fn send_to_host(&mut self, switch: u32, at: u32, packet: &Descriptor, admission: Admission) {
-        let site = self.switches[switch].site;
-        let out = site.first_port + u32::from(packet.exit);
+        let facts = self.switches[switch].facts;
+        let out = facts.first_port + u32::from(packet.exit);
         match (admission, self.fabric.queueing) {
             (Admission::Through, _) => self.transmit(out, packet),
             (Admission::FlowQueue, Queueing::Fair(rules)) => self.join_flow(switch, at, out, packet, &rules),
-            (Admission::FlowQueue | Admission::Line, _) => self.wait(&site, at, out, packet),
+            (Admission::FlowQueue | Admission::Line, _) => self.wait(&facts, at, out, packet),
         }
     }
 
@@ -266,7 +266,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Executes the requests of a ToR's engines, and sets its timer.
     fn serve_tor(&mut self, switch: u32) {
-        let first = self.switches[switch].site.first_port;
+        let first = self.switches[switch].facts.first_port;
         while let Some(output) = self.tors[switch].as_mut().and_then(|tor| tor.dst.poll_output()) {
             match output {
                 Tracked::Release(held) => self.forward_buffered(switch, first + u32::from(held.port), &held),
@@ -297,7 +297,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     fn pause_senders(&mut self, switch: u32) {
         while let Some((port, shall)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_pause()) {
-            let at = self.switches[switch].site.first_port + u32::from(port);
+            let at = self.switches[switch].facts.first_port + u32::from(port);
             let classes = self.fabric.nic.data_classes;
             self.ingress[at].held_up = if shall { classes } else { 0 };
             self.note_pause_due(at);
@@ -347,7 +347,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let to = self.fabric.attachment[packet.dst.index()];
         let descriptor = Descriptor { port, ..Descriptor::of(&packet, slot, to) };
-        let at = self.switches[switch].site.first_port + u32::from(port);
+        let at = self.switches[switch].facts.first_port + u32::from(port);
         if self.lossless_room(switch, at, packet.class).is_some_and(|room| room < u64::from(packet.frame)) {
             return self.drop_packet(at, slot, DropReason::Surplus);
         }

@@ -3,8 +3,8 @@
 use selvedge_telemetry::DropReason;
 
 use super::port::Egress;
+use crate::kernel::busy_ports::NEVER;
 use crate::kernel::partition::Partition;
-use crate::kernel::pending::NEVER;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes the link at port `at` down, or up again. Packets that wait for a link that goes down are lost.
@@ -65,7 +65,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             if line.is_empty() {
                 self.egress[at].waiting &= !(1 << class);
             }
-            let ingress = self.switches[switch].site.first_port + u32::from(packet.port);
+            let ingress = self.switches[switch].facts.first_port + u32::from(packet.port);
             self.release_sent(switch, ingress, at, u64::from(packet.frame), packet.class);
             self.drop_packet(ingress, packet.slot, DropReason::LinkDown);
         }

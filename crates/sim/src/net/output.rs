@@ -5,15 +5,15 @@
 use std::mem::MaybeUninit;
 
 use super::buffer::Queueing;
-use super::calm::Visit;
 use super::descriptor::Descriptor;
-use super::listed::{Listed, Lists};
+use super::independent::Visit;
 use super::marking::Red;
 use super::pool::Pool;
 use super::port::{Egress, Ingress};
 use super::queue::{Line, Queue, Store};
-use super::switch::Site;
-use crate::kernel::calendar::Outlet;
+use super::switch::SwitchFacts;
+use super::transient::{Lists, TransientQueue};
+use crate::kernel::calendar::InboxWriter;
 use crate::kernel::order::Key;
 use crate::kernel::partition::Partition;
 use crate::kernel::table::{Part, Table};
@@ -50,7 +50,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &mut self.egress[at];
         let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
         let mut lines = self.lines.part_mut(at * self.classes);
-        let (gap, pace, delay) = (self.gap, port.ps_per_byte(), port.delay.as_ps());
+        let (gap, schedule, delay) = (self.gap, port.ps_per_byte(), port.delay.as_ps());
         let mut busy = visit.since(port.busy_until);
         let (mut count, mut bytes) = (0, 0);
         let mut waiting: Option<&Descriptor> = None;
@@ -67,7 +67,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 self.events += 1;
             } else {
                 let Some(key) = key else { break };
-                (packet, begins) = (key.packet(visit.mail), time);
+                (packet, begins) = (key.packet(visit.inbox), time);
                 if packet.is_pause() {
                     break;
                 }
@@ -82,7 +82,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 count += 1;
             }
             let frame = u64::from(packet.frame);
-            busy = begins + (frame + gap) * pace;
+            busy = begins + (frame + gap) * schedule;
             bytes += frame;
             outlet.send(busy + delay, packet);
         }
@@ -109,7 +109,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let Some((key, rest)) = keys.split_first() else { return };
             keys = rest;
             from = key.time();
-            self.forward_calmly(visit, at, *key);
+            self.forward_alone(visit, at, *key);
         }
     }
 
@@ -119,10 +119,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn serve_slow(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) {
         for key in keys {
             self.catch_up(visit, at, key.time());
-            self.forward_calmly(visit, at, *key);
+            self.forward_alone(visit, at, *key);
             // A pause may have ended.
-            if key.packet(visit.mail).is_pause() && self.egress[at].busy_until < self.now {
-                self.serve_switch(visit.site, at);
+            if key.packet(visit.inbox).is_pause() && self.egress[at].busy_until < self.now {
+                self.serve_switch(visit.facts, at);
             }
         }
         self.catch_up(visit, at, visit.length);
@@ -139,7 +139,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             queues: &mut self.queues,
             first_queue: port.first_queue,
             store: &mut self.store,
-            inputs: self.ingress.part_mut(visit.site.first_port),
+            inputs: self.ingress.part_mut(visit.facts.first_port),
         };
         let (gap, events) = (self.gap, &mut self.events);
         let outlet = self.calendar.outlet(port.peer_node, port.peer_port);
@@ -147,14 +147,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if let Queueing::Trimming(rules) = &self.fabric.queueing {
             debug_assert!(first.is_none(), "nobody asks whether packets can pass where switches trim");
             let lists = Lists::of(&mut self.listed, self.classes, keys.len());
-            let mut listed = Listed { buffer, lists, turns: rules.turns(), trimmer: &mut self.trimmers[at] };
+            let mut listed = TransientQueue { buffer, lists, turns: rules.turns(), trimmer: &mut self.trimmers[at] };
             let before = output.port.waiting;
             listed.take_out(before);
             let rest = output.run(visit, &mut listed, from, keys);
             listed.put_back(before, output.port.waiting, visit);
             return rest;
         }
-        let Site { per_line, input_mask, .. } = *visit.site;
+        let SwitchFacts { per_line, input_mask, .. } = *visit.facts;
         let (red, pool, tally) = (&mut self.extras[at].red, &mut self.pool, &mut self.tally);
         if self.classes == 1 {
             let queued = Queued::<true> { buffer, per_line, input_mask, red, pool, tally };
@@ -167,8 +167,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Handles the arrival of a packet that leaves through port `out`, or of a pause frame for that port.
     #[inline(never)]
-    fn forward_calmly(&mut self, visit: &Visit<'_>, out: u32, key: Key) {
-        let packet = key.packet(visit.mail);
+    fn forward_alone(&mut self, visit: &Visit<'_>, out: u32, key: Key) {
+        let packet = key.packet(visit.inbox);
         self.now = visit.instant(key.time());
         if packet.is_pause() {
             return self.take_pause(out, packet.slot);
@@ -180,9 +180,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         // Packets of paused classes do not keep others waiting.
         let begins = is_free && port.ready() == 0;
-        self.line_up(visit.site, visit.site.first_port + u32::from(packet.port), out, packet);
+        self.line_up(visit.facts, visit.facts.first_port + u32::from(packet.port), out, packet);
         if begins {
-            self.serve_switch(visit.site, out);
+            self.serve_switch(visit.facts, out);
         }
     }
 
@@ -195,7 +195,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 return;
             }
             self.now = port.busy_until;
-            self.serve_class(visit.site, at, ready.ilog2() as u8);
+            self.serve_class(visit.facts, at, ready.ilog2() as u8);
         }
     }
 }
@@ -214,7 +214,7 @@ pub(super) struct Buffer<'a> {
 
 /// Method by which packets wait for an output during its visit.
 pub(super) trait Waiting {
-    /// Returns the class that is served first of those whose bits are set; at least one is.
+    /// Returns the class that is served first of those ports bits are set; at least one is.
     fn first(ready: u8) -> u8;
     /// Returns whether a packet that has arrived may wait here. If it may not, or if it is a pause frame, the caller
     /// has to handle it.
@@ -241,7 +241,7 @@ struct Output<'a> {
     bytes: u64,
     /// Bytes that every frame takes on the wire in addition to its own.
     gap: u64,
-    outlet: Outlet<'a>,
+    outlet: InboxWriter<'a>,
     events: &'a mut u64,
 }
 
@@ -261,7 +261,7 @@ impl Output<'_> {
         let mut keys = keys.iter();
         let is_over = loop {
             let Some(&key) = keys.as_slice().first() else { break true };
-            let (packet, time) = (key.packet(visit.mail), key.time());
+            let (packet, time) = (key.packet(visit.inbox), key.time());
             busy = self.serve_until(visit, waiting, busy, time);
             if busy <= time && self.port.is_open() && !packet.is_pause() {
                 self.passed += 1;
@@ -301,7 +301,7 @@ impl Output<'_> {
         keys: &'k [Key],
     ) -> &'k [Key] {
         if let Some(first) = first {
-            queued.put(self.port, first, first.packet(visit.mail));
+            queued.put(self.port, first, first.packet(visit.inbox));
         }
         self.run(visit, &mut queued, from, keys)
     }

@@ -70,7 +70,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Returns whether pauses at port `at` last so long that none ends in the window in which it begins.
     pub(crate) fn has_lasting_pauses(&self, at: u32) -> bool {
-        self.pause_time(at, self.fabric.quanta).as_ps() >= self.fabric.pace.length()
+        self.pause_time(at, self.fabric.quanta).as_ps() >= self.fabric.schedule.length()
     }
 
     /// Updates whether a pause frame is due: compares the pauses that the peer of port `at` should know with those that
@@ -100,7 +100,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Prefetches the pause state of port `at` where a pause of the port or of its peer may soon begin or end.
     #[inline(always)]
     pub(crate) fn prefetch_likely_pause(&self, at: u32) {
-        if self.egress[at].paused != 0 || !self.ingress[at].is_calm() {
+        if self.egress[at].paused != 0 || !self.ingress[at].is_far_from_limits() {
             let extra = &self.extras[at];
             prefetch_at(extra);
             prefetch_at(&raw const extra.pauses_sent);

@@ -182,7 +182,7 @@ impl Ingress {
     /// Returns whether neither arrivals nor departures during a window can require any action here. An input that has
     /// to react to departures has a `slow_below`.
     #[inline(always)]
-    pub(crate) fn is_calm(&self) -> bool {
+    pub(crate) fn is_far_from_limits(&self) -> bool {
         self.slow_below == 0 && self.buffered + u64::from(self.most) <= self.slow_above
     }
 

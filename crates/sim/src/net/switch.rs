@@ -12,16 +12,16 @@ use super::descriptor::Descriptor;
 use super::forward::{UNKNOWN, Ways};
 use super::netrt::TIMER;
 use super::port::Egress;
+use crate::kernel::busy_ports::{BusyPorts, NEVER};
 use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
-use crate::kernel::pending::{NEVER, Pending};
 use crate::kernel::prefetch;
 
 /// Switch. Its ports, lines and queues are in its partition's tables.
 pub(crate) struct Switch {
     /// Global number, as in `Routes`.
     pub(crate) id: SwitchId,
-    pub(crate) site: Site,
+    pub(crate) facts: SwitchFacts,
     pub(crate) ports: u32,
     /// Bytes in the shared buffer, without headroom.
     pub(crate) shared_used: u64,
@@ -34,17 +34,17 @@ pub(crate) struct Switch {
     /// Number from which the order of simultaneous arrivals is drawn.
     pub(crate) ties: u64,
     /// Times at which ports will be free, for ports where something waits for that.
-    pub(crate) pending: Pending,
+    pub(crate) busy_ports: BusyPorts,
     /// Time of the first timer.
     timer_at: u64,
-    /// Timers: time, and the port whose pause the timer is for, or NetRT's marker.
+    /// Timers: time, and the port ports pause the timer is for, or NetRT's marker.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// Place of a switch in its partition's tables: what forwarding reads. Constant during a visit, so that visits hold a
 /// copy.
 #[derive(Clone, Copy)]
-pub(crate) struct Site {
+pub(crate) struct SwitchFacts {
     /// Number of the switch in its partition.
     pub(crate) switch: u32,
     /// Leaf number, if hosts are attached.
@@ -68,7 +68,7 @@ pub(crate) struct Site {
     pub(crate) has_lasting_pauses: bool,
 }
 
-impl Site {
+impl SwitchFacts {
     /// Returns the output port of a packet; see [`Partition::route`].
     #[inline(always)]
     pub(super) fn route(&self, ways: Ways<'_>, packet: &Descriptor) -> u32 {
@@ -89,7 +89,7 @@ impl Site {
 /// Marker of no leaf number.
 pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
 
-/// Returns a hash whose high bits choose among equal-cost paths: multiplication by the switch's own odd number
+/// Returns a hash ports high bits choose among equal-cost paths: multiplication by the switch's own odd number
 /// (multiply-shift, Dietzfelbinger et al.), so that switches choose independently.
 #[inline(always)]
 fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
@@ -98,18 +98,18 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
 
 impl Switch {
     /// Creates a switch in its initial state; see [`Switch`] for the parameters.
-    pub(crate) fn new(id: SwitchId, site: Site, ports: u32, shared: [u64; 2], ties: u64) -> Self {
+    pub(crate) fn new(id: SwitchId, facts: SwitchFacts, ports: u32, shared: [u64; 2], ties: u64) -> Self {
         let [shared_total, headroom_total] = shared;
         Self {
             id,
-            site,
+            facts,
             ports,
             shared_used: 0,
             shared_total,
             headroom_used: 0,
             headroom_total,
             ties,
-            pending: Pending::new(ports),
+            busy_ports: BusyPorts::new(ports),
             timer_at: NEVER,
             timers: BinaryHeap::new(),
         }
@@ -128,13 +128,13 @@ impl Switch {
     /// Returns the switch's ports, in its partition's numbering.
     #[inline]
     pub(crate) fn port_range(&self) -> Range<u32> {
-        self.site.first_port..self.site.first_port + self.ports
+        self.facts.first_port..self.facts.first_port + self.ports
     }
 
     /// Returns the time of the next event other than an arrival.
     #[inline]
     pub(crate) fn due(&self) -> u64 {
-        self.pending.first().min(self.timer_at)
+        self.busy_ports.first().min(self.timer_at)
     }
 
     /// Removes the first timer; returns the port of a pause, or NetRT's marker.
@@ -152,49 +152,49 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(crate) fn visit_switch(&mut self, index: u32, limit: u64) {
         let node = self.hosts.len() as u32 + index;
-        let mail = self.calendar.take_mail(node);
+        let inbox = self.calendar.take_inbox(node);
         let mut order = self.order.take().unwrap_or_default();
-        let site = self.switches[index].site;
-        if self.may_be_calm(&site, limit) && self.visit_calmly(&site, &mail, &mut order, limit) {
-            self.calendar.return_mail(mail);
+        let facts = self.switches[index].facts;
+        if self.may_be_independent(&facts, limit) && self.visit_by_output(&facts, &inbox, &mut order, limit) {
+            self.calendar.return_inbox(inbox);
             self.order = Some(order);
             return self.leave(node, self.switches[index].due(), limit);
         }
-        self.trickle.fetch_some();
+        self.prefetch_queue.fetch_some();
         let window = self.calendar.end() - self.calendar.begin();
-        let ways = self.forwarding.ways_of(site.routes);
+        let ways = self.forwarding.ways_of(facts.routes);
         // Packets on the slow path are routed later.
         let way = |packet: &Descriptor| {
             if packet.takes_slow_path() {
-                self.prefetch_pause(site.first_port + u32::from(packet.port), packet.slot);
+                self.prefetch_pause(facts.first_port + u32::from(packet.port), packet.slot);
                 UNKNOWN
             } else {
-                site.route(ways, packet)
+                facts.route(ways, packet)
             }
         };
         if self.queues_exceed_cache() {
-            let (first, per_port) = (self.egress[site.first_port].first_queue, self.classes * site.per_line);
-            order.sort(&mail, window, |packet| {
+            let (first, per_port) = (self.egress[facts.first_port].first_queue, self.classes * facts.per_line);
+            order.sort(&inbox, window, |packet| {
                 let out = way(packet);
                 // Queue of the first class: mostly there is no other.
-                let queue = first.wrapping_add(out * per_port).wrapping_add(u32::from(packet.port) & site.input_mask);
+                let queue = first.wrapping_add(out * per_port).wrapping_add(u32::from(packet.port) & facts.input_mask);
                 prefetch(&self.queues, queue);
                 out as u16
             });
         } else {
-            order.sort(&mail, window, |packet| way(packet) as u16);
+            order.sort(&inbox, window, |packet| way(packet) as u16);
         }
         if self.fabric.inputs_compete {
             order.break_ties(self.ties(index));
         }
-        self.trickle.fetch_some();
-        let (read, arrival) = self.visit_in_order(&site, &mail, &order, limit);
+        self.prefetch_queue.fetch_some();
+        let (read, arrival) = self.visit_in_order(&facts, &inbox, &order, limit);
         let mut next = self.switches[index].due();
-        if read < mail.len() {
+        if read < inbox.len() {
             next = next.min(arrival);
-            self.calendar.keep_mail(node, &mail, (read..mail.len()).map(|n| order.key(n).packet(&mail)));
+            self.calendar.keep_rest(node, &inbox, (read..inbox.len()).map(|n| order.key(n).packet(&inbox)));
         }
-        self.calendar.return_mail(mail);
+        self.calendar.return_inbox(inbox);
         self.order = Some(order);
         self.leave(node, next, limit);
     }
@@ -204,27 +204,27 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     pub(super) fn visit_in_order(
         &mut self,
-        site: &Site,
-        mail: &[Descriptor],
+        facts: &SwitchFacts,
+        inbox: &[Descriptor],
         order: &Order,
         limit: u64,
     ) -> (usize, u64) {
         let begin = self.calendar.begin();
-        let index = site.switch;
-        self.switches[index].pending.put_in_order();
-        self.switches[index].pending.change_places(&mut self.desk);
-        let takes_turns = self.may_take_turns(site);
+        let index = facts.switch;
+        self.switches[index].busy_ports.put_in_order();
+        self.switches[index].busy_ports.change_places(&mut self.scratch);
+        let takes_turns = self.may_interleave(facts);
         let mut read = 0;
         let mut arrival = begin + order.key(0).time();
         loop {
             self.stop = limit.min(self.switches[index].timer_at.saturating_add(1));
             loop {
                 if takes_turns {
-                    self.trickle.fetch_some();
-                    read = self.take_turns(site, mail, order, read);
+                    self.prefetch_queue.fetch_some();
+                    read = self.run_interleaved(facts, inbox, order, read);
                     arrival = begin + order.key(read).time();
                 }
-                let due = self.switches[index].pending.first();
+                let due = self.switches[index].busy_ports.first();
                 if arrival <= due {
                     if arrival >= self.stop {
                         break;
@@ -233,14 +233,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     let key = order.key(read);
                     read += 1;
                     arrival = begin + order.key(read).time();
-                    self.on_arrival(site, key.packet(mail), order.output(key));
+                    self.on_arrival(facts, key.packet(inbox), order.output(key));
                 } else {
                     if due >= self.stop {
                         break;
                     }
                     self.now = Instant::from_ps(due);
-                    let port = self.switches[index].pending.pop();
-                    self.on_port_free(site, site.first_port + port);
+                    let port = self.switches[index].busy_ports.pop();
+                    self.on_port_free(facts, facts.first_port + port);
                 }
             }
             if self.switches[index].timer_at >= limit {
@@ -248,15 +248,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             self.fire(index);
         }
-        self.switches[index].pending.change_places(&mut self.desk);
+        self.switches[index].busy_ports.change_places(&mut self.scratch);
         self.events += read as u64;
         (read, arrival)
     }
 
-    /// Sets a timer of `switch`: for the pause of port `whose`, or NetRT's ([`TIMER`]).
-    pub(crate) fn arm(&mut self, switch: u32, whose: u32, time: u64) {
+    /// Sets a timer of `switch`: for the pause of port `ports`, or NetRT's ([`TIMER`]).
+    pub(crate) fn arm(&mut self, switch: u32, ports: u32, time: u64) {
         let state = &mut self.switches[switch];
-        state.timers.push(Reverse((time, whose)));
+        state.timers.push(Reverse((time, ports)));
         state.timer_at = state.timer_at.min(time);
         // A timer within the present visit fires during the visit.
         self.stop = self.stop.min(time.saturating_add(1));
@@ -276,50 +276,50 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Handles the arrival of a packet that leaves through the port numbered `out`.
     #[inline(always)]
-    fn on_arrival(&mut self, site: &Site, packet: &Descriptor, out: u16) {
-        let at = site.first_port + u32::from(packet.port);
+    fn on_arrival(&mut self, facts: &SwitchFacts, packet: &Descriptor, out: u16) {
+        let at = facts.first_port + u32::from(packet.port);
         if RECORDED {
             self.note_arrived(at, packet.slot);
         }
         if packet.takes_slow_path() {
             if self.enter_slow_path(at, packet) {
-                self.forward_to(site, at, packet, self.route(site, packet));
+                self.forward_to(facts, at, packet, self.route(facts, packet));
             }
-        } else if !site.slow_path || self.enter_slow_path(at, packet) {
-            self.forward_to(site, at, packet, u32::from(out));
+        } else if !facts.slow_path || self.enter_slow_path(at, packet) {
+            self.forward_to(facts, at, packet, u32::from(out));
         }
     }
 
     /// Forwards a packet that entered through port `at`.
     pub(crate) fn forward(&mut self, switch: u32, at: u32, packet: &Descriptor) {
-        let site = self.switches[switch].site;
-        self.forward_to(&site, at, packet, self.route(&site, packet));
+        let facts = self.switches[switch].facts;
+        self.forward_to(&facts, at, packet, self.route(&facts, packet));
     }
 
-    /// Forwards a packet that entered through port `at` and whose [`route`](Self::route) is `out`.
+    /// Forwards a packet that entered through port `at` and ports [`route`](Self::route) is `out`.
     #[inline(always)]
-    fn forward_to(&mut self, site: &Site, at: u32, packet: &Descriptor, mut out: u32) {
+    fn forward_to(&mut self, facts: &SwitchFacts, at: u32, packet: &Descriptor, mut out: u32) {
         if out == UNKNOWN {
-            match self.balance(site.switch, packet) {
+            match self.balance(facts.switch, packet) {
                 Some(port) => out = port,
                 None => return self.drop_packet(at, packet.slot, DropReason::NoRoute),
             }
         }
-        let out = site.first_port + out;
+        let out = facts.first_port + out;
         let port = &self.egress[out];
         // Nothing waits, and nothing forbids to send: the packet goes straight through.
         let is_clear = port.busy_until <= self.now && port.is_clear();
-        if is_clear && (!site.has_crossbar || self.passes_crossbar(at, out, packet.frame)) {
+        if is_clear && (!facts.has_crossbar || self.passes_crossbar(at, out, packet.frame)) {
             self.transmit(out, packet);
         } else {
-            self.line_up(site, at, out, packet);
+            self.line_up(facts, at, out, packet);
         }
     }
 
     /// Forwards a packet to a host of this switch; the packet has a place in the buffer, but stands in no line yet.
     pub(crate) fn forward_buffered(&mut self, switch: u32, at: u32, packet: &Descriptor) {
-        let site = self.switches[switch].site;
-        let out = site.first_port + u32::from(packet.exit);
+        let facts = self.switches[switch].facts;
+        let out = facts.first_port + u32::from(packet.exit);
         let port = &self.egress[out];
         if port.paused == Egress::DOWN {
             self.release(switch, at, u64::from(packet.frame), packet.class);
@@ -333,28 +333,28 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.release(switch, at, u64::from(packet.frame), packet.class);
             self.join_flow(switch, at, out, packet, &rules);
         } else {
-            self.wait(&site, at, out, packet);
+            self.wait(&facts, at, out, packet);
         }
     }
 
     /// Returns the number of the port through which a switch forwards a packet; [`UNKNOWN`] without a path, or where
     /// its [`Balancer`](super::balancing::Balancer) chooses among several.
     #[inline(always)]
-    pub(super) fn route(&self, site: &Site, packet: &Descriptor) -> u32 {
-        site.route(self.forwarding.ways_of(site.routes), packet)
+    pub(super) fn route(&self, facts: &SwitchFacts, packet: &Descriptor) -> u32 {
+        facts.route(self.forwarding.ways_of(facts.routes), packet)
     }
 
-    /// Handles a packet that came through port `at` and has to wait for port `out`, or whose output is down.
+    /// Handles a packet that came through port `at` and has to wait for port `out`, or ports output is down.
     #[inline(always)]
-    pub(super) fn line_up(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
+    pub(super) fn line_up(&mut self, facts: &SwitchFacts, at: u32, out: u32, packet: &Descriptor) {
         // To wait for an output that is down would stop packets for others.
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(at, packet.slot, DropReason::LinkDown);
         }
-        if let Err(reason) = self.find_room(site.switch, at, out, packet) {
-            return self.refuse(site.switch, at, out, packet, reason);
+        if let Err(reason) = self.find_room(facts.switch, at, out, packet) {
+            return self.refuse(facts.switch, at, out, packet, reason);
         }
-        self.wait(site, at, out, packet);
+        self.wait(facts, at, out, packet);
     }
 
     /// Admits a packet that came through port `at` and will wait for port `out` to the buffer, or returns the reason
@@ -370,10 +370,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Adds a packet that came through port `at`, and has been admitted, to the queue for port `out`.
     #[inline(always)]
-    pub(crate) fn wait(&mut self, site: &Site, at: u32, out: u32, packet: &Descriptor) {
+    pub(crate) fn wait(&mut self, facts: &SwitchFacts, at: u32, out: u32, packet: &Descriptor) {
         let class = packet.class;
         let line = self.line_of(out, class);
-        let queue = site.queue(&self.egress[out], class, packet.port);
+        let queue = facts.queue(&self.egress[out], class, packet.port);
         let line = &mut self.lines[line];
         let flags = self.extras[out].red.mark(packet, line.bytes, &mut self.pool, &mut self.tally);
         line.push(&mut self.queues, queue, &mut self.store, packet, flags);
@@ -382,15 +382,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let port = &mut self.egress[out];
         port.waiting |= 1 << class;
-        if site.has_crossbar {
-            return self.wait_for_crossbar(site, out);
+        if facts.has_crossbar {
+            return self.wait_for_crossbar(facts, out);
         }
         if port.free_pending {
             return;
         }
         if port.busy_until > self.now {
             port.free_pending = true;
-            self.switches[site.switch].pending.push(out - site.first_port, port.busy_until.as_ps());
+            self.switches[facts.switch].busy_ports.push(out - facts.first_port, port.busy_until.as_ps());
         } else if port.ready() != 0 {
             self.serve(out);
         }
@@ -398,54 +398,54 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Adds an admitted packet to the queue for port `out` of the switch numbered `switch`, like [`Partition::wait`].
     pub(crate) fn wait_there(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor) {
-        let site = self.switches[switch].site;
-        self.wait(&site, at, out, packet);
+        let facts = self.switches[switch].facts;
+        self.wait(&facts, at, out, packet);
     }
 
     /// Handles that port `at`, for which something waited, is free.
     #[inline(always)]
-    fn on_port_free(&mut self, site: &Site, at: u32) {
+    fn on_port_free(&mut self, facts: &SwitchFacts, at: u32) {
         let port = &self.egress[at];
-        if site.has_crossbar && !(port.pause_due() && port.busy_until <= self.now) {
-            return self.look_through_crossbar(site, at);
+        if facts.has_crossbar && !(port.pause_due() && port.busy_until <= self.now) {
+            return self.look_through_crossbar(facts, at);
         }
         if port.pause_due() {
             self.events += 1;
             self.send_pause(at);
         } else {
-            self.serve_switch(site, at);
+            self.serve_switch(facts, at);
         }
         // The port was marked as expected until here, so that it is inserted once.
         let port = &mut self.egress[at];
         port.free_pending = port.busy_until > self.now && (port.pause_due() || port.waiting & !port.paused != 0);
         if port.free_pending {
-            self.switches[site.switch].pending.push(at - site.first_port, port.busy_until.as_ps());
+            self.switches[facts.switch].busy_ports.push(at - facts.first_port, port.busy_until.as_ps());
         }
     }
 
     /// Sends the next packet of a free switch port: of the highest class that may leave, round-robin over inputs.
     #[inline(always)]
-    pub(super) fn serve_switch(&mut self, site: &Site, at: u32) {
+    pub(super) fn serve_switch(&mut self, facts: &SwitchFacts, at: u32) {
         let ready = self.egress[at].ready();
         if ready != 0 {
-            self.serve_class(site, at, ready.ilog2() as u8);
+            self.serve_class(facts, at, ready.ilog2() as u8);
         }
     }
 
     /// Sends the next packet of `class`, of which one waits for port `at`.
     #[inline(always)]
-    pub(super) fn serve_class(&mut self, site: &Site, at: u32, class: u8) {
+    pub(super) fn serve_class(&mut self, facts: &SwitchFacts, at: u32, class: u8) {
         self.events += 1;
         let port = &mut self.egress[at];
         let line = at * self.classes + u32::from(class);
         let line = &mut self.lines[line];
         let packet = line.pop(&mut self.queues, &mut self.store);
-        let ingress = site.first_port + u32::from(packet.port);
+        let ingress = facts.first_port + u32::from(packet.port);
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
         self.transmit(at, &packet);
-        self.release_sent(site.switch, ingress, at, u64::from(packet.frame), packet.class);
+        self.release_sent(facts.switch, ingress, at, u64::from(packet.frame), packet.class);
     }
 
     /// Sends the next packet of a free switch port for which no return was scheduled, and schedules a return if more
@@ -456,12 +456,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &mut self.egress[at];
         let (switch, before) = (port.owner, port.frames);
         port.free_pending = true;
-        let site = self.switches[switch].site;
-        if site.has_crossbar {
-            self.switches[switch].pending.put_in_order();
-            return self.look_through_crossbar(&site, at);
+        let facts = self.switches[switch].facts;
+        if facts.has_crossbar {
+            self.switches[switch].busy_ports.put_in_order();
+            return self.look_through_crossbar(&facts, at);
         }
-        self.serve_switch(&site, at);
+        self.serve_switch(&facts, at);
         let port = &mut self.egress[at];
         port.free_pending = false;
         if port.frames != before && (port.pause_due() || port.waiting & !port.paused != 0) {

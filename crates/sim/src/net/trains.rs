@@ -10,19 +10,19 @@ use selvedge_units::Instant;
 use super::descriptor::Descriptor;
 use super::host::Host;
 use super::pool::{LONGEST, LONGEST_STEP, Pool};
-use crate::kernel::mail::Like;
+use crate::kernel::busy_ports::NEVER;
+use crate::kernel::inbox::WithSlot;
 use crate::kernel::partition::{Partition, fold};
-use crate::kernel::pending::NEVER;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles arrivals until `last`, as long as they affect only their receivers; returns the number of these packets.
     #[inline(never)]
-    pub(super) fn take_ahead(&mut self, host: u32, mail: &[Descriptor], last: u64) -> usize {
+    pub(super) fn take_ahead(&mut self, host: u32, inbox: &[Descriptor], last: u64) -> usize {
         let begin = self.calendar.begin();
         let Some(last) = last.checked_sub(begin) else { return 0 };
         let is_early = |packet: &&Descriptor| u64::from(packet.at) <= last;
         let Host { nic, digest, .. } = &mut self.hosts[host];
-        let mut unread = mail;
+        let mut unread = inbox;
         while let Some(first) = unread.first().filter(is_early)
             && let Some(mut incoming) = nic.incoming(self.pool.first(first.slot).0)
         {
@@ -43,7 +43,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             unread = &unread[taken..];
         }
-        let count = mail.len() - unread.len();
+        let count = inbox.len() - unread.len();
         self.events += count as u64;
         self.tally.delivered[PacketKind::Data] += count as u64;
         count
@@ -76,7 +76,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let mut slot = self.pool.put_train(train, sent, count, now, step);
             for _ in 0..count {
                 now += step;
-                outlet.send(now.as_ps() + delay - begin, Like(descriptor, slot));
+                outlet.send(now.as_ps() + delay - begin, WithSlot(descriptor, slot));
                 slot = slot.wrapping_add(Pool::STEP);
             }
             sent += count;

@@ -124,7 +124,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 // The new packet may be longer than the queue: no packet waits here then.
                 self.egress[out].waiting &= !(1 << packet.class);
             }
-            let ingress = self.switches[switch].site.first_port + u32::from(last.port);
+            let ingress = self.switches[switch].facts.first_port + u32::from(last.port);
             self.release(switch, ingress, u64::from(last.frame), last.class);
             self.trim(switch, ingress, out, &last, rules);
             if self.find_room(switch, at, out, packet).is_ok() {

@@ -4,7 +4,7 @@
 //! [`Recovery`]) and the receiver's half (`Recv`, an [`Acceptance`]), and one line in the registry
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked before. Trait methods
 //! with a body fix the order in which all schemes call the other methods, so that [`AnyRecovery`] and [`AnyAcceptance`]
-//! dispatch once per packet. State that the queue pairs of a NIC share ([`OnChip`]) is lent for each call.
+//! dispatch once per packet. State that the queue pairs of a NIC share ([`SharedPools`]) is lent for each call.
 
 use core::ops::Range;
 
@@ -14,9 +14,9 @@ use selvedge_wire::{Ack, AckKind, Data, Holes};
 
 use crate::fabric::{Fabric, SettingError};
 use crate::footprint::Footprint;
-use crate::on_chip::OnChip;
 use crate::registry::registry;
 use crate::role::{Cx, Next, Reply, Segment, Verdict};
+use crate::shared_pools::SharedPools;
 
 pub mod go_back_n;
 mod holes;
@@ -39,25 +39,31 @@ pub trait Recovery {
     /// whether congestion control allows one more packet in flight.
     fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
     /// Handles the sending of packet `seq`, which [`Recovery::next`] named.
-    fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
+    fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq);
     /// Handles an acknowledgement. Its `expected` is at most [`Recovery::sent`].
-    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome;
+    fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
     /// Handles a NACK that names holes, newest first; otherwise like [`Recovery::on_ack`]. The holes are unchecked and
     /// may be arbitrary. The default, for schemes whose receivers name no holes, ignores the NACK.
-    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
-        let _ = (cx, chip, heard, holes);
+    fn on_holes(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pools: &mut SharedPools,
+        heard: ParsedAck,
+        holes: &[Range<Seq>; 3],
+    ) -> AckOutcome {
+        let _ = (cx, pools, heard, holes);
         AckOutcome::default()
     }
     /// Returns when to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;
     /// Handles the deadline, which has passed. Returns whether it was a timeout; otherwise the deadline was extended.
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
     /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
     /// packet is retransmitted.
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip);
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
     /// Releases the flow's part of the chip's memory, before the sender is dropped.
-    fn release(&mut self, chip: &mut OnChip) {
-        let _ = chip;
+    fn release(&mut self, pools: &mut SharedPools) {
+        let _ = pools;
     }
 
     /// Sends the packet that [`Recovery::next`] names, unless pacing forbids it until `ready`; returns that packet.
@@ -65,14 +71,14 @@ pub trait Recovery {
     fn send(
         &mut self,
         cx: &mut Cx<'_>,
-        chip: &mut OnChip,
+        pools: &mut SharedPools,
         supplied: Seq,
         window_open: bool,
         ready: Instant,
     ) -> Option<Segment> {
         match self.next(cx.now, supplied, window_open) {
             Next::Send(segment) if cx.now >= ready => {
-                self.on_sent(cx, chip, segment.seq);
+                self.on_sent(cx, pools, segment.seq);
                 Some(segment)
             }
             _ => None,
@@ -81,7 +87,7 @@ pub trait Recovery {
     /// Returns when the sender will send if no input arrives ([`Recovery::next`]), and when to call
     /// [`Recovery::on_timeout`]; either may be [`Instant::NEVER`].
     #[inline(always)]
-    fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant) {
+    fn next_times(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant) {
         let sends_at = match self.next(now, supplied, window_open) {
             Next::Send(_) => now,
             Next::Wait(until) => until,
@@ -104,7 +110,7 @@ pub trait Recovery {
     /// Expands the PSNs of an acknowledgement of a queue pair that began at `first`; the packet that triggered the
     /// acknowledgement left at `sent_at`. Returns `None` if the acknowledgement names packets never sent.
     #[inline(always)]
-    fn expand(&self, cx: &mut Cx<'_>, ack: &Ack, first: Psn, sent_at: Instant) -> Option<Heard> {
+    fn expand(&self, cx: &mut Cx<'_>, ack: &Ack, first: Psn, sent_at: Instant) -> Option<ParsedAck> {
         // PSNs are expanded relative to the newest packet: packets in flight lie just before it, even for a scheme
         // whose receiver is silent for long.
         let sent = self.sent();
@@ -115,26 +121,26 @@ pub trait Recovery {
         };
         // A SACK from before the first packet has no meaning, like a SACK of the first packet.
         let sack = if ack.kind == AckKind::Nack { ack.sack.near(sent, first) } else { None };
-        Some(Heard { kind: ack.kind, expected, sack: sack.unwrap_or(Seq::ZERO), rtt: cx.now.since(sent_at) })
+        Some(ParsedAck { kind: ack.kind, expected, sack: sack.unwrap_or(Seq::ZERO), rtt: cx.now.since(sent_at) })
     }
     /// Expands an acknowledgement and handles it.
     #[inline(always)]
-    fn hear(
+    fn process_ack(
         &mut self,
         cx: &mut Cx<'_>,
-        chip: &mut OnChip,
+        pools: &mut SharedPools,
         ack: &Ack,
         first: Psn,
         sent_at: Instant,
     ) -> Option<AckOutcome> {
         let heard = self.expand(cx, ack, first, sent_at)?;
-        Some(self.on_ack(cx, chip, heard))
+        Some(self.on_ack(cx, pools, heard))
     }
 }
 
 /// An acknowledgement with expanded PSNs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct ParsedAck {
     /// The kind of acknowledgement: positive or negative.
     pub kind: AckKind,
     /// The packet that the receiver expects next. May be older than a previous one.
@@ -159,14 +165,14 @@ pub trait Acceptance {
     /// Returns the packet expected next: every packet before it has arrived.
     fn expected(&self) -> Seq;
     /// Handles packet `seq`; `last` says whether it is the last of its message.
-    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, last: bool) -> Answer;
+    fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
     /// Returns the newest holes, newest first, where NACKs carry them; counted from packet 0.
     fn holes(&self) -> Option<Holes> {
         None
     }
     /// Releases the flow's part of the chip's memory, before the receiver is dropped.
-    fn release(&mut self, chip: &mut OnChip) {
-        let _ = chip;
+    fn release(&mut self, pools: &mut SharedPools) {
+        let _ = pools;
     }
 
     /// Returns for how many of the next packets no acknowledgement is due, if they arrive in order.
@@ -183,11 +189,11 @@ pub trait Acceptance {
     /// Expands the PSN of a data packet of a queue pair that began at `first`, handles the packet, and returns the
     /// reply.
     #[inline(always)]
-    fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply {
+    fn answer(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool, first: Psn) -> Reply {
         let Some(seq) = data.psn.near(self.expected(), first) else {
             return Reply { verdict: Verdict::Invalid, ack: None };
         };
-        let Answer { verdict, ack } = self.on_data(cx, chip, seq, data.last);
+        let Answer { verdict, ack } = self.on_data(cx, pools, seq, data.last);
         let expected = self.expected().to_psn(first);
         let ack = ack.map(|kind| Ack { kind, ecn_echo: marked, expected, sack: data.psn, msn: 0 });
         Reply { verdict, ack }
@@ -246,8 +252,8 @@ pub trait Scheme {
     /// Returns the cost of the scheme's state on a NIC, for its resolved settings.
     fn footprint(&self) -> Footprint;
     /// Returns unused state to be shared by the queue pairs of a NIC.
-    fn on_chip(&self) -> OnChip {
-        OnChip::default()
+    fn shared_pools(&self) -> SharedPools {
+        SharedPools::default()
     }
     /// Returns the packets per queue pair that a reorder buffer holds beside the application's memory; zero where
     /// out-of-order packets are placed at once, or not kept.
@@ -267,7 +273,7 @@ registry! {
         fn acknowledges_each(&self) -> bool;
         fn extra_header(&self) -> Bytes;
         fn footprint(&self) -> Footprint;
-        fn on_chip(&self) -> OnChip;
+        fn shared_pools(&self) -> SharedPools;
         fn reorder_slots(&self) -> u32;
         fn bdp_cap(&self) -> Setting<u32>;
     }
@@ -278,32 +284,32 @@ registry! {
         fn in_flight(&self) -> u64;
         fn has_lost(&self) -> bool;
         fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
-        fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq);
-        fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome;
-        fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome;
+        fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq);
+        fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
+        fn on_holes(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck, holes: &[Range<Seq>; 3]) -> AckOutcome;
         fn deadline(&self) -> Instant;
-        fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool;
-        fn on_not_ready(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip);
-        fn release(&mut self, chip: &mut OnChip);
+        fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
+        fn on_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
+        fn release(&mut self, pools: &mut SharedPools);
         fn send(
-            &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, supplied: Seq, window_open: bool, ready: Instant
+            &mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, supplied: Seq, window_open: bool, ready: Instant
         ) -> Option<Segment>;
-        fn outlook(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant);
+        fn next_times(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant);
         fn train(&self, supplied: Seq) -> u64;
         fn on_train_sent(&mut self, packets: u64);
-        fn hear(
-            &mut self, cx: &mut Cx<'_>, chip: &mut OnChip, ack: &Ack, first: Psn, sent_at: Instant
+        fn process_ack(
+            &mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, ack: &Ack, first: Psn, sent_at: Instant
         ) -> Option<AckOutcome>;
     }
     /// Any loss recovery, receiver's half.
     run AnyAcceptance: Acceptance = Recv {
         fn expected(&self) -> Seq;
-        fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, last: bool) -> Answer;
+        fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
         fn holes(&self) -> Option<Holes>;
-        fn release(&mut self, chip: &mut OnChip);
+        fn release(&mut self, pools: &mut SharedPools);
         fn unanswered(&self) -> Unanswered;
         fn take_unanswered(&mut self, packets: u64);
-        fn answer(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data, marked: bool, first: Psn) -> Reply;
+        fn answer(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool, first: Psn) -> Reply;
     }
     algorithms {
         /// The recovery of RoCE NICs: the receiver keeps nothing out of order.

@@ -10,7 +10,7 @@ use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Connection, TcpConfig};
 use selvedge_transport::{
-    Cx, Fabric, Next, OnChip, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, Verdict,
+    Cx, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, SharedPools, Verdict,
 };
 use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
@@ -137,7 +137,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
     let (recovery, congestion) = (script.recovery(), script.congestion().into());
     let first = Psn::new(Psn::MODULUS - 100);
     let mut sender = Sender::new(&SenderConfig { recovery, congestion, frame: FRAME }, first);
-    let mut chip = recovery.on_chip();
+    let mut pools = recovery.shared_pools();
     let mut now = Instant::ZERO;
     let mut sent = Seq::ZERO;
     while !script.is_over() {
@@ -146,7 +146,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
         match action % 6 {
             0 => sender.supply(u64::from(script.byte())),
             1 | 2 => {
-                let segment = sender.poll_transmit(&mut Cx::at(now), &mut chip, |_| FRAME);
+                let segment = sender.poll_transmit(&mut Cx::at(now), &mut pools, |_| FRAME);
                 if let Some(segment) = segment {
                     assert!(segment.seq < sender.supplied(), "{segment:?} was never supplied");
                     assert!(segment.seq >= acked, "{segment:?} is acknowledged");
@@ -166,42 +166,42 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
                 if kind == AckKind::Nack && script.byte() > 127 {
                     let holes = [(); 3]
                         .map(|()| Hole { start: psn(script.distance()).get() as u16, length: script.byte().into() });
-                    sender.on_hole_nack(&mut Cx::at(now), &mut chip, &ack.with_holes(holes), sent_at);
+                    sender.on_hole_nack(&mut Cx::at(now), &mut pools, &ack.with_holes(holes), sent_at);
                 } else {
-                    sender.on_ack(&mut Cx::at(now), &mut chip, &ack, sent_at);
+                    sender.on_ack(&mut Cx::at(now), &mut pools, &ack, sent_at);
                 }
             }
             _ => {
                 now += Duration::from_us(u64::from(script.byte()));
-                sender.handle_timeout(&mut Cx::at(now), &mut chip);
+                sender.handle_timeout(&mut Cx::at(now), &mut pools);
                 assert!(sender.poll_timeout().is_none_or(|at| at > now), "a timer that is due stays due");
             }
         }
         assert!(sender.acked() >= acked, "acknowledgements are never taken back");
         assert!(sender.acked() <= sent, "nothing is acknowledged before it is sent");
-        check_idle_until_timeout(&sender, &chip, now);
+        check_idle_until_timeout(&sender, &pools, now);
     }
-    sender.release(&mut chip);
-    assert_eq!(chip.sending.in_use(), 0, "blocks are left over");
+    sender.release(&mut pools);
+    assert_eq!(pools.sending.in_use(), 0, "blocks are left over");
 }
 
 /// Checks the contract of `poll_timeout`: without input, `poll_transmit` returns `None` until the instant that
 /// `poll_timeout` named, and at that instant calling `poll_transmit` or `handle_timeout` has an effect.
-fn check_idle_until_timeout(sender: &Sender, chip: &OnChip, now: Instant) {
-    let (mut sender, mut chip) = (sender.clone(), chip.clone());
-    while sender.poll_transmit(&mut Cx::at(now), &mut chip, |_| FRAME).is_some() {}
+fn check_idle_until_timeout(sender: &Sender, pools: &SharedPools, now: Instant) {
+    let (mut sender, mut pools) = (sender.clone(), pools.clone());
+    while sender.poll_transmit(&mut Cx::at(now), &mut pools, |_| FRAME).is_some() {}
     let wake = sender.poll_timeout();
     assert!(wake.is_none_or(|at| at > now), "to be woken at {wake:?}, which is past");
     let before = wake.map_or(now + Duration::from_ms(1_000), |at| at - Duration::from_ps(1));
     for idle in [now, Instant::from_ps(now.as_ps().midpoint(before.as_ps())), before] {
         let mut cx = Cx::at(idle);
-        sender.handle_timeout(&mut cx, &mut chip);
-        assert_eq!(sender.poll_transmit(&mut cx, &mut chip, |_| FRAME), None, "before {wake:?}");
+        sender.handle_timeout(&mut cx, &mut pools);
+        assert_eq!(sender.poll_transmit(&mut cx, &mut pools, |_| FRAME), None, "before {wake:?}");
         assert_eq!(sender.poll_timeout(), wake, "an early call changes nothing");
     }
     if let Some(at) = wake {
         let mut cx = Cx::at(at);
-        sender.handle_timeout(&mut cx, &mut chip);
+        sender.handle_timeout(&mut cx, &mut pools);
         let acts = matches!(sender.next(at), Next::Send(_));
         assert!(acts || sender.poll_timeout() != wake, "woken at {at:?} for nothing");
     }
@@ -213,7 +213,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
     let recovery = script.recovery();
     let first = Psn::new(Psn::MODULUS - 100);
     let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
-    let mut chip = recovery.on_chip();
+    let mut pools = recovery.shared_pools();
     let mut now = Instant::ZERO;
     let mut accepted = 0;
     while !script.is_over() {
@@ -227,7 +227,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             retransmission: false,
             trimmed: false,
         };
-        let reply = receiver.on_data(&mut Cx::at(now), &mut chip, &data, false);
+        let reply = receiver.on_data(&mut Cx::at(now), &mut pools, &data, false);
         match reply.verdict {
             Verdict::Accepted(seq) | Verdict::Buffered(seq) | Verdict::Released { seq, .. } => {
                 accepted += 1;
@@ -250,8 +250,8 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             }
         }
     }
-    receiver.release(&mut chip);
-    assert_eq!(chip.receiving.in_use(), 0, "blocks are left over");
+    receiver.release(&mut pools);
+    assert_eq!(pools.receiving.in_use(), 0, "blocks are left over");
 }
 
 /// Passes arbitrary segments and times to both ends of a TCP connection.

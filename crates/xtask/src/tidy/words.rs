@@ -27,6 +27,38 @@ const BEGINNINGS: &[&str] = &[
 /// Messages of `expect` that do not say what is wrong.
 const EMPTY: &[&str] = &["it is right", "right", "it is there", "it works", "it can be", "always"];
 
+/// Names of modules, types and functions that have given way to the words of docs/glossary.md.
+const RETIRED: &[&str] = &[
+    "mail",
+    "Mail",
+    "Letter",
+    "Outlet",
+    "Abroad",
+    "desk",
+    "Desk",
+    "tour",
+    "Tour",
+    "leg",
+    "Leg",
+    "pace",
+    "Pace",
+    "tempo",
+    "Tempo",
+    "crew",
+    "Crew",
+    "trickle",
+    "Trickle",
+    "calm",
+    "turns",
+    "whereabouts",
+    "outlook",
+    "OnChip",
+    "on_chip",
+];
+
+/// What stands before a name that is defined.
+const DEFINITIONS: &[&str] = &["struct ", "enum ", "trait ", "mod ", "type "];
+
 /// Returns what is wrong with the comments and messages of a Rust source, with the line of each.
 pub(super) fn complaints(text: &str) -> Vec<(usize, String)> {
     let mut complaints = Vec::new();
@@ -41,6 +73,11 @@ pub(super) fn complaints(text: &str) -> Vec<(usize, String)> {
                 .push((number, format!("a doc comment that begins with \"{}\" does not stand alone", begin.trim())));
         }
         in_comment = comment.is_some();
+        let defined = DEFINITIONS.iter().find_map(|word| Some(line.split_once(word)?.1)).filter(|_| comment.is_none());
+        let name = defined.and_then(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
+        if let Some(name) = name.filter(|name| RETIRED.contains(name)) {
+            complaints.push((number, format!("{name} is a retired word: docs/glossary.md has the one in its place")));
+        }
         let is_empty = |message: &&&str| line.contains(&format!(".expect(\"{message}\")"));
         if let Some(message) = EMPTY.iter().find(is_empty) {
             complaints.push((number, format!("expect(\"{message}\") does not say what is wrong")));
@@ -59,6 +96,13 @@ mod tests {
             "/// The same for writing.\nfn f() {}\n/// Returns a sum.\n/// It may wrap.\nfn g() {}\n//! What it is.\n";
         let lines: Vec<usize> = complaints(text).into_iter().map(|(line, _)| line).collect();
         assert_eq!(lines, [1, 6]);
+    }
+
+    #[test]
+    fn retired_names_are_found_where_they_are_defined() {
+        let text = concat!("pub(crate) struct ", "Tour {\n    mod", " crew;\n// struct ", "Tour\nlet tour = 1;\n");
+        let lines: Vec<usize> = complaints(text).into_iter().map(|(line, _)| line).collect();
+        assert_eq!(lines, [1, 2]);
     }
 
     #[test]

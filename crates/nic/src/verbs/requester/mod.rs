@@ -136,7 +136,7 @@ impl Requester {
     }
     /// Releases the on-chip memory of the requester.
     pub(super) fn release(&mut self, shared: &mut Shared) {
-        self.sender.release(&mut shared.chip);
+        self.sender.release(&mut shared.pools);
         if let Mode::Selective(selective) = &mut self.mode {
             selective.release(shared);
         }
@@ -206,7 +206,7 @@ impl Requester {
         let queue = &self.queue;
         let size = |seq| find(queue, seq).map_or(0, |at| queue[at].payload(seq, terms));
         let frame = |seq| Bytes::new(u64::from(size(seq))) + terms.init.overhead;
-        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return Ok(false) };
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.pools, frame) else { return Ok(false) };
         payload.clear();
         match self.packet(cx, terms, shared, segment, payload, transmit) {
             Ok(()) => {
@@ -473,7 +473,7 @@ impl Requester {
                 // Nothing else reports the dropped packet: packets behind it may have been dropped, too, or there are
                 // none.
                 if matches!(self.mode, Mode::Selective(_)) {
-                    self.sender.on_not_ready(cx, &mut shared.chip);
+                    self.sender.on_not_ready(cx, &mut shared.pools);
                 }
                 if self.not_ready_until.is_some() {
                     return Ok(());
@@ -518,7 +518,7 @@ impl Requester {
         let is_due = sends_at.into_iter().chain(asks_at).any(|at| at <= cx.now) && self.attempt.put_off <= cx.now;
         if is_due && shared.paths.admits_timeout(terms.path, cx.now, &mut self.attempt) {
             let before = self.sender.stats().timeouts;
-            self.sender.handle_timeout(cx, &mut shared.chip);
+            self.sender.handle_timeout(cx, &mut shared.pools);
             shared.stats.timeouts += u64::from(self.sender.stats().timeouts - before);
             let timed_out = self.sender.stats().timeouts > before;
             let asks_again = !timed_out && asks_at.is_some_and(|at| at <= cx.now);
@@ -628,7 +628,7 @@ impl Requester {
 
     /// Passes an acknowledgement to the sender: everything before `expected` has arrived, or packets are missing.
     fn tell(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, ack: &Ack, sent_at: Instant) {
-        self.sender.on_ack(cx, &mut shared.chip, ack, sent_at);
+        self.sender.on_ack(cx, &mut shared.pools, ack, sent_at);
     }
 }
 

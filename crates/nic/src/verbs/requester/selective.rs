@@ -74,7 +74,7 @@ impl Selective {
         self.begun
     }
     pub(super) fn release(&mut self, shared: &mut Shared) {
-        self.answers.release(&mut shared.chip);
+        self.answers.release(&mut shared.pools);
     }
     /// Returns the next acknowledgement of a response (IRN, section 5.2: a read (N)ACK).
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
@@ -205,7 +205,7 @@ impl Requester {
         let selective = self.selective();
         let behind = placement.wqe.wrapping_sub(selective.oldest_read);
         let before = selective.answers.expected();
-        let reply = selective.answers.on_data(cx, &mut shared.chip, &arrival.data(), headers.bth.fecn);
+        let reply = selective.answers.on_data(cx, &mut shared.pools, &arrival.data(), headers.bth.fecn);
         let is_quiet = !headers.bth.ack_request && selective.answers.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             selective.acks.push(PendingAck::by(&selective.answers, ack, extension.sent_at).after(shared.paths.waited));

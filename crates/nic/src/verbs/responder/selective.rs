@@ -135,8 +135,8 @@ impl Selective {
     }
     /// Releases the on-chip memory of the responder.
     pub(super) fn release(&mut self, shared: &mut Shared) {
-        self.receiver.release(&mut shared.chip);
-        self.sender.release(&mut shared.chip);
+        self.receiver.release(&mut shared.pools);
+        self.sender.release(&mut shared.pools);
     }
     pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
         self.slots.drain(..).filter_map(|slot| slot.request).collect()
@@ -164,7 +164,7 @@ impl Selective {
                 return self.refuse(terms, site.shared, refused, seq, extension.sent_at);
             }
         }
-        let reply = self.receiver.on_data(cx, &mut site.shared.chip, &arrival.data(), headers.bth.fecn);
+        let reply = self.receiver.on_data(cx, &mut site.shared.pools, &arrival.data(), headers.bth.fecn);
         if reply.verdict == Verdict::Duplicate {
             site.shared.stats.duplicates += 1;
         }
@@ -499,7 +499,7 @@ impl Selective {
         if !matches!(self.sender.next(cx.now), Next::Send(_)) || !shared.paths.admits(terms.path, terms.number) {
             return false;
         }
-        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.chip, frame) else { return false };
+        let Some(segment) = self.sender.poll_transmit(cx, &mut shared.pools, frame) else { return false };
         let Some(answer) = find(segment.seq) else { return false };
         let (stamp, asks) = shared.paths.on_sent(terms.path, cx.now, 1, segment.retransmission);
         self.attempt.newest = Some(stamp);
@@ -537,7 +537,7 @@ impl Selective {
     pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>, terms: &Terms, shared: &mut Shared) {
         let before = self.sender.stats().timeouts;
         if self.deadline() <= cx.now && shared.paths.admits_timeout(terms.path, cx.now, &mut self.attempt) {
-            self.sender.handle_timeout(cx, &mut shared.chip);
+            self.sender.handle_timeout(cx, &mut shared.pools);
             let timed_out = self.sender.stats().timeouts - before;
             shared.stats.timeouts += u64::from(timed_out);
             if timed_out > 0 {

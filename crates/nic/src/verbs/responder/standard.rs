@@ -156,7 +156,7 @@ impl Standard {
 
     /// Passes a packet to the receiver; returns the missing sequence number if a NAK is due.
     fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, arrival: &Arrival<'_>) -> Option<Seq> {
-        let reply = self.receiver.on_data(cx, &mut shared.chip, &arrival.data(), arrival.headers.bth.fecn);
+        let reply = self.receiver.on_data(cx, &mut shared.pools, &arrival.data(), arrival.headers.bth.fecn);
         (reply.verdict == Verdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 

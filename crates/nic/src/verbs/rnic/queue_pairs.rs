@@ -34,7 +34,7 @@ impl Rnic {
             self.cq(cq)?.users += 1;
         }
         if matches!(init.recovery, RecoveryConfig::Melo(_)) && !self.shared.has_pools {
-            self.shared.chip = init.recovery.on_chip();
+            self.shared.pools = init.recovery.shared_pools();
             self.shared.has_pools = true;
         }
         let number = loop {

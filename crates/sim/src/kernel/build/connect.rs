@@ -15,7 +15,7 @@ pub(super) fn connect<const RECORDED: bool>(
     link_ports: &[[PortId; 2]],
     places: &[(u16, u32)],
 ) {
-    let mut abroad = BTreeMap::new();
+    let mut remote = BTreeMap::new();
     for &[a, b] in link_ports {
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
@@ -24,15 +24,15 @@ pub(super) fn connect<const RECORDED: bool>(
             let (node, number) = if there.egress[peer].is_host {
                 (owner, 0)
             } else {
-                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].site.first_port) as u16)
+                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].facts.first_port) as u16)
             };
             let side = there.calendar.side_of(node);
             let here = &mut partitions[partition as usize];
             let node = if partition == peer_partition {
                 node
             } else {
-                let first = || here.calendar.add_abroad(peer_partition, node, side);
-                *abroad.entry((partition, peer_partition, node)).or_insert_with(first)
+                let first = || here.calendar.add_remote(peer_partition, node, side);
+                *remote.entry((partition, peer_partition, node)).or_insert_with(first)
             };
             let port = &mut here.egress[at];
             (port.peer_partition, port.peer) = (peer_partition, peer);

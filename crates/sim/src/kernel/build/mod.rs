@@ -4,12 +4,12 @@ mod classes;
 mod connect;
 mod cut;
 mod frames;
+mod lookahead;
 mod numbering;
 mod populate;
 mod shared;
 mod sides;
-mod tempo;
-mod touring;
+mod visit_order;
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use selvedge_units::{Instant, PortId};
 use self::classes::Classes;
 use self::connect::{connect, make_lossy};
 use self::cut::Cut;
+use self::lookahead::Lookahead;
 use self::numbering::Numbering;
 pub use self::numbering::{port_infos, ports_of_links};
 use self::populate::populate;
 use self::shared::{fabric, flows, nics, tcp_workloads};
-use self::tempo::Tempo;
-use self::touring::tour;
+use self::visit_order::visit_order;
 use super::calendar::Calendar;
-use super::pace::Pace;
 use super::partition::Partition;
+use super::schedule::WindowSchedule;
 use super::window::Parallel;
 use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
@@ -42,7 +42,7 @@ pub(crate) struct Built<const RECORDED: bool> {
     pub(crate) places: Vec<(u16, u32)>,
     /// Failures and repairs, latest first.
     pub(crate) changes: Vec<Change>,
-    pub(crate) pace: Pace,
+    pub(crate) schedule: WindowSchedule,
 }
 
 /// Failures and repairs of links at one time, with the routes from then on.
@@ -65,7 +65,7 @@ pub(crate) fn build<const RECORDED: bool>(
     let workload = workload(config, library)?;
     // Triggers act at once, wherever the flow that they release begins, so no node may run ahead.
     let is_free = workload.triggers.is_empty();
-    let tempo = Tempo::new(config, &numbering.ports, is_free, parallel.in_turns);
+    let lookahead = Lookahead::new(config, &numbering.ports, is_free, parallel.in_turns);
     let cut = Cut::new(graph, &numbering.ports, if is_free { parallel.partitions.max(1) } else { 1 });
 
     let tcp_workloads = tcp_workloads(config, &workload.summaries)?;
@@ -73,12 +73,12 @@ pub(crate) fn build<const RECORDED: bool>(
     let has_verbs = !workload.postings.is_empty();
     let nics = nics(config, &classes, has_verbs)?;
     let flows = flows(config, &classes, has_verbs)?;
-    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &tempo, tcp_workloads)?);
+    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &lookahead, tcp_workloads)?);
     let forwarding = Arc::new(forwarding(config, routes)?);
     let empty = |index| {
-        let sides = cut.sides(index, &tempo.sides);
-        let tour = tour(graph, &cut, &tempo, sides.len());
-        let calendar = Calendar::new(sides, tour, tempo.pace, tempo.reach);
+        let sides = cut.sides(index, &lookahead.sides);
+        let visit_order = visit_order(graph, &cut, &lookahead, sides.len());
+        let calendar = Calendar::new(sides, visit_order, lookahead.schedule, lookahead.reach);
         let shared = (Arc::clone(&fabric), Arc::clone(&forwarding));
         Partition::new(index as u16, cut.count, shared, config.nic.gap, calendar, workload.clone())
     };
@@ -89,7 +89,7 @@ pub(crate) fn build<const RECORDED: bool>(
     crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
     partitions.iter_mut().for_each(Partition::open_workload);
     let changes = changes(config, graph, &link_ports)?;
-    Ok(Built { partitions, places, changes, pace: tempo.pace })
+    Ok(Built { partitions, places, changes, schedule: lookahead.schedule })
 }
 
 fn workload(config: &SimConfig, library: &dyn Library) -> Result<Workload, ConfigError> {

@@ -23,7 +23,7 @@ use crate::net::marking::Red;
 use crate::net::netrt::Tor;
 use crate::net::port::{Egress, Ingress, PortExtra};
 use crate::net::queue::{Line, Queue};
-use crate::net::switch::{NOT_A_LEAF, Site, Switch};
+use crate::net::switch::{NOT_A_LEAF, Switch, SwitchFacts};
 use crate::net::trimming::Trimmer;
 use crate::topology::{Graph, Link, Node, Port, Routes};
 
@@ -124,11 +124,11 @@ impl<'a> Blueprint<'a> {
         }
         let local = first_port..first_port + ports.len() as u32;
         let is_tor = config.netrt.enabled && ports.iter().any(|port| port.peer.host().is_some());
-        let site = self.add_queues(partition, id, local.clone(), is_tor);
+        let facts = self.add_queues(partition, id, local.clone(), is_tor);
         let (shared, headroom) = self.shared_totals(partition, ports);
         let ties = Rng::stream(self.config.seed, Domain::Ties, u64::from(id.0)).next_u64();
-        partition.switches.push(Switch::new(id, site, ports.len() as u32, [shared, headroom], ties));
-        partition.desk.make_room_for(ports.len() as u32);
+        partition.switches.push(Switch::new(id, facts, ports.len() as u32, [shared, headroom], ties));
+        partition.scratch.make_room_for(ports.len() as u32);
         if config.netrt.enabled {
             self.add_tor(partition, ports, local.clone(), is_tor);
         }
@@ -155,7 +155,7 @@ impl<'a> Blueprint<'a> {
             egress.take_slow_path();
         }
         partition.egress.push(egress);
-        let window = self.config.nic.clock_skew.longest(Duration::from_ps(fabric.pace.length()));
+        let window = self.config.nic.clock_skew.longest(Duration::from_ps(fabric.schedule.length()));
         // One frame may have begun to arrive before the window.
         partition.ingress.push(Ingress::new(link.rate.amount_in(window) + self.longest_frame));
         let rng = Rng::stream(self.config.seed, Domain::EcnMark, u64::from(id.0));
@@ -198,7 +198,7 @@ impl<'a> Blueprint<'a> {
         id: SwitchId,
         ports: Range<u32>,
         is_tor: bool,
-    ) -> Site {
+    ) -> SwitchFacts {
         let inputs = match self.config.switch.buffer {
             // Round-robin service of inputs would undo the order that a destination ToR restores, where paths are many.
             _ if is_tor => 1,
@@ -213,7 +213,7 @@ impl<'a> Blueprint<'a> {
             partition.egress[at].first_queue = partition.queues.len() as u32;
             partition.queues.extend(repeat_n(Queue::EMPTY, per_port as usize));
         }
-        Site {
+        SwitchFacts {
             switch: partition.switches.len() as u32,
             leaf: self.routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port: ports.start,

@@ -11,7 +11,7 @@ use selvedge_wire::verbs::Headers;
 use super::classes::Classes;
 use super::cut::Cut;
 use super::frames::tcp_framing;
-use super::tempo::Tempo;
+use super::lookahead::Lookahead;
 use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig};
 use crate::error::ConfigError;
 use crate::kernel::fabric::{Attachment, FabricParams};
@@ -110,7 +110,7 @@ pub(super) fn fabric(
     nic: &Arc<NicParams>,
     flows: Vec<Arc<NicParams>>,
     cut: &Cut,
-    tempo: &Tempo,
+    lookahead: &Lookahead,
     tcp_workloads: Vec<bool>,
 ) -> Result<FabricParams, ConfigError> {
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
@@ -159,8 +159,8 @@ pub(super) fn fabric(
             })
             .collect(),
         home: home.collect(),
-        pace: tempo.pace,
-        notice: tempo.notice,
+        schedule: lookahead.schedule,
+        notice: lookahead.notice,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
         netrt_class,

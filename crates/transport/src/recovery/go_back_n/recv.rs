@@ -6,9 +6,9 @@ use selvedge_wire::AckKind;
 
 use super::{Acks, GoBackNConfig, Nacks};
 use crate::fabric::resolved;
-use crate::on_chip::OnChip;
 use crate::recovery::{Acceptance, Answer, Unanswered};
 use crate::role::{Cx, Verdict};
+use crate::shared_pools::SharedPools;
 
 /// The responder: accepts packets in order and reports gaps.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Acceptance for Recv {
     }
 
     #[inline]
-    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq, last: bool) -> Answer {
+    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, last: bool) -> Answer {
         let (verdict, ack) = if seq == self.expected {
             self.advance(1);
             (Verdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))

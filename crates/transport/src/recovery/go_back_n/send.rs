@@ -7,10 +7,10 @@ use selvedge_wire::AckKind;
 use super::GoBackNConfig;
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
-use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{AckOutcome, Heard, Recovery, Scheme};
+use crate::recovery::{AckOutcome, ParsedAck, Recovery, Scheme};
 use crate::role::{Cx, Next};
+use crate::shared_pools::SharedPools;
 
 /// The requester: sends in order, and resumes from the packet that the responder names.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq) {
         self.next += 1;
         if self.next > self.sent {
             self.sent = self.next;
@@ -116,7 +116,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> AckOutcome {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
         // An old NACK reports a gap that has been filled since.
         let Some(delivered) = heard.expected.checked_since(self.acked) else { return AckOutcome::default() };
         if delivered > 0 {
@@ -144,7 +144,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) -> bool {
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
         if self.timer.is_quick() && !self.timer.is_few(self.sent - self.acked) {
             let until = self.timer.extend();
             // RTO_high may have passed as well, if this call comes late.
@@ -157,7 +157,7 @@ impl Recovery for Send {
         self.go_back(cx, true);
         true
     }
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         if self.next > self.acked {
             self.go_back(cx, false);
         }

@@ -9,10 +9,10 @@ use selvedge_wire::{AckKind, Holes};
 use super::IrnConfig;
 use super::config::WIDEST_WITH_HOLES;
 use crate::bitmap::Bitmap;
-use crate::on_chip::OnChip;
 use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
+use crate::shared_pools::SharedPools;
 
 /// IRN's receiver (section 3.1; the `receiveData` module of section 6.2).
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Acceptance for Recv {
     }
 
     #[inline(always)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq, _: bool) -> Answer {
+    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, _: bool) -> Answer {
         // Fast path of most packets: in order, and no packet is held.
         if seq == self.expected && self.end <= seq {
             self.expected += 1;

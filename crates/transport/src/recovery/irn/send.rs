@@ -11,11 +11,11 @@ use super::hls::Hls;
 use super::paper::Paper;
 use super::{IrnConfig, Mode, Rto, Timeouts};
 use crate::fabric::resolved;
-use crate::on_chip::OnChip;
 use crate::recovery::rto::RtoEstimator;
 use crate::recovery::timer::Timer;
-use crate::recovery::{AckOutcome, Heard, Recovery};
+use crate::recovery::{AckOutcome, ParsedAck, Recovery};
 use crate::role::{Cx, Next};
+use crate::shared_pools::SharedPools;
 
 /// The sender: one of two state machines, with the timer and the fetch delay.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl Send {
     }
     /// Handles an acknowledgement, with holes if there are any.
     #[inline(always)]
-    fn hear(&mut self, cx: &mut Cx<'_>, heard: Heard, holes: Option<&[Range<Seq>; 3]>) -> AckOutcome {
+    fn process_ack(&mut self, cx: &mut Cx<'_>, heard: ParsedAck, holes: Option<&[Range<Seq>; 3]>) -> AckOutcome {
         let before = self.lost();
         let nack = heard.kind == AckKind::Nack;
         let (outcome, advanced) = match &mut self.machine {
@@ -125,7 +125,7 @@ impl Send {
 
 /// Passes an acknowledgement to the hardware's state machine, and returns the effect.
 #[inline(never)]
-fn hear_in_hardware(hls: &mut Hls, heard: Heard) -> AckOutcome {
+fn hear_in_hardware(hls: &mut Hls, heard: ParsedAck) -> AckOutcome {
     let (acked, was_pending) = (hls.acked(), hls.has_pending());
     // The hardware does not check acknowledgements; a SACK without meaning is treated like an ACK.
     let nack = heard.kind == AckKind::Nack && heard.sack > heard.expected.max(acked) && heard.sack < hls.next();
@@ -221,7 +221,7 @@ impl Recovery for Send {
     }
 
     #[inline(always)]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq) {
         let before = self.lost();
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_sent(cx, seq),
@@ -235,12 +235,18 @@ impl Recovery for Send {
     }
 
     #[inline(always)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard) -> AckOutcome {
-        self.hear(cx, heard, None)
+    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+        self.process_ack(cx, heard, None)
     }
     #[inline(never)]
-    fn on_holes(&mut self, cx: &mut Cx<'_>, _: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
-        self.hear(cx, heard, Some(holes))
+    fn on_holes(
+        &mut self,
+        cx: &mut Cx<'_>,
+        _: &mut SharedPools,
+        heard: ParsedAck,
+        holes: &[Range<Seq>; 3],
+    ) -> AckOutcome {
+        self.process_ack(cx, heard, Some(holes))
     }
 
     #[inline]
@@ -248,7 +254,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) -> bool {
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
         let before = self.lost();
         let is_too_soon = self.timer.is_quick()
             && match &mut self.machine {
@@ -279,7 +285,7 @@ impl Recovery for Send {
         self.note_lost(cx.now, before);
         true
     }
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         if self.outstanding() == 0 {
             return;
         }

@@ -9,8 +9,8 @@ use super::pool::{BLOCK, MOST_BLOCKS};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 use crate::footprint::Footprint;
-use crate::on_chip::OnChip;
 use crate::recovery::Scheme;
+use crate::shared_pools::SharedPools;
 
 /// MELO: selective retransmission with bitmaps from a pool that a NIC's queue pairs share.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,7 +35,7 @@ pub struct MeloConfig {
     /// Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least recently used
     /// one is swapped out: its blocks return to the pool until it is used again (section 3.2.5). The time for swapping
     /// is not modelled. Default: "off", all of them, and so is "auto".
-    pub on_chip: Setting<u32>,
+    pub shared_pools: Setting<u32>,
 }
 
 impl Default for MeloConfig {
@@ -45,7 +45,7 @@ impl Default for MeloConfig {
             reorder_buffer: Setting::Auto,
             rto: Setting::Auto,
             bdp_cap: Setting::Off,
-            on_chip: Setting::Off,
+            shared_pools: Setting::Off,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Scheme for MeloConfig {
         let bits = self.pool_bits;
         resolve(&mut self.reorder_buffer, || Some(bits));
         resolve(&mut self.rto, || Some(if fabric.pfc { RTO_WITH_PFC } else { fabric.congested_rtt }));
-        resolve(&mut self.on_chip, || None);
+        resolve(&mut self.shared_pools, || None);
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
@@ -98,8 +98,8 @@ impl Scheme for MeloConfig {
         if let Setting::Value(rto) = self.rto {
             check_timeout("rto", rto)?;
         }
-        if let Setting::Value(0) = self.on_chip {
-            return Err(SettingError::new("on-chip", "a chip without connections; give 1 or more, or \"off\""));
+        if let Setting::Value(0) = self.shared_pools {
+            return Err(SettingError::new("on-chip", "a pools without connections; give 1 or more, or \"off\""));
         }
         if let Setting::Value(cap) = self.bdp_cap
             && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
@@ -120,8 +120,11 @@ impl Scheme for MeloConfig {
     fn footprint(&self) -> Footprint {
         footprint::of(self)
     }
-    fn on_chip(&self) -> OnChip {
-        OnChip::with_pools(self.blocks(), self.on_chip.resolve(|| None).map_or(0, |connections| connections as usize))
+    fn shared_pools(&self) -> SharedPools {
+        SharedPools::with_pools(
+            self.blocks(),
+            self.shared_pools.resolve(|| None).map_or(0, |connections| connections as usize),
+        )
     }
     fn reorder_slots(&self) -> u32 {
         self.slots()

@@ -7,10 +7,10 @@ use selvedge_wire::{AckKind, Holes};
 use super::MeloConfig;
 use super::linked_bitmap::{LinkedBitmap, Set};
 use super::residents::{Entered, Name};
-use crate::on_chip::OnChip;
 use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Acceptance, Answer};
 use crate::role::{Cx, Verdict};
+use crate::shared_pools::SharedPools;
 
 /// MELO's receiver (section 3.2).
 #[derive(Clone, Debug)]
@@ -40,61 +40,61 @@ impl Recv {
 
     /// Handles a packet like [`Acceptance::on_data`], where the bitmap may have to be loaded first. A packet is dropped
     /// if that is not possible, like one without bits in the pool (section 3.2.5).
-    fn on_data_swapping(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
-        if chip.receivers.enter(&mut chip.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
-            chip.exhausted += 1;
+    fn on_data_swapping(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
+        if pools.receivers.enter(&mut pools.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
+            pools.exhausted += 1;
             return Answer::new(Verdict::Refused, None);
         }
-        let answer = self.take(cx, chip, seq);
-        chip.receivers.leave(&self.arrived);
+        let answer = self.take(cx, pools, seq);
+        pools.receivers.leave(&self.arrived);
         answer
     }
 
     /// Handles packet `seq` while the bitmap is on the chip.
     #[inline]
-    fn take(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) -> Answer {
+    fn take(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
         let expected = self.expected();
         let Some(ahead) = seq.checked_since(expected) else {
             return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
         };
         if ahead == 0 {
             if !self.arrived.is_empty() {
-                return self.on_front(chip, seq);
+                return self.on_front(pools, seq);
             }
-            self.arrived.advance(&mut chip.receiving, seq + 1);
+            self.arrived.advance(&mut pools.receiving, seq + 1);
             return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
         }
         cx.trace(|| Trace::OutOfOrder { expected, seq });
         if ahead >= u64::from(self.slots) {
-            chip.exhausted += 1;
+            pools.exhausted += 1;
             Answer::new(Verdict::Refused, None)
         } else if seq < self.arrived.high() {
-            self.on_late(chip, seq)
+            self.on_late(pools, seq)
         } else {
-            self.on_beyond(chip, seq)
+            self.on_beyond(pools, seq)
         }
     }
 
     /// Handles the packet at RCV.NXT, behind which others have arrived: the run that it completes goes to the
     /// application (section 3.1).
-    fn on_front(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
-        self.arrived.set(&mut chip.receiving, seq);
+    fn on_front(&mut self, pools: &mut SharedPools, seq: Seq) -> Answer {
+        self.arrived.set(&mut pools.receiving, seq);
         self.holes.fill(seq);
-        let run = self.arrived.take_run(&mut chip.receiving);
+        let run = self.arrived.take_run(&mut pools.receiving);
         Answer::new(Verdict::Released { seq, run: (run - 1) as u32 }, Some(AckKind::Ack))
     }
 
     /// Handles a packet below RCV.HIGH, which was retransmitted or overtaken. The middle of the list cannot be reached
     /// (section 3.2.3, "Bits block concatenation").
-    fn on_late(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
-        match self.arrived.set(&mut chip.receiving, seq) {
+    fn on_late(&mut self, pools: &mut SharedPools, seq: Seq) -> Answer {
+        match self.arrived.set(&mut pools.receiving, seq) {
             Set::Fresh => {
                 self.holes.fill(seq);
                 Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack))
             }
             Set::Already => Answer::new(Verdict::Duplicate, Some(AckKind::Ack)),
             Set::Middle => {
-                chip.middle += 1;
+                pools.middle += 1;
                 Answer::new(Verdict::Refused, None)
             }
         }
@@ -102,18 +102,18 @@ impl Recv {
 
     /// Handles a packet beyond RCV.HIGH. All blocks for a gap and the packet are allocated, or none: a packet without
     /// bits in the pool is dropped (section 3.2.5).
-    fn on_beyond(&mut self, chip: &mut OnChip, seq: Seq) -> Answer {
+    fn on_beyond(&mut self, pools: &mut SharedPools, seq: Seq) -> Answer {
         let high = self.arrived.high();
         // Most packets behind a hole arrive one after the other.
-        if seq == high && !self.arrived.is_empty() && self.arrived.extend(&mut chip.receiving) {
+        if seq == high && !self.arrived.is_empty() && self.arrived.extend(&mut pools.receiving) {
             return Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack));
         }
-        if !self.arrived.has_room(&chip.receiving, seq + 1) {
-            chip.exhausted += 1;
+        if !self.arrived.has_room(&pools.receiving, seq + 1) {
+            pools.exhausted += 1;
             return Answer::new(Verdict::Refused, None);
         }
-        self.arrived.push(&mut chip.receiving, seq, false);
-        self.arrived.push(&mut chip.receiving, seq + 1, true);
+        self.arrived.push(&mut pools.receiving, seq, false);
+        self.arrived.push(&mut pools.receiving, seq + 1, true);
         // "Whenever a new hole in the bitmap forms" (section 3.2.4).
         let is_hole = seq > high;
         if is_hole {
@@ -131,8 +131,8 @@ impl Acceptance for Recv {
 
     // Not inlined, to keep the other schemes' arms of `AnyAcceptance` inlined.
     #[inline(never)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq, _: bool) -> Answer {
-        if chip.receivers.is_limited() { self.on_data_swapping(cx, chip, seq) } else { self.take(cx, chip, seq) }
+    fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, _: bool) -> Answer {
+        if pools.receivers.is_limited() { self.on_data_swapping(cx, pools, seq) } else { self.take(cx, pools, seq) }
     }
 
     #[inline]
@@ -140,11 +140,11 @@ impl Acceptance for Recv {
         Some(self.holes.as_sent())
     }
 
-    fn release(&mut self, chip: &mut OnChip) {
-        if chip.receivers.forget(self.name) {
+    fn release(&mut self, pools: &mut SharedPools) {
+        if pools.receivers.forget(self.name) {
             self.arrived.forget();
         }
-        self.arrived.clear(&mut chip.receiving);
+        self.arrived.clear(&mut pools.receiving);
         self.holes.clear();
     }
 }

@@ -10,10 +10,10 @@ use super::linked_bitmap::{Cursor, LinkedBitmap};
 use super::residents::{Entered, Name};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
-use crate::on_chip::OnChip;
 use crate::recovery::timer::Timer;
-use crate::recovery::{AckOutcome, Heard, Recovery};
+use crate::recovery::{AckOutcome, ParsedAck, Recovery};
 use crate::role::{Cx, Next};
+use crate::shared_pools::SharedPools;
 
 /// MELO's sender (section 3.2.4).
 ///
@@ -71,14 +71,14 @@ impl Send {
 
     /// Handles a move of the cumulative acknowledgement to `expected`; returns how many packets are newly known to have
     /// arrived.
-    fn on_progress(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, expected: Seq) -> u64 {
+    fn on_progress(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, expected: Seq) -> u64 {
         let acked = self.known.first();
-        let told_before = self.known.advance(&mut chip.sending, expected);
+        let told_before = self.known.advance(&mut pools.sending, expected);
         self.arrived -= told_before;
         self.next = self.next.max(expected);
         self.not_ready = false;
         if self.lost.is_some_and(|lost| lost < expected) {
-            self.search(chip);
+            self.search(pools);
         }
         if acked < self.recover && self.recover <= expected {
             cx.trace(|| Trace::RecoveryLeft { acked: expected });
@@ -96,7 +96,7 @@ impl Send {
     fn on_news(
         &mut self,
         cx: &mut Cx<'_>,
-        chip: &mut OnChip,
+        pools: &mut SharedPools,
         sack: Seq,
         holes: &[Range<Seq>; 3],
         mut delivered: u64,
@@ -107,26 +107,26 @@ impl Send {
             return AckOutcome { delivered, loss: false };
         }
         let loss = !self.is_repairing();
-        if !self.known.has_room(&chip.sending, sack + 1) {
-            chip.forgotten += 1;
-            self.go_back(cx, chip, false);
+        if !self.known.has_room(&pools.sending, sack + 1) {
+            pools.forgotten += 1;
+            self.go_back(cx, pools, false);
             return AckOutcome { delivered, loss };
         }
         if loss {
             self.recover = self.next;
             cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout: false });
         }
-        delivered += self.remember(chip, sack, holes);
+        delivered += self.remember(pools, sack, holes);
         if self.lost.is_none() {
-            self.search(chip);
+            self.search(pools);
         }
         AckOutcome { delivered, loss }
     }
 
     /// Records the holes of a NACK that was triggered by `sack`; returns how many packets are newly known to have
     /// arrived.
-    fn remember(&mut self, chip: &mut OnChip, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
-        let pool = &mut chip.sending;
+    fn remember(&mut self, pools: &mut SharedPools, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
+        let pool = &mut pools.sending;
         // The packet at RCV.NXT is missing, whether or not its hole is among the newest.
         if self.known.is_empty() {
             self.known.push(pool, self.known.first() + 1, false);
@@ -143,13 +143,13 @@ impl Send {
 
     /// Finds the next hole that was not retransmitted yet.
     #[inline]
-    fn search(&mut self, chip: &OnChip) {
-        self.lost = self.known.next_clear(&chip.sending, &mut self.searched);
+    fn search(&mut self, pools: &SharedPools) {
+        self.lost = self.known.next_clear(&pools.sending, &mut self.searched);
     }
 
     /// Goes back to the first unacknowledged packet (section 3.2.3) and clears the bitmap.
-    fn go_back(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, by_timeout: bool) {
-        self.known.clear(&mut chip.sending);
+    fn go_back(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, by_timeout: bool) {
+        self.known.clear(&mut pools.sending);
         self.arrived = 0;
         self.searched = Cursor::default();
         self.lost = None;
@@ -162,28 +162,28 @@ impl Send {
 
     /// Calls `act` with the bitmap on the chip. If there is no room for the bitmap, the sender first goes back, which
     /// needs no bits.
-    fn on_chip<T>(
+    fn shared_pools<T>(
         &mut self,
         cx: &mut Cx<'_>,
-        chip: &mut OnChip,
-        act: impl FnOnce(&mut Self, &mut Cx<'_>, &mut OnChip) -> T,
+        pools: &mut SharedPools,
+        act: impl FnOnce(&mut Self, &mut Cx<'_>, &mut SharedPools) -> T,
     ) -> T {
-        if !chip.senders.is_limited() {
-            return act(self, cx, chip);
+        if !pools.senders.is_limited() {
+            return act(self, cx, pools);
         }
-        match chip.senders.enter(&mut chip.sending, &mut self.name, &mut self.known) {
+        match pools.senders.enter(&mut pools.sending, &mut self.name, &mut self.known) {
             Entered::Here => {}
-            Entered::Loaded => self.known.find(&chip.sending, &mut self.searched),
+            Entered::Loaded => self.known.find(&pools.sending, &mut self.searched),
             Entered::NoRoom => {
-                chip.forgotten += 1;
-                chip.senders.forget(self.name);
+                pools.forgotten += 1;
+                pools.senders.forget(self.name);
                 self.known.forget();
-                self.go_back(cx, chip, false);
-                chip.senders.enter(&mut chip.sending, &mut self.name, &mut self.known);
+                self.go_back(cx, pools, false);
+                pools.senders.enter(&mut pools.sending, &mut self.name, &mut self.known);
             }
         }
-        let done = act(self, cx, chip);
-        chip.senders.leave(&self.known);
+        let done = act(self, cx, pools);
+        pools.senders.leave(&self.known);
         done
     }
 
@@ -226,12 +226,12 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) {
         if core::mem::take(&mut self.not_ready) {
             cx.trace(|| Trace::Retransmitted { seq });
         } else if self.lost == Some(seq) {
             cx.trace(|| Trace::Retransmitted { seq });
-            self.on_chip(cx, chip, |this, _, chip| this.search(chip));
+            self.shared_pools(cx, pools, |this, _, pools| this.search(pools));
         } else {
             self.next += 1;
             if self.next > self.sent {
@@ -244,16 +244,23 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard) -> AckOutcome {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
         let is_progress = heard.expected > self.known.first();
-        let progress = |this: &mut Self, cx: &mut Cx<'_>, chip: &mut OnChip| this.on_progress(cx, chip, heard.expected);
-        let delivered = if is_progress { self.on_chip(cx, chip, progress) } else { 0 };
+        let progress =
+            |this: &mut Self, cx: &mut Cx<'_>, pools: &mut SharedPools| this.on_progress(cx, pools, heard.expected);
+        let delivered = if is_progress { self.shared_pools(cx, pools, progress) } else { 0 };
         AckOutcome { delivered, loss: false }
     }
 
-    fn on_holes(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, heard: Heard, holes: &[Range<Seq>; 3]) -> AckOutcome {
-        let AckOutcome { delivered, .. } = self.on_ack(cx, chip, heard);
-        self.on_chip(cx, chip, |this, cx, chip| this.on_news(cx, chip, heard.sack, holes, delivered))
+    fn on_holes(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pools: &mut SharedPools,
+        heard: ParsedAck,
+        holes: &[Range<Seq>; 3],
+    ) -> AckOutcome {
+        let AckOutcome { delivered, .. } = self.on_ack(cx, pools, heard);
+        self.shared_pools(cx, pools, |this, cx, pools| this.on_news(cx, pools, heard.sack, holes, delivered))
     }
 
     #[inline]
@@ -261,13 +268,13 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip) -> bool {
+    fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool {
         cx.trace(|| Trace::TimedOut { acked: self.known.first(), quick: false });
-        self.on_chip(cx, chip, |this, cx, chip| this.go_back(cx, chip, true));
+        self.shared_pools(cx, pools, |this, cx, pools| this.go_back(cx, pools, true));
         true
     }
 
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut OnChip) {
+    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         let first = self.known.first();
         // A packet that will be sent anyway need not be sent twice.
         if first >= self.next || self.lost == Some(first) {
@@ -281,10 +288,10 @@ impl Recovery for Send {
         self.timer.restart(cx.now);
     }
 
-    fn release(&mut self, chip: &mut OnChip) {
-        if chip.senders.forget(self.name) {
+    fn release(&mut self, pools: &mut SharedPools) {
+        if pools.senders.forget(self.name) {
             self.known.forget();
         }
-        self.known.clear(&mut chip.sending);
+        self.known.clear(&mut pools.sending);
     }
 }

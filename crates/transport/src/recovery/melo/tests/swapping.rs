@@ -7,9 +7,9 @@ use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Setting};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack};
 
 use crate::dialogue::{FRAME, with};
-use crate::on_chip::OnChip;
 use crate::recovery::Scheme;
 use crate::recovery::melo::MeloConfig;
+use crate::shared_pools::SharedPools;
 use crate::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
 
 const FLOWS: usize = 6;
@@ -41,7 +41,7 @@ impl Flow {
         Self { sender, receiver, data, answers, accepted: 0, buffered: 0 }
     }
 
-    fn turn(&mut self, cx: &mut Cx<'_>, sending: &mut OnChip, receiving: &mut OnChip, rng: &mut Rng) {
+    fn turn(&mut self, cx: &mut Cx<'_>, sending: &mut SharedPools, receiving: &mut SharedPools, rng: &mut Rng) {
         self.sender.handle_timeout(cx, sending);
         let segment = self.sender.poll_transmit(cx, sending, |_| FRAME);
         let is_lost = rng.below(50) == 0;
@@ -61,8 +61,8 @@ impl Flow {
         }
     }
 
-    fn receive(&mut self, cx: &mut Cx<'_>, chip: &mut OnChip, data: &Data) -> Option<Answer> {
-        let reply = self.receiver.on_data(cx, chip, data, false);
+    fn receive(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data) -> Option<Answer> {
+        let reply = self.receiver.on_data(cx, pools, data, false);
         self.accepted += u64::from(reply.verdict.accepted().is_some());
         match reply.verdict {
             Verdict::Buffered(_) => self.buffered += 1,
@@ -76,16 +76,16 @@ impl Flow {
 }
 
 /// Runs all flows to their ends; returns the number of turns and of swaps.
-fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
+fn run(shared_pools: Setting<u32>, pool_bits: u32) -> (u64, u64) {
     let config = MeloConfig {
         pool_bits,
         reorder_buffer: Setting::Value(64),
         rto: Setting::Value(Duration::from_us(500)),
         bdp_cap: Setting::Value(64),
-        on_chip,
+        shared_pools,
     };
     config.check().expect("valid settings");
-    let (mut sending, mut receiving) = (config.on_chip(), config.on_chip());
+    let (mut sending, mut receiving) = (config.shared_pools(), config.shared_pools());
     let mut flows: Vec<Flow> = (0..FLOWS).map(|_| Flow::new(config)).collect();
     let mut rngs: Vec<Rng> = (0..FLOWS as u64).map(|flow| Rng::stream(9, Domain::Impairment, flow)).collect();
     let mut turns = 0;
@@ -112,7 +112,7 @@ fn swapping_changes_nothing_but_where_bits_are() {
     assert_eq!(swaps, 0);
     for connections in [1, 2, 5] {
         let (with, swaps) = run(Setting::Value(connections), 1024);
-        assert_eq!(with, turns, "{connections} on the chip");
+        assert_eq!(with, turns, "{connections} on the pools");
         assert!(swaps > 100, "{swaps} swaps");
     }
     assert_eq!(run(Setting::Value(FLOWS as u32), 1024), (turns, 0), "all of them fit");
@@ -127,15 +127,16 @@ fn who_finds_no_room_when_it_returns_drops_packets_and_goes_back() {
 
 #[test]
 fn whoever_closes_while_away_leaves_nothing_behind() {
-    let config = MeloConfig { on_chip: Setting::Value(1), reorder_buffer: Setting::Value(64), ..MeloConfig::default() };
-    let mut chip = config.on_chip();
+    let config =
+        MeloConfig { shared_pools: Setting::Value(1), reorder_buffer: Setting::Value(64), ..MeloConfig::default() };
+    let mut pools = config.shared_pools();
     let receiver = || Receiver::new(&ReceiverConfig { recovery: config.into() }, Psn::new(0));
     let mut all = [receiver(), receiver(), receiver()];
     for receiver in &mut all {
         let data = Data { psn: Psn::new(20), payload: 1, last: false, retransmission: false, trimmed: false };
-        receiver.on_data(&mut Cx::at(Instant::ZERO), &mut chip, &data, false);
+        receiver.on_data(&mut Cx::at(Instant::ZERO), &mut pools, &data, false);
     }
-    assert_eq!((chip.receiving.in_use(), chip.swaps()), (3, 2), "one of them is there");
-    all.iter_mut().for_each(|receiver| receiver.release(&mut chip));
-    assert_eq!(chip.receiving.in_use(), 0);
+    assert_eq!((pools.receiving.in_use(), pools.swaps()), (3, 2), "one of them is there");
+    all.iter_mut().for_each(|receiver| receiver.release(&mut pools));
+    assert_eq!(pools.receiving.in_use(), 0);
 }

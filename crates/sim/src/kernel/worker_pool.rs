@@ -9,14 +9,14 @@ use super::barrier::Barrier;
 
 /// State shared by the threads of a worker pool. A thread that panics in a phase still arrives at its barrier, because
 /// the other threads would wait there forever otherwise.
-pub(crate) struct Crew {
+pub(crate) struct WorkerPool {
     threads: usize,
     barrier: Barrier,
     done: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-impl Crew {
+impl WorkerPool {
     /// Creates the shared state of a pool of `threads` threads.
     pub(crate) fn new(threads: usize) -> Self {
         Self { threads, barrier: Barrier::new(threads), done: AtomicBool::new(false), panic: Mutex::new(None) }
@@ -35,10 +35,10 @@ impl Crew {
 
     /// Runs a phase in which only one thread has a `part`; the part returns whether to go on. Returns its answer in
     /// every thread, or `false` if any thread has panicked.
-    pub(crate) fn goes_on(&self, part: Option<impl FnOnce() -> bool>) -> bool {
+    pub(crate) fn leader_decides(&self, part: Option<impl FnOnce() -> bool>) -> bool {
         if let Some(part) = part {
-            let goes_on = self.lock().is_none() && self.attempt(part) == Some(true);
-            self.done.store(!goes_on, Ordering::Relaxed);
+            let leader_decides = self.lock().is_none() && self.attempt(part) == Some(true);
+            self.done.store(!leader_decides, Ordering::Relaxed);
         }
         self.barrier.wait();
         !self.done.load(Ordering::Relaxed)
@@ -77,17 +77,17 @@ mod tests {
 
     /// Runs three threads, of which number `whose` panics in one of the two phases of the fourth round.
     fn work(whose: u32, phase: u32) -> Result<u32, Box<dyn Any + Send>> {
-        let (crew, rounds) = (Crew::new(3), AtomicU32::new(0));
+        let (worker_pool, rounds) = (WorkerPool::new(3), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for thread in 0..3 {
-                let (crew, rounds) = (&crew, &rounds);
+                let (worker_pool, rounds) = (&worker_pool, &rounds);
                 scope.spawn(move || {
                     for round in 0.. {
-                        if !crew.goes_on((thread == 0).then_some(|| round < 9)) {
+                        if !worker_pool.leader_decides((thread == 0).then_some(|| round < 9)) {
                             return;
                         }
                         for n in 0..2 {
-                            crew.phase(|| {
+                            worker_pool.phase(|| {
                                 rounds.fetch_max(round, Ordering::Relaxed);
                                 assert!((round, thread, n) != (4, whose, phase), "thread {thread}");
                             });
@@ -97,7 +97,7 @@ mod tests {
             }
         });
         let rounds = rounds.into_inner();
-        catch_unwind(AssertUnwindSafe(|| crew.finish())).map(|()| rounds)
+        catch_unwind(AssertUnwindSafe(|| worker_pool.finish())).map(|()| rounds)
     }
 
     #[test]

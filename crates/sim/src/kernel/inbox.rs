@@ -12,33 +12,33 @@ use super::{CACHE, pages};
 use crate::net::descriptor::Descriptor;
 use crate::net::pool::Slot;
 
-/// Inbox of one node for one window: descriptors in no order. Its memory is a block borrowed from [`Rooms`].
-pub(crate) struct Mail {
+/// Inbox of one node for one window: descriptors in no order. Its memory is a block borrowed from [`InboxArena`].
+pub(crate) struct Inbox {
     /// Beginning of the block.
     begin: *mut Descriptor,
-    tail: Tail,
+    tail: InboxCursor,
 }
 
 /// End of the descriptors in an inbox, and end of its block, whose capacity is zero or a power of two.
 #[derive(Clone, Copy)]
-pub(crate) struct Tail {
+pub(crate) struct InboxCursor {
     next: *mut Descriptor,
     end: *mut Descriptor,
 }
 
 // SAFETY: the owner of the inbox is the only one who reads and writes its memory.
-unsafe impl Send for Mail {}
+unsafe impl Send for Inbox {}
 
-impl Mail {
+impl Inbox {
     /// Empty inbox without memory.
     pub(crate) const NONE: Self = {
         let nowhere = ptr::dangling_mut();
-        Self { begin: nowhere, tail: Tail { next: nowhere, end: nowhere } }
+        Self { begin: nowhere, tail: InboxCursor { next: nowhere, end: nowhere } }
     };
 
     /// Returns an empty inbox in a block for two to the power of `size` descriptors that begins at `begin`.
-    fn in_room(begin: *mut Descriptor, size: u32) -> Self {
-        Self { begin, tail: Tail { next: begin, end: begin.wrapping_add(1 << size) } }
+    fn in_block(begin: *mut Descriptor, size: u32) -> Self {
+        Self { begin, tail: InboxCursor { next: begin, end: begin.wrapping_add(1 << size) } }
     }
 
     fn has_room(&self) -> bool {
@@ -59,7 +59,7 @@ impl Mail {
     /// Returns the end of the descriptors, to add packets there. Many can be added to a copy, which then replaces the
     /// original.
     #[inline(always)]
-    pub(crate) fn tail(&mut self) -> &mut Tail {
+    pub(crate) fn tail(&mut self) -> &mut InboxCursor {
         &mut self.tail
     }
 
@@ -77,7 +77,7 @@ fn bytes_between(begin: *const Descriptor, end: *const Descriptor) -> usize {
 }
 
 /// Descriptor that is written into an inbox, in one of several forms.
-pub(crate) trait Letter {
+pub(crate) trait WriteDescriptor {
     /// Writes the descriptor to `place`.
     ///
     /// # Safety
@@ -88,7 +88,7 @@ pub(crate) trait Letter {
 }
 
 /// Descriptor that lies somewhere else, as a whole.
-impl Letter for &Descriptor {
+impl WriteDescriptor for &Descriptor {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
         // SAFETY: the caller passes a place in a block of an inbox.
@@ -101,9 +101,9 @@ impl Letter for &Descriptor {
 }
 
 /// Copy of a descriptor, except for the packet's slot in the pool.
-pub(crate) struct Like<'a>(pub(crate) &'a Descriptor, pub(crate) Slot);
+pub(crate) struct WithSlot<'a>(pub(crate) &'a Descriptor, pub(crate) Slot);
 
-impl Letter for Like<'_> {
+impl WriteDescriptor for WithSlot<'_> {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
         // SAFETY: the caller passes a place in a block of an inbox.
@@ -120,7 +120,7 @@ impl Letter for Like<'_> {
 
 /// Descriptor that is put together where it is written. Assembled elsewhere, it could not be copied as a whole before
 /// all of its parts have left the processor's store buffer.
-impl<F: FnOnce() -> Descriptor> Letter for F {
+impl<F: FnOnce() -> Descriptor> WriteDescriptor for F {
     #[inline(always)]
     unsafe fn write(self, place: *mut Descriptor) {
         // SAFETY: the caller passes a place in a block of an inbox.
@@ -137,7 +137,7 @@ impl<F: FnOnce() -> Descriptor> Letter for F {
 /// # Safety
 /// `place` is in a block of an inbox.
 #[inline(always)]
-unsafe fn write(place: *mut Descriptor, packet: impl Letter, at: u32, port: u16) {
+unsafe fn write(place: *mut Descriptor, packet: impl WriteDescriptor, at: u32, port: u16) {
     // SAFETY: the caller passes a place in a block of an inbox.
     unsafe {
         // Written as a whole and then changed: the copy takes two vector stores.
@@ -148,7 +148,7 @@ unsafe fn write(place: *mut Descriptor, packet: impl Letter, at: u32, port: u16)
     super::prefetch_at(place.wrapping_add(2));
 }
 
-impl Tail {
+impl InboxCursor {
     /// Returns whether the block is full.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
@@ -158,7 +158,7 @@ impl Tail {
     /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. The block must not
     /// be full.
     #[inline(always)]
-    pub(crate) fn push(&mut self, packet: impl Letter, at: u32, port: u16) {
+    pub(crate) fn push(&mut self, packet: impl WriteDescriptor, at: u32, port: u16) {
         debug_assert!(!self.is_full(), "there is room for one more");
         // SAFETY: the block is not full, as asserted.
         unsafe { write(self.next, packet, at, port) };
@@ -166,7 +166,7 @@ impl Tail {
     }
 }
 
-impl Deref for Mail {
+impl Deref for Inbox {
     type Target = [Descriptor];
 
     #[inline(always)]
@@ -176,7 +176,7 @@ impl Deref for Mail {
     }
 }
 
-impl DerefMut for Mail {
+impl DerefMut for Inbox {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Descriptor] {
         // SAFETY: this many descriptors have been written.
@@ -185,7 +185,7 @@ impl DerefMut for Mail {
 }
 
 /// Pool of memory blocks for inboxes.
-pub(crate) struct Rooms {
+pub(crate) struct InboxArena {
     /// Pieces of memory from the allocator: beginning and layout of each.
     pieces: Vec<(*mut Descriptor, Layout)>,
     /// Size of all pieces together, in bytes.
@@ -198,43 +198,43 @@ pub(crate) struct Rooms {
 }
 
 // SAFETY: the pool owns its memory.
-unsafe impl Send for Rooms {}
+unsafe impl Send for InboxArena {}
 
 /// Binary logarithm of the smallest block's capacity: two cache lines, which the processor fetches together.
 pub(crate) const SMALLEST: u32 = 2;
 /// Number of block sizes: capacities up to what 16 bits can count.
 const SIZES: usize = 17;
 
-impl Rooms {
+impl InboxArena {
     pub(crate) const fn new() -> Self {
         Self { pieces: Vec::new(), bytes: 0, rest: ptr::null_mut(), left: 0, free: [const { Vec::new() }; SIZES] }
     }
 
     /// Returns an empty inbox with capacity for two to the power of `size` descriptors; `size` is at least
     /// [`SMALLEST`].
-    pub(crate) fn lend(&mut self, size: u32) -> Mail {
+    pub(crate) fn lend(&mut self, size: u32) -> Inbox {
         let begin = self.free[size as usize].pop().unwrap_or_else(|| self.cut(1 << size));
-        Mail::in_room(begin, size)
+        Inbox::in_block(begin, size)
     }
 
     /// Takes back the block of an inbox.
     #[inline(always)]
-    pub(crate) fn take_back(&mut self, mail: Mail) {
-        if mail.has_room() {
-            self.free[mail.size() as usize].push(mail.begin);
+    pub(crate) fn take_back(&mut self, inbox: Inbox) {
+        if inbox.has_room() {
+            self.free[inbox.size() as usize].push(inbox.begin);
         }
     }
 
     /// Moves an inbox to a block with capacity for two to the power of `size` descriptors, more than before.
-    pub(crate) fn enlarge(&mut self, mail: &mut Mail, size: u32) {
+    pub(crate) fn enlarge(&mut self, inbox: &mut Inbox, size: u32) {
         let mut larger = self.lend(size);
-        larger.copy(mail);
-        self.take_back(std::mem::replace(mail, larger));
+        larger.copy(inbox);
+        self.take_back(std::mem::replace(inbox, larger));
     }
 
-    /// Returns an inbox with the rest of `mail`, whose block can be taken back then.
-    pub(crate) fn keep<'m>(&mut self, mail: &'m Mail, rest: impl Iterator<Item = &'m Descriptor>) -> Mail {
-        let mut kept = self.lend(mail.size());
+    /// Returns an inbox with the rest of `inbox`, whose block can be taken back then.
+    pub(crate) fn keep<'m>(&mut self, inbox: &'m Inbox, rest: impl Iterator<Item = &'m Descriptor>) -> Inbox {
+        let mut kept = self.lend(inbox.size());
         rest.for_each(|packet| kept.tail.push(packet, packet.at, packet.port));
         kept
     }
@@ -270,7 +270,7 @@ impl Rooms {
     }
 }
 
-impl Drop for Rooms {
+impl Drop for InboxArena {
     fn drop(&mut self) {
         for &(begin, layout) in &self.pieces {
             // SAFETY: allocated with this layout; no inbox outlives the calendar.
@@ -288,35 +288,35 @@ mod tests {
     #[test]
     fn nobody_reads_the_mail_of_others() {
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
-        let mut rooms = Rooms::new();
-        let mut held: Vec<(Mail, Vec<u32>)> = Vec::new();
+        let mut rooms = InboxArena::new();
+        let mut held: Vec<(Inbox, Vec<u32>)> = Vec::new();
         for slot in 0..100_000 {
             if rng.below(100) == 0 || held.is_empty() {
                 held.push((rooms.lend(SMALLEST + rng.below(5) as u32), Vec::new()));
             }
             let at = rng.below(held.len() as u64) as usize;
-            let (mail, model) = &mut held[at];
-            if mail.tail.is_full() {
-                rooms.enlarge(mail, mail.size() + 1);
+            let (inbox, model) = &mut held[at];
+            if inbox.tail.is_full() {
+                rooms.enlarge(inbox, inbox.size() + 1);
             }
-            mail.tail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
+            inbox.tail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
             model.push(slot);
             match rng.below(200) {
                 0 => {
-                    let (mail, model) = held.swap_remove(at);
-                    assert!(mail.iter().map(|packet| packet.slot).eq(model));
-                    rooms.take_back(mail);
+                    let (inbox, model) = held.swap_remove(at);
+                    assert!(inbox.iter().map(|packet| packet.slot).eq(model));
+                    rooms.take_back(inbox);
                 }
                 1 => {
                     let rest = model.split_off(model.len() / 2);
-                    let kept = rooms.keep(mail, mail[model.len()..].iter());
-                    rooms.take_back(std::mem::replace(mail, kept));
+                    let kept = rooms.keep(inbox, inbox[model.len()..].iter());
+                    rooms.take_back(std::mem::replace(inbox, kept));
                     *model = rest;
                 }
                 _ => {}
             }
         }
-        assert!(held.iter().all(|(mail, model)| mail.iter().map(|packet| packet.slot).eq(model.iter().copied())));
+        assert!(held.iter().all(|(inbox, model)| inbox.iter().map(|packet| packet.slot).eq(model.iter().copied())));
         assert!(rooms.pieces.len() < 12, "rooms are used again");
     }
 }

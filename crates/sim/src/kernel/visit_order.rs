@@ -1,9 +1,9 @@
 //! Visit order: the order in which the nodes of a partition are visited.
 //!
 //! Within a window, the order does not change results, but it matters to the cache: descriptors are read sooner after
-//! they were written if their receiver is visited soon. Where two sides alternate ([`Pace`](super::pace::Pace)), most
+//! they were written if their receiver is visited soon. Where two sides alternate ([`WindowSchedule`](super::schedule::WindowSchedule)), most
 //! windows run in pairs: a window of the leading side, then one of the following side. A node of the following side may
-//! be visited as soon as all of its neighbours have been, so both windows are run together in sections ([`Leg`]): a few
+//! be visited as soon as all of its neighbours have been, so both windows are run together in sections ([`Section`]): a few
 //! leading nodes, then the following nodes that waited only for these.
 //!
 //! ```text
@@ -30,35 +30,35 @@ const ENOUGH: usize = 128;
 
 /// Visit order of nodes. Places in the order are counted in words of 64, like the bit sets of calendars; some places
 /// are empty.
-pub(crate) struct Tour {
+pub(crate) struct VisitOrder {
     /// Place of each node, indexed by node.
     places: Table<u32>,
     /// Node at each place, indexed by place.
     nodes: Table<u32>,
-    legs: Vec<Leg>,
+    sections: Vec<Section>,
 }
 
 /// Section of the visit order: nodes of one side, none of which is a neighbour of another.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Leg {
+pub(crate) struct Section {
     /// Words in which the nodes of the section stand.
     pub(crate) words: Range<u32>,
     /// Whether the nodes belong to the leading side.
     pub(crate) leads: bool,
 }
 
-impl Tour {
+impl VisitOrder {
     /// Returns the order of `count` nodes by number, without sections.
     pub(crate) fn by_number(count: usize) -> Self {
-        let mut tour = Self { places: Table::of(count, || 0), nodes: Table::new(), legs: Vec::new() };
-        tour.add(&(0..count as u32).collect::<Vec<_>>());
-        tour
+        let mut visit_order = Self { places: Table::of(count, || 0), nodes: Table::new(), sections: Vec::new() };
+        visit_order.add(&(0..count as u32).collect::<Vec<_>>());
+        visit_order
     }
 
     /// Returns an order of all nodes in sections. `leads` tells which nodes belong to the leading side, where only
     /// nodes of different sides are neighbours; `distance` is each node's distance from the hosts. Leading nodes that
     /// are far from hosts come first, because their followers would have to wait for them otherwise.
-    pub(crate) fn in_legs(neighbours: &[Vec<u32>], distance: &[u32], leads: impl Fn(u32) -> bool) -> Self {
+    pub(crate) fn in_sections(neighbours: &[Vec<u32>], distance: &[u32], leads: impl Fn(u32) -> bool) -> Self {
         let all = 0..neighbours.len() as u32;
         let (mut leaders, others): (Vec<u32>, Vec<u32>) = all.partition(|&node| leads(node));
         leaders.sort_by_key(|&node| Reverse(distance[node as usize]));
@@ -72,24 +72,25 @@ impl Tour {
             let last = neighbours[node as usize].iter().map(|&leader| turn[leader as usize]).max();
             waiting[last.unwrap_or(0)].push(node);
         }
-        let mut tour = Self { places: Table::of(neighbours.len(), || NOBODY), nodes: Table::new(), legs: Vec::new() };
+        let mut visit_order =
+            Self { places: Table::of(neighbours.len(), || NOBODY), nodes: Table::new(), sections: Vec::new() };
         let (mut first, mut ready) = (0, Vec::new());
         for (n, followers) in waiting.iter_mut().enumerate() {
             ready.append(followers);
             if ready.len() >= ENOUGH || n + 1 >= leaders.len() {
-                tour.add_leg(&leaders[first..(n + 1).min(leaders.len())], true);
-                tour.add_leg(&ready, false);
+                visit_order.add_section(&leaders[first..(n + 1).min(leaders.len())], true);
+                visit_order.add_section(&ready, false);
                 ready.clear();
                 first = n + 1;
             }
         }
-        tour
+        visit_order
     }
 
-    fn add_leg(&mut self, nodes: &[u32], leads: bool) {
+    fn add_section(&mut self, nodes: &[u32], leads: bool) {
         let words = self.add(nodes);
         if !words.is_empty() {
-            self.legs.push(Leg { words, leads });
+            self.sections.push(Section { words, leads });
         }
     }
 
@@ -128,7 +129,7 @@ impl Tour {
     }
 
     /// Returns the sections in order; empty where windows do not run in pairs.
-    pub(crate) fn legs(&self) -> &[Leg] {
-        &self.legs
+    pub(crate) fn sections(&self) -> &[Section] {
+        &self.sections
     }
 }

@@ -7,8 +7,8 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::calm::Visit;
 use super::descriptor::Descriptor;
+use super::independent::Visit;
 use super::output::{Buffer, Waiting};
 use super::port::{Egress, of_bits};
 use super::queue::NONE;
@@ -84,14 +84,14 @@ fn classes_of(bits: u8) -> impl Iterator<Item = u32> {
 }
 
 /// Packets that wait, during a visit, for an output whose lines have one queue each.
-pub(super) struct Listed<'a> {
+pub(super) struct TransientQueue<'a> {
     pub(super) buffer: Buffer<'a>,
     pub(super) lists: Lists<'a>,
     pub(super) turns: Turns,
     pub(super) trimmer: &'a mut Trimmer,
 }
 
-impl Listed<'_> {
+impl TransientQueue<'_> {
     /// Notes the first packets in the queues of these classes.
     #[inline(always)]
     pub(super) fn take_out(&mut self, classes: u8) {
@@ -120,7 +120,7 @@ impl Listed<'_> {
     }
 }
 
-impl Waiting for Listed<'_> {
+impl Waiting for TransientQueue<'_> {
     #[inline(always)]
     fn first(ready: u8) -> u8 {
         ready.ilog2() as u8

@@ -3,19 +3,21 @@
 use std::collections::VecDeque;
 
 use super::cut::Cut;
+use super::lookahead::Lookahead;
 use super::sides::neighbours;
-use super::tempo::Tempo;
-use crate::kernel::tour::Tour;
+use crate::kernel::visit_order::VisitOrder;
 use crate::topology::Graph;
 
 /// Returns the visit order of a partition with `nodes` nodes. Descriptors leave a partition only between windows, so
 /// windows can run in pairs only where there is one partition.
-pub(super) fn tour(graph: &Graph, cut: &Cut, tempo: &Tempo, nodes: usize) -> Tour {
-    let Some(leader) = tempo.pace.leader().filter(|_| cut.count == 1) else { return Tour::by_number(nodes) };
+pub(super) fn visit_order(graph: &Graph, cut: &Cut, lookahead: &Lookahead, nodes: usize) -> VisitOrder {
+    let Some(leader) = lookahead.schedule.leader().filter(|_| cut.count == 1) else {
+        return VisitOrder::by_number(nodes);
+    };
     let neighbours = neighbours(graph);
     let distance = distances(&neighbours, graph.hosts.len());
-    let sides: Vec<u8> = tempo.sides.all().collect();
-    Tour::in_legs(&neighbours, &distance, |node| sides[node as usize] == leader)
+    let sides: Vec<u8> = lookahead.sides.all().collect();
+    VisitOrder::in_sections(&neighbours, &distance, |node| sides[node as usize] == leader)
 }
 
 /// Returns the distance in links between each node and the nearest host; the first `hosts` nodes are the hosts.
@@ -67,17 +69,20 @@ mod tests {
             let (neighbours, leader) = (neighbours(&graph), sides.smaller());
             let sides: Vec<u8> = sides.all().collect();
             let leads = |node: u32| sides[node as usize] == leader;
-            let tour = Tour::in_legs(&neighbours, &distances(&neighbours, graph.hosts.len()), leads);
+            let visit_order = VisitOrder::in_sections(&neighbours, &distances(&neighbours, graph.hosts.len()), leads);
 
             let mut turn = vec![None; neighbours.len()];
-            for (n, leg) in tour.legs().iter().enumerate() {
-                for node in
-                    leg.words.clone().flat_map(|word| tour.nodes(word, u64::MAX)).filter(|&node| node != u32::MAX)
+            for (n, section) in visit_order.sections().iter().enumerate() {
+                for node in section
+                    .words
+                    .clone()
+                    .flat_map(|word| visit_order.nodes(word, u64::MAX))
+                    .filter(|&node| node != u32::MAX)
                 {
-                    assert_eq!(leads(node), leg.leads);
+                    assert_eq!(leads(node), section.leads);
                     assert_eq!(turn[node as usize].replace(n), None, "once");
-                    let (word, bit) = tour.place(node);
-                    assert!(tour.nodes(word, bit).eq([node]), "where it says");
+                    let (word, bit) = visit_order.place(node);
+                    assert!(visit_order.nodes(word, bit).eq([node]), "where it says");
                 }
             }
             for (node, neighbours) in (0..).zip(&neighbours).filter(|&(node, _)| !leads(node)) {
@@ -98,16 +103,20 @@ mod tests {
         let neighbours = neighbours(&graph);
         let sides: Vec<u8> = sides.all().collect();
         let distances = distances(&neighbours, graph.hosts.len());
-        let tour = Tour::in_legs(&neighbours, &distances, |node| sides[node as usize] == leader);
-        let leg_of = |node: u32| {
-            let (word, _) = tour.place(node);
-            tour.legs().iter().position(|leg| leg.words.contains(&word)).expect("every node stands in a leg")
+        let visit_order = VisitOrder::in_sections(&neighbours, &distances, |node| sides[node as usize] == leader);
+        let section_of = |node: u32| {
+            let (word, _) = visit_order.place(node);
+            visit_order
+                .sections()
+                .iter()
+                .position(|section| section.words.contains(&word))
+                .expect("every node stands in a section")
         };
         for host in 0..graph.hosts.len() as u32 {
-            assert_eq!(leg_of(host), leg_of(neighbours[host as usize][0]) + 1);
+            assert_eq!(section_of(host), section_of(neighbours[host as usize][0]) + 1);
         }
         // Eight switches with their hosts each; with the second half of a pod its other switches, which wait for all
         // hosts.
-        assert_eq!(tour.legs().len(), 2 * 64);
+        assert_eq!(visit_order.sections().len(), 2 * 64);
     }
 }

@@ -19,7 +19,7 @@ use selvedge_units::{Duration, Instant};
 
 /// Schedule of windows. Times are in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct WindowSchedule {
     /// Length of a step: L, or less.
     step: u64,
     /// Number of steps by which windows overlap: 1 where two sides take turns, with windows of two steps, else 0.
@@ -28,7 +28,7 @@ pub(crate) struct Pace {
     leader: u8,
 }
 
-impl Pace {
+impl WindowSchedule {
     /// Creates a schedule with steps of `step`; where there are two sides, `leader` is the leading one.
     pub(crate) fn new(step: Duration, leader: Option<u8>) -> Self {
         let (overlap, leader) = (u64::from(leader.is_some()), leader.unwrap_or(0));
@@ -107,18 +107,21 @@ mod tests {
     #[test]
     fn nothing_arrives_in_the_past() {
         for in_turns in [false, true] {
-            let pace = Pace::new(Duration::from_ps(10), in_turns.then_some(1));
+            let schedule = WindowSchedule::new(Duration::from_ps(10), in_turns.then_some(1));
             for side in [0, 1] {
                 for sent in 0..200 {
-                    let window = pace.window_of(side, sent);
-                    assert!(pace.is_turn(side, window));
-                    assert!((pace.begin(window)..pace.end(window)).contains(&sent), "{side} {sent}");
-                    assert!(pace.begin(window + 1) <= pace.end(window));
+                    let window = schedule.window_of(side, sent);
+                    assert!(schedule.is_turn(side, window));
+                    assert!((schedule.begin(window)..schedule.end(window)).contains(&sent), "{side} {sent}");
+                    assert!(schedule.begin(window + 1) <= schedule.end(window));
                     let other = if in_turns { 1 - side } else { side };
                     for arrival in sent + 10..sent + 50 {
-                        assert!(pace.window_of(other, arrival) > window, "{side} {sent} {arrival}");
+                        assert!(schedule.window_of(other, arrival) > window, "{side} {sent} {arrival}");
                     }
-                    assert!(pace.window_of(side, sent + 10 * pace.each()) > window, "news between nodes of one side");
+                    assert!(
+                        schedule.window_of(side, sent + 10 * schedule.each()) > window,
+                        "news between nodes of one side"
+                    );
                 }
             }
         }

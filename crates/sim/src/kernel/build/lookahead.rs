@@ -6,12 +6,12 @@ use selvedge_wire::Header;
 use super::frames::longest_frame;
 use super::sides::{Sides, has_hosts_back_to_back};
 use crate::config::SimConfig;
-use crate::kernel::pace::Pace;
+use crate::kernel::schedule::WindowSchedule;
 use crate::topology::{Graph, Ports};
 
 /// Window schedule and delays that the links' delays and rates allow.
-pub(super) struct Tempo {
-    pub(super) pace: Pace,
+pub(super) struct Lookahead {
+    pub(super) schedule: WindowSchedule,
     pub(super) sides: Sides,
     /// Delay of hosts' notices about connections to other hosts.
     pub(super) notice: Duration,
@@ -19,7 +19,7 @@ pub(super) struct Tempo {
     pub(super) reach: u64,
 }
 
-impl Tempo {
+impl Lookahead {
     /// Returns the schedule of a network. Windows are as short as possible unless nodes are free to run ahead of others
     /// (`is_free`); in that case sides take turns if `in_turns` is set.
     pub(super) fn new(config: &SimConfig, ports: &Ports, is_free: bool, in_turns: bool) -> Self {
@@ -28,7 +28,7 @@ impl Tempo {
         let step = if is_free { step(graph, ports, lookahead) } else { Duration::from_ps(1) };
         let sides = if is_free && in_turns { Sides::two(graph) } else { None };
         Self {
-            pace: Pace::new(step, sides.as_ref().map(Sides::smaller)),
+            schedule: WindowSchedule::new(step, sides.as_ref().map(Sides::smaller)),
             sides: sides.unwrap_or_else(|| Sides::one(graph)),
             // Where hosts stand back to back, a packet takes one link; else at least two.
             notice: lookahead * if has_hosts_back_to_back(graph) { 1 } else { 2 },

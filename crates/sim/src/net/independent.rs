@@ -1,4 +1,4 @@
-//! Visits to a switch whose ports do not affect each other.
+//! Visits to a switch ports ports do not affect each other.
 //!
 //! The packets that one output sends affect another output only through the buffers of inputs: they free space there,
 //! and end pauses. Where no input can fill up with all that may arrive, events need not be handled in the order of
@@ -8,7 +8,7 @@ use selvedge_units::Instant;
 
 use super::descriptor::Descriptor;
 use super::forward::UNKNOWN;
-use super::switch::Site;
+use super::switch::SwitchFacts;
 use crate::kernel::order::{Order, Ties};
 use crate::kernel::partition::Partition;
 
@@ -16,30 +16,39 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns whether the ports may be visited one after the other in a visit until `limit`, as far as the arrivals do
     /// not matter. Recorded runs are recorded in order of time, so they may not.
     #[inline(always)]
-    pub(super) fn may_be_calm(&self, site: &Site, limit: u64) -> bool {
-        let state = &self.switches[site.switch];
+    pub(super) fn may_be_independent(&self, facts: &SwitchFacts, limit: u64) -> bool {
+        let state = &self.switches[facts.switch];
         let is_plain =
-            !RECORDED && !site.slow_path && !site.has_crossbar && self.balancers.is_empty() && self.tors.is_empty();
-        let is_calm = |at| self.ingress[at].is_calm() && !self.egress[at].pause_due();
-        is_plain && limit == self.calendar.end() && state.timer_at() >= limit && state.port_range().all(is_calm)
+            !RECORDED && !facts.slow_path && !facts.has_crossbar && self.balancers.is_empty() && self.tors.is_empty();
+        let is_far_from_limits = |at| self.ingress[at].is_far_from_limits() && !self.egress[at].pause_due();
+        is_plain
+            && limit == self.calendar.end()
+            && state.timer_at() >= limit
+            && state.port_range().all(is_far_from_limits)
     }
 
     /// Handles all events before `limit`, which is the end of the window, output by output. Returns whether that is
     /// possible; if not, nothing has happened.
     #[inline(never)]
-    pub(super) fn visit_calmly(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order, limit: u64) -> bool {
-        if !self.deal(site, mail, order) {
+    pub(super) fn visit_by_output(
+        &mut self,
+        facts: &SwitchFacts,
+        inbox: &[Descriptor],
+        order: &mut Order,
+        limit: u64,
+    ) -> bool {
+        if !self.deal(facts, inbox, order) {
             return false;
         }
         let begin = self.calendar.begin();
-        let visit = Visit { site, mail, begin, length: limit - begin };
-        self.events += mail.len() as u64;
-        self.switches[site.switch].pending.clear();
-        for port in 0..self.switches[site.switch].ports {
-            let (at, keys) = (site.first_port + port, order.dealt_to(port));
+        let visit = Visit { facts, inbox, begin, length: limit - begin };
+        self.events += inbox.len() as u64;
+        self.switches[facts.switch].busy_ports.clear();
+        for port in 0..self.switches[facts.switch].ports {
+            let (at, keys) = (facts.first_port + port, order.dealt_to(port));
             // Happens a few times in each visit.
             if port.is_multiple_of(8) {
-                self.trickle.fetch_some();
+                self.prefetch_queue.fetch_some();
             }
             if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;
@@ -51,30 +60,30 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let is_busy = output.busy_until.as_ps() >= limit;
             output.free_pending = output.ready() != 0 || (self.classes == 1 && output.waiting != 0 && is_busy);
             if output.free_pending {
-                self.switches[site.switch].pending.append(port, output.busy_until.as_ps());
+                self.switches[facts.switch].busy_ports.append(port, output.busy_until.as_ps());
             }
         }
         true
     }
 
-    /// Deals out `mail` to the outputs through which it leaves, and pause frames to the outputs that they concern.
+    /// Deals out `inbox` to the outputs through which it leaves, and pause frames to the outputs that they concern.
     /// Returns whether the arrivals need not be handled in order of time.
     #[inline(always)]
-    fn deal(&mut self, site: &Site, mail: &[Descriptor], order: &mut Order) -> bool {
-        // A port whose pause ends must have nothing else to do, so that it does not matter whether it has been waiting
+    fn deal(&mut self, facts: &SwitchFacts, inbox: &[Descriptor], order: &mut Order) -> bool {
+        // A port ports pause ends must have nothing else to do, so that it does not matter whether it has been waiting
         // for that.
-        let pauses_are_calm = site.has_lasting_pauses && self.classes == 1;
-        let ways = self.forwarding.ways_of(site.routes);
+        let no_pause_is_near = facts.has_lasting_pauses && self.classes == 1;
+        let ways = self.forwarding.ways_of(facts.routes);
         let window = self.calendar.end() - self.calendar.begin();
-        let ports = self.switches[site.switch].ports;
-        let is_dealt = order.deal(mail, window, ports, move |packet| {
+        let ports = self.switches[facts.switch].ports;
+        let is_dealt = order.deal(inbox, window, ports, move |packet| {
             if packet.is_pause() {
-                return if pauses_are_calm { packet.port.into() } else { UNKNOWN };
+                return if no_pause_is_near { packet.port.into() } else { UNKNOWN };
             }
-            site.route(ways, packet)
+            facts.route(ways, packet)
         });
         if is_dealt && self.fabric.inputs_compete {
-            order.break_dealt_ties(self.ties(site.switch), ports);
+            order.break_dealt_ties(self.ties(facts.switch), ports);
         }
         is_dealt
     }
@@ -88,8 +97,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 /// State that does not change during a visit.
 #[derive(Clone, Copy)]
 pub(super) struct Visit<'a> {
-    pub(super) site: &'a Site,
-    pub(super) mail: &'a [Descriptor],
+    pub(super) facts: &'a SwitchFacts,
+    pub(super) inbox: &'a [Descriptor],
     /// Beginning of the visit's window, in picoseconds.
     begin: u64,
     /// End of the visit, in picoseconds after the beginning of the window.
@@ -100,9 +109,9 @@ impl<'a> Visit<'a> {
     /// Returns the packet at `place` of the inbox.
     #[inline(always)]
     pub(super) fn at(&self, place: u32) -> &'a Descriptor {
-        debug_assert!((place as usize) < self.mail.len(), "it is a place of this mail");
+        debug_assert!((place as usize) < self.inbox.len(), "it is a place of this inbox");
         // SAFETY: the index is in range, as asserted.
-        unsafe { self.mail.get_unchecked(place as usize) }
+        unsafe { self.inbox.get_unchecked(place as usize) }
     }
 
     /// Returns the time `after` picoseconds after the beginning of the window.

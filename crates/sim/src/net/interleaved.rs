@@ -8,28 +8,34 @@
 use super::descriptor::Descriptor;
 use super::forward::UNKNOWN;
 use super::port::Egress;
-use super::switch::Site;
+use super::switch::SwitchFacts;
 use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Returns whether [turns](Self::take_turns) are possible at a switch: where nothing is recorded or counted by
+    /// Returns whether [turns](Self::run_interleaved) are possible at a switch: where nothing is recorded or counted by
     /// class.
-    pub(super) fn may_take_turns(&self, site: &Site) -> bool {
-        !RECORDED && self.classes == 1 && self.accounting.is_plain && !site.slow_path && !site.has_crossbar
+    pub(super) fn may_interleave(&self, facts: &SwitchFacts) -> bool {
+        !RECORDED && self.classes == 1 && self.accounting.is_plain && !facts.slow_path && !facts.has_crossbar
     }
 
     /// Handles the events at a switch before `stop`, where `read` packets of its inbox have been read, up to the first
     /// rare event. Returns the number of packets that have been read then.
     #[inline(never)]
-    pub(super) fn take_turns(&mut self, site: &Site, mail: &[Descriptor], order: &Order, read: usize) -> usize {
+    pub(super) fn run_interleaved(
+        &mut self,
+        facts: &SwitchFacts,
+        inbox: &[Descriptor],
+        order: &Order,
+        read: usize,
+    ) -> usize {
         let mut keys = order.keys_from(read);
         let (begin, stop, gap) = (self.calendar.begin(), self.stop, self.gap);
-        let pending = &mut self.switches[site.switch].pending;
-        let mut outputs = self.egress.part_mut(site.first_port);
-        let mut inputs = self.ingress.part_mut(site.first_port);
-        let mut lines = self.lines.part_mut(site.first_port);
-        let mut extras = self.extras.part_mut(site.first_port);
+        let busy_ports = &mut self.switches[facts.switch].busy_ports;
+        let mut outputs = self.egress.part_mut(facts.first_port);
+        let mut inputs = self.ingress.part_mut(facts.first_port);
+        let mut lines = self.lines.part_mut(facts.first_port);
+        let mut extras = self.extras.part_mut(facts.first_port);
         let (queues, store, calendar) = (&mut self.queues, &mut self.store, &mut self.calendar);
         let (pool, tally) = (&mut self.pool, &mut self.tally);
         let mut send = |port: &mut Egress, begins: u64, packet: &Descriptor| {
@@ -39,10 +45,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             calendar.send(port.peer_node, ends + port.delay.as_ps(), port.peer_port, packet);
             ends
         };
-        let trickle = &mut self.trickle;
+        let prefetch_queue = &mut self.prefetch_queue;
         let mut served = 0;
         // Arrivals until then come next: before a port is free, and before the end of the loop.
-        let mut until = pending.first().min(stop - 1);
+        let mut until = busy_ports.first().min(stop - 1);
         loop {
             let key = keys.first();
             let arrival = begin + key.time();
@@ -51,7 +57,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if out == UNKNOWN {
                     break;
                 }
-                let (packet, port) = (key.packet(mail), &mut outputs[out]);
+                let (packet, port) = (key.packet(inbox), &mut outputs[out]);
                 let busy_until = port.busy_until.as_ps();
                 if busy_until <= arrival && port.is_plainly_clear() {
                     send(port, arrival, packet);
@@ -69,22 +75,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     input.buffered = buffered;
                     let line = &mut lines[out];
                     let flags = extras[out].red.mark(packet, line.bytes, pool, tally);
-                    let queue = site.queue(port, 0, packet.port);
+                    let queue = facts.queue(port, 0, packet.port);
                     line.push(queues, queue, store, packet, flags);
                     port.waiting = 1;
                     if !port.free_pending && busy_until > arrival {
                         port.free_pending = true;
-                        pending.push(out, busy_until);
+                        busy_ports.push(out, busy_until);
                         until = until.min(busy_until);
                     }
                 }
                 keys.advance();
             } else {
-                let due = pending.first();
+                let due = busy_ports.first();
                 if due >= stop {
                     break;
                 }
-                let out = pending.whose_is_first();
+                let out = busy_ports.first_port();
                 let port = &mut outputs[out];
                 if !port.is_plainly_due() {
                     break;
@@ -104,15 +110,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if line.is_empty() {
                     port.waiting = 0;
                     port.free_pending = false;
-                    pending.pop();
-                    trickle.fetch_a_little();
+                    busy_ports.pop();
+                    prefetch_queue.prefetch_some();
                 } else {
-                    pending.postpone_first(out, ends);
+                    busy_ports.postpone_first(out, ends);
                 }
-                until = pending.first().min(stop - 1);
+                until = busy_ports.first().min(stop - 1);
             }
         }
         self.events += served;
-        mail.len() - keys.len()
+        inbox.len() - keys.len()
     }
 }

@@ -7,21 +7,21 @@
 use super::{LINE, prefetch_bytes};
 
 /// Memory to prefetch: its beginning, and the number of bytes left.
-type Stretch = (*const u8, usize);
+type PrefetchRange = (*const u8, usize);
 
 /// Prefetch in progress.
-pub(crate) struct Trickle {
-    /// Present stretch; empty only if no others are left.
-    current: Stretch,
+pub(crate) struct PrefetchQueue {
+    /// Present range; empty only if no others are left.
+    current: PrefetchRange,
     /// Stretches after the present one, the last one first.
-    others: [Stretch; Trickle::MOST],
+    others: [PrefetchRange; PrefetchQueue::MOST],
     count: usize,
 }
 
 // SAFETY: the memory is not accessed through these pointers, which may point anywhere.
-unsafe impl Send for Trickle {}
+unsafe impl Send for PrefetchQueue {}
 
-impl Trickle {
+impl PrefetchQueue {
     const MOST: usize = 4;
 
     pub(crate) const fn new() -> Self {
@@ -29,11 +29,11 @@ impl Trickle {
         Self { current: nothing, others: [nothing; Self::MOST], count: 0 }
     }
 
-    /// Begins to prefetch these stretches, the last one first. No earlier stretches may be left.
+    /// Begins to prefetch these ranges, the last one first. No earlier ranges may be left.
     #[inline(always)]
-    pub(crate) fn turn_to(&mut self, stretches: [Stretch; Self::MOST]) {
+    pub(crate) fn turn_to(&mut self, ranges: [PrefetchRange; Self::MOST]) {
         debug_assert!(self.current.1 == 0 && self.count == 0, "nothing is forgotten");
-        (self.others, self.count) = (stretches, Self::MOST);
+        (self.others, self.count) = (ranges, Self::MOST);
         self.take_next();
     }
 
@@ -45,7 +45,7 @@ impl Trickle {
 
     /// Prefetches a few lines, for callers that do so often.
     #[inline(always)]
-    pub(crate) fn fetch_a_little(&mut self) {
+    pub(crate) fn prefetch_some(&mut self) {
         self.fetch(4 * LINE);
     }
 
@@ -68,7 +68,7 @@ impl Trickle {
         }
     }
 
-    /// Turns to the next stretch that is not empty, if the present one is.
+    /// Turns to the next range that is not empty, if the present one is.
     #[inline(always)]
     fn take_next(&mut self) {
         while self.current.1 == 0 && self.count > 0 {
@@ -80,7 +80,7 @@ impl Trickle {
 
 /// Returns the memory of these things.
 #[inline(always)]
-pub(crate) fn stretch_of<T>(things: &[T]) -> Stretch {
+pub(crate) fn stretch_of<T>(things: &[T]) -> PrefetchRange {
     (things.as_ptr().cast(), size_of_val(things))
 }
 
@@ -91,17 +91,17 @@ mod tests {
     #[test]
     fn everything_is_fetched_once_and_in_order() {
         let (a, b, c) = ([0_u8; 300], [0_u8; 0], [0_u8; 64]);
-        let mut trickle = Trickle::new();
-        trickle.turn_to([&c[..], &b, &a, &b].map(stretch_of));
+        let mut prefetch_queue = PrefetchQueue::new();
+        prefetch_queue.turn_to([&c[..], &b, &a, &b].map(stretch_of));
         let mut seen = Vec::new();
-        while trickle.current.1 > 0 {
-            seen.push(trickle.current.1);
-            trickle.fetch(128);
+        while prefetch_queue.current.1 > 0 {
+            seen.push(prefetch_queue.current.1);
+            prefetch_queue.fetch(128);
         }
         assert_eq!(seen, [300, 172, 44, 64]);
-        trickle.turn_to([&a[..], &a, &a, &a].map(stretch_of));
-        trickle.fetch(128);
-        trickle.fetch_rest();
-        assert_eq!((trickle.current.1, trickle.count), (0, 0));
+        prefetch_queue.turn_to([&a[..], &a, &a, &a].map(stretch_of));
+        prefetch_queue.fetch(128);
+        prefetch_queue.fetch_rest();
+        assert_eq!((prefetch_queue.current.1, prefetch_queue.count), (0, 0));
     }
 }

@@ -5,7 +5,7 @@ use crate::recovery::melo::{BitsPool, Residents};
 /// Memory on a NIC's chip that its queue pairs share, with counts of state that did not fit. The NIC owns the memory
 /// and lends it to the engines for each call; most schemes use none.
 #[derive(Clone, Debug, Default)]
-pub struct OnChip {
+pub struct SharedPools {
     /// Pool of receivers' bits, for packets that have arrived out of order (MELO, section 3.2.3).
     pub receiving: BitsPool,
     /// Pool of senders' bits, for packets that receivers have reported as arrived out of order (MELO, section 3.2.4).
@@ -22,7 +22,7 @@ pub struct OnChip {
     pub(crate) senders: Residents,
 }
 
-impl OnChip {
+impl SharedPools {
     /// Returns a chip with two pools of `blocks` blocks each, and room for the state of `connections` receivers and as
     /// many senders; zero connections means any number.
     pub(crate) fn with_pools(blocks: u32, connections: usize) -> Self {

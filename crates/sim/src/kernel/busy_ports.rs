@@ -3,7 +3,7 @@
 //! The list is sorted by time. A port that begins to send is mostly the one that will be free last, or, with a short
 //! packet, first: inserting it then moves no other entry. The list advances through its tables as the first entries
 //! leave and others are added at the end; at the end of the tables, it is moved to their beginning. While a switch is
-//! visited, its list lies in a scratch buffer ([`Desk`]) that all switches share and that stays in the cache: it has
+//! visited, its list lies in a scratch buffer ([`Scratch`]) that all switches share and that stays in the cache: it has
 //! space to advance.
 
 use super::table::Table;
@@ -12,11 +12,11 @@ use super::table::Table;
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Times of numbered items, at most one per item. Of equal times, the item with the lowest number comes first.
-pub(crate) struct Pending {
+pub(crate) struct BusyPorts {
     /// Times, from `head` to `end`; [`NEVER`] everywhere behind these.
     times: Table<u64>,
     /// Item of each time.
-    whose: Table<u32>,
+    ports: Table<u32>,
     head: u32,
     end: u32,
     /// Earliest time.
@@ -26,10 +26,10 @@ pub(crate) struct Pending {
 
 /// Scratch buffer: tables for the list of the switch that is visited. They are longer than the switch's own tables, so
 /// that either hold the whole list.
-pub(crate) struct Desk {
+pub(crate) struct Scratch {
     /// Times; [`NEVER`] everywhere but in front of the first entry.
     times: Table<u64>,
-    whose: Table<u32>,
+    ports: Table<u32>,
 }
 
 /// Returns empty tables with `room` entries. The entry in front of the list is earlier than all that follow.
@@ -39,45 +39,45 @@ fn tables(room: usize) -> (Table<u64>, Table<u32>) {
     (times, Table::of(room, || 0))
 }
 
-impl Desk {
+impl Scratch {
     /// Number of times that a list can advance by its length before it reaches the end of the tables.
     const ROUNDS: u32 = 8;
 
     pub(crate) const fn new() -> Self {
-        Self { times: Table::new(), whose: Table::new() }
+        Self { times: Table::new(), ports: Table::new() }
     }
 
     /// Enlarges the tables for lists of items numbered below `count`.
     pub(crate) fn make_room_for(&mut self, count: u32) {
         let room = (Self::ROUNDS * (count + 2)) as usize;
         if self.times.len() < room {
-            (self.times, self.whose) = tables(room);
+            (self.times, self.ports) = tables(room);
         }
     }
 }
 
-impl Pending {
+impl BusyPorts {
     /// Creates an empty list of items numbered below `count`.
     pub(crate) fn new(count: u32) -> Self {
-        let (times, whose) = tables(count as usize + 2);
-        Self { times, whose, head: 1, end: 1, first: NEVER, in_order: true }
+        let (times, ports) = tables(count as usize + 2);
+        Self { times, ports, head: 1, end: 1, first: NEVER, in_order: true }
     }
 
     /// Moves the list to the beginning of the tables in the scratch buffer and exchanges these with its own tables:
     /// once before a visit, and once more, in the other direction, after it.
     #[inline]
-    pub(crate) fn change_places(&mut self, desk: &mut Desk) {
+    pub(crate) fn change_places(&mut self, scratch: &mut Scratch) {
         let mut end = 1;
         for place in self.head..self.end {
-            (desk.times[end], desk.whose[end]) = (self.times[place], self.whose[place]);
+            (scratch.times[end], scratch.ports[end]) = (self.times[place], self.ports[place]);
             self.times[place] = NEVER;
             end += 1;
         }
         if self.head > 1 {
             (*self.times)[1..self.head as usize].fill(NEVER);
         }
-        std::mem::swap(&mut self.times, &mut desk.times);
-        std::mem::swap(&mut self.whose, &mut desk.whose);
+        std::mem::swap(&mut self.times, &mut scratch.times);
+        std::mem::swap(&mut self.ports, &mut scratch.ports);
         (self.head, self.end) = (1, end);
     }
 
@@ -87,26 +87,26 @@ impl Pending {
         self.first
     }
 
-    /// Returns the item whose time is the earliest. The list must not be empty.
+    /// Returns the item ports time is the earliest. The list must not be empty.
     #[inline(always)]
-    pub(crate) fn whose_is_first(&self) -> u32 {
+    pub(crate) fn first_port(&self) -> u32 {
         debug_assert!(self.in_order && self.head < self.end, "the first is the earliest");
-        self.whose[self.head]
+        self.ports[self.head]
     }
 
-    /// Removes the item whose time is the earliest and returns it. The list must not be empty.
+    /// Removes the item ports time is the earliest and returns it. The list must not be empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> u32 {
-        let who = self.whose_is_first();
+        let who = self.first_port();
         self.head += 1;
         self.first = self.times[self.head];
         who
     }
 
-    /// Gives item `who`, whose time is the earliest, a later time.
+    /// Gives item `who`, ports time is the earliest, a later time.
     #[inline(always)]
     pub(crate) fn postpone_first(&mut self, who: u32, time: u64) {
-        debug_assert!(who == self.whose_is_first() && time > self.first, "later than the earliest");
+        debug_assert!(who == self.first_port() && time > self.first, "later than the earliest");
         self.head += 1;
         self.insert(who, time);
         self.first = self.times[self.head];
@@ -120,7 +120,7 @@ impl Pending {
             self.first = time;
             if self.head > 1 {
                 self.head -= 1;
-                (self.times[self.head], self.whose[self.head]) = (time, who);
+                (self.times[self.head], self.ports[self.head]) = (time, who);
                 return;
             }
         }
@@ -133,7 +133,7 @@ impl Pending {
         let end = self.end;
         // In an empty list, the entry before holds an old time or zero.
         if time > self.times[end - 1] {
-            (self.times[end], self.whose[end]) = (time, who);
+            (self.times[end], self.ports[end]) = (time, who);
         } else {
             self.insert_before_the_last(who, time);
         }
@@ -143,11 +143,11 @@ impl Pending {
     #[inline(never)]
     fn insert_before_the_last(&mut self, who: u32, time: u64) {
         let mut place = self.end;
-        while place > self.head && (self.times[place - 1], self.whose[place - 1]) > (time, who) {
-            (self.times[place], self.whose[place]) = (self.times[place - 1], self.whose[place - 1]);
+        while place > self.head && (self.times[place - 1], self.ports[place - 1]) > (time, who) {
+            (self.times[place], self.ports[place]) = (self.times[place - 1], self.ports[place - 1]);
             place -= 1;
         }
-        (self.times[place], self.whose[place]) = (time, who);
+        (self.times[place], self.ports[place]) = (time, who);
     }
 
     /// Makes the list one entry longer.
@@ -165,7 +165,7 @@ impl Pending {
     fn return_to_the_beginning(&mut self) {
         let list = self.head as usize..self.end as usize;
         self.times.copy_within(list.clone(), 1);
-        self.whose.copy_within(list, 1);
+        self.ports.copy_within(list, 1);
         (self.head, self.end) = (1, 1 + self.end - self.head);
         self.times.iter_mut().skip(self.end as usize).for_each(|time| *time = NEVER);
     }
@@ -173,11 +173,11 @@ impl Pending {
     /// Removes the time of item `who`; returns whether it had one.
     pub(crate) fn forget(&mut self, who: u32) -> bool {
         self.put_in_order();
-        let Some(n) = self.whose().position(|other| other == who) else { return false };
+        let Some(n) = self.ports().position(|other| other == who) else { return false };
         let (place, end) = (self.head as usize + n, self.end as usize);
         // The [`NEVER`] behind the last entry moves, too.
         self.times.copy_within(place + 1..=end, place);
-        self.whose.copy_within(place + 1..end, place);
+        self.ports.copy_within(place + 1..end, place);
         self.end -= 1;
         self.first = self.times[self.head];
         true
@@ -195,7 +195,7 @@ impl Pending {
     /// [cleared](Self::clear) before the first such call, and [put in order](Self::put_in_order) before any other use.
     #[inline(always)]
     pub(crate) fn append(&mut self, who: u32, time: u64) {
-        (self.times[self.end], self.whose[self.end]) = (time, who);
+        (self.times[self.end], self.ports[self.end]) = (time, who);
         self.lengthen();
         self.first = self.first.min(time);
         self.in_order = false;
@@ -211,26 +211,26 @@ impl Pending {
 
     #[inline(never)]
     fn sort(&mut self) {
-        let entries = (self.head..self.end).map(|place| (self.times[place], self.whose[place]));
+        let entries = (self.head..self.end).map(|place| (self.times[place], self.ports[place]));
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
         for (place, (time, who)) in (self.head..).zip(entries) {
-            (self.times[place], self.whose[place]) = (time, who);
+            (self.times[place], self.ports[place]) = (time, who);
         }
         self.in_order = true;
     }
 
     /// Returns all items that have a time.
     #[inline(always)]
-    pub(crate) fn whose(&self) -> impl Iterator<Item = u32> {
-        (self.head..self.end).map(|place| self.whose[place])
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u32> {
+        (self.head..self.end).map(|place| self.ports[place])
     }
 
-    /// Prefetches the entries that [`Pending::first`] and [`Pending::push`] will need.
+    /// Prefetches the entries that [`BusyPorts::first`] and [`BusyPorts::push`] will need.
     #[inline]
     pub(crate) fn prefetch(&self) {
         super::prefetch(&self.times, self.head);
-        super::prefetch(&self.whose, self.head);
+        super::prefetch(&self.ports, self.head);
     }
 }
 
@@ -242,47 +242,47 @@ mod tests {
 
     #[test]
     fn what_is_appended_can_be_put_in_order() {
-        let mut pending = Pending::new(5);
-        pending.push(0, 9);
-        pending.clear();
+        let mut busy_ports = BusyPorts::new(5);
+        busy_ports.push(0, 9);
+        busy_ports.clear();
         for (who, time) in [(3, 30), (1, 10), (4, 30), (0, 20)] {
-            pending.append(who, time);
+            busy_ports.append(who, time);
         }
-        assert_eq!(pending.first(), 10);
-        assert!(pending.whose().eq([3, 1, 4, 0]));
-        pending.put_in_order();
-        pending.push(2, 25);
-        assert!(std::iter::from_fn(|| (pending.first() != NEVER).then(|| pending.pop())).eq([1, 0, 2, 3, 4]));
+        assert_eq!(busy_ports.first(), 10);
+        assert!(busy_ports.ports().eq([3, 1, 4, 0]));
+        busy_ports.put_in_order();
+        busy_ports.push(2, 25);
+        assert!(std::iter::from_fn(|| (busy_ports.first() != NEVER).then(|| busy_ports.pop())).eq([1, 0, 2, 3, 4]));
     }
 
     #[test]
     fn is_in_order() {
         for count in [1, 2, 3, 8, 13, 64] {
             let mut rng = Rng::stream(u64::from(count), Domain::Impairment, 0);
-            let mut pending = Pending::new(count);
-            let mut desk = Desk::new();
-            desk.make_room_for(count);
+            let mut busy_ports = BusyPorts::new(count);
+            let mut scratch = Scratch::new();
+            scratch.make_room_for(count);
             let mut model: Vec<Option<u64>> = vec![None; count as usize];
             for round in 0..5_000 {
                 let n = rng.below(u64::from(count)) as u32;
                 // The list lies in the scratch buffer at some times, and in its own tables at others.
                 if rng.below(16) == 0 {
-                    pending.change_places(&mut desk);
+                    busy_ports.change_places(&mut scratch);
                 }
                 if rng.below(8) == 0 {
-                    assert_eq!(pending.forget(n), model[n as usize].take().is_some());
+                    assert_eq!(busy_ports.forget(n), model[n as usize].take().is_some());
                 } else if model[n as usize].is_none() {
                     let time = round + rng.below(50);
-                    pending.push(n, time);
+                    busy_ports.push(n, time);
                     model[n as usize] = Some(time);
                 } else {
                     let earliest = model.iter().zip(0..).filter_map(|(time, who)| time.map(|time| (time, who))).min();
                     let (time, who) = earliest.expect("the model holds a time");
-                    assert_eq!((pending.first(), pending.pop()), (time, who));
+                    assert_eq!((busy_ports.first(), busy_ports.pop()), (time, who));
                     model[who as usize] = None;
                 }
                 if model.iter().all(Option::is_none) {
-                    assert_eq!(pending.first(), NEVER);
+                    assert_eq!(busy_ports.first(), NEVER);
                 }
             }
         }
