@@ -19,7 +19,7 @@
 //!     ratio  = { at-most = 1.0 }
 //! "#;
 //! let claims = Expectations::parse(claims, "expect.toml")?;
-//! A study without points lacks the claim's numbers, so that the claim fails.
+//! // A study without points lacks the numbers of the claim, so that the claim fails.
 //! let series = ["irn", "irn+pfc"].map(|name| SeriesInfo {
 //!     name: name.into(),
 //!     series: name.into(),

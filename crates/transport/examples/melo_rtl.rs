@@ -55,7 +55,7 @@ fn write(connections: u64, blocks: u32, events: u64, seed: u64) -> io::Result<()
         pool_bits: slots,
         reorder_buffer: Setting::Value(slots),
         rto: Setting::Off,
-        shared_pools: Setting::Off,
+        on_chip: Setting::Off,
         ..MeloConfig::default()
     };
     let mut pools = config.shared_pools();

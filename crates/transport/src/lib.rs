@@ -14,8 +14,8 @@
 //!
 //! [`Sender`] combines any loss [`recovery`] with any [`congestion`] control and with pacing. Both are chosen by
 //! configuration ([`RecoveryConfig`], [`CongestionConfig`]) and dispatched by an enum that the registry generates; a
-//! test or a driver may fix the types instead. State that the queue pairs of a NIC share ([`SharedPools`]) belongs to the
-//! NIC, which lends it to the engines for each call.
+//! test or a driver may fix the types instead. State that the queue pairs of a NIC share ([`SharedPools`]) belongs to
+//! the NIC, which lends it to the engines for each call.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -55,7 +55,8 @@ impl<A: Acceptance> Receiver<A> {
     /// acknowledgement, to be sent at once. Its MSN is zero: messages are the concern of the layer above, which fills
     /// the MSN in.
     ///
-    /// `pools` is the state that all receivers of a NIC share, built by [`Scheme::shared_pools`](crate::Scheme::shared_pools).
+    /// `pools` is the state that all receivers of a NIC share, built by
+    /// [`Scheme::shared_pools`](crate::Scheme::shared_pools).
     #[inline(always)]
     pub fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
         self.acceptance.answer(cx, pools, data, marked, self.first_psn)

@@ -407,7 +407,8 @@ impl Nic {
         }
     }
 
-    /// Like [`Nic::prefetch_targets`], but for the queue pair behind the first state, which must be in the cache already.
+    /// Like [`Nic::prefetch_targets`], but for the queue pair behind the first state, which must be in the cache
+    /// already.
     #[inline]
     pub fn farther_prefetch_targets(&self, packet: &Packet) -> (*const u8, usize) {
         let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };

@@ -1,16 +1,16 @@
 //! Calendar of one partition: which node has something to do in which window, and the inboxes that wait for it.
 //!
 //! Design notes.
-//! 1. *Windows* ([`WindowSchedule`]). A descriptor that a node sends in a window arrives in a later one, so all arrivals of a
-//!    window are known when the window begins, and nodes can be visited one after the other: each handles its whole
-//!    window while its state is in the cache. The order of visits does not change results.
+//! 1. *Windows* ([`WindowSchedule`]). A descriptor that a node sends in a window arrives in a later one, so all
+//!    arrivals of a window are known when the window begins, and nodes can be visited one after the other: each handles
+//!    its whole window while its state is in the cache. The order of visits does not change results.
 //! 2. *Inboxes.* Descriptors on their way to a node wait in the node's inbox for the window of their arrival, in no
 //!    order. The memory of inboxes is borrowed from a stack of spare blocks, so that memory that was just read is
 //!    written next.
 //! 3. *Agendas.* A node that has descriptors or a timer in a window is booked for it once: in a ring of bit sets for
-//!    the near future, in a tree for what lies beyond. Nodes are visited in [`VisitOrder`] order, so that neighbours, which
-//!    send to the same nodes, come one after the other. An early visit does no harm, so a node that is booked far ahead
-//!    needs no second far booking that is later.
+//!    the near future, in a tree for what lies beyond. Nodes are visited in [`VisitOrder`] order, so that neighbours,
+//!    which send to the same nodes, come one after the other. An early visit does no harm, so a node that is booked far
+//!    ahead needs no second far booking that is later.
 //! 4. *Remote inboxes.* Neighbours that other partitions own have inboxes here, too, but are never visited: after each
 //!    window, the descriptors in these inboxes are taken to the calendar of the partition that owns the node.
 
@@ -95,8 +95,8 @@ struct RemoteInboxes {
 }
 
 impl Calendar {
-    /// Creates the calendar of nodes with these sides, visited in the order of `visit_order`. Descriptors usually arrive
-    /// within `reach` picoseconds.
+    /// Creates the calendar of nodes with these sides, visited in the order of `visit_order`. Descriptors usually
+    /// arrive within `reach` picoseconds.
     pub(crate) fn new(sides: Vec<u8>, visit_order: VisitOrder, schedule: WindowSchedule, reach: u64) -> Self {
         let nodes = sides.len();
         let depth = (reach / schedule.length() + 2).next_power_of_two().clamp(4, 16) * schedule.each();

@@ -8,8 +8,9 @@
 //!    packet, which then lies in the inbox of the node at the other end. A packet that waits while an acknowledgement
 //!    is sent waits for acknowledgements at this moment, so the sum over many looks is the time that acknowledgements
 //!    took.
-//! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step ([`WindowSchedule`](super::schedule::WindowSchedule)). Every
-//!    packet is in one place all the same, and the state of a node is read as of its own time.
+//! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step
+//!    ([`WindowSchedule`](super::schedule::WindowSchedule)). Every packet is in one place all the same, and the state of a
+//!    node is read as of its own time.
 
 use std::ops::Deref;
 
@@ -536,7 +537,7 @@ impl Scan {
 
     /// Returns the reason for which a subject waits whose window, or a cap, allows no packet.
     ///
-    /// WithSlot in `selvedge explain`, the share of that wait by which the round trip is late belongs to the place of the
+    /// Like in `selvedge explain`, the share of that wait by which the round trip is late belongs to the place of the
     /// delay. With `l` packets of the flow on links and `q` in queues, a round trip of `R` without queues takes `R (l +
     /// q) / l` (Little's law). The host sends for `l t` of the time `R`, with `t` for one packet, so it waits for `(R +
     /// R q / l) (1 - l t / R)`, of which `R q / l` is late.

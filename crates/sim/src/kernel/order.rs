@@ -306,8 +306,8 @@ fn deal_one(
     true
 }
 
-/// Writes the keys of `inbox`: first those of all packets that arrive in the first part of the window, then those of the
-/// next. The packets of each part are counted before; meanwhile, each packet is shown to `see` with its place.
+/// Writes the keys of `inbox`: first those of all packets that arrive in the first part of the window, then those of
+/// the next. The packets of each part are counted before; meanwhile, each packet is shown to `see` with its place.
 ///
 /// # Safety
 /// `keys` has capacity for all of them.

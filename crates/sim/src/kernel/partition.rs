@@ -61,7 +61,7 @@ pub(crate) struct Partition<const RECORDED: bool> {
     pub(crate) calendar: Calendar,
     /// Nodes that have something left to do in a window that was cut short.
     pub(crate) postponed: Vec<u32>,
-    /// Scratch buffer for the list of busy_ports ports of the switch that is visited.
+    /// Scratch buffer for the list of busy ports of the switch that is visited.
     pub(crate) scratch: Scratch,
     /// Prefetch of the state of switches that will be visited soon.
     pub(crate) prefetch_queue: PrefetchQueue,
@@ -341,7 +341,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let is_far = self.queues_exceed_cache();
                 let prefetch = |port| line(port).prefetch_packets(&self.queues, &self.store, is_far);
                 switch.busy_ports.ports().for_each(prefetch);
-                // Where classes have accounts of their own, no input is ever independent, which tells nothing about pauses.
+                // Where classes have accounts of their own, no input is far from its limits, which tells nothing about
+                // pauses.
                 if self.accounting.is_plain {
                     switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
                 }

@@ -35,7 +35,7 @@ pub struct MeloConfig {
     /// Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least recently used
     /// one is swapped out: its blocks return to the pool until it is used again (section 3.2.5). The time for swapping
     /// is not modelled. Default: "off", all of them, and so is "auto".
-    pub shared_pools: Setting<u32>,
+    pub on_chip: Setting<u32>,
 }
 
 impl Default for MeloConfig {
@@ -45,7 +45,7 @@ impl Default for MeloConfig {
             reorder_buffer: Setting::Auto,
             rto: Setting::Auto,
             bdp_cap: Setting::Off,
-            shared_pools: Setting::Off,
+            on_chip: Setting::Off,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Scheme for MeloConfig {
         let bits = self.pool_bits;
         resolve(&mut self.reorder_buffer, || Some(bits));
         resolve(&mut self.rto, || Some(if fabric.pfc { RTO_WITH_PFC } else { fabric.congested_rtt }));
-        resolve(&mut self.shared_pools, || None);
+        resolve(&mut self.on_chip, || None);
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
@@ -98,8 +98,8 @@ impl Scheme for MeloConfig {
         if let Setting::Value(rto) = self.rto {
             check_timeout("rto", rto)?;
         }
-        if let Setting::Value(0) = self.shared_pools {
-            return Err(SettingError::new("on-chip", "a pools without connections; give 1 or more, or \"off\""));
+        if let Setting::Value(0) = self.on_chip {
+            return Err(SettingError::new("on-chip", "a chip without connections; give 1 or more, or \"off\""));
         }
         if let Setting::Value(cap) = self.bdp_cap
             && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
@@ -123,7 +123,7 @@ impl Scheme for MeloConfig {
     fn shared_pools(&self) -> SharedPools {
         SharedPools::with_pools(
             self.blocks(),
-            self.shared_pools.resolve(|| None).map_or(0, |connections| connections as usize),
+            self.on_chip.resolve(|| None).map_or(0, |connections| connections as usize),
         )
     }
     fn reorder_slots(&self) -> u32 {

@@ -162,7 +162,7 @@ impl Send {
 
     /// Calls `act` with the bitmap on the chip. If there is no room for the bitmap, the sender first goes back, which
     /// needs no bits.
-    fn shared_pools<T>(
+    fn on_chip<T>(
         &mut self,
         cx: &mut Cx<'_>,
         pools: &mut SharedPools,
@@ -231,7 +231,7 @@ impl Recovery for Send {
             cx.trace(|| Trace::Retransmitted { seq });
         } else if self.lost == Some(seq) {
             cx.trace(|| Trace::Retransmitted { seq });
-            self.shared_pools(cx, pools, |this, _, pools| this.search(pools));
+            self.on_chip(cx, pools, |this, _, pools| this.search(pools));
         } else {
             self.next += 1;
             if self.next > self.sent {
@@ -248,7 +248,7 @@ impl Recovery for Send {
         let is_progress = heard.expected > self.known.first();
         let progress =
             |this: &mut Self, cx: &mut Cx<'_>, pools: &mut SharedPools| this.on_progress(cx, pools, heard.expected);
-        let delivered = if is_progress { self.shared_pools(cx, pools, progress) } else { 0 };
+        let delivered = if is_progress { self.on_chip(cx, pools, progress) } else { 0 };
         AckOutcome { delivered, loss: false }
     }
 
@@ -260,7 +260,7 @@ impl Recovery for Send {
         holes: &[Range<Seq>; 3],
     ) -> AckOutcome {
         let AckOutcome { delivered, .. } = self.on_ack(cx, pools, heard);
-        self.shared_pools(cx, pools, |this, cx, pools| this.on_news(cx, pools, heard.sack, holes, delivered))
+        self.on_chip(cx, pools, |this, cx, pools| this.on_news(cx, pools, heard.sack, holes, delivered))
     }
 
     #[inline]
@@ -270,7 +270,7 @@ impl Recovery for Send {
 
     fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool {
         cx.trace(|| Trace::TimedOut { acked: self.known.first(), quick: false });
-        self.shared_pools(cx, pools, |this, cx, pools| this.go_back(cx, pools, true));
+        self.on_chip(cx, pools, |this, cx, pools| this.go_back(cx, pools, true));
         true
     }
 

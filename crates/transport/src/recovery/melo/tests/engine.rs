@@ -15,7 +15,7 @@ fn melo() -> MeloConfig {
         reorder_buffer: Setting::Value(64),
         rto: Setting::Value(Duration::from_us(500)),
         bdp_cap: Setting::Off,
-        shared_pools: Setting::Off,
+        on_chip: Setting::Off,
     }
 }
 
@@ -171,7 +171,7 @@ fn settings_that_contradict_are_refused() {
     assert_eq!(key(wrong(|config| config.reorder_buffer = Setting::Value(1 << 16))), "reorder-buffer");
     assert_eq!(key(wrong(|config| config.rto = Setting::Value(Duration::ZERO))), "rto");
     assert_eq!(key(wrong(|config| config.bdp_cap = Setting::Value(0))), "bdp-cap");
-    assert_eq!(key(wrong(|config| config.shared_pools = Setting::Value(0))), "on-chip");
+    assert_eq!(key(wrong(|config| config.on_chip = Setting::Value(0))), "on-chip");
 }
 
 #[test]

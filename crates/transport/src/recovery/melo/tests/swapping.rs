@@ -76,13 +76,13 @@ impl Flow {
 }
 
 /// Runs all flows to their ends; returns the number of turns and of swaps.
-fn run(shared_pools: Setting<u32>, pool_bits: u32) -> (u64, u64) {
+fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
     let config = MeloConfig {
         pool_bits,
         reorder_buffer: Setting::Value(64),
         rto: Setting::Value(Duration::from_us(500)),
         bdp_cap: Setting::Value(64),
-        shared_pools,
+        on_chip,
     };
     config.check().expect("valid settings");
     let (mut sending, mut receiving) = (config.shared_pools(), config.shared_pools());
@@ -112,7 +112,7 @@ fn swapping_changes_nothing_but_where_bits_are() {
     assert_eq!(swaps, 0);
     for connections in [1, 2, 5] {
         let (with, swaps) = run(Setting::Value(connections), 1024);
-        assert_eq!(with, turns, "{connections} on the pools");
+        assert_eq!(with, turns, "{connections} on the chip");
         assert!(swaps > 100, "{swaps} swaps");
     }
     assert_eq!(run(Setting::Value(FLOWS as u32), 1024), (turns, 0), "all of them fit");
@@ -127,8 +127,7 @@ fn who_finds_no_room_when_it_returns_drops_packets_and_goes_back() {
 
 #[test]
 fn whoever_closes_while_away_leaves_nothing_behind() {
-    let config =
-        MeloConfig { shared_pools: Setting::Value(1), reorder_buffer: Setting::Value(64), ..MeloConfig::default() };
+    let config = MeloConfig { on_chip: Setting::Value(1), reorder_buffer: Setting::Value(64), ..MeloConfig::default() };
     let mut pools = config.shared_pools();
     let receiver = || Receiver::new(&ReceiverConfig { recovery: config.into() }, Psn::new(0));
     let mut all = [receiver(), receiver(), receiver()];
