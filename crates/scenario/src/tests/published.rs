@@ -40,7 +40,7 @@ fn every_place_of_a_scenario_can_be_looked_up() {
     assert!(incast.contains("  size = a size, as in \"240KB\" (required)\n      All data of a repetition"), "{incast}");
     assert!(incast.contains("  repeat = a whole number (default: 1)\n"), "{incast}");
     assert_eq!(said("workload.incast[0].size"), said("workload.incast.size").replace("incast.size", "incast[0].size"));
-    assert!(said("switch.balancing").contains("  \"spray\"\n      Each packet takes any of the ways"));
+    assert!(said("switch.balancing").contains("  \"spray\"\n      Each packet takes a path at random"));
     assert!(said("topology").contains("  fat-tree = { ... }\n      Three-tier fat-tree"));
     assert!(said("loss").contains("selvedge keys loss[0].direction\n"), "{}", said("loss"));
     let wrong = KeyHelp::of("workload.incst").expect_err("misspelt").to_string();
