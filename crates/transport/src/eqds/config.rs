@@ -301,7 +301,7 @@ pub struct EqdsParams {
     pub bursts: bool,
     /// Whether receivers put packets in order: those of stacks, not of native messages.
     pub ordered: bool,
-    /// Retransmission timeout, see [`EqdsConfig::rto`].
+    /// Retransmission timeout, see `rto` of [`EqdsConfig`].
     pub rto: Duration,
     /// Patience of the reorder queue, see [`EqdsConfig::reorder_timeout`]; `None`: unlimited.
     pub reorder_timeout: Option<Duration>,
