@@ -2,10 +2,10 @@
 //!
 //! Within a window, the order does not change results, but it matters to the cache: descriptors are read sooner after
 //! they were written if their receiver is visited soon. Where two sides alternate
-//! ([`WindowSchedule`](super::schedule::WindowSchedule)), most windows run in pairs: a window of the leading side, then one
-//! of the following side. A node of the following side may be visited as soon as all of its neighbours have been, so both
-//! windows are run together in sections ([`Section`]): a few leading nodes, then the following nodes that waited only for
-//! these.
+//! ([`WindowSchedule`](super::schedule::WindowSchedule)), most windows run in pairs: a window of the leading side,
+//! then one of the following side. A node of the following side may be visited as soon as all of its neighbours have
+//! been, so both windows are run together in sections ([`Section`]): a few leading nodes, then the following nodes
+//! that waited only for these.
 //!
 //! ```text
 //!   fat-tree:  |cores, edges| hosts |edges| hosts, aggs |edges| hosts |edges| hosts, aggs | ...      sections

@@ -1,9 +1,9 @@
 //! Windows: how partitions run side by side and still agree on everything.
 //!
 //! A descriptor that a node sends in a [window](WindowSchedule) arrives in a later one, so all partitions may run a
-//! window without synchronisation. Then they exchange what they sent, and the next window begins. Windows depend on the fabric
-//! alone, not on how it is cut: one partition has the same windows, so everything that happens *between* windows
-//! (samples, failures, the end) is the same, too.
+//! window without synchronisation. Then they exchange what they sent, and the next window begins. Windows depend on
+//! the fabric alone, not on how it is cut: one partition has the same windows, so everything that happens *between*
+//! windows (samples, failures, the end) is the same, too.
 //!
 //! Where windows overlap, some nodes are ahead of the others. An event that concerns the whole fabric at one time cuts
 //! both windows short that contain that time; both continue from there. Where there is no such event, two windows are a

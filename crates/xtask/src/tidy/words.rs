@@ -55,7 +55,7 @@ const RETIRED: &[&str] = &[
     "on_chip",
 ];
 
-/// What stands before a name that is defined.
+/// Keywords of definitions.
 const DEFINITIONS: &[&str] = &["struct ", "enum ", "trait ", "mod ", "type "];
 
 /// Returns what is wrong with the comments and messages of a Rust source, with the line of each.
