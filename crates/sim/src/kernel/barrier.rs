@@ -3,10 +3,10 @@
 //! Small fabrics have windows of some tens of microseconds, about as long as sleeping and waking takes. So threads that
 //! arrive early first poll for a while, and sleep only then.
 
-use std::hint::spin_loop;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::thread::available_parallelism;
+
+use super::sync::{AtomicUsize, Condvar, Mutex, Ordering, spin_loop};
 
 /// Number of times that a thread polls before it sleeps: some tens of microseconds.
 const LOOKS: u32 = 2_000;
@@ -67,7 +67,7 @@ impl Barrier {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::thread::{scope, yield_now};
 
@@ -96,5 +96,60 @@ mod tests {
                 }
             });
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::cell::UnsafeCell;
+    use loom::model::Builder;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Runs `rounds` rounds with `threads` threads in every interleaving with at most three preemptions. In each round,
+    /// one of the threads writes a cell that all threads read after the barrier, so that an ordering that is too weak
+    /// is a data race.
+    fn explore(threads: usize, looks: u32, rounds: usize) {
+        let mut model = Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let shared = Arc::new((Barrier { looks, ..Barrier::new(threads) }, UnsafeCell::new(0)));
+            let work = move |own: usize, (barrier, cell): &(Barrier, UnsafeCell<usize>)| {
+                for round in 1..=rounds {
+                    if round % threads == own {
+                        // SAFETY: the other threads read before the barrier of the last round, and after this one.
+                        cell.with_mut(|cell| unsafe { *cell = round });
+                    }
+                    barrier.wait();
+                    // SAFETY: the cell is written before this barrier, and again after the next one.
+                    assert_eq!(cell.with(|cell| unsafe { *cell }), round);
+                    barrier.wait();
+                }
+            };
+            let spawn = |own| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || work(own, &shared))
+            };
+            let others: Vec<_> = (1..threads).map(spawn).collect();
+            work(0, &shared);
+            others.into_iter().for_each(|other| other.join().expect("no thread panics"));
+        });
+    }
+
+    #[test]
+    fn loom_threads_that_sleep_see_what_was_written_before_the_barrier() {
+        explore(2, 0, 2);
+    }
+
+    #[test]
+    fn loom_threads_that_poll_see_what_was_written_before_the_barrier() {
+        explore(2, 1, 2);
+    }
+
+    #[test]
+    fn loom_three_threads_meet_twice() {
+        explore(3, 0, 1);
     }
 }

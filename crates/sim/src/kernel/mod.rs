@@ -18,6 +18,7 @@ mod profile;
 mod sample;
 pub(crate) mod schedule;
 mod stall;
+mod sync;
 pub(crate) mod table;
 pub(crate) mod tally;
 pub(crate) mod visit_order;

@@ -2,10 +2,10 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use super::barrier::Barrier;
+use super::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// State shared by the threads of a worker pool. A thread that panics in a phase still arrives at its barrier, because
 /// the other threads would wait there forever otherwise.
@@ -69,7 +69,7 @@ impl WorkerPool {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::atomic::AtomicU32;
 
@@ -109,5 +109,44 @@ mod tests {
             }
         }
         assert_eq!(work(3, 0).expect("no thread panics"), 8);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::cell::UnsafeCell;
+    use loom::model::Builder;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Explores two threads that alternate between a decision of the first thread, and a phase in which the second one
+    /// writes a cell that the first one reads for its next decision; at most three preemptions.
+    #[test]
+    fn loom_a_decision_sees_the_phase_before_it() {
+        let mut model = Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let shared = Arc::new((WorkerPool::new(2), UnsafeCell::new(0)));
+            let work = |thread: usize, (pool, cell): &(WorkerPool, UnsafeCell<u32>)| {
+                let mut phases = 0;
+                // SAFETY: the other thread writes during phases alone, and this one reads between two phases.
+                let decide = || cell.with(|cell| unsafe { *cell }) < 1;
+                while pool.leader_decides((thread == 0).then_some(decide)) {
+                    // SAFETY: the cell is read between phases, and by no thread during one.
+                    pool.phase(|| {
+                        if thread == 1 {
+                            cell.with_mut(|cell| unsafe { *cell += 1 })
+                        }
+                    });
+                    phases += 1;
+                }
+                phases
+            };
+            let other = Arc::clone(&shared);
+            let other = thread::spawn(move || work(1, &other));
+            assert_eq!((work(0, &shared), other.join().expect("no thread panics")), (1, 1));
+        });
     }
 }
