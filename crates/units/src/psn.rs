@@ -135,6 +135,25 @@ mod tests {
         }
     }
 
+    /// Checks all 2^24 PSNs against references and first PSNs on both sides of each wrap: the sequence number found has
+    /// the PSN, lies in the window of [`Psn::near`], and is missing only before the first packet. The windows of two
+    /// references have 2^24 numbers each, so no other number could have been meant.
+    #[test]
+    fn every_psn_has_one_number_near_each_reference() {
+        let half = 1_i64 << 23;
+        for first in [0, 1, (1 << 23) - 1, 1 << 23, Psn::MODULUS - 1].map(Psn::new) {
+            for reference in [0, 5, (1 << 23) - 1, 1 << 23, (1 << 24) - 3, (7 << 24) + 1, (1 << 40) + 9] {
+                for psn in (0..Psn::MODULUS).map(Psn::new) {
+                    let distance = i64::from(psn.ahead_of(Seq::new(reference).to_psn(first)));
+                    assert!((-half..half).contains(&distance));
+                    let found = psn.near(Seq::new(reference), first);
+                    assert_eq!(found.map(Seq::index), reference.checked_add_signed(distance));
+                    assert!(found.is_none_or(|seq| seq.to_psn(first) == psn), "{psn:?} {reference} {first:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn serial_numbers_wrap() {
         let (first, last) = (Psn::new(0), Psn::new(Psn::MODULUS - 1));

@@ -62,3 +62,33 @@ impl Hole {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks every start of a hole, for expected packets and first PSNs on both sides of the wraps at 2^16 and 2^24.
+    #[test]
+    fn every_hole_lies_where_its_sender_saw_it() {
+        for first in [0, 1, 0xffff, 0x10000, 0xff_ffff].map(Psn::new) {
+            for expected in [0, 1, 0xfffe, 0x1_0000, 0xff_fff0, 0x100_0000, (1 << 40) + 3].map(Seq::new) {
+                for ahead in 0..=u64::from(u16::MAX) {
+                    let missing = expected + ahead..expected + ahead + 7;
+                    // The sender of the NACK counts its queue pair from 0.
+                    let hole = Hole { start: missing.start.to_psn(Psn::new(0)).get() as u16, length: 7 };
+                    assert_eq!(hole.shifted(first).packets(expected, first), missing);
+                    assert_eq!(hole.packets(expected, Psn::new(0)), missing);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_start_and_length_survives_the_wire() {
+        for n in 0..=u16::MAX {
+            let holes = [Hole { start: n, length: !n }, Hole { start: !n, length: n }, Hole { start: n, length: n }];
+            assert_eq!(Hole::parse_three(&Hole::emit_three(&holes)), Ok((holes, &[][..])));
+        }
+        assert_eq!(Hole::NONE.shifted(Psn::new(5)), Hole::NONE);
+    }
+}
