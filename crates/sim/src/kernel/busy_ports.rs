@@ -87,14 +87,14 @@ impl BusyPorts {
         self.first
     }
 
-    /// Returns the item ports time is the earliest. The list must not be empty.
+    /// Returns the item whose time is the earliest. The list must not be empty.
     #[inline(always)]
     pub(crate) fn first_port(&self) -> u32 {
         debug_assert!(self.in_order && self.head < self.end, "the first is the earliest");
         self.ports[self.head]
     }
 
-    /// Removes the item ports time is the earliest and returns it. The list must not be empty.
+    /// Removes the item whose time is the earliest and returns it. The list must not be empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> u32 {
         let who = self.first_port();
@@ -103,7 +103,7 @@ impl BusyPorts {
         who
     }
 
-    /// Gives item `who`, ports time is the earliest, a later time.
+    /// Gives item `who`, whose time is the earliest, a later time.
     #[inline(always)]
     pub(crate) fn postpone_first(&mut self, who: u32, time: u64) {
         debug_assert!(who == self.first_port() && time > self.first, "later than the earliest");

@@ -341,10 +341,10 @@ impl Calendar {
 
     #[inline(always)]
     fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: impl WriteDescriptor) {
-        if self.at_hand[WHICH][node].tail().is_full() {
+        if self.at_hand[WHICH][node].is_full() {
             self.make_room_at_hand(node, WHICH == LATER);
         }
-        self.at_hand[WHICH][node].tail().push(packet, after as u32, port);
+        self.at_hand[WHICH][node].push(packet, after as u32, port);
     }
 
     /// Returns an outlet: a way to send many packets, in order of arrival, from the node that is being visited to its
@@ -352,7 +352,7 @@ impl Calendar {
     #[inline(always)]
     pub(crate) fn outlet(&mut self, node: u32, port: u16) -> InboxWriter<'_> {
         let begin = self.next - self.begin;
-        let (end, tail) = (begin + self.length, *self.at_hand[SOON][node].tail());
+        let (end, tail) = (begin + self.length, self.at_hand[SOON][node].cursor());
         InboxWriter { calendar: self, node, port, later: false, begin, end, tail }
     }
 
@@ -394,10 +394,10 @@ impl Calendar {
     fn put(&mut self, node: u32, window: u64, early: bool, packets: impl IntoIterator<Item = Descriptor>) {
         let mut inbox = std::mem::replace(&mut self.inboxes_of(window)[node], Inbox::NONE);
         for packet in packets {
-            if inbox.tail().is_full() {
+            if inbox.is_full() {
                 self.make_room(&mut inbox, node, window, early);
             }
-            inbox.tail().push(&packet, packet.at, packet.port);
+            inbox.push(&packet, packet.at, packet.port);
         }
         self.inboxes_of(window)[node] = inbox;
     }
@@ -422,7 +422,7 @@ impl Calendar {
     pub(crate) fn take_remote_inbox(&mut self) -> Option<((u16, u32), u64, Inbox)> {
         let (node, window, inbox) = if let Some((node, window, packet)) = self.remote.far.pop() {
             let mut inbox = self.rooms.lend(SMALLEST);
-            inbox.tail().push(&packet, packet.at, packet.port);
+            inbox.push(&packet, packet.at, packet.port);
             (node, window, inbox)
         } else {
             let (node, window) = self.remote.inbox.pop()?;
@@ -524,14 +524,23 @@ impl InboxWriter<'_> {
         if self.tail.is_full() {
             self.make_room();
         }
-        self.tail.push(packet, (time - self.begin) as u32, self.port);
+        // SAFETY: the inbox has room for one more; it stays in its block, as the calendar is borrowed.
+        unsafe { self.tail.push(packet, (time - self.begin) as u32, self.port) };
     }
 
-    /// Returns the end of the descriptors in the inbox at hand.
+    /// Returns the inbox at hand.
     #[inline(always)]
-    fn stored(&mut self) -> &mut InboxCursor {
+    fn inbox(&mut self) -> &mut Inbox {
         let inboxes = &mut self.calendar.at_hand;
-        if self.later { inboxes[LATER][self.node].tail() } else { inboxes[SOON][self.node].tail() }
+        if self.later { &mut inboxes[LATER][self.node] } else { &mut inboxes[SOON][self.node] }
+    }
+
+    /// Makes the packets that were sent contents of the inbox at hand.
+    #[inline(always)]
+    fn store(&mut self) {
+        let tail = self.tail;
+        // SAFETY: the cursor is a copy of this inbox's end, and the calendar, which the inbox belongs to, is borrowed.
+        unsafe { self.inbox().advance_to(tail) };
     }
 
     /// Turns to the inbox for arrivals at `time`, behind the end of the first window. Returns whether such an inbox is
@@ -542,24 +551,24 @@ impl InboxWriter<'_> {
         if time - begin >= length {
             return false;
         }
-        *self.stored() = self.tail;
+        self.store();
         (self.later, self.begin, self.end) = (true, begin, begin + length);
-        self.tail = *self.stored();
+        self.tail = self.inbox().cursor();
         true
     }
 
     #[inline(never)]
     fn make_room(&mut self) {
-        *self.stored() = self.tail;
+        self.store();
         self.calendar.make_room_at_hand(self.node, self.later);
-        self.tail = *self.stored();
+        self.tail = self.inbox().cursor();
     }
 }
 
 impl Drop for InboxWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        *self.stored() = self.tail;
+        self.store();
     }
 }
 

@@ -56,11 +56,38 @@ impl Inbox {
         bytes_between(self.begin, self.tail.end).ilog2() - size_of::<Descriptor>().ilog2()
     }
 
-    /// Returns the end of the descriptors, to add packets there. Many can be added to a copy, which then replaces the
-    /// original.
+    /// Returns whether the block is full, or the inbox has none.
     #[inline(always)]
-    pub(crate) fn tail(&mut self) -> &mut InboxCursor {
-        &mut self.tail
+    pub(crate) fn is_full(&self) -> bool {
+        self.tail.is_full()
+    }
+
+    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning.
+    ///
+    /// # Panics
+    /// If the block is full.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, packet: impl WriteDescriptor, at: u32, port: u16) {
+        assert!(!self.is_full(), "the caller has made room for one more");
+        // SAFETY: the block is not full.
+        unsafe { self.tail.push(packet, at, port) };
+    }
+
+    /// Returns a copy of the end of the descriptors. Many packets can be added there, before the inbox
+    /// [advances](Inbox::advance_to) to it.
+    #[inline(always)]
+    pub(crate) fn cursor(&self) -> InboxCursor {
+        self.tail
+    }
+
+    /// Makes the packets that were added at `cursor` contents of the inbox.
+    ///
+    /// # Safety
+    /// `cursor` began as a [copy](Inbox::cursor) of this inbox's end, and the inbox has been neither changed nor moved
+    /// to another block since then.
+    #[inline(always)]
+    pub(crate) unsafe fn advance_to(&mut self, cursor: InboxCursor) {
+        self.tail = cursor;
     }
 
     /// Makes all descriptors of `other` the contents of this inbox.
@@ -155,12 +182,14 @@ impl InboxCursor {
         self.next == self.end
     }
 
-    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning. The block must not
-    /// be full.
+    /// Adds a packet that will enter through `port`, `at` picoseconds after the window's beginning.
+    ///
+    /// # Safety
+    /// The block is not full, and still belongs to the inbox that the cursor was copied from.
     #[inline(always)]
-    pub(crate) fn push(&mut self, packet: impl WriteDescriptor, at: u32, port: u16) {
-        debug_assert!(!self.is_full(), "there is room for one more");
-        // SAFETY: the block is not full, as asserted.
+    pub(crate) unsafe fn push(&mut self, packet: impl WriteDescriptor, at: u32, port: u16) {
+        debug_assert!(!self.is_full(), "the caller has made room for one more");
+        // SAFETY: the block is not full, as the caller promises.
         unsafe { write(self.next, packet, at, port) };
         self.next = self.next.wrapping_add(1);
     }
@@ -235,7 +264,7 @@ impl InboxArena {
     /// Returns an inbox with the rest of `inbox`, whose block can be taken back then.
     pub(crate) fn keep<'m>(&mut self, inbox: &'m Inbox, rest: impl Iterator<Item = &'m Descriptor>) -> Inbox {
         let mut kept = self.lend(inbox.size());
-        rest.for_each(|packet| kept.tail.push(packet, packet.at, packet.port));
+        rest.for_each(|packet| kept.push(packet, packet.at, packet.port));
         kept
     }
 
@@ -286,37 +315,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_reads_the_mail_of_others() {
+    fn each_inbox_keeps_its_own_descriptors() {
         let mut rng = Rng::stream(1, Domain::Impairment, 0);
-        let mut rooms = InboxArena::new();
+        let mut arena = InboxArena::new();
         let mut held: Vec<(Inbox, Vec<u32>)> = Vec::new();
         for slot in 0..100_000 {
             if rng.below(100) == 0 || held.is_empty() {
-                held.push((rooms.lend(SMALLEST + rng.below(5) as u32), Vec::new()));
+                held.push((arena.lend(SMALLEST + rng.below(5) as u32), Vec::new()));
             }
             let at = rng.below(held.len() as u64) as usize;
             let (inbox, model) = &mut held[at];
-            if inbox.tail.is_full() {
-                rooms.enlarge(inbox, inbox.size() + 1);
+            if inbox.is_full() {
+                arena.enlarge(inbox, inbox.size() + 1);
             }
-            inbox.tail.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
+            inbox.push(&Descriptor { slot, ..Descriptor::EMPTY }, slot, 7);
             model.push(slot);
             match rng.below(200) {
                 0 => {
                     let (inbox, model) = held.swap_remove(at);
                     assert!(inbox.iter().map(|packet| packet.slot).eq(model));
-                    rooms.take_back(inbox);
+                    arena.take_back(inbox);
                 }
                 1 => {
                     let rest = model.split_off(model.len() / 2);
-                    let kept = rooms.keep(inbox, inbox[model.len()..].iter());
-                    rooms.take_back(std::mem::replace(inbox, kept));
+                    let kept = arena.keep(inbox, inbox[model.len()..].iter());
+                    arena.take_back(std::mem::replace(inbox, kept));
                     *model = rest;
                 }
                 _ => {}
             }
         }
         assert!(held.iter().all(|(inbox, model)| inbox.iter().map(|packet| packet.slot).eq(model.iter().copied())));
-        assert!(rooms.pieces.len() < 12, "rooms are used again");
+        assert!(arena.pieces.len() < 12, "blocks are used again");
     }
 }

@@ -1,12 +1,10 @@
 //! Sorting of the descriptors in an inbox by time of arrival.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ptr;
+use std::slice;
 
 use selvedge_units::mix64;
 
-use super::table::Table;
 use crate::net::descriptor::Descriptor;
 
 /// Largest number of packets that are sorted by insertion alone: fastest for so few, as those of each neighbour lie in
@@ -33,10 +31,10 @@ pub(crate) struct Order {
     /// Keys of packets that have been [dealt out](Order::deal), row by row.
     dealt: Vec<MaybeUninit<Key>>,
     /// Capacity of a row, in keys.
-    width: u32,
-    /// End of each output's keys in `dealt`, indexed by output port. The table may be longer than the present node has
-    /// ports.
-    ends: Table<*mut Key>,
+    width: usize,
+    /// End of each output's keys in `dealt`, indexed by output port. All keys of a row, from its second one to its end,
+    /// have been written.
+    ends: Vec<*mut Key>,
 }
 
 // SAFETY: the order owns the keys to whose ends it points.
@@ -44,7 +42,7 @@ unsafe impl Send for Order {}
 
 impl Default for Order {
     fn default() -> Self {
-        Self { keys: Vec::new(), outputs: Vec::new(), dealt: Vec::new(), width: 0, ends: Table::new() }
+        Self { keys: Vec::new(), outputs: Vec::new(), dealt: Vec::new(), width: 0, ends: Vec::new() }
     }
 }
 
@@ -82,11 +80,12 @@ impl Key {
     }
 
     /// Returns the packet; `inbox` is the inbox that was sorted.
+    ///
+    /// # Panics
+    /// If `inbox` has no such place.
     #[inline(always)]
     pub(crate) fn packet(self, inbox: &[Descriptor]) -> &Descriptor {
-        debug_assert!(self.place() < inbox.len(), "the key was made for this inbox");
-        // SAFETY: the key holds the place of a packet of this inbox.
-        unsafe { inbox.get_unchecked(self.place()) }
+        &inbox[self.place()]
     }
 }
 
@@ -131,31 +130,31 @@ impl Order {
         ports: u32,
         output_of: impl Fn(&Descriptor) -> u32,
     ) -> bool {
-        self.width = inbox.len() as u32 + 1;
-        let room = self.width as usize * ports as usize;
+        self.ends.clear();
+        self.width = inbox.len() + 1;
+        let room = self.width * ports as usize;
         if room > MOST {
             return false;
         }
         self.dealt.reserve(room);
-        while self.ends.len() < ports as usize {
-            self.ends.push(ptr::null_mut());
-        }
         let mut row = self.dealt.as_mut_ptr().cast::<Key>();
-        for port in 0..ports {
+        self.ends.resize(ports as usize, row);
+        for end in &mut self.ends {
             // SAFETY: `dealt` has capacity for all rows.
             unsafe {
                 row.write(Key::FIRST);
-                self.ends[port] = row.add(1);
-                row = row.add(self.width as usize);
+                *end = row.add(1);
+                row = row.add(self.width);
             }
         }
         if inbox.len() <= MANY {
-            let mut places = 0..inbox.len();
-            return places.all(|place| deal_one(&mut self.ends, inbox, place, ports, &output_of));
+            let (ends, mut packets) = (&mut self.ends[..], inbox.iter().enumerate());
+            return packets.all(|(place, packet)| deal_one(ends, packet, place, output_of(packet)));
         }
         self.sort_by_parts(inbox, window);
-        let mut places = self.keys[1..=inbox.len()].iter().map(|key| key.place());
-        places.all(|place| deal_one(&mut self.ends, inbox, place, ports, &output_of))
+        let mut packets = self.keys[1..=inbox.len()].iter().map(|key| (key.place(), key.packet(inbox)));
+        let ends = &mut self.ends[..];
+        packets.all(|(place, packet)| deal_one(ends, packet, place, output_of(packet)))
     }
 
     /// Sorts the keys of `inbox` at least by the parts of the window.
@@ -181,47 +180,54 @@ impl Order {
         ties.settle(&mut self.keys[1..=count]);
     }
 
-    /// Puts packets that have been [dealt out](Order::deal) to `ports` ports and arrive at the same time in the order
-    /// given by `ties`.
-    pub(crate) fn break_dealt_ties(&mut self, ties: Ties, ports: u32) {
-        for port in 0..ports {
-            let begin = self.dealt.as_mut_ptr().wrapping_add((port * self.width + 1) as usize).cast::<Key>();
+    /// Puts packets that have been [dealt out](Order::deal) and arrive at the same time in the order given by `ties`.
+    pub(crate) fn break_dealt_ties(&mut self, ties: Ties) {
+        let mut row = self.dealt.as_mut_ptr().cast::<Key>();
+        for end in &self.ends {
+            let begin = row.wrapping_add(1);
             // SAFETY: these keys have been written, and nothing else borrows them.
-            ties.settle(unsafe { std::slice::from_raw_parts_mut(begin, self.ends[port].offset_from(begin) as usize) });
+            ties.settle(unsafe { slice::from_raw_parts_mut(begin, end.offset_from_unsigned(begin)) });
+            row = row.wrapping_add(self.width);
         }
     }
 
-    /// Returns the keys that were dealt out to `port`, in order.
+    /// Returns the keys that were dealt out to each port, in order.
     #[inline(always)]
-    pub(crate) fn dealt_to(&self, port: u32) -> &[Key] {
-        let begin = self.dealt.as_ptr().wrapping_add((port * self.width + 1) as usize).cast::<Key>();
-        // SAFETY: these keys have been written.
-        unsafe { std::slice::from_raw_parts(begin, self.ends[port].offset_from(begin) as usize) }
+    pub(crate) fn dealt(&self) -> impl Iterator<Item = &[Key]> {
+        let mut row = self.dealt.as_ptr().cast::<Key>();
+        self.ends.iter().map(move |&end| {
+            let begin = row.wrapping_add(1);
+            row = row.wrapping_add(self.width);
+            // SAFETY: these keys have been written.
+            unsafe { slice::from_raw_parts(begin, end.cast_const().offset_from_unsigned(begin)) }
+        })
     }
 
-    /// Returns key number `n`. Must not be called beyond the last key, which belongs to no window.
+    /// Returns key number `n`; behind the last one stands one more key, which belongs to no window.
+    ///
+    /// # Panics
+    /// If there are fewer keys.
     #[inline(always)]
     pub(crate) fn key(&self, n: usize) -> Key {
-        debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
-        // SAFETY: the index is in range, as asserted.
-        unsafe { *self.keys.get_unchecked(n + 1) }
+        self.keys[n + 1]
     }
 
     /// Returns the keys from number `n` on.
+    ///
+    /// # Panics
+    /// If there are fewer keys.
     #[inline(always)]
     pub(crate) fn keys_from(&self, n: usize) -> Keys<'_> {
-        debug_assert!(n + 1 < self.keys.len(), "nobody reads on behind the last key");
-        // SAFETY: the index is in range, as asserted.
-        let first = unsafe { self.keys.as_ptr().add(n + 1) };
-        Keys { first, end: self.keys.as_ptr_range().end, keys: PhantomData }
+        Keys { left: self.keys[n + 1..].iter() }
     }
 
     /// Returns the output port of the packet with this key.
+    ///
+    /// # Panics
+    /// If the key was made for another inbox.
     #[inline(always)]
     pub(crate) fn output(&self, key: Key) -> u16 {
-        debug_assert!(key.place() < self.outputs.len(), "it has been looked up");
-        // SAFETY: the key was made for an inbox whose outputs have been noted.
-        unsafe { *self.outputs.get_unchecked(key.place()) }
+        self.outputs[key.place()]
     }
 }
 
@@ -251,53 +257,38 @@ impl Ties {
     }
 }
 
-/// Keys that have not been read. The last key of all belongs to no window, and is never passed.
+/// Keys that have not been read. The last key of all belongs to no window.
 pub(crate) struct Keys<'a> {
-    first: *const Key,
-    end: *const Key,
-    keys: PhantomData<&'a [Key]>,
+    left: slice::Iter<'a, Key>,
 }
 
 impl Keys<'_> {
+    /// Returns the first key that has not been read; behind the last one, a key that belongs to no window.
     #[inline(always)]
     pub(crate) fn first(&self) -> Key {
-        debug_assert!(self.first < self.end, "nobody reads on behind the last key");
-        // SAFETY: the index is in range, as asserted.
-        unsafe { *self.first }
+        self.left.as_slice().first().copied().unwrap_or(Key::LAST)
     }
 
     /// Advances to the next key.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
-        self.first = self.first.wrapping_add(1);
+        self.left.next();
     }
 
     /// Returns the number of keys left, not counting the last one of all.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // SAFETY: both point into the same keys, or behind them.
-        unsafe { self.end.offset_from_unsigned(self.first) - 1 }
+        self.left.len().saturating_sub(1)
     }
 }
 
-/// Deals out the packet at `place` to the row that ends at its output's entry of `ends`; most packets of a row come in
-/// order. Returns whether the packet has such a row.
+/// Deals out `packet`, which is at `place` of its inbox, to the row that ends at its output's entry of `ends`; most
+/// packets of a row come in order. Returns whether the packet has such a row.
+///
+/// Each packet of the inbox is dealt out at most once: each row has capacity for all of them.
 #[inline(always)]
-fn deal_one(
-    ends: &mut Table<*mut Key>,
-    inbox: &[Descriptor],
-    place: usize,
-    ports: u32,
-    output_of: &impl Fn(&Descriptor) -> u32,
-) -> bool {
-    debug_assert!(place < inbox.len(), "places are those of packets");
-    // SAFETY: the index is in range, as asserted.
-    let packet = unsafe { inbox.get_unchecked(place) };
-    let output = output_of(packet);
-    if output >= ports {
-        return false;
-    }
-    let end = &mut ends[output];
+fn deal_one(ends: &mut [*mut Key], packet: &Descriptor, place: usize, output: u32) -> bool {
+    let Some(end) = ends.get_mut(output as usize) else { return false };
     // SAFETY: each row has capacity for all packets; no key is earlier than the one in front of the row.
     unsafe {
         insert(*end, Key::of(packet, place));
@@ -363,7 +354,7 @@ unsafe fn sort_whole(keys: *mut Key, inbox: &[Descriptor]) {
     // SAFETY: the keys have been written, and nothing else borrows them.
     unsafe {
         if inbox.len() > SOME {
-            std::slice::from_raw_parts_mut(keys, inbox.len()).sort_unstable();
+            slice::from_raw_parts_mut(keys, inbox.len()).sort_unstable();
         } else {
             put_right(keys, inbox.len());
         }
@@ -421,9 +412,9 @@ mod tests {
             assert_eq!(order.key(count).time(), u64::from(u32::MAX));
 
             assert!(order.deal(&inbox, window, OUTPUTS, |packet| packet.exit.into()));
-            for output in 0..OUTPUTS {
+            for (output, keys) in (0..OUTPUTS).zip(order.dealt()) {
                 let expected: Vec<_> = model.iter().copied().filter(|&(.., exit)| u32::from(exit) == output).collect();
-                let sorted = order.dealt_to(output).iter().map(|key| names(key.packet(&inbox)));
+                let sorted = keys.iter().map(|key| names(key.packet(&inbox)));
                 assert!(sorted.eq(expected));
             }
         }

@@ -327,7 +327,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 prefetch_all(std::slice::from_ref(switch));
             }
             3 => {
-                let (first, count) = (switch.facts.first_port, switch.ports);
+                let (first, count) = (switch.facts.first_port, switch.facts.ports);
                 switch.busy_ports.prefetch();
                 self.prefetch_queue.turn_to([
                     stretch_of(self.calendar.inbox(node)),
@@ -344,7 +344,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 // Where classes have accounts of their own, no input is far from its limits, which tells nothing about
                 // pauses.
                 if self.accounting.is_plain {
-                    switch.port_range().for_each(|at| self.prefetch_likely_pause(at));
+                    self.prefetch_likely_pauses(switch);
                 }
             }
             _ => {}
@@ -383,7 +383,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !port.is_host {
             let switch = &mut self.switches[port.owner];
             switch.facts.slow_path =
-                self.ingress.part(switch.facts.first_port, switch.ports).iter().any(|port| port.slow_path);
+                self.ingress.part(switch.facts.first_port, switch.facts.ports).iter().any(|port| port.slow_path);
         }
     }
 
@@ -641,6 +641,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     pub(crate) fn line_of(&self, at: u32, class: u8) -> u32 {
         at.wrapping_mul(self.classes).wrapping_add(u32::from(class))
+    }
+
+    /// Returns both directions of each port of `switch`.
+    #[inline(always)]
+    pub(crate) fn ports_of(&self, switch: &Switch) -> impl Iterator<Item = (&Egress, &Ingress)> {
+        let (first, count) = (switch.facts.first_port, switch.facts.ports);
+        self.egress.part(first, count).iter().zip(self.ingress.part(first, count))
     }
 
     /// Returns the lines of port `at`, one per class.

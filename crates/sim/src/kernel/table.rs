@@ -1,10 +1,5 @@
 //! Tables of entities, indexed by numbers that the builder assigned.
 //!
-//! Every hop looks into half a dozen tables. Checking each index against the length costs a considerable part of all
-//! instructions (callgrind, RoCE + PFC permutation on 128 hosts: 556 instead of 505 per packet-hop), although no number
-//! comes from outside: ports, lines, queues and switches are numbered by `kernel::build`, packets by `net::pool`, and
-//! both tables and numbers live as long as the partition. Debug builds check.
-//!
 //! Tables that grow during a run (packets, and queue entries) are large in large fabrics, and copying them to larger
 //! memory, with a page fault for each new page, takes a considerable part of the time. So large tables that grow
 //! reserve address space, far more than they will need, and use as much of it as they have entries for.
@@ -18,7 +13,14 @@ use std::slice;
 
 use super::pages::{self, Reserve};
 
-/// Table whose indices are known to be in range.
+/// Message of a panic. It does not tell the index, which would have to be kept in a register at every access: with the
+/// checks of slices, a run takes 2 % more instructions.
+const BEYOND: &str = "a number beyond the end of a table of the partition";
+
+/// Vector that is indexed by 32-bit numbers.
+///
+/// # Panics
+/// When an index is out of range.
 pub(crate) struct Table<T> {
     begin: NonNull<T>,
     len: usize,
@@ -87,82 +89,28 @@ impl<T> Table<T> {
         let (begin, room) = (reserve.begin().cast(), RESERVED / size_of::<T>());
         Some(Self { begin, len: 0, room, reserve: Some(reserve), entries: PhantomData })
     }
-    /// Returns `count` entries from `first` on, all of which must exist.
+    /// Returns `count` entries from `first` on.
+    ///
+    /// # Panics
+    /// If the table has fewer.
     #[inline(always)]
     pub(crate) fn part(&self, first: u32, count: u32) -> &[T] {
-        debug_assert!(first as usize + count as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: all of these entries exist.
+        assert!(first as usize + count as usize <= self.len, "{BEYOND}");
+        // SAFETY: all of these entries exist, as asserted.
         unsafe { slice::from_raw_parts(self.begin.as_ptr().add(first as usize), count as usize) }
     }
-    /// Returns a view of all entries from `first` on, numbered from there.
+    /// Returns `count` entries from `first` on, to be changed.
+    ///
+    /// # Panics
+    /// If the table has fewer.
     #[inline(always)]
-    pub(crate) fn view(&self, first: u32) -> View<'_, T> {
-        debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: at most the end of the table.
-        let begin = unsafe { self.begin.add(first as usize) };
-        View { begin, len: self.len - first as usize, entries: PhantomData }
-    }
-    /// Returns a mutable view of all entries from `first` on, numbered from there.
-    #[inline(always)]
-    pub(crate) fn part_mut(&mut self, first: u32) -> Part<'_, T> {
-        debug_assert!(first as usize <= self.len, "the builder numbered what is in the table");
-        // SAFETY: at most the end of the table.
-        let begin = unsafe { self.begin.add(first as usize) };
-        Part { begin, len: self.len - first as usize, entries: PhantomData }
+    pub(crate) fn part_mut(&mut self, first: u32, count: u32) -> &mut [T] {
+        assert!(first as usize + count as usize <= self.len, "{BEYOND}");
+        // SAFETY: all of these entries exist, as asserted.
+        unsafe { slice::from_raw_parts_mut(self.begin.as_ptr().add(first as usize), count as usize) }
     }
     pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         entries.into_iter().for_each(|entry| self.push(entry));
-    }
-}
-
-/// Part of a table, for reading. Indices are known to be in range, like those of tables.
-pub(crate) struct View<'a, T> {
-    begin: NonNull<T>,
-    len: usize,
-    entries: PhantomData<&'a [T]>,
-}
-
-impl<T> Clone for View<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for View<'_, T> {}
-
-impl<T> Index<u32> for View<'_, T> {
-    type Output = T;
-    #[inline(always)]
-    fn index(&self, at: u32) -> &T {
-        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: indices are in range, like those of tables.
-        unsafe { &*self.begin.as_ptr().add(at as usize) }
-    }
-}
-
-/// Part of a table, for writing. Indices are known to be in range, like those of tables.
-pub(crate) struct Part<'a, T> {
-    begin: NonNull<T>,
-    len: usize,
-    entries: PhantomData<&'a mut [T]>,
-}
-
-impl<T> Index<u32> for Part<'_, T> {
-    type Output = T;
-    #[inline(always)]
-    fn index(&self, at: u32) -> &T {
-        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: indices are in range, like those of tables.
-        unsafe { &*self.begin.as_ptr().add(at as usize) }
-    }
-}
-
-impl<T> IndexMut<u32> for Part<'_, T> {
-    #[inline(always)]
-    fn index_mut(&mut self, at: u32) -> &mut T {
-        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: indices are in range, like those of tables.
-        unsafe { &mut *self.begin.as_ptr().add(at as usize) }
     }
 }
 
@@ -191,9 +139,8 @@ impl<T> Index<u32> for Table<T> {
     type Output = T;
     #[inline(always)]
     fn index(&self, at: u32) -> &T {
-        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: indices come from the builder (or the pool), which put an entry at each of them;
-        // tables never shrink. Checked in debug builds, in which all tests run too.
+        assert!((at as usize) < self.len, "{BEYOND}");
+        // SAFETY: the entry exists, as asserted.
         unsafe { &*self.begin.as_ptr().add(at as usize) }
     }
 }
@@ -201,14 +148,15 @@ impl<T> Index<u32> for Table<T> {
 impl<T> IndexMut<u32> for Table<T> {
     #[inline(always)]
     fn index_mut(&mut self, at: u32) -> &mut T {
-        debug_assert!((at as usize) < self.len, "the builder numbered what is in the table");
-        // SAFETY: indices are in range, as for reading.
+        assert!((at as usize) < self.len, "{BEYOND}");
+        // SAFETY: the entry exists, as asserted.
         unsafe { &mut *self.begin.as_ptr().add(at as usize) }
     }
 }
 
 impl<T> Deref for Table<T> {
     type Target = [T];
+    #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: this many entries have been written.
         unsafe { slice::from_raw_parts(self.begin.as_ptr(), self.len) }
@@ -216,6 +164,7 @@ impl<T> Deref for Table<T> {
 }
 
 impl<T> DerefMut for Table<T> {
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: this many entries have been written.
         unsafe { slice::from_raw_parts_mut(self.begin.as_ptr(), self.len) }

@@ -1,7 +1,7 @@
 //! Crossbar between inputs and outputs of switches: an input feeds one output at a time.
 //!
 //! A packet occupies its input for the time that it takes on the input's link, divided by the speed-up. An output that
-//! could send, but ports packets all wait at inputs that feed other outputs, tries again when the first of these inputs
+//! could send, but whose packets all wait at inputs that feed other outputs, tries again when the first of these inputs
 //! is free, and when another packet arrives. The output has a claim on that input, unless another output has one: an
 //! input that several outputs wait for serves the one that has waited longest; any other output that asks at that
 //! moment is served a picosecond later at the earliest.
@@ -30,7 +30,7 @@ struct Input {
 }
 
 impl Crossbar {
-    /// Creates a crossbar of `ports` ports, ports inputs run at `speed_up` hundredths of their links' rates.
+    /// Creates a crossbar of `ports` ports, whose inputs run at `speed_up` hundredths of their links' rates.
     pub(crate) fn new(ports: usize, speed_up: u64) -> Self {
         Self { inputs: Table::of(ports, || Input { free_at: 0, claimed_by: NOBODY }), speed_up }
     }

@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 
 use selvedge_units::SwitchId;
 
-use crate::kernel::table::{Table, View};
 use crate::topology::{Group, Routes};
 
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
     /// Next hops: `ways[rows[switch] + leaf]`.
-    ways: Table<Way>,
+    ways: Vec<Way>,
     /// Next hops in the order of `ways`, as indices of `sets`.
     groups: Vec<u32>,
     sets: Vec<Group>,
     /// Index of the first route of each switch. Switches with equal routes share them: the routes of a large fabric
     /// would not fit into the cache otherwise.
     rows: Vec<u32>,
-    members: Table<u16>,
+    members: Vec<u16>,
 }
 
 /// Marker of an unknown port: larger than any port number of a switch.
@@ -46,8 +45,8 @@ impl Way {
 #[derive(Clone, Copy)]
 pub(crate) struct Ways<'a> {
     /// Next hops, indexed by leaf.
-    ways: View<'a, Way>,
-    members: View<'a, u16>,
+    ways: &'a [Way],
+    members: &'a [u16],
 }
 
 impl Ways<'_> {
@@ -55,7 +54,7 @@ impl Ways<'_> {
     /// something else chooses.
     #[inline(always)]
     pub(crate) fn port(self, leaf: u32, hash: u32) -> u32 {
-        let way = self.ways[leaf];
+        let way = self.ways[leaf as usize];
         let choice = (u64::from(hash) * u64::from(way.count)) >> 32;
         let place = way.place + choice as u32;
         if way.is_listed() { self.listed(way, place) } else { place }
@@ -63,7 +62,7 @@ impl Ways<'_> {
 
     #[inline(never)]
     fn listed(self, way: Way, place: u32) -> u32 {
-        if way.count > 0 { u32::from(self.members[place & !Way::LISTED]) } else { UNKNOWN }
+        if way.count > 0 { u32::from(self.members[(place & !Way::LISTED) as usize]) } else { UNKNOWN }
     }
 }
 
@@ -98,8 +97,8 @@ impl Forwarding {
                 end
             }));
         }
-        let (sets, members) = (raw.groups.to_vec(), raw.members.to_vec().into());
-        Some(Self { ways: ways.into(), groups, sets, rows, members })
+        let (sets, members) = (raw.groups.to_vec(), raw.members.to_vec());
+        Some(Self { ways, groups, sets, rows, members })
     }
 
     /// Returns the index of the first route of `switch`; any index where no host is attached to a switch.
@@ -110,12 +109,12 @@ impl Forwarding {
     /// Returns the next hops of the switch whose first route is `routes`.
     #[inline(always)]
     pub(crate) fn ways_of(&self, routes: u32) -> Ways<'_> {
-        Ways { ways: self.ways.view(routes), members: self.members.view(0) }
+        Ways { ways: &self.ways[routes as usize..], members: &self.members }
     }
 
     /// Returns all ports through which a packet to `leaf` may leave the switch whose first route is `routes`.
     pub(crate) fn ways(&self, routes: u32, leaf: u32) -> &[u16] {
         let Group { offset, len } = self.sets[self.groups[(routes + leaf) as usize] as usize];
-        self.members.part(offset, len)
+        &self.members[offset as usize..][..len as usize]
     }
 }

@@ -156,7 +156,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn visit_as<const IN_TRAINS: bool, const TRAINS: bool>(&mut self, host: u32, limit: u64, visit: HostVisit) {
         let begin = self.calendar.begin();
-        // One link leads to the host, so its notices is in order of arrival.
+        // One link leads to the host, so its inbox is in order of arrival.
         let inbox = self.calendar.take_inbox(host);
         let port = self.hosts[host].port;
         let arrival_of = |packet: Option<&Descriptor>| packet.map_or(NEVER, |packet| begin + u64::from(packet.at));

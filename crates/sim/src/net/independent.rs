@@ -1,4 +1,4 @@
-//! Visits to a switch ports ports do not affect each other.
+//! Visits to a switch whose ports do not affect each other.
 //!
 //! The packets that one output sends affect another output only through the buffers of inputs: they free space there,
 //! and end pauses. Where no input can fill up with all that may arrive, events need not be handled in the order of
@@ -20,11 +20,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &self.switches[facts.switch];
         let is_plain =
             !RECORDED && !facts.slow_path && !facts.has_crossbar && self.balancers.is_empty() && self.tors.is_empty();
-        let is_far_from_limits = |at| self.ingress[at].is_far_from_limits() && !self.egress[at].pause_due();
         is_plain
             && limit == self.calendar.end()
             && state.timer_at() >= limit
-            && state.port_range().all(is_far_from_limits)
+            && self.ports_of(state).all(|(output, input)| input.is_far_from_limits() && !output.pause_due())
     }
 
     /// Handles all events before `limit`, which is the end of the window, output by output. Returns whether that is
@@ -44,8 +43,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let visit = Visit { facts, inbox, begin, length: limit - begin };
         self.events += inbox.len() as u64;
         self.switches[facts.switch].busy_ports.clear();
-        for port in 0..self.switches[facts.switch].ports {
-            let (at, keys) = (facts.first_port + port, order.dealt_to(port));
+        for (port, keys) in (0..).zip(order.dealt()) {
+            let at = facts.first_port + port;
             // Happens a few times in each visit.
             if port.is_multiple_of(8) {
                 self.prefetch_queue.fetch_some();
@@ -70,20 +69,19 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns whether the arrivals need not be handled in order of time.
     #[inline(always)]
     fn deal(&mut self, facts: &SwitchFacts, inbox: &[Descriptor], order: &mut Order) -> bool {
-        // A port ports pause ends must have nothing else to do, so that it does not matter whether it has been waiting
+        // A port whose pause ends must have nothing else to do, so that it does not matter whether it has been waiting
         // for that.
         let no_pause_is_near = facts.has_lasting_pauses && self.classes == 1;
         let ways = self.forwarding.ways_of(facts.routes);
         let window = self.calendar.end() - self.calendar.begin();
-        let ports = self.switches[facts.switch].ports;
-        let is_dealt = order.deal(inbox, window, ports, move |packet| {
+        let is_dealt = order.deal(inbox, window, facts.ports, move |packet| {
             if packet.is_pause() {
                 return if no_pause_is_near { packet.port.into() } else { UNKNOWN };
             }
             facts.route(ways, packet)
         });
         if is_dealt && self.fabric.inputs_compete {
-            order.break_dealt_ties(self.ties(facts.switch), ports);
+            order.break_dealt_ties(self.ties(facts.switch));
         }
         is_dealt
     }
@@ -107,11 +105,12 @@ pub(super) struct Visit<'a> {
 
 impl<'a> Visit<'a> {
     /// Returns the packet at `place` of the inbox.
+    ///
+    /// # Panics
+    /// If the inbox has no such place.
     #[inline(always)]
     pub(super) fn at(&self, place: u32) -> &'a Descriptor {
-        debug_assert!((place as usize) < self.inbox.len(), "it is a place of this inbox");
-        // SAFETY: the index is in range, as asserted.
-        unsafe { self.inbox.get_unchecked(place as usize) }
+        &self.inbox[place as usize]
     }
 
     /// Returns the time `after` picoseconds after the beginning of the window.

@@ -32,10 +32,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut keys = order.keys_from(read);
         let (begin, stop, gap) = (self.calendar.begin(), self.stop, self.gap);
         let busy_ports = &mut self.switches[facts.switch].busy_ports;
-        let mut outputs = self.egress.part_mut(facts.first_port);
-        let mut inputs = self.ingress.part_mut(facts.first_port);
-        let mut lines = self.lines.part_mut(facts.first_port);
-        let mut extras = self.extras.part_mut(facts.first_port);
+        let ports = facts.ports;
+        let outputs = self.egress.part_mut(facts.first_port, ports);
+        let inputs = self.ingress.part_mut(facts.first_port, ports);
+        let lines = self.lines.part_mut(facts.first_port, ports);
+        let extras = self.extras.part_mut(facts.first_port, ports);
         let (queues, store, calendar) = (&mut self.queues, &mut self.store, &mut self.calendar);
         let (pool, tally) = (&mut self.pool, &mut self.tally);
         let mut send = |port: &mut Egress, begins: u64, packet: &Descriptor| {
@@ -53,8 +54,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let key = keys.first();
             let arrival = begin + key.time();
             if arrival <= until {
-                let out = u32::from(order.output(key));
-                if out == UNKNOWN {
+                let out = usize::from(order.output(key));
+                if out == UNKNOWN as usize {
                     break;
                 }
                 let (packet, port) = (key.packet(inbox), &mut outputs[out]);
@@ -62,7 +63,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if busy_until <= arrival && port.is_plainly_clear() {
                     send(port, arrival, packet);
                 } else {
-                    let input = &mut inputs[packet.port.into()];
+                    let input = &mut inputs[usize::from(packet.port)];
                     let buffered = input.buffered + u64::from(packet.frame);
                     if buffered > input.slow_above || port.paused == Egress::DOWN {
                         break;
@@ -80,7 +81,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     port.waiting = 1;
                     if !port.free_pending && busy_until > arrival {
                         port.free_pending = true;
-                        busy_ports.push(out, busy_until);
+                        busy_ports.push(out as u32, busy_until);
                         until = until.min(busy_until);
                     }
                 }
@@ -90,7 +91,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 if due >= stop {
                     break;
                 }
-                let out = busy_ports.first_port();
+                let out = busy_ports.first_port() as usize;
                 let port = &mut outputs[out];
                 if !port.is_plainly_due() {
                     break;
@@ -98,7 +99,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 let line = &mut lines[out];
                 let next = line.next(queues);
                 let packet = store.at(next.place);
-                let input = &mut inputs[packet.port.into()];
+                let input = &mut inputs[usize::from(packet.port)];
                 let buffered = input.buffered - u64::from(packet.frame);
                 if buffered < input.slow_below {
                     break;
@@ -113,7 +114,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     busy_ports.pop();
                     prefetch_queue.prefetch_some();
                 } else {
-                    busy_ports.postpone_first(out, ends);
+                    busy_ports.postpone_first(out as u32, ends);
                 }
                 until = busy_ports.first().min(stop - 1);
             }

@@ -16,7 +16,7 @@ use super::transient::{Lists, TransientQueue};
 use crate::kernel::calendar::InboxWriter;
 use crate::kernel::order::Key;
 use crate::kernel::partition::Partition;
-use crate::kernel::table::{Part, Table};
+use crate::kernel::table::Table;
 use crate::kernel::tally::Tally;
 
 /// Number of packets for an output that have arrived, and whether the last of them waits; all others have left.
@@ -49,7 +49,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn pass(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> Passed {
         let port = &mut self.egress[at];
         let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
-        let mut lines = self.lines.part_mut(at * self.classes);
+        let lines = self.lines.part_mut(at * self.classes, self.classes);
         let (gap, schedule, delay) = (self.gap, port.ps_per_byte(), port.delay.as_ps());
         let mut busy = visit.since(port.busy_until);
         let (mut count, mut bytes) = (0, 0);
@@ -72,7 +72,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     break;
                 }
                 if busy > time {
-                    if !lines[packet.class.into()].holds_for_a_while(packet) {
+                    if !lines[usize::from(packet.class)].holds_for_a_while(packet) {
                         break;
                     }
                     waiting = Some(packet);
@@ -135,11 +135,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let port = &mut self.egress[at];
         let line = at * self.classes;
         let buffer = Buffer {
-            lines: self.lines.part_mut(line),
+            lines: self.lines.part_mut(line, self.classes),
             queues: &mut self.queues,
             first_queue: port.first_queue,
             store: &mut self.store,
-            inputs: self.ingress.part_mut(visit.facts.first_port),
+            inputs: self.ingress.part_mut(visit.facts.first_port, visit.facts.ports),
         };
         let (gap, events) = (self.gap, &mut self.events);
         let outlet = self.calendar.outlet(port.peer_node, port.peer_port);
@@ -203,18 +203,18 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 /// Packets that wait in a switch for one output, and the inputs through which they came.
 pub(super) struct Buffer<'a> {
     /// Lines, indexed by class.
-    pub(super) lines: Part<'a, Line>,
+    pub(super) lines: &'a mut [Line],
     pub(super) queues: &'a mut Table<Queue>,
     /// Index of the first queue of the first line.
     pub(super) first_queue: u32,
     pub(super) store: &'a mut Store,
     /// Inputs, indexed by port.
-    pub(super) inputs: Part<'a, Ingress>,
+    pub(super) inputs: &'a mut [Ingress],
 }
 
 /// Method by which packets wait for an output during its visit.
 pub(super) trait Waiting {
-    /// Returns the class that is served first of those ports bits are set; at least one is.
+    /// Returns the class that is served first of those whose bits are set; at least one is.
     fn first(ready: u8) -> u8;
     /// Returns whether a packet that has arrived may wait here. If it may not, or if it is a pause frame, the caller
     /// has to handle it.
@@ -359,19 +359,19 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
     #[inline(always)]
     fn takes(&self, packet: &Descriptor) -> bool {
         let class = if ONE_CLASS { 0 } else { packet.class };
-        !packet.is_pause() && self.buffer.lines[class.into()].has_room_for(packet.frame.into())
+        !packet.is_pause() && self.buffer.lines[usize::from(class)].has_room_for(packet.frame.into())
     }
 
     #[inline(always)]
     fn put(&mut self, port: &mut Egress, _: Key, packet: &Descriptor) {
         let Self { buffer, per_line, input_mask, red, pool, tally } = self;
         let class = if ONE_CLASS { 0 } else { packet.class };
-        let line = &mut buffer.lines[class.into()];
+        let line = &mut buffer.lines[usize::from(class)];
         let flags = red.mark(packet, line.bytes, pool, tally);
         let queue = buffer.first_queue + u32::from(class) * *per_line + (u32::from(packet.port) & *input_mask);
         line.push(buffer.queues, queue, buffer.store, packet, flags);
         port.waiting |= 1 << class;
-        buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
+        buffer.inputs[usize::from(packet.port)].buffered += u64::from(packet.frame);
     }
 
     #[inline(always)]
@@ -383,12 +383,12 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
         place: &'p mut MaybeUninit<Descriptor>,
     ) -> &'p Descriptor {
         let buffer = &mut self.buffer;
-        let line = &mut buffer.lines[class.into()];
+        let line = &mut buffer.lines[usize::from(class)];
         let packet = place.write(line.pop(buffer.queues, buffer.store));
         if line.is_empty() {
             port.waiting &= !(1 << class);
         }
-        buffer.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
+        buffer.inputs[usize::from(packet.port)].buffered -= u64::from(packet.frame);
         packet
     }
 }

@@ -13,6 +13,7 @@ use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 use super::descriptor::Descriptor;
 use super::pool::Slot;
 use super::port::of_bits;
+use super::switch::Switch;
 use crate::kernel::fabric::Attachment;
 use crate::kernel::partition::Partition;
 use crate::kernel::prefetch_at;
@@ -97,13 +98,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         prefetch_at(&raw const extra.pauses_sent);
     }
 
-    /// Prefetches the pause state of port `at` where a pause of the port or of its peer may soon begin or end.
+    /// Prefetches the pause state of the ports of `switch` at which a pause of the port or of its peer may soon begin or
+    /// end.
     #[inline(always)]
-    pub(crate) fn prefetch_likely_pause(&self, at: u32) {
-        if self.egress[at].paused != 0 || !self.ingress[at].is_far_from_limits() {
-            let extra = &self.extras[at];
-            prefetch_at(extra);
-            prefetch_at(&raw const extra.pauses_sent);
+    pub(crate) fn prefetch_likely_pauses(&self, switch: &Switch) {
+        for (n, (output, input)) in self.ports_of(switch).enumerate() {
+            if output.paused != 0 || !input.is_far_from_limits() {
+                let extra = &self.extras[switch.facts.first_port + n as u32];
+                prefetch_at(extra);
+                prefetch_at(&raw const extra.pauses_sent);
+            }
         }
     }
 

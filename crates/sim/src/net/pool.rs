@@ -53,17 +53,14 @@ const MORE: Slot = 64;
 /// All packets of one partition.
 pub(crate) struct Pool {
     places: Table<Held>,
-    /// Free places, the last of which is filled next; in front of them stands an entry that is no place. They are kept
-    /// apart from the packets, so that several can be prefetched.
-    free: Table<Slot>,
-    vacancies: u32,
+    /// Free places, the last of which is filled next. They are kept apart from the packets, so that several can be
+    /// prefetched.
+    free: Vec<Slot>,
 }
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        let mut free = Table::with_room(FIRST);
-        free.push(0);
-        Self { places: Table::with_room(FIRST), free, vacancies: 0 }
+        Self { places: Table::with_room(FIRST), free: Vec::with_capacity(FIRST) }
     }
 
     /// Adds a packet; returns its handle.
@@ -96,36 +93,38 @@ impl Pool {
     /// [occupied](Pool::occupy).
     #[inline(always)]
     pub(crate) fn vacancy(&mut self) -> (Slot, &mut Packet) {
-        if self.vacancies == 0 {
-            self.grow();
-        }
-        let slot = self.free[self.vacancies];
+        let slot = match self.free.last() {
+            Some(&slot) => slot,
+            None => self.grow(),
+        };
         (slot, &mut self.places[slot].packet)
     }
 
     /// Occupies the place that [`Pool::vacancy`] has returned.
     #[inline(always)]
     pub(crate) fn occupy(&mut self, slot: Slot) {
-        debug_assert_eq!(slot, self.free[self.vacancies]);
-        self.vacancies -= 1;
+        let filled = self.free.pop();
+        debug_assert_eq!(filled, Some(slot), "the place that was filled is occupied");
         self.prefetch_vacancy(0);
     }
 
     /// Prefetches the place that will be filled after `others` more packets, if there are as many free places.
     #[inline(always)]
     pub(crate) fn prefetch_vacancy(&self, others: u32) {
-        self.prefetch(self.free[self.vacancies.saturating_sub(others)]);
+        if let Some(&slot) = self.free.iter().nth_back(others as usize) {
+            self.prefetch(slot);
+        }
     }
 
-    /// Adds free places.
+    /// Adds free places; returns the one that is filled next.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
+    fn grow(&mut self) -> Slot {
         let first = self.places.len() as Slot;
         assert!(first < PLACE - MORE, "no more than {first} packets can be under way at once");
         self.places.extend((0..MORE).map(|_| Held { packet: Packet::BLANK, step: 0, shared: 0 }));
-        self.free.extend((0..MORE).map(|_| 0));
-        (first..first + MORE).rev().for_each(|place| self.vacate(place));
+        self.free.extend((first..first + MORE).rev());
+        first
     }
 
     /// Removes a packet and returns it.
@@ -161,8 +160,7 @@ impl Pool {
 
     #[inline(always)]
     fn vacate(&mut self, place: Slot) {
-        self.vacancies += 1;
-        self.free[self.vacancies] = place;
+        self.free.push(place);
     }
 
     /// Returns the packet at the place of `slot`, and the number of packets between that one and the packet of `slot`

@@ -41,10 +41,10 @@ impl Store {
 
     #[inline(always)]
     pub(super) fn put(&mut self, descriptor: &Descriptor, flags: u8) -> u32 {
-        let mut place = self.free;
-        if place == NONE {
-            place = self.grow();
+        if self.free == NONE {
+            self.grow();
         }
+        let place = self.free;
         let entry = &mut self.places[place];
         self.free = entry.at;
         *entry = *descriptor;
@@ -85,15 +85,15 @@ impl Store {
         u64::from(self.places[place].frame)
     }
 
-    /// Adds free places; returns the first of them.
+    /// Adds free places.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) -> u32 {
+    fn grow(&mut self) {
         let first = self.places.len() as u32;
         let next = (first + 1..first + MORE).chain([NONE]);
         self.places.extend(next.map(|at| Descriptor { at, ..Descriptor::EMPTY }));
         self.packs |= self.places.len() * size_of::<Descriptor>() > CACHE;
-        first
+        self.free = first;
     }
 
     /// Removes a descriptor and returns it; its `at` is the place that followed.

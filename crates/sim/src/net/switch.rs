@@ -22,7 +22,6 @@ pub(crate) struct Switch {
     /// Global number, as in `Routes`.
     pub(crate) id: SwitchId,
     pub(crate) facts: SwitchFacts,
-    pub(crate) ports: u32,
     /// Bytes in the shared buffer, without headroom.
     pub(crate) shared_used: u64,
     /// Bytes of buffer that all ports share.
@@ -37,7 +36,7 @@ pub(crate) struct Switch {
     pub(crate) busy_ports: BusyPorts,
     /// Time of the first timer.
     timer_at: u64,
-    /// Timers: time, and the port ports pause the timer is for, or NetRT's marker.
+    /// Timers: time, and the port whose pause the timer is for, or NetRT's marker.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -50,6 +49,8 @@ pub(crate) struct SwitchFacts {
     /// Leaf number, if hosts are attached.
     pub(crate) leaf: u32,
     pub(crate) first_port: u32,
+    /// Number of ports.
+    pub(crate) ports: u32,
     /// Index of the switch's first route.
     pub(crate) routes: u32,
     /// Queues per line: with virtual output queues one per input, else one.
@@ -89,7 +90,7 @@ impl SwitchFacts {
 /// Marker of no leaf number.
 pub(crate) const NOT_A_LEAF: u32 = u32::MAX;
 
-/// Returns a hash ports high bits choose among equal-cost paths: multiplication by the switch's own odd number
+/// Returns a hash whose high bits choose among equal-cost paths: multiplication by the switch's own odd number
 /// (multiply-shift, Dietzfelbinger et al.), so that switches choose independently.
 #[inline(always)]
 fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
@@ -98,18 +99,17 @@ fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
 
 impl Switch {
     /// Creates a switch in its initial state; see [`Switch`] for the parameters.
-    pub(crate) fn new(id: SwitchId, facts: SwitchFacts, ports: u32, shared: [u64; 2], ties: u64) -> Self {
+    pub(crate) fn new(id: SwitchId, facts: SwitchFacts, shared: [u64; 2], ties: u64) -> Self {
         let [shared_total, headroom_total] = shared;
         Self {
             id,
             facts,
-            ports,
             shared_used: 0,
             shared_total,
             headroom_used: 0,
             headroom_total,
             ties,
-            busy_ports: BusyPorts::new(ports),
+            busy_ports: BusyPorts::new(facts.ports),
             timer_at: NEVER,
             timers: BinaryHeap::new(),
         }
@@ -128,7 +128,7 @@ impl Switch {
     /// Returns the switch's ports, in its partition's numbering.
     #[inline]
     pub(crate) fn port_range(&self) -> Range<u32> {
-        self.facts.first_port..self.facts.first_port + self.ports
+        self.facts.first_port..self.facts.first_port + self.facts.ports
     }
 
     /// Returns the time of the next event other than an arrival.
@@ -296,7 +296,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.forward_to(&facts, at, packet, self.route(&facts, packet));
     }
 
-    /// Forwards a packet that entered through port `at` and ports [`route`](Self::route) is `out`.
+    /// Forwards a packet that entered through port `at` and whose [`route`](Self::route) is `out`.
     #[inline(always)]
     fn forward_to(&mut self, facts: &SwitchFacts, at: u32, packet: &Descriptor, mut out: u32) {
         if out == UNKNOWN {
@@ -344,7 +344,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         facts.route(self.forwarding.ways_of(facts.routes), packet)
     }
 
-    /// Handles a packet that came through port `at` and has to wait for port `out`, or ports output is down.
+    /// Handles a packet that came through port `at` and has to wait for port `out`, or whose output is down.
     #[inline(always)]
     pub(super) fn line_up(&mut self, facts: &SwitchFacts, at: u32, out: u32, packet: &Descriptor) {
         // To wait for an output that is down would stop packets for others.

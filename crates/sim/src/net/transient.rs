@@ -4,7 +4,6 @@
 //! waiting packets are only listed, behind those that waited before it; the packets that are left at its end are added
 //! to the queues. The time of a visit does not depend on the length of the queues.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::descriptor::Descriptor;
@@ -20,26 +19,25 @@ use crate::kernel::order::Key;
 pub(crate) struct Entry(u32);
 
 /// Arrivals that wait, listed by class, first to last, behind the packets that waited before. An empty list begins
-/// where the removed entries ended: the memory suffices for all entries that are ever added.
+/// where the removed entries ended, so that its part of the memory suffices for all entries that are ever added.
 pub(super) struct Lists<'a> {
     /// Place in the store of the next packet that waited before the visit, by class.
     stored: [u32; 8],
-    begins: [*mut Entry; 8],
-    ends: [*mut Entry; 8],
-    memory: PhantomData<&'a mut [Entry]>,
+    begins: [u32; 8],
+    ends: [u32; 8],
+    memory: &'a mut [Entry],
 }
 
 impl<'a> Lists<'a> {
     /// Returns empty lists for `classes` classes in `memory`, with space for `room` packets each.
     #[inline(always)]
     pub(super) fn of(memory: &'a mut Vec<Entry>, classes: u32, room: usize) -> Self {
-        memory.reserve(room * classes as usize);
-        let mut begins = [memory.as_mut_ptr(); 8];
-        for class in 1..(classes as usize).min(8) {
-            // SAFETY: the memory suffices for all lists.
-            begins[class] = unsafe { begins[class - 1].add(room) };
+        let wanted = room * classes as usize;
+        if memory.len() < wanted {
+            memory.resize(wanted, Entry(0));
         }
-        Self { stored: [NONE; 8], begins, ends: begins, memory: PhantomData }
+        let begins = std::array::from_fn(|class| class as u32 * room as u32);
+        Self { stored: [NONE; 8], begins, ends: begins, memory }
     }
 
     /// Returns whether no arrival waits.
@@ -57,11 +55,8 @@ impl<'a> Lists<'a> {
     #[inline(always)]
     fn push(&mut self, class: u8, entry: Entry) {
         let end = &mut self.ends[usize::from(class & 7)];
-        // SAFETY: the memory suffices for as many entries as are added.
-        unsafe {
-            end.write(entry);
-            *end = end.add(1);
-        }
+        self.memory[*end as usize] = entry;
+        *end += 1;
     }
 
     /// Removes the first entry of a list, which must not be empty, and returns it.
@@ -69,18 +64,15 @@ impl<'a> Lists<'a> {
     fn pop(&mut self, class: u8) -> Entry {
         debug_assert!(!self.is_empty(class), "something waits");
         let begin = &mut self.begins[usize::from(class & 7)];
-        // SAFETY: the entry has been written.
-        unsafe {
-            let entry = begin.read();
-            *begin = begin.add(1);
-            entry
-        }
+        let entry = self.memory[*begin as usize];
+        *begin += 1;
+        entry
     }
 }
 
 /// Returns the classes whose bits are set.
-fn classes_of(bits: u8) -> impl Iterator<Item = u32> {
-    of_bits(bits).map(|class| class as u32)
+fn classes_of(bits: u8) -> impl Iterator<Item = u8> {
+    of_bits(bits).map(|class| class as u8)
 }
 
 /// Packets that wait, during a visit, for an output whose lines have one queue each.
@@ -96,7 +88,7 @@ impl TransientQueue<'_> {
     #[inline(always)]
     pub(super) fn take_out(&mut self, classes: u8) {
         for class in classes_of(classes) {
-            *self.lists.stored(class as u8) = self.buffer.queues[self.buffer.first_queue + class].head();
+            *self.lists.stored(class) = self.buffer.queues[self.buffer.first_queue + u32::from(class)].head();
         }
     }
 
@@ -106,15 +98,16 @@ impl TransientQueue<'_> {
     pub(super) fn put_back(&mut self, before: u8, classes: u8, visit: &Visit<'_>) {
         let Self { buffer, lists, .. } = self;
         for class in classes_of(before) {
-            let queue = buffer.first_queue + class;
-            buffer.lines[class].begin_with(buffer.queues, queue, *lists.stored(class as u8));
+            let queue = buffer.first_queue + u32::from(class);
+            buffer.lines[usize::from(class)].begin_with(buffer.queues, queue, *lists.stored(class));
         }
         for class in classes_of(classes) {
-            while !lists.is_empty(class as u8) {
-                let packet = visit.at(lists.pop(class as u8).0);
-                buffer.inputs[packet.port.into()].buffered += u64::from(packet.frame);
+            while !lists.is_empty(class) {
+                let packet = visit.at(lists.pop(class).0);
+                buffer.inputs[usize::from(packet.port)].buffered += u64::from(packet.frame);
                 let place = buffer.store.put(packet, packet.flags);
-                buffer.lines[class].append_to(buffer.queues, buffer.first_queue + class, buffer.store, place);
+                let queue = buffer.first_queue + u32::from(class);
+                buffer.lines[usize::from(class)].append_to(buffer.queues, queue, buffer.store, place);
             }
         }
     }
@@ -128,12 +121,12 @@ impl Waiting for TransientQueue<'_> {
 
     #[inline(always)]
     fn takes(&self, packet: &Descriptor) -> bool {
-        packet.is_plain() && self.buffer.lines[packet.class.into()].has_room_for(packet.frame.into())
+        packet.is_plain() && self.buffer.lines[usize::from(packet.class)].has_room_for(packet.frame.into())
     }
 
     #[inline(always)]
     fn put(&mut self, port: &mut Egress, key: Key, packet: &Descriptor) {
-        self.buffer.lines[packet.class.into()].add(packet.frame.into());
+        self.buffer.lines[usize::from(packet.class)].add(packet.frame.into());
         self.lists.push(packet.class, Entry(key.place() as u32));
         port.waiting |= 1 << packet.class;
     }
@@ -153,13 +146,13 @@ impl Waiting for TransientQueue<'_> {
         } else {
             let packet = place.write(buffer.store.take(*stored));
             *stored = packet.at;
-            buffer.inputs[packet.port.into()].buffered -= u64::from(packet.frame);
+            buffer.inputs[usize::from(packet.port)].buffered -= u64::from(packet.frame);
             packet
         };
         if *lists.stored(class) == NONE && lists.is_empty(class) {
             port.waiting &= !(1 << class);
         }
-        buffer.lines[class.into()].remove(packet.frame.into());
+        buffer.lines[usize::from(class)].remove(packet.frame.into());
         trimmer.keep_turn(port, class, *turns);
         packet
     }

@@ -127,7 +127,7 @@ impl<'a> Blueprint<'a> {
         let facts = self.add_queues(partition, id, local.clone(), is_tor);
         let (shared, headroom) = self.shared_totals(partition, ports);
         let ties = Rng::stream(self.config.seed, Domain::Ties, u64::from(id.0)).next_u64();
-        partition.switches.push(Switch::new(id, facts, ports.len() as u32, [shared, headroom], ties));
+        partition.switches.push(Switch::new(id, facts, [shared, headroom], ties));
         partition.scratch.make_room_for(ports.len() as u32);
         if config.netrt.enabled {
             self.add_tor(partition, ports, local.clone(), is_tor);
@@ -217,6 +217,7 @@ impl<'a> Blueprint<'a> {
             switch: partition.switches.len() as u32,
             leaf: self.routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port: ports.start,
+            ports: ports.len() as u32,
             routes: partition.forwarding.routes_of(id),
             per_line: inputs,
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
