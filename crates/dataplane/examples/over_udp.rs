@@ -45,7 +45,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let irn = IrnConfig { bdp_cap: Setting::Value(64), ..IrnConfig::default() };
     let slow = FixedConfig { window: Setting::Off, rate: Setting::Value(Rate::from_gbps(1)) };
     let config = SenderConfig::resolved(irn, slow, &fabric);
-    let payload: Vec<u8> = (0..1_000_000).map(|n: u32| (n * 31 >> 8) as u8).collect();
+    let payload: Vec<u8> = (0..1_000_000).map(|n: u32| ((n * 31) >> 8) as u8).collect();
 
     let mut sender = Sender::new(&config, FIRST);
     sender.supply(payload.len().div_ceil(PIECE) as u64);

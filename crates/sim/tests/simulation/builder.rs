@@ -145,7 +145,7 @@ fn nothing_is_auto_in_a_configuration_that_was_built() -> Result<(), ConfigError
         let alike = with(Simulation::builder(fat_tree()))?;
         assert_eq!(open_keys(alike.config()), [""; 0], "{transport:?}");
         assert_eq!(alike.run()?.totals.flows_finished, 1, "{transport:?}");
-        for simulation in [with(Simulation::builder(unlike.clone()))?, with(Simulation::builder(bottleneck.clone()))?] {
+        for simulation in [with(Simulation::builder(unlike))?, with(Simulation::builder(bottleneck))?] {
             let open: Vec<String> = open_keys(simulation.config());
             assert!(open.iter().all(|key| key == "switch.pfc.headroom"), "{transport:?}: {open:?}");
         }
