@@ -52,8 +52,8 @@ pub enum AutoScope {
 }
 
 /// Settings of switches, NICs and transports on one network, with a value for each "auto". Two settings of switches
-/// stay "auto" where links differ, and are then a value per link: the headroom ([`PfcConfig::headroom_on`]) and an input's
-/// buffer ([`InputQueued::room`]).
+/// stay "auto" where links differ, and are then a value per link: the headroom ([`PfcConfig::headroom_on`]) and the
+/// buffer of an input ([`InputQueued::room`]).
 ///
 /// [`PfcConfig::headroom_on`]: crate::config::PfcConfig::headroom_on
 /// [`InputQueued::room`]: crate::config::InputQueued::room

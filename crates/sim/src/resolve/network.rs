@@ -49,8 +49,8 @@ impl Network {
         graph.check()?;
         Self::of_checked(graph)
     }
-    /// Returns the network of a graph that was checked, as those of [`Topology::build`](crate::topology::Topology::build)
-    /// are.
+    /// Returns the network of a graph that was checked, like those that
+    /// [`Topology::build`](crate::topology::Topology::build) returns.
     ///
     /// # Errors
     /// No two hosts can reach each other.

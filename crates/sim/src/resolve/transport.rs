@@ -1,4 +1,4 @@
-//! Every "auto" of transports, derived from the network: for the fastest hosts, for hosts of other rates, and for paths.
+//! Every "auto" of transports, derived from the network: for the fastest hosts, for other hosts, and for paths.
 
 use std::collections::BTreeSet;
 use std::iter;

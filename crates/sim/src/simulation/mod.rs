@@ -41,7 +41,7 @@ pub struct Simulation {
     parallel: Parallel,
 }
 
-/// What happened in a run.
+/// Flows and totals of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Flows in the order in which they finished; those that had not finished when the run ended come last.

@@ -64,8 +64,8 @@ pub enum Senders {
 }
 
 impl Incast {
-    /// Returns an incast of `size` bytes in all from `senders` to a random receiver, once, with a flow per sender, all of
-    /// which begin together.
+    /// Returns an incast of `size` bytes in all from `senders` to a random receiver, once. Each sender has one flow,
+    /// and all begin together.
     pub const fn of(size: Bytes, senders: Senders) -> Self {
         Self {
             size,
