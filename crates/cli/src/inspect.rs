@@ -1,7 +1,8 @@
 //! Commands `selvedge topology`, `selvedge workload`, `selvedge footprint` and `selvedge presets`.
 
 use selvedge_scenario::{
-    Changes, Device, DeviceTable, FootprintFacts, Network, NicUse, TopologyFacts, WorkloadFacts, scheme_names,
+    Changes, Device, DeviceTable, FootprintFacts, NicUse, TopologyFacts, WorkloadFacts, network_from_file,
+    network_of_scenario, scheme_names,
 };
 
 use crate::args::{FootprintArgs, Input, TopologyArgs, WorkloadArgs};
@@ -11,10 +12,10 @@ use crate::run::{plan_of, scenario_in};
 pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let changes = Changes { sets: args.sets.clone(), series: args.series.clone(), ..Changes::default() };
     let (network, framing, warnings) = match (&args.file, &args.topology) {
-        (None, Some(topology)) => Network::from_file(topology, &changes)?,
+        (None, Some(topology)) => network_from_file(topology, &changes)?,
         (file, topology) => {
             let file = file.as_deref().map(scenario_in);
-            Network::of_scenario(file.as_deref(), &Changes { topology: topology.clone(), ..changes })?
+            network_of_scenario(file.as_deref(), &Changes { topology: topology.clone(), ..changes })?
         }
     };
     warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));

@@ -7,7 +7,9 @@ use std::io;
 use std::time::Duration;
 
 use selvedge_transport::recovery::irn::{Completion, Completions};
-use selvedge_transport::{Cx, Next, Receiver, RecoveryConfig, Scheme, Sender, Verdict};
+use selvedge_transport::{
+    Acceptance, Congestion, Cx, Next, Receiver, Recovery, RecoveryConfig, Scheme, Sender, Verdict,
+};
 use selvedge_units::{Bytes, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Body, Data, Datagram, Header};
 
@@ -52,10 +54,10 @@ pub struct Incoming<'a> {
 ///
 /// # Errors
 /// Returns an error if the network fails.
-pub fn send(
+pub fn send<R: Recovery, C: Congestion>(
     network: &mut impl Datagrams,
     clock: &Clock,
-    sender: &mut Sender,
+    sender: &mut Sender<R, C>,
     outgoing: &Outgoing<'_>,
     stop: &mut dyn FnMut() -> bool,
 ) -> io::Result<()> {
@@ -103,10 +105,10 @@ pub fn send(
 ///
 /// # Errors
 /// Returns an error if the network fails.
-pub fn receive(
+pub fn receive<A: Acceptance>(
     network: &mut impl Datagrams,
     clock: &Clock,
-    receiver: &mut Receiver,
+    receiver: &mut Receiver<A>,
     incoming: &mut Incoming<'_>,
     stop: &mut dyn FnMut() -> bool,
 ) -> io::Result<u64> {

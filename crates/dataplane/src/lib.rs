@@ -1,8 +1,4 @@
-//! Sockets, clock and threads around the engines that the simulator uses too.
-//!
-//! This crate is the only one that waits, and the only one with a clock. One flow between two UDP sockets ([`send`],
-//! [`receive`]) passes the same tests as in simulation; [`rnic`] is a whole RDMA NIC for the programs of this host;
-//! [`impair`] is a network that loses, delays and damages their packets as configured.
+#![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
 mod clock;

@@ -1,17 +1,4 @@
-//! The NIC of one host, as an engine without input or output.
-//!
-//! A [`Nic`] holds a host's queue pairs, shares the link among them round-robin, answers data with acknowledgements and
-//! keeps all deadlines. The same object is used in a simulated host and behind a socket, and cannot tell the
-//! difference.
-//!
-//! ```text
-//!            open_sender, open_receiver, close_*          commands
-//!                          |
-//!   handle_packet  -->  [ Nic ]  -->  poll_transmit       while the link is free
-//!   handle_timeout -->     |     -->  poll_timeout        the only thing to wait for
-//!                          v
-//!                      Completion                         what the packet finished, if anything
-//! ```
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -18,10 +18,10 @@ mod transport;
 mod verbs;
 
 use selvedge_sim::ConfigError;
+use selvedge_sim::Network;
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_units::{Duration, Instant, Setting};
 
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(crate) use nic::check_nic;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
+use selvedge_sim::Network;
 use selvedge_sim::topology::{Framing, Graph, LinkLoad, Node, PathClass, uniform_link_loads};
 use selvedge_sim::workload::schedule::Action;
 use selvedge_sim::workload::{Extent, FlowSpec, Generator, Workload, WorkloadSummary};
@@ -11,7 +12,6 @@ use selvedge_units::{HostId, SwitchId};
 use serde::Serialize;
 
 use crate::listed::Listed;
-use crate::network::Network;
 use crate::plan::{Plan, PlannedSeries};
 
 /// Facts about a network, in numbers. `Display` is for people.

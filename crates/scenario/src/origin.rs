@@ -7,6 +7,7 @@ use std::sync::Arc;
 use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
 use selvedge_formats::{Dialect, cdf, detect, goal};
 use selvedge_sim::Library;
+use selvedge_sim::Network;
 use selvedge_sim::fault::{LinkFailure, LinkSelector};
 use selvedge_sim::topology::{Framing, Graph, Topology, TopologyFile};
 use selvedge_sim::workload::{FlowFile, GoalFile, WorkloadConfig};
@@ -15,8 +16,7 @@ use selvedge_units::Duration;
 use crate::document::Document;
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
-use crate::network::Network;
-use crate::plan::{Changes, Plan};
+use crate::plan::{Changes, Plan, network_of_document};
 use crate::scenario::Scenario;
 use crate::series::Series;
 
@@ -120,25 +120,26 @@ impl Plan {
     }
 }
 
-impl Network {
-    /// Returns the network in a file of another simulator, the framing of packets on it (of the series that `changes`
-    /// chooses, or else of irn), and warnings about the file.
-    ///
-    /// # Errors
-    /// Returns an error if the file or `changes` are invalid.
-    pub fn from_file(path: &Path, changes: &Changes) -> Result<(Arc<Self>, Framing, Vec<String>), ScenarioError> {
-        let library = FileLibrary::new("");
-        let path = ScenarioError::utf8("--topology", path)?.to_owned();
-        let name = format!("--topology {path}");
-        let wrong = |message: String| ScenarioError::argument(name.clone(), message);
-        let topology = Topology::File(TopologyFile { path });
-        topology.build(&library).map_err(|error| wrong(error.message))?;
-        // The scenario is never run.
-        let scenario = Scenario::new(name.clone(), topology, WorkloadConfig::default());
-        let text = toml::to_string(&scenario).expect("a scenario can be written");
-        let (network, framing, library) = Self::of_document(Document::parse(&name, &text)?.unseen(), library, changes)?;
-        Ok((network, framing, library.warnings()))
-    }
+/// Returns the network in a file of another simulator, the framing of packets on it (of the series that `changes`
+/// chooses, or else of irn), and warnings about the file.
+///
+/// # Errors
+/// Returns an error if the file or `changes` are invalid.
+pub fn network_from_file(
+    path: &Path,
+    changes: &Changes,
+) -> Result<(Arc<Network>, Framing, Vec<String>), ScenarioError> {
+    let library = FileLibrary::new("");
+    let path = ScenarioError::utf8("--topology", path)?.to_owned();
+    let name = format!("--topology {path}");
+    let wrong = |message: String| ScenarioError::argument(name.clone(), message);
+    let topology = Topology::File(TopologyFile { path });
+    topology.build(&library).map_err(|error| wrong(error.message))?;
+    // The scenario is never run.
+    let scenario = Scenario::new(name.clone(), topology, WorkloadConfig::default());
+    let text = toml::to_string(&scenario).expect("a scenario can be written");
+    let (network, framing, library) = network_of_document(Document::parse(&name, &text)?.unseen(), library, changes)?;
+    Ok((network, framing, library.warnings()))
 }
 
 /// Returns the failed links of a connection matrix.

@@ -8,6 +8,7 @@ mod paths;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use selvedge_sim::Network;
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{PathTransports, TransportConfig};
 use selvedge_sim::topology::LinkLoad;
@@ -15,12 +16,13 @@ use selvedge_sim::workload::WorkloadSummary;
 use selvedge_units::{Instant, Rate};
 
 use self::builder::Builder;
+pub(crate) use self::network::network_of_document;
+pub use self::network::network_of_scenario;
 use crate::check::first_start;
 use crate::document::Document;
 use crate::draft::Draft;
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
-use crate::network::Network;
 use crate::origin::of_other_simulator;
 use crate::scenario::{Scenario, Seeds};
 use crate::written::{value_of, written, written_values};

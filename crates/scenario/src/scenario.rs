@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use selvedge_sim::Beside;
 use selvedge_sim::config::{NicConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::fault::{LinkFailure, LossConfig};
 use selvedge_sim::topology::Topology;
 use selvedge_sim::workload::{Measure, WorkloadConfig};
+use selvedge_sim::{AutoScope, Beside, Settings};
 use selvedge_units::{Duration, Setting};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -95,6 +95,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
 impl Scenario {
     /// Returns a scenario of only a network and its traffic; everything else has its default.
     pub fn new(title: String, topology: Topology, workload: WorkloadConfig) -> Self {
+        let Settings { switch, nic, transport, beside, auto } = Settings::default();
         Self {
             title,
             description: String::new(),
@@ -102,13 +103,13 @@ impl Scenario {
             stop: Stop::default(),
             measure: Measure::default(),
             sample: Setting::Auto,
-            auto: AutoScope::default(),
+            auto,
             topology,
             workload,
-            switch: SwitchConfig::default(),
-            nic: NicConfig::default(),
-            transport: TransportConfig::default(),
-            beside: None,
+            switch,
+            nic,
+            transport,
+            beside,
             loss: Vec::new(),
             failures: Vec::new(),
             smoke: BTreeMap::new(),
@@ -116,19 +117,17 @@ impl Scenario {
             series: None,
         }
     }
-}
 
-/// Paths that "auto" in `transport` is derived from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AutoScope {
-    /// Paths of each flow: pairs of hosts with equal paths share values, as if NICs knew, or measured, how far each
-    /// peer is. Tunnels of EQDS, switches, and TCP in `beside` still have one value for all.
-    #[default]
-    PerPath,
-    /// Longest path from any host with a link of the sender's rate: one static configuration per NIC, as in the IRN
-    /// paper, whose BDP cap is that of the network's longest path (section 3.2), and as T in the HPCC paper.
-    LongestPath,
+    /// Returns the settings of switches, NICs and transports.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            switch: self.switch.clone(),
+            nic: self.nic.clone(),
+            transport: self.transport,
+            beside: self.beside.clone(),
+            auto: self.auto,
+        }
+    }
 }
 
 /// A condition under which all series are compared.

@@ -1,5 +1,6 @@
 //! Conversion of a plan into a scenario file.
 
+use selvedge_sim::Transports;
 use selvedge_sim::config::BufferConfig;
 use selvedge_units::Setting;
 use toml::{Table, Value};
@@ -7,7 +8,7 @@ use toml::{Table, Value};
 use crate::device::{self, DeviceKind};
 use crate::path::KeyPath;
 use crate::plan::{KeyValue, Plan, PlannedSeries};
-use crate::resolve::{Transports, ranges};
+use crate::ranges::ranges;
 use crate::scenario::{Scenario, Seeds};
 use crate::series::Series;
 

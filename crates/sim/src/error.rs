@@ -23,6 +23,13 @@ impl ConfigError {
     pub fn new(key: &str, message: impl Into<String>) -> Self {
         Self { key: key.to_owned(), message: message.into(), overload: None }
     }
+    /// Returns an error of a workload with its key in a scenario. Workloads report errors of two keys outside of
+    /// `workload`: "measure" and "stop".
+    #[must_use]
+    pub(crate) fn of_workload(self) -> Self {
+        let is_foreign = ["measure", "stop"].iter().any(|key| self.key.starts_with(key));
+        if is_foreign { self } else { self.within("workload") }
+    }
     /// Returns the error with its key prefixed by the table `prefix`.
     #[must_use]
     pub fn within(mut self, prefix: &str) -> Self {

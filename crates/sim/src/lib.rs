@@ -1,7 +1,4 @@
-//! Packet-level fabric simulator.
-//!
-//! A [`topology::Graph`], flows from [`workload`]s and [`fault`]s become a run of the fabric, whose hosts each own a
-//! `selvedge_nic::Nic`. The crate opens no files and prints nothing.
+#![doc = include_str!("../README.md")]
 
 pub mod config;
 pub mod fault;
@@ -14,6 +11,8 @@ mod error;
 mod estimate;
 mod kernel;
 mod net;
+mod resolve;
+mod simulation;
 mod two;
 
 pub use beside::Beside;
@@ -22,3 +21,5 @@ pub use error::{ConfigError, Library, NoFiles};
 pub use estimate::{Bound, Estimate, MemoryEstimate, estimate};
 pub use kernel::{Allocator, Parallel, port_infos, ports_of_links, return_freed_memory, run, run_recorded};
 pub use record::Recorder;
+pub use resolve::{AutoScope, Network, Resolved, Settings, Transports, sampling_interval, span_of_starts};
+pub use simulation::{NetworkSource, Outcome, Simulation, SimulationBuilder};

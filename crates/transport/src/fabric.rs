@@ -5,6 +5,7 @@ use core::fmt;
 use alloc::format;
 use alloc::string::String;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
+use selvedge_wire::Header;
 
 /// Facts about the fabric from which settings left at "auto" are derived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +60,26 @@ impl Fabric {
         congested_rtt: Duration::from_us(320),
         acks: false,
     };
+
+    /// Returns the facts about one path that `links` links make, all of them of `line_rate`, whose round trip takes
+    /// `base_rtt` when it is empty and at most twice that when it is not. For two engines without a network around
+    /// them; `frame` is the largest data frame, headers included.
+    pub fn of_path(line_rate: Rate, base_rtt: Duration, links: u32, frame: Bytes) -> Self {
+        Self {
+            pfc: false,
+            line_rate,
+            bdp: line_rate.amount_in(base_rtt),
+            sender_is_slowest: true,
+            frame,
+            gap: Header::GAP,
+            base_rtt,
+            fill_time: base_rtt,
+            links,
+            inputs: 1,
+            congested_rtt: base_rtt.saturating_mul(2),
+            acks: false,
+        }
+    }
 
     /// Returns the bytes on the wire that a host has in flight when it fills the longest empty path.
     pub fn pipe(&self) -> Bytes {

@@ -5,9 +5,11 @@ use core::ops::Range;
 use selvedge_units::{Bytes, Instant, Psn, Rate, Seq};
 use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 
-use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal};
+use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal, Tuning};
+use crate::fabric::Fabric;
 use crate::pacing::Pacing;
-use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig};
+use crate::receiver::ReceiverConfig;
+use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig, Scheme};
 use crate::role::{Cx, Hold, Limits, Next, Segment};
 use crate::shared_pools::SharedPools;
 
@@ -20,6 +22,24 @@ pub struct SenderConfig {
     pub congestion: CongestionConfig,
     /// Size of a full data packet on the wire: MTU, headers and gap. The unit of congestion windows.
     pub frame: Bytes,
+}
+
+impl SenderConfig {
+    /// Returns the settings of a sender on `fabric`, with every "auto" replaced by its value.
+    pub fn resolved(
+        recovery: impl Into<RecoveryConfig>,
+        congestion: impl Into<CongestionConfig>,
+        fabric: &Fabric,
+    ) -> Self {
+        let (mut recovery, mut congestion) = (recovery.into(), congestion.into());
+        congestion.resolve(fabric);
+        recovery.resolve(&Fabric { acks: congestion.needs().acks, ..*fabric });
+        Self { recovery, congestion, frame: fabric.frame + fabric.gap }
+    }
+    /// Returns the settings of the receiver.
+    pub const fn receiver(&self) -> ReceiverConfig {
+        ReceiverConfig { recovery: self.recovery }
+    }
 }
 
 /// Counters of a sender.
@@ -36,19 +56,18 @@ pub struct SenderStats {
 /// The sender of one flow.
 ///
 /// ```
-/// use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-/// use selvedge_transport::{CongestionConfig, Cx, Scheme, Segment, Sender, SenderConfig};
-/// use selvedge_units::{Bytes, Instant, Psn, Seq, Setting};
+/// use selvedge_transport::congestion::none::NoneConfig;
+/// use selvedge_transport::recovery::irn::IrnConfig;
+/// use selvedge_transport::{Cx, Fabric, Scheme, Segment, Sender, SenderConfig};
+/// use selvedge_units::{Instant, Psn, Seq};
 ///
-/// let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Value(111), ..IrnConfig::default() };
-/// let frame = Bytes::new(1_106);
-/// let config = SenderConfig { recovery: irn.into(), congestion: CongestionConfig::None(Default::default()), frame };
+/// let config = SenderConfig::resolved(IrnConfig::default(), NoneConfig::default(), &Fabric::IRN_PAPER);
 /// let mut sender = Sender::new(&config, Psn::new(0));
 /// let mut pools = config.recovery.shared_pools();
 /// sender.supply(1);
-/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| frame);
+/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| config.frame);
 /// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
-/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| frame), None);
+/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| config.frame), None);
 /// ```
 ///
 /// Fields that every flow uses come first; congestion control, which many flows do not have, comes last.

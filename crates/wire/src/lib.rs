@@ -1,8 +1,4 @@
-//! Formats of packets and headers.
-//!
-//! [`Packet`] is the packet exchanged by engines and the simulator: one cache line, `Copy`, without payload bytes. Each
-//! other module defines a header's wire format: a table of fields, a plain struct, `parse` (never panics) and `emit`
-//! (its inverse). The crate contains no protocol behaviour.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -49,3 +49,62 @@ pub trait Memory {
     /// Returns [`Fault`] if the memory is no longer mapped.
     fn store(&mut self, address: u64, value: u64) -> Result<(), Fault>;
 }
+
+/// Memory of an application that is one slice of bytes, for a process that has no other threads at it: tests, examples,
+/// simulations with contents.
+#[derive(Debug)]
+pub struct MemorySlice<'a> {
+    /// Address of the first byte.
+    pub base: u64,
+    /// Bytes of the memory.
+    pub bytes: &'a mut [u8],
+    /// Payload of the packet that the NIC handles.
+    pub payload: &'a [u8],
+    /// Network header of the packet, as receive requests of datagrams get it.
+    pub network_header: [u8; 40],
+}
+
+impl MemorySlice<'_> {
+    fn at(&mut self, address: u64, length: u64) -> Result<&mut [u8], Fault> {
+        let from = usize::try_from(address.checked_sub(self.base).ok_or(Fault)?).map_err(|_| Fault)?;
+        let to = from.checked_add(usize::try_from(length).map_err(|_| Fault)?).ok_or(Fault)?;
+        self.bytes.get_mut(from..to).ok_or(Fault)
+    }
+    fn change(&mut self, address: u64, change: impl FnOnce(u64) -> u64) -> Result<u64, Fault> {
+        let place = self.at(address, 8)?;
+        let before = u64::from_ne_bytes((&*place).try_into().map_err(|_| Fault)?);
+        place.copy_from_slice(&change(before).to_ne_bytes());
+        Ok(before)
+    }
+}
+
+impl Memory for MemorySlice<'_> {
+    fn place(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        let payload = self.payload;
+        self.at(address, length.into())?.copy_from_slice(&payload[from as usize..][..length as usize]);
+        Ok(())
+    }
+    fn place_network_header(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        let header = self.network_header;
+        self.at(address, length.into())?.copy_from_slice(&header[from as usize..][..length as usize]);
+        Ok(())
+    }
+    fn fetch_add(&mut self, address: u64, add: u64) -> Result<u64, Fault> {
+        self.change(address, |before| before.wrapping_add(add))
+    }
+    fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
+        self.change(address, |before| if before == compare { swap } else { before })
+    }
+    fn word(&self) -> Option<u64> {
+        self.payload.try_into().ok().map(u64::from_ne_bytes)
+    }
+    fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        self.change(address, |_| value).map(drop)
+    }
+    fn flush(&mut self, address: u64, length: u64, _: bool) -> Result<(), Fault> {
+        self.at(address, length).map(drop)
+    }
+    fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
+        self.change(address, |_| value).map(drop)
+    }
+}

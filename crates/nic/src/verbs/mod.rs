@@ -52,7 +52,7 @@ pub use attributes::{Capacities, QpChange, QpInit, QpOptions, QpState, Service};
 pub use error::VerbsError;
 pub use flush::Flush;
 pub use handshake::Handshake;
-pub use memory::{Fault, Memory};
+pub use memory::{Fault, Memory, MemorySlice};
 pub use multicast::{MULTICAST, is_group};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};

@@ -1,11 +1,11 @@
 //! Buffers of switches.
 
+use selvedge_sim::Network;
 use selvedge_sim::config::{Arbitration, BufferConfig, FairQueued, InputQueued, Trimming};
 use selvedge_sim::topology::Link;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use super::Finding;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(super) fn check(scenario: &Scenario, network: &Network) -> Result<(), Finding> {

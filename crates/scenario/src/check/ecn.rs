@@ -1,11 +1,11 @@
 //! Checks of ECN marks, and of the congestion controls that react to them.
 
+use selvedge_sim::Network;
 use selvedge_sim::config::BufferConfig;
 use selvedge_units::{Rate, Setting, Toggle};
 
 use super::Finding;
 use super::buffer::least_room;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {

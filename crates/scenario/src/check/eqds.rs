@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use selvedge_sim::Network;
 use selvedge_sim::config::{BufferConfig, Trimming};
 use selvedge_sim::topology::PathClass;
 use selvedge_transport::eqds::EqdsConfig;
@@ -10,7 +11,6 @@ use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Rate, Setting};
 
 use super::Finding;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(super) fn check(

@@ -1,13 +1,12 @@
 //! Checks of pauses: durations, thresholds, headroom.
 
+use selvedge_sim::Network;
 use selvedge_sim::config::{BufferConfig, NicConfig, PfcConfig};
 use selvedge_sim::topology::Link;
 use selvedge_units::{Bytes, Setting};
 
 use super::Finding;
 use super::buffer::least_room;
-use crate::network::Network;
-use crate::resolve::xon_gap_of;
 use crate::scenario::Scenario;
 
 pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
@@ -84,9 +83,8 @@ fn check_thresholds(scenario: &Scenario, network: &Network, largest: Bytes) -> R
         return Err(Finding::new("switch.pfc.headroom", message));
     }
     let threshold = room - largest;
-    let Scenario { nic, transport, .. } = scenario;
     // The gap is "auto": the fault is the buffer, which is too small for it.
-    if xon_gap >= threshold && xon_gap == xon_gap_of(nic, transport) {
+    if xon_gap >= threshold && xon_gap == scenario.nic.xon_gap(&scenario.transport) {
         let message = format!(
             "{room} leaves {threshold} below the headroom of {largest}, and X-ON is to be {xon_gap} below X-OFF \
              (switch.pfc.xon-gap); give more than {}",

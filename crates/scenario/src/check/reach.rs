@@ -1,11 +1,11 @@
 //! Checks of schemes whose state or numbering covers a limited number of packets in the network: beyond that number a
 //! scheme works, but not as well as on the networks that it was made for.
 
+use selvedge_sim::Network;
 use selvedge_transport::{RecoveryConfig, netrt};
 use selvedge_units::Setting;
 
 use super::Finding;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {

@@ -1,12 +1,12 @@
 //! Checks of out-of-order packets, where go-back-N has no signal but NACKs.
 
+use selvedge_sim::Network;
 use selvedge_sim::config::BalancingConfig;
 use selvedge_transport::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Nacks;
 use selvedge_units::{Setting, SwitchId};
 
 use super::Finding;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 /// Returns a finding if reordering can keep a flow from finishing: a gap is reported once, and a packet that overtakes

@@ -1,11 +1,11 @@
 //! Checks of timeouts against the round trip of an empty network: a shorter timeout causes spurious retransmissions.
 
+use selvedge_sim::Network;
 use selvedge_transport::RecoveryConfig;
 use selvedge_transport::recovery::irn::{Rto, Timeouts};
 use selvedge_units::{Duration, Setting};
 
 use super::Finding;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {

@@ -1,5 +1,6 @@
 //! Checks of traffic on a network: its combination, its start times, and whether its samples can be kept.
 
+use selvedge_sim::Network;
 use selvedge_sim::topology::Graph;
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_units::{Duration, Setting};
@@ -8,7 +9,6 @@ use super::Finding;
 use super::arrivals::{check_arrivals, check_begin, check_repeats, check_window};
 use super::buffer::check_accounts;
 use super::priorities::check_priorities;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 /// Returns findings about traffic on a network that can run but deserves a warning.
@@ -30,13 +30,7 @@ pub(crate) fn span_of_starts(scenario: &Scenario, workloads: &[WorkloadSummary])
     check_begin(begin, stop, &scenario.measure)?;
     check_arrivals(workloads, stop)?;
     check_window(workloads, stop, &scenario.measure)?;
-    let last = workloads.iter().filter_map(|workload| workload.duration).max().unwrap_or_default();
-    let starts = last.saturating_sub(begin);
-    Ok(match stop.map(|end| end.saturating_sub(begin)) {
-        Some(end) if starts.is_zero() => end,
-        Some(end) => end.min(starts),
-        None => starts,
-    })
+    Ok(selvedge_sim::span_of_starts(workloads, scenario.stop))
 }
 
 /// Returns the time before which no flow of these workloads starts.

@@ -1,6 +1,7 @@
 //! Checks of transports and their congestion controls.
 
 use selvedge_sim::Beside;
+use selvedge_sim::Network;
 use selvedge_sim::config::BufferConfig;
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
@@ -11,7 +12,6 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::Finding;
 use super::eqds::{self, control_behind_data, pulled_beyond};
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 pub(super) fn check(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_sim::Network;
 use selvedge_sim::config::BufferConfig;
 use selvedge_sim::topology::Link;
 use selvedge_units::words::{all_of, plural};
@@ -9,7 +10,6 @@ use selvedge_units::{Duration, Rate, Setting};
 
 use super::{Chosen, Device, DeviceKind};
 use crate::check::Finding;
-use crate::network::Network;
 use crate::scenario::Scenario;
 
 /// Returns the findings about `chosen` in a series, whose `scenario` still says "auto".

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::sync::Arc;
 
-use selvedge_sim::ConfigError;
+use selvedge_sim::Network;
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{LossPlan, link_events};
 use selvedge_sim::topology::{Framing, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Measure, WorkloadConfig, WorkloadSummary};
+use selvedge_sim::{ConfigError, Transports, sampling_interval};
 use selvedge_units::{Duration, Setting};
 
 use super::paths::absolute_paths;
@@ -18,9 +19,8 @@ use crate::device;
 use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
-use crate::network::Network;
 use crate::path::KeyPath;
-use crate::resolve::{Transports, in_common, resolve, sampling_interval, settle};
+use crate::ranges::in_common;
 use crate::scenario::{Scenario, Seeds};
 
 /// Converter of the variants of a draft into series.
@@ -98,13 +98,9 @@ impl<'a> Builder<'a> {
         let of_pfc = draft.overruled(&variant).or_else(|| draft.mislabelled(&variant));
         warnings.extend(of_pfc.map(|warning| warning.to_string()));
         let extent = extent.limited(scenario.stop.flows);
-        if extent == Extent::Endless && scenario.stop.time.is_none() {
-            let message =
-                "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
-            return Err(draft.error(&variant, "stop", message));
-        }
+        scenario.stop.check(extent).map_err(|error| draft.error(&variant, &error.key, error.message))?;
         let span = span_of_starts(&scenario, &summaries).map_err(refuse)?;
-        settle(&mut scenario.sample, Some(sampling_interval(&network, span)));
+        scenario.sample = sampling_interval(scenario.sample, &network, span).into();
         check_samples(&scenario, network.graph(), span).map_err(|message| draft.error(&variant, "sample", message))?;
         absolute_paths(&mut scenario, &library).map_err(|error| draft.error(&variant, &error.key, error.message))?;
         Ok(PlannedSeries {
@@ -205,8 +201,7 @@ impl<'a> Builder<'a> {
             // An error of several keys together is attributed to the one that was changed last.
             if is_about_all { self.draft.blamed(variant, error, &[]) } else { error }
         })?;
-        let network = Network::new(graph)
-            .ok_or_else(|| self.draft.error(variant, "topology", "no host can reach another: connect at least two"))?;
+        let network = Network::of_checked(graph).map_err(|error| self.error(variant, "topology", error))?;
         let network = Arc::new(network);
         self.networks.push((topology.clone(), Arc::clone(&network)));
         Ok(network)
@@ -249,9 +244,9 @@ struct Resolved {
 
 impl Resolved {
     fn of(variant: &Variant, network: &Network, workloads: &[WorkloadSummary]) -> Result<Self, Finding> {
-        let mut scenario = variant.scenario.clone();
-        let transports = resolve(&mut scenario, network, workloads);
-        let transport = scenario.transport;
+        let resolved = variant.scenario.settings().resolve(network, workloads);
+        let selvedge_sim::Resolved { switch, nic, transport, transports, beside } = resolved;
+        let mut scenario = Scenario { switch, nic, beside, ..variant.scenario.clone() };
         let mut findings = Vec::new();
         for &(_, other) in iter::once(&(network.line_rate(), transport)).chain(&transports.hosts) {
             scenario.transport = other;

@@ -1,6 +1,11 @@
 //! Tests of the values of "auto", except for windows and timeouts.
 
+use std::sync::Arc;
+
 use selvedge_sim::config::{BufferConfig, TransportConfig};
+use selvedge_sim::topology::{FatTree, LinkConfig};
+use selvedge_sim::workload::{Poisson, Sizes};
+use selvedge_sim::{SimConfig, Simulation};
 use selvedge_transport::CongestionConfig;
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::go_back_n::Acks;
@@ -195,4 +200,26 @@ fn sampling_fits_the_time_that_flows_start_over() {
     assert_eq!(sample(&with_stop("time = '1s'")), Setting::Value(Duration::from_us(500)), "2,000 times");
     assert_eq!(sample(&format!("sample = '7us'\n{}", with_stop("flows = 9"))), Setting::Value(Duration::from_us(7)));
     assert_eq!(sample(&format!("sample = 'off'\n{}", with_stop("flows = 9"))), Setting::Off);
+}
+
+#[test]
+fn a_scenario_that_says_nothing_is_a_simulation_that_is_told_nothing() {
+    let text = "title = 'nothing'\nstop = { flows = 100 }\n\
+        topology.fat-tree = { k = 4, link = { rate = '40Gbps', delay = '2us' } }\n\
+        workload.poisson = { load = 0.5, sizes = { fixed = '10KB' } }\n";
+    let plan = plan(text, &Changes::default()).expect("a plan");
+    let Some(point) = plan.points().next() else { panic!("a plan has a run") };
+    let by_file = plan.config(point);
+
+    let link = LinkConfig { rate: Rate::from_gbps(40), delay: Duration::from_us(2) };
+    let sizes = Sizes::Fixed(Bytes::from_kb(10));
+    let builder =
+        Simulation::builder(FatTree { k: 4, link }).workload(Poisson::of("0.5".parse().expect("a load"), sizes));
+    let simulation = builder.stop_after_flows(100).build().expect("a simulation");
+    let by_builder = simulation.config();
+
+    // Paths hold what was computed so far, which differs.
+    assert_eq!(by_file.paths.graph(), by_builder.paths.graph());
+    let rest = |config: &SimConfig| format!("{:?}", SimConfig { paths: Arc::clone(&by_file.paths), ..config.clone() });
+    assert_eq!(rest(&by_file), rest(by_builder));
 }

@@ -20,10 +20,11 @@ pub use switch::{EcnConfig, LinkHeadroom, PfcConfig, SwitchConfig};
 pub use transport::TransportConfig;
 
 use crate::beside::Beside;
+use crate::error::{ConfigError, Library};
 use crate::fault::{LinkFailure, LossConfig};
 pub use crate::net::balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
 use crate::topology::Paths;
-use crate::workload::{Measure, WorkloadConfig};
+use crate::workload::{BuildEnv, Extent, Measure, Workload, WorkloadConfig};
 
 /// Most priorities that can be in use together: a port with all eight paused would look like one whose link is down.
 pub const MOST_CLASSES: usize = 7;
@@ -38,6 +39,21 @@ pub struct Stop {
     pub flows: Option<u64>,
     /// Simulated time at which the run ends, finished or not.
     pub time: Option<Duration>,
+}
+
+impl Stop {
+    /// Checks that a run of `flows` ends.
+    ///
+    /// # Errors
+    /// The flows have no end, and these conditions give none; the key is "stop".
+    pub fn check(&self, flows: Extent) -> Result<(), ConfigError> {
+        if self.time.is_some() || flows.limited(self.flows) != Extent::Endless {
+            return Ok(());
+        }
+        let message =
+            "the traffic never ends: say when to stop, as in stop = { flows = 10_000 } or { time = \"10ms\" }";
+        Err(ConfigError::new("stop", message))
+    }
 }
 
 /// Engines of flows by the class of their path ([`Paths::class_of`]).
@@ -100,6 +116,21 @@ pub enum Looks {
 }
 
 impl SimConfig {
+    /// Returns the flows of the run; files come from `library`.
+    ///
+    /// # Errors
+    /// Those of [`WorkloadConfig::build`].
+    pub(crate) fn traffic(&self, library: &dyn Library) -> Result<Workload, ConfigError> {
+        self.workload.build(&BuildEnv {
+            graph: self.paths.graph(),
+            routes: self.paths.routes(),
+            seed: self.seed,
+            library,
+            framing: self.nic.framing(&self.transport),
+            measure: self.measure,
+            stop_flows: self.stop.flows,
+        })
+    }
     /// Returns the engines at hosts whose links have this rate.
     pub(crate) fn transport_at(&self, rate: Rate) -> &TransportConfig {
         self.transports.iter().find(|(of, _)| *of == rate).map_or(&self.transport, |(_, transport)| transport)

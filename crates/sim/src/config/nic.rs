@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TransportConfig;
 use crate::beside::Beside;
+use crate::error::ConfigError;
 use crate::topology::Framing;
 
 /// NICs of all hosts, and how packets look on the wire.
@@ -141,6 +142,64 @@ impl NicConfig {
         let guest = beside.map_or(Bytes::ZERO, |beside| beside.framing(self).overhead - self.gap);
         Self { header: self.data_header(transport).max(guest), ..self.clone() }
     }
+    /// Checks that frames have possible sizes, and that other values are in their ranges. The check comes before "auto"
+    /// is resolved, which adds the sizes up.
+    ///
+    /// # Errors
+    /// The first value that is out of range, by its key within `nic`.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !(SMALLEST_MTU..=LARGEST_MTU).contains(&self.mtu) {
+            let message = format!("{} is out of range: a packet carries {SMALLEST_MTU} to {LARGEST_MTU}", self.mtu);
+            return Err(ConfigError::new("mtu", message));
+        }
+        for (key, value, most) in [
+            ("header", self.header, Bytes::new(1_000)),
+            ("ack-frame", self.ack_frame, Bytes::new(1_000)),
+            ("cnp-frame", self.cnp_frame, Bytes::new(1_000)),
+            ("gap", self.gap, Bytes::new(1_000)),
+        ] {
+            if value > most {
+                return Err(ConfigError::new(key, format!("{value} is out of range: at most {most}")));
+            }
+        }
+        if self.clock_skew > LARGEST_SKEW {
+            let message = format!(
+                "{} is out of range: at most {LARGEST_SKEW}; IEEE 802.3 allows clocks to be off by {USUAL_SKEW}",
+                self.clock_skew
+            );
+            return Err(ConfigError::new("clock-skew", message));
+        }
+        if self.jitter > LARGEST_JITTER {
+            let message = format!(
+                "{} is out of range: at most {LARGEST_JITTER}; NICs take some tens of nanoseconds more or less to begin",
+                self.jitter
+            );
+            return Err(ConfigError::new("jitter", message));
+        }
+        if self.qp_burst == 0 {
+            return Err(ConfigError::new("qp-burst", "a queue pair's turn is at least one packet; give 1 or more"));
+        }
+        if self.ack_frame.is_zero() {
+            return Err(ConfigError::new("ack-frame", "an acknowledgement takes some bytes; 66B with RoCE's headers"));
+        }
+        if self.cnp_frame.is_zero() {
+            return Err(ConfigError::new(
+                "cnp-frame",
+                "a congestion notification takes some bytes; 78B with RoCE's headers",
+            ));
+        }
+        let classes = [("data-class", self.data_class), ("ack-class", self.ack_class), ("cnp-class", self.cnp_class)];
+        for (key, class) in classes {
+            if class > 7 {
+                return Err(ConfigError::new(key, format!("{class} is not a traffic class: they are 0 to 7")));
+            }
+        }
+        Ok(())
+    }
+    /// Returns what [`PfcConfig::xon_gap`](super::PfcConfig::xon_gap) at "auto" means: two frames.
+    pub fn xon_gap(&self, transport: &TransportConfig) -> Bytes {
+        (self.payload(transport) + self.data_header(transport) + self.gap) * 2
+    }
     /// Returns the payload of a full packet.
     pub fn payload(&self, transport: &TransportConfig) -> Bytes {
         match transport.tcp {
@@ -165,3 +224,14 @@ impl NicConfig {
         Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap, least }
     }
 }
+
+const SMALLEST_MTU: Bytes = Bytes::new(64);
+
+const LARGEST_MTU: Bytes = Bytes::new(9_000);
+
+const LARGEST_SKEW: Skew = Skew::from_ppm(10_000);
+
+/// Largest usual clock skew, of IEEE 802.3 for 10 Gb/s and more.
+const USUAL_SKEW: Skew = Skew::from_ppm(100);
+
+const LARGEST_JITTER: Duration = Duration::from_ms(1);

@@ -49,6 +49,23 @@ impl Default for TransportConfig {
     }
 }
 
+impl From<TcpConfig> for TransportConfig {
+    fn from(tcp: TcpConfig) -> Self {
+        Self { tcp: Some(tcp), ..Self::default() }
+    }
+}
+impl From<NdpConfig> for TransportConfig {
+    fn from(ndp: NdpConfig) -> Self {
+        Self { ndp: Some(ndp), ..Self::default() }
+    }
+}
+impl From<EqdsConfig> for TransportConfig {
+    /// Returns EQDS with messages of its own.
+    fn from(eqds: EqdsConfig) -> Self {
+        Self { eqds: Some(eqds), ..Self::default() }
+    }
+}
+
 impl TransportConfig {
     /// Returns EQDS if flows are its native messages.
     pub fn native(&self) -> Option<&EqdsConfig> {

@@ -17,7 +17,6 @@ use selvedge_units::Duration;
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::workload::BuildEnv;
 
 pub use memory::MemoryEstimate;
 
@@ -65,15 +64,7 @@ impl Bound {
 /// # Errors
 /// The workload cannot be built.
 pub fn estimate(config: &SimConfig, library: &dyn Library, partitions: usize) -> Result<Estimate, ConfigError> {
-    let workload = config.workload.build(&BuildEnv {
-        graph: config.paths.graph(),
-        routes: config.paths.routes(),
-        seed: config.seed,
-        library,
-        framing: config.nic.framing(&config.transport),
-        measure: config.measure,
-        stop_flows: config.stop.flows,
-    })?;
+    let workload = config.traffic(library)?;
     let stacks = stack::of_workloads(config, &workload)?;
     let traffic = traffic::Traffic::of(config, &workload, &stacks);
     let memory = memory::estimate(config, &workload, &traffic, partitions.max(1));

@@ -31,6 +31,13 @@ pub struct AllToAll {
     pub jitter: Duration,
 }
 
+impl AllToAll {
+    /// Returns an all-to-all of all hosts, which begin together, with all flows at once, each of `size`.
+    pub const fn of(size: Bytes) -> Self {
+        Self { size, outstanding: None, hosts: None, start: Duration::ZERO, jitter: Duration::ZERO }
+    }
+}
+
 impl Kind for AllToAll {
     const NAME: &'static str = "all-to-all";
 

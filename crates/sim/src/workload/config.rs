@@ -52,6 +52,33 @@ pub struct WorkloadConfig {
 }
 
 impl WorkloadConfig {
+    /// Adds the workloads of `other`, each behind those of its kind.
+    pub fn extend(&mut self, other: Self) {
+        let Self {
+            poisson,
+            incast,
+            permutation,
+            all_to_all,
+            closed_loop,
+            collective,
+            mixture_of_experts,
+            pipeline,
+            goal,
+            flows,
+            verbs,
+        } = other;
+        self.poisson.0.extend(poisson.0);
+        self.incast.0.extend(incast.0);
+        self.permutation.0.extend(permutation.0);
+        self.all_to_all.0.extend(all_to_all.0);
+        self.closed_loop.0.extend(closed_loop.0);
+        self.collective.0.extend(collective.0);
+        self.mixture_of_experts.0.extend(mixture_of_experts.0);
+        self.pipeline.0.extend(pipeline.0);
+        self.goal.0.extend(goal.0);
+        self.flows.0.extend(flows.0);
+        self.verbs.0.extend(verbs.0);
+    }
     /// Builds the flows of all workloads.
     ///
     /// # Errors
@@ -72,4 +99,29 @@ impl WorkloadConfig {
         builder.add(&self.verbs)?;
         builder.finish()
     }
+}
+
+/// Conversions of one workload into the traffic of a run that has no other.
+macro_rules! from_kinds {
+    ($($field:ident: $Kind:ty,)+) => {
+        $(impl From<$Kind> for WorkloadConfig {
+            fn from(one: $Kind) -> Self {
+                Self { $field: Many::from(one), ..Self::default() }
+            }
+        })+
+    };
+}
+
+from_kinds! {
+    poisson: Poisson,
+    incast: Incast,
+    permutation: Permutation,
+    all_to_all: AllToAll,
+    closed_loop: ClosedLoopConfig,
+    collective: Collective,
+    mixture_of_experts: MixtureOfExperts,
+    pipeline: Pipeline,
+    goal: GoalFile,
+    flows: FlowFile,
+    verbs: Verbs,
 }

@@ -63,6 +63,24 @@ pub enum Senders {
     Hosts(Hosts),
 }
 
+impl Incast {
+    /// Returns an incast of `size` bytes in all from `senders` to a random receiver, once. Each sender has one flow,
+    /// and all begin together.
+    pub const fn of(size: Bytes, senders: Senders) -> Self {
+        Self {
+            size,
+            senders,
+            connections: one(),
+            receiver: None,
+            start: Duration::ZERO,
+            stagger: Duration::ZERO,
+            jitter: Duration::ZERO,
+            repeat: one(),
+            interval: None,
+        }
+    }
+}
+
 impl Kind for Incast {
     const NAME: &'static str = "incast";
 
@@ -372,7 +390,7 @@ impl JsonSchema for Senders {
     }
 }
 
-fn one() -> u32 {
+const fn one() -> u32 {
     1
 }
 fn is_one(count: &u32) -> bool {

@@ -30,6 +30,13 @@ pub struct Permutation {
     pub jitter: Duration,
 }
 
+impl Permutation {
+    /// Returns a permutation of all hosts, which begin together, with one flow of `size` each.
+    pub const fn of(size: Bytes) -> Self {
+        Self { size, repeat: one(), hosts: None, start: Duration::ZERO, jitter: Duration::ZERO }
+    }
+}
+
 impl Kind for Permutation {
     const NAME: &'static str = "permutation";
 
@@ -74,6 +81,6 @@ pub(super) fn derangement(hosts: &[HostId], rng: &mut Rng) -> Vec<HostId> {
     }
 }
 
-fn one() -> u32 {
+const fn one() -> u32 {
     1
 }

@@ -50,6 +50,13 @@ pub enum Pairs {
     OtherHalf,
 }
 
+impl Poisson {
+    /// Returns arrivals without an end, from the beginning of the run on, between all hosts.
+    pub const fn of(load: Fraction, sizes: Sizes) -> Self {
+        Self { load, sizes, hosts: None, pairs: Pairs::Uniform, flows: None, start: Duration::ZERO, until: None }
+    }
+}
+
 impl Kind for Poisson {
     const NAME: &'static str = "poisson";
 

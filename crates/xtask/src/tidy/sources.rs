@@ -15,6 +15,9 @@ const LONGEST: usize = 1_200;
 /// Maximum number of characters of a line, as in `rustfmt.toml`; rustfmt leaves comments as they are.
 const WIDEST: usize = 120;
 
+/// First line of a crate whose documentation is its README.
+const README: &str = "#![doc = include_str!(\"../README.md\")]";
+
 /// Crates that may print.
 const MAY_PRINT: &[&str] = &["selvedge", "selvedge-ibverbs", "xtask"];
 
@@ -53,8 +56,9 @@ fn check_package(package: &Package, complaints: &mut Vec<Complaint>) -> Result<(
     for path in &package.roots {
         let text = read(path)?;
         let place = path.strip_prefix(root()).unwrap_or(path).display();
-        if !text.starts_with("//! ") {
-            complaints.push(Complaint::new(place, "does not begin with documentation (//!)"));
+        if !["//! ", README].iter().any(|begin| text.starts_with(begin)) {
+            let message = format!("does not begin with documentation: //!, or {README}");
+            complaints.push(Complaint::new(place, message));
             continue;
         }
         if PURE.contains(&name) {

@@ -89,55 +89,6 @@ pub(crate) struct World {
     pub(crate) tamper: fn(usize, u64, &mut Headers),
 }
 
-struct View<'a> {
-    memory: &'a mut [u8],
-    payload: &'a [u8],
-}
-
-impl View<'_> {
-    fn at(&mut self, address: u64, length: usize) -> Result<&mut [u8], Fault> {
-        let from = address.checked_sub(BASE).ok_or(Fault)? as usize;
-        self.memory.get_mut(from..from + length).ok_or(Fault)
-    }
-    fn word(&mut self, address: u64, change: impl FnOnce(u64) -> u64) -> Result<u64, Fault> {
-        let place = self.at(address, 8)?;
-        let before = u64::from_ne_bytes(place.try_into().map_err(|_| Fault)?);
-        place.copy_from_slice(&change(before).to_ne_bytes());
-        Ok(before)
-    }
-}
-
-impl Memory for View<'_> {
-    fn place(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
-        let piece = &self.payload[from as usize..][..length as usize];
-        self.at(address, length as usize)?.copy_from_slice(piece);
-        Ok(())
-    }
-    fn place_network_header(&mut self, address: u64, _: u32, length: u32) -> Result<(), Fault> {
-        self.at(address, length as usize)?.fill(0x45);
-        Ok(())
-    }
-    fn fetch_add(&mut self, address: u64, add: u64) -> Result<u64, Fault> {
-        self.word(address, |before| before.wrapping_add(add))
-    }
-    fn compare_swap(&mut self, address: u64, compare: u64, swap: u64) -> Result<u64, Fault> {
-        self.word(address, |before| if before == compare { swap } else { before })
-    }
-    fn word(&self) -> Option<u64> {
-        self.payload.try_into().ok().map(u64::from_ne_bytes)
-    }
-    fn replace(&mut self, address: u64, value: u64) -> Result<(), Fault> {
-        assert!(address.is_multiple_of(8));
-        self.store(address, value)
-    }
-    fn flush(&mut self, address: u64, length: u64, _: bool) -> Result<(), Fault> {
-        self.at(address, length as usize).map(drop)
-    }
-    fn store(&mut self, address: u64, value: u64) -> Result<(), Fault> {
-        self.word(address, |_| value).map(drop)
-    }
-}
-
 impl Host {
     fn new(n: u16, recovery: RecoveryConfig, service: Service, window: u32) -> Self {
         let mut rnic = Rnic::new(0, u32::from(n) * 100);
@@ -315,7 +266,7 @@ impl World {
         let back = Route { local: route.remote, remote: route.local, ..route };
         let Ok((headers, payload)) = Headers::parse(packet) else { return };
         let host = &mut self.hosts[to];
-        let mut view = View { memory: &mut host.memory, payload };
+        let mut view = MemorySlice { base: BASE, bytes: &mut host.memory, payload, network_header: [0x45; 40] };
         host.rnic.handle_packet(&mut Cx::at(self.now), &mut view, &back, &headers, payload.len() as u32);
     }
 

@@ -33,7 +33,6 @@ use crate::error::{ConfigError, Library};
 use crate::fault::link_events;
 use crate::net::forward::Forwarding;
 use crate::topology::{Graph, Routes};
-use crate::workload::{BuildEnv, Workload};
 
 /// Fabric that is ready to run.
 pub(crate) struct Built<const RECORDED: bool> {
@@ -62,7 +61,7 @@ pub(crate) fn build<const RECORDED: bool>(
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
     let numbering = Numbering::new(graph);
     let link_ports = numbering.of_links(graph);
-    let workload = workload(config, library)?;
+    let workload = config.traffic(library)?;
     // Triggers act at once, wherever the flow that they release begins, so no node may run ahead.
     let is_free = workload.triggers.is_empty();
     let lookahead = Lookahead::new(config, &numbering.ports, is_free, parallel.in_turns);
@@ -90,18 +89,6 @@ pub(crate) fn build<const RECORDED: bool>(
     partitions.iter_mut().for_each(Partition::open_workload);
     let changes = changes(config, graph, &link_ports)?;
     Ok(Built { partitions, places, changes, schedule: lookahead.schedule })
-}
-
-fn workload(config: &SimConfig, library: &dyn Library) -> Result<Workload, ConfigError> {
-    config.workload.build(&BuildEnv {
-        graph: config.paths.graph(),
-        routes: config.paths.routes(),
-        seed: config.seed,
-        library,
-        framing: config.nic.framing(&config.transport),
-        measure: config.measure,
-        stop_flows: config.stop.flows,
-    })
 }
 
 fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {

@@ -1,13 +1,16 @@
-//! A scenario's network, and the facts about it that settings are derived from.
+//! A network, and the facts about it that settings are derived from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use selvedge_sim::config::BufferConfig;
-use selvedge_sim::topology::{Bdp, Graph, Kind, Link, Node, Path, PathClass, Paths, Routes};
 use selvedge_units::{Bytes, Duration, HostId, Rate, SwitchId};
 
-/// A network with its routes.
+use crate::config::BufferConfig;
+use crate::error::ConfigError;
+use crate::topology::{Bdp, Graph, Kind, Link, Node, Path, PathClass, Paths, Routes};
+
+/// Network with its routes, and the facts that follow from both: round trips, bandwidth-delay products, the longest
+/// queues. Computed once, for any number of runs.
 #[derive(Clone, Debug)]
 pub struct Network {
     paths: Arc<Paths>,
@@ -29,7 +32,7 @@ struct Trip {
 }
 
 /// Returns the time that a host takes to send at `rate` the data that a path of rate `slower` carries in a round trip.
-pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
+pub(super) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
     if slower < rate { rate.time_for(slower.amount_in(rtt)) } else { rtt }
 }
 
@@ -38,12 +41,25 @@ pub(crate) fn time_at(rate: Rate, slower: Rate, rtt: Duration) -> Duration {
 const ENDLESS: Bytes = Bytes::from_kb(64_000);
 
 impl Network {
-    /// Returns the network of a graph that was checked. `None` when no two hosts can reach each other.
-    pub(crate) fn new(graph: Graph) -> Option<Self> {
+    /// Returns the network of a graph.
+    ///
+    /// # Errors
+    /// The error of [`Graph::check`], or that no two hosts can reach each other.
+    pub fn of(graph: Graph) -> Result<Self, ConfigError> {
+        graph.check()?;
+        Self::of_checked(graph)
+    }
+    /// Returns the network of a graph that was checked, like those that
+    /// [`Topology::build`](crate::topology::Topology::build) returns.
+    ///
+    /// # Errors
+    /// No two hosts can reach each other.
+    pub fn of_checked(graph: Graph) -> Result<Self, ConfigError> {
         let routes = Arc::new(Routes::new(&graph, &[]));
         let paths = Paths::new(Arc::new(graph), routes);
         let graph = paths.graph();
-        let longest = paths.longest()?;
+        let nowhere = || ConfigError::new("", "no host can reach another: connect at least two");
+        let longest = paths.longest().ok_or_else(nowhere)?;
         let mut rates = (0..graph.host_count()).map(|host| paths.host_rate(HostId(host)));
         let rate = paths.fastest_host();
         let are_alike = rates.all(|own| own == rate) && graph.links.iter().all(|link| link.rate >= rate);
@@ -55,7 +71,7 @@ impl Network {
             }
             false => (paths.farthest(), paths.bdps()),
         };
-        Some(Self { paths: Arc::new(paths), longest, farthest, bdps })
+        Ok(Self { paths: Arc::new(paths), longest, farthest, bdps })
     }
     /// Returns the graph: hosts, switches and links.
     pub fn graph(&self) -> &Graph {
@@ -90,7 +106,7 @@ impl Network {
     /// Returns the rate of a lone flow on paths of this class whose packets are spread evenly: the rate of both hosts'
     /// links, or that of the slowest link of any path times the number of paths out of either end's switch, whichever
     /// is lower.
-    pub(crate) fn carried(&self, class: &PathClass) -> Rate {
+    pub fn carried(&self, class: &PathClass) -> Rate {
         if !class.spreads {
             return class.bottleneck();
         }
@@ -101,7 +117,7 @@ impl Network {
         Rate::from_bps(class.bottleneck().as_bps().saturating_mul(ways)).min(class.sender).min(class.receiver)
     }
     /// Returns the propagation delay of the first and the last link of the longest path together.
-    pub(crate) fn longest_ends(&self) -> Duration {
+    pub fn longest_ends(&self) -> Duration {
         let ends = [self.longest.src, self.longest.dst].map(|host| self.routes().ports().of_host(host).link);
         ends.iter().map(|&link| self.graph().links[link as usize].delay).sum()
     }
@@ -111,17 +127,17 @@ impl Network {
     }
     /// Returns the longest round-trip time between any two hosts of an idle network, for a packet of `forth` bytes on
     /// each link and an answer of `back` bytes: no timeout may be shorter.
-    pub(crate) fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
+    pub fn longest_rtt(&self, forth: Bytes, back: Bytes) -> Duration {
         self.rtts(forth, back).map(|trip| trip.rtt).max().unwrap_or_else(|| self.base_rtt())
     }
     /// Returns the longest round-trip time, like [`Self::longest_rtt`], but only from hosts whose links have this rate.
-    pub(crate) fn longest_rtt_from(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
+    pub fn longest_rtt_from(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         own.map(|trip| trip.rtt).max().unwrap_or_else(|| self.longest_rtt(forth, back))
     }
     /// Returns the time for which a host of this rate has to send to fill the path to any receiver, until the first
     /// answer comes.
-    pub(crate) fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
+    pub fn fill_time(&self, rate: Rate, forth: Bytes, back: Bytes) -> Duration {
         let own = self.rtts(forth, back).filter(|trip| trip.sender == rate);
         // Slower receivers and links on the path are taken into account by their rates.
         let times = own.map(|trip| time_at(rate, trip.path, trip.rtt));
@@ -129,14 +145,14 @@ impl Network {
     }
     /// Returns the most data that two hosts can have under way before the first answer comes; networks inside servers
     /// are left out, which [`Network::widest_pipe_inside`] covers.
-    pub(crate) fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
+    pub fn widest_pipe(&self, forth: Bytes, back: Bytes) -> Bytes {
         let most = if self.is_faster_inside() { self.line_rate() } else { Rate::MAX };
         let outside = self.rtts(forth, back).filter(|trip| trip.sender <= most);
         outside.map(|trip| trip.path.amount_in(trip.rtt)).max().unwrap_or_default()
     }
     /// Returns the bandwidth-delay product of the widest path between two hosts inside one server, where all NICs there
     /// are faster than those of any host outside, so that rates tell them apart.
-    pub(crate) fn widest_pipe_inside(&self, forth: Bytes, back: Bytes) -> Option<Bytes> {
+    pub fn widest_pipe_inside(&self, forth: Bytes, back: Bytes) -> Option<Bytes> {
         if !self.is_faster_inside() {
             return None;
         }
@@ -186,7 +202,7 @@ impl Network {
         self.bdps.values().copied().max().unwrap_or_default()
     }
     /// Returns the bandwidth-delay product of paths from hosts whose links have this rate.
-    pub(crate) fn bdp_from(&self, rate: Rate) -> Bdp {
+    pub fn bdp_from(&self, rate: Rate) -> Bdp {
         // Inside servers, where no path of the network begins, the longest path is used.
         let own = self.bdps.get(&rate).filter(|_| rate <= self.line_rate());
         own.copied().unwrap_or_else(|| Bdp { bytes: rate.amount_in(self.base_rtt()), sender_is_slowest: true })
@@ -196,22 +212,22 @@ impl Network {
         self.paths.fastest_host()
     }
     /// Returns the rate of the slowest host link.
-    pub(crate) fn slowest_line_rate(&self) -> Rate {
+    pub fn slowest_line_rate(&self) -> Rate {
         let hosts = (0..self.graph().host_count()).map(HostId);
         hosts.map(|host| self.paths.host_rate(host)).min().unwrap_or_default()
     }
     /// Returns the rate of the slowest link.
-    pub(crate) fn slowest_link(&self) -> Rate {
+    pub fn slowest_link(&self) -> Rate {
         self.graph().links.iter().map(|link| link.rate).min().unwrap_or_default()
     }
     /// Returns the links that end at a switch: those that PFC can pause.
-    pub(crate) fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
+    pub fn links_to_switches(&self) -> impl Iterator<Item = &Link> {
         self.graph().links.iter().filter(|link| link.a.switch().is_some() || link.b.switch().is_some())
     }
 
     /// Returns the buffers that the topology file gives to ports of switches, port by port; `None` for ports without
     /// one.
-    pub(crate) fn own_buffers(&self) -> impl Iterator<Item = Option<Bytes>> {
+    pub fn own_buffers(&self) -> impl Iterator<Item = Option<Bytes>> {
         let ends = self.graph().links.iter().flat_map(|link| [(link.a, link.buffers[0]), (link.b, link.buffers[1])]);
         ends.filter(|(node, _)| node.switch().is_some()).map(|(_, buffer)| buffer)
     }
@@ -224,14 +240,8 @@ impl Network {
     /// `data`, and for headers. Packets that take all paths fill many of these queues, so those of data may be full on
     /// the whole path, and those of the lowest priority wait for all others. The queue of headers is full at one
     /// output, where many send to one receiver. Frames have a `gap` after them. A buffer without limit counts as
-    /// [`ENDLESS`].
-    pub(crate) fn longest_queueing(
-        &self,
-        buffer: &BufferConfig,
-        frame: Bytes,
-        gap: Bytes,
-        data: &BTreeSet<u8>,
-    ) -> Duration {
+    /// 64 MB in each switch.
+    pub fn longest_queueing(&self, buffer: &BufferConfig, frame: Bytes, gap: Bytes, data: &BTreeSet<u8>) -> Duration {
         match buffer {
             BufferConfig::InputQueued(own) => {
                 let of_all = |switch: SwitchId, links: &[&Link]| -> Option<Bytes> {
@@ -268,11 +278,11 @@ impl Network {
         waits.max().unwrap_or_default()
     }
     /// Returns the number of links of the switch with the most links.
-    pub(crate) fn most_inputs(&self) -> u32 {
+    pub fn most_inputs(&self) -> u32 {
         self.links_of_switches().map(|links| links.len() as u32).max().unwrap_or(1)
     }
     /// Returns the links of each switch.
-    pub(crate) fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
+    pub fn links_of_switches(&self) -> impl Iterator<Item = Vec<&Link>> {
         (0..self.graph().switches.len() as u32).map(|switch| {
             let ports = self.routes().ports().of(SwitchId(switch)).iter();
             ports.map(|port| &self.graph().links[port.link as usize]).collect()

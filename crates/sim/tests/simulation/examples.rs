@@ -1,0 +1,16 @@
+//! Runs of the examples.
+
+#[path = "../../examples/own_topology.rs"]
+mod own_topology;
+#[path = "../../examples/ten_lines.rs"]
+mod ten_lines;
+
+#[test]
+fn a_simulation_takes_ten_lines() {
+    ten_lines::main().expect("the example runs");
+}
+
+#[test]
+fn a_graph_of_ones_own_can_be_simulated() {
+    own_topology::main().expect("the example runs");
+}
