@@ -34,6 +34,11 @@ impl Scratch {
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+    /// Returns a message with the path of this folder replaced by `$SCRATCH`, as committed messages have it. A name that
+    /// differs from run to run must not be part of those.
+    pub fn normalised(&self, message: &str) -> String {
+        message.replace(&*self.0.to_string_lossy(), "$SCRATCH")
+    }
 }
 
 impl Drop for Scratch {
