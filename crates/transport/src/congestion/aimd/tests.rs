@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Rate, Setting};
 
 use super::{AimdConfig, Control, OnTimeout};
@@ -102,7 +105,7 @@ fn round_by_round() {
         }
     }
     rounds.signal(25 * 24, "timeout", Signal::TimedOut);
-    rounds.expect("aimd", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]

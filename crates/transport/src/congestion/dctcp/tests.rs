@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Rate, Seq, Setting};
 
 use super::{Control, DctcpConfig};
@@ -132,7 +135,7 @@ fn round_by_round() {
         rounds.control = path.control.clone();
         rounds.note(window * 24, &format!("window, {marks} marked"));
     }
-    rounds.expect("dctcp", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::{Control, SwiftConfig};
@@ -145,7 +148,7 @@ fn round_by_round() {
         us += after;
         rounds.signal(us, event, signal);
     }
-    rounds.expect("swift", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::{Control, TimelyConfig};
@@ -154,7 +157,7 @@ fn round_by_round() {
     for round in 24..32 {
         rounds.signal(round * 24, "RTT 60 us", acked(SEGMENT, 60));
     }
-    rounds.expect("timely", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]
