@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 /// Longest line of an input that is shown in full, in characters.
 const WIDEST: usize = 160;
 
-/// Text of many small inputs, each followed by the answer of a parser or program: one block per input, with a blank line
-/// after it. The lines of an input are marked with `+`, those of the answer are indented by four blanks.
+/// Text of many small inputs, each followed by the answer of a parser or program: one block per input, with a blank
+/// line after it. The lines of an input are marked with `+`, those of the answer are indented by four blanks.
 ///
 /// A test compares [`Answers::text`] as a whole with a committed file (`expect_file!` of the crate `expect-test`).
 #[derive(Debug, Default)]
@@ -24,8 +24,8 @@ impl Answers {
     }
     /// Adds one block: `heading`, such as a command, unless it is empty; then the input, and the answer.
     ///
-    /// Control characters and bytes that are not UTF-8 are escaped as in Rust. An input that does not end in a newline is
-    /// marked. Long lines are cut and their length is given.
+    /// Control characters and bytes that are not UTF-8 are escaped as in Rust. An input that does not end in a newline
+    /// is marked. Long lines are cut and their length is given.
     pub fn add(&mut self, heading: &str, input: impl AsRef<[u8]>, answer: &str) {
         if !heading.is_empty() {
             self.line("", heading);

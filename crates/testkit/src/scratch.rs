@@ -34,8 +34,8 @@ impl Scratch {
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
-    /// Returns a message with the path of this folder replaced by `$SCRATCH`, as committed messages have it. A name that
-    /// differs from run to run must not be part of those.
+    /// Returns a message with the path of this folder, which differs from run to run, replaced by `$SCRATCH`, as
+    /// committed messages have it.
     pub fn normalised(&self, message: &str) -> String {
         message.replace(&*self.0.to_string_lossy(), "$SCRATCH")
     }
