@@ -394,7 +394,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> Result<String, String> {
 /// Returns every file below `folder`, with its length.
 fn listing(folder: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").path()) {
+    for entry in fs::read_dir(folder).expect("the folder is readable").map(|entry| entry.expect("readable").path()) {
         if entry.is_dir() {
             found.extend(listing(&entry));
         }

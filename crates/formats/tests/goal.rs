@@ -71,7 +71,7 @@ fn messages_through_a_second_nic_are_warned_about_by_their_line() {
     assert_eq!(warnings(file.as_bytes()), [""; 0]);
     let mut bytes = BINARY.to_vec();
     let size = 4096u64.to_le_bytes();
-    let at = bytes.windows(8).position(|window| window == size).expect("its first message");
+    let at = bytes.windows(8).position(|window| window == size).expect("the queue has a message");
     bytes[at + 8 + 4 + 1] = 2;
     let expected = "1: \"nic 2\" (operation 1 of rank 0) names another NIC than a rank's first";
     assert!(warnings(&bytes)[0].starts_with(expected), "{:?}", warnings(&bytes));
@@ -142,13 +142,13 @@ fn computations_last_as_long_in_both_forms() {
     let text = |ns: u64| format!("num_ranks 1\nrank 0 {{\ncalc {ns}\n}}\n").into_bytes();
     let binary = |ns: u64| {
         let (mut bytes, calc) = (BINARY.to_vec(), 100u64.to_le_bytes());
-        let at = bytes.windows(8).position(|window| window == calc).expect("its first operation");
+        let at = bytes.windows(8).position(|window| window == calc).expect("the file has an operation");
         bytes[at..at + 8].copy_from_slice(&ns.to_le_bytes());
         bytes
     };
     let most = (Instant::HORIZON.as_ps() - 1) / 1_000;
     for file in [text, binary] {
-        let goal = goal::read(&file(most), "f").expect("it ends just in time").value;
+        let goal = goal::read(&file(most), "f").expect("the last time is within the horizon").value;
         assert_eq!(goal.ranks[&0].operations[0].kind, OperationKind::Compute(Duration::from_ns(most)));
         let error = goal::read(&file(most + 1), "f").unwrap_err();
         assert!(error.message.contains(&(most + 1).to_string()), "{error}");

@@ -53,7 +53,7 @@ fn variants(text: &str, sets: &[&str], chosen: Option<&str>) -> Result<Vec<Varia
 
 /// Returns the error that `text` gives.
 fn wrong(text: &str) -> String {
-    variants(text, &[], None).expect_err("this is wrong")
+    variants(text, &[], None).expect_err("should be refused")
 }
 
 fn plan(text: &str, changes: &Changes) -> Result<Plan, String> {
@@ -66,5 +66,5 @@ fn with_sets(sets: &[&str]) -> Changes {
 
 /// Returns the error of a scenario that is well formed but impossible.
 fn impossible(text: &str) -> String {
-    plan(text, &Changes::default()).expect_err("this is impossible")
+    plan(text, &Changes::default()).expect_err("should be refused")
 }

@@ -290,11 +290,11 @@ fn figures_are_judged() {
     // In one command, runs that both figures need are run once, and the table of claims is written.
     let (out, _) = scratch.expect(1, &["check", "figures", "-q", "--markdown", "tables/claims.md"]);
     assert!(out.contains("of them other figures' too"), "{out}");
-    let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table is there");
+    let table = fs::read_to_string(scratch.join("tables/claims.md")).expect("the table was written");
     assert!(table.contains("| [paper](#paper) | 2 | 1 | 0 | 0 | 1 |"), "{table}");
     assert!(table.contains("## paper\n\n2 claims: 1 reproduced, 0 in direction only, 1 not."), "{table}");
     assert!(table.contains("| it works |") && table.contains("**not reproduced**"), "{table}");
-    let page = fs::read_to_string(scratch.join("results/claims.html")).expect("the page is there");
+    let page = fs::read_to_string(scratch.join("results/claims.html")).expect("the page was written");
     assert!(page.contains("it works") && !page.contains("http"), "{page}");
     // Smoke runs only show that the figure runs.
     let (out, _) = scratch.expect(0, &["check", "figures", "--smoke", "-q"]);

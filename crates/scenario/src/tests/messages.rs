@@ -10,7 +10,7 @@ pub(super) const LONG_CHAIN: &str = "[topology.chain]\nswitches = 10\nhost-link 
 
 /// Returns the error that `--set set` gives on a valid scenario.
 fn wrong_set(set: &str) -> String {
-    variants(BASE, &[set], None).expect_err("this is wrong")
+    variants(BASE, &[set], None).expect_err("should be refused")
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn errors_name_place_key_and_remedy() {
 #[test]
 fn names_with_control_characters_are_refused() {
     let error = plan(&extended("[[series]]\nname = \"a\\u0007b\"\npreset = 'irn'\n"), &Changes::default());
-    let error = error.expect_err("refused").to_string();
+    let error = error.expect_err("should be refused").to_string();
     assert!(error.contains("has a control character"), "{error}");
 }
 
@@ -118,7 +118,7 @@ fn windows_behind_the_last_flow_are_refused() {
 fn a_buffer_too_small_for_a_gap_that_nobody_gave_is_blamed_itself() {
     let sets = ["switch.pfc.enabled=true", "switch.buffer.input-queued.per-port=25KB"];
     let changes = Changes { series: Some("irn+pfc".into()), ..with_sets(&sets) };
-    let refused = |changes: &Changes| plan(&extended(""), changes).expect_err("refused").to_string();
+    let refused = |changes: &Changes| plan(&extended(""), changes).expect_err("should be refused").to_string();
     let error = refused(&changes);
     let (before, rest) = error.split_once("below the headroom of ").expect(&error);
     assert!(before.contains("per-port=25KB") && rest.contains("give more than "), "{error}");
@@ -129,7 +129,7 @@ fn a_buffer_too_small_for_a_gap_that_nobody_gave_is_blamed_itself() {
 
 #[test]
 fn cases_that_mean_nothing_are_refused() {
-    let wrong = |text: &str| plan(&extended(text), &Changes::default()).expect_err("wrong");
+    let wrong = |text: &str| plan(&extended(text), &Changes::default()).expect_err("should be refused");
     let idle = wrong("[[series]]\npreset = 'roce'\n[[case]]\nname = 'a'\nset.'transport.recovery.irn.sack' = false\n");
     assert!(idle.contains("transport.recovery is \"go-back-n\" here"), "{idle}");
     let unknown = wrong("[[series]]\npreset = 'irn'\ncase = 'clam'\n[[case]]\nname = 'calm'\n");
@@ -162,23 +162,23 @@ fn keys_of_other_tables_are_suggested_wherever_a_key_is_wrong() {
     let dumbbell = BASE
         .replace(FAT_TREE, "[topology.dumbbell]\nleft = 2\nright = 2\nhost-link = { rate = '1Gbps', delay = '1us' }\n");
     let dumbbell = dumbbell.replace("\nlink = ", "\nbottleneck = ");
-    let error = variants(&dumbbell, &["delay=5us"], None).expect_err("this is wrong");
+    let error = variants(&dumbbell, &["delay=5us"], None).expect_err("should be refused");
     assert!(error.contains("topology.dumbbell.bottleneck.delay") && error.contains("host-link.delay"), "{error}");
     // In the text, too, in a series and in a case.
     let meant = "unknown key \"load\"; did you mean \"workload.poisson.load\"?";
     assert_eq!(wrong(&format!("load = 0.5\n{BASE}")), format!("study.toml:1:1: load: {meant}"));
-    let wrong_value =
-        plan(&extended("[[series]]\npreset = 'irn'\nset.load = 0.5\n"), &Changes::default()).expect_err("wrong");
+    let wrong_value = plan(&extended("[[series]]\npreset = 'irn'\nset.load = 0.5\n"), &Changes::default())
+        .expect_err("should be refused");
     assert!(wrong_value.contains(meant), "{wrong_value}");
     let wrong_value =
-        plan(&extended("[[case]]\nname = 'a'\nset.load = 0.5\n"), &Changes::default()).expect_err("wrong");
+        plan(&extended("[[case]]\nname = 'a'\nset.load = 0.5\n"), &Changes::default()).expect_err("should be refused");
     assert!(wrong_value.contains(meant), "{wrong_value}");
     let error = wrong(&format!("{BASE}[switch]\nheadroom = '20KB'\n"));
     assert!(
         error.ends_with("switch.headroom: unknown key \"headroom\"; did you mean \"switch.pfc.headroom\"?"),
         "{error}"
     );
-    let error = crate::KeyHelp::of("irn.sack").expect_err("wrong").to_string();
+    let error = crate::KeyHelp::of("irn.sack").expect_err("should be refused").to_string();
     assert!(error.contains("did you mean \"transport.recovery.irn.sack\"?"), "{error}");
     // A name unlike all others is answered with the list of names.
     assert!(wrong_set("zzzzzz=1").contains("known here: auto, beside,"), "{}", wrong_set("zzzzzz=1"));
@@ -196,8 +196,9 @@ fn files_of_other_simulators_are_sent_to_their_options() {
         .with("notes.txt", "This is no scenario.\n");
     std::fs::write(folder.join("two.bin"), [4223u64.to_le_bytes(), [0xff; 8]].concat()).expect("writable");
     std::fs::write(folder.join("cut.bin"), [2342u64.to_le_bytes(), [0xff; 8]].concat()).expect("writable");
-    let said =
-        |name: &str| Plan::from_file(&folder.join(name), &Changes::default()).expect_err("no scenario").to_string();
+    let said = |name: &str| {
+        Plan::from_file(&folder.join(name), &Changes::default()).expect_err("should be refused").to_string()
+    };
     for (name, expected) in [
         ("topo.txt", "topo.txt: this is an ns-3 RDMA topology, not a scenario: give it as --topology "),
         ("flow.txt", "flow.txt: this is an ns-3 RDMA flow list, 6 columns, not a scenario: give it as --flows "),

@@ -40,7 +40,7 @@ fn every_place_of_a_scenario_can_be_looked_up() {
     assert!(said("switch.balancing").contains("  \"spray\"\n      Each packet takes a path at random"));
     assert!(said("topology").contains("  fat-tree = { ... }\n      Three-tier fat-tree"));
     assert!(said("loss").contains("selvedge keys loss[0].direction\n"), "{}", said("loss"));
-    let wrong = KeyHelp::of("workload.incst").expect_err("misspelt").to_string();
+    let wrong = KeyHelp::of("workload.incst").expect_err("should be refused as misspelt").to_string();
     assert!(wrong.contains("did you mean \"incast\"?"), "{wrong}");
     let page = KeyHelp::page();
     assert!(!page.contains("[`") && !page.contains("](super"), "no links into the source");

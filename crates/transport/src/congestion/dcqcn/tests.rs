@@ -296,7 +296,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut DcqcnConfig)| {
         let mut config = paper();
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.g = Setting::Value(0.0)), "g");
     assert_eq!(wrong(&|config| config.loss_factor = Setting::Value(0.0)), "loss-factor");

@@ -174,7 +174,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut DctcpConfig)| {
         let mut config = config();
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.g = 0.0), "g");
     assert_eq!(wrong(&|config| config.initial_alpha = -0.1), "initial-alpha");
