@@ -508,8 +508,8 @@ pub(crate) struct VerbsArgs {
     /// Print JSON
     #[arg(long, requires = "info")]
     pub(crate) json: bool,
-    /// Loss recovery towards other hosts with Selvedge
-    #[arg(long, value_name = "NAME", value_parser = ["irn", "melo", "go-back-n"])]
+    /// Loss recovery between two Selvedge NICs
+    #[arg(long, value_name = "NAME", value_parser = ["irn", "irn-paper", "melo", "go-back-n"])]
     pub(crate) recovery: Option<String>,
     /// Folder with libibverbs.so.1; default: lib beside this program's folder, or the value of SELVEDGE_LIBRARIES
     #[arg(long, value_name = "FOLDER")]

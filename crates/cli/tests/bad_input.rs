@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use selvedge_testkit::Scratch;
+use expect_test::expect_file;
 use selvedge_testkit::texts::NS3_TOPOLOGY as TOPOLOGY;
+use selvedge_testkit::{Answers, Scratch, command_line};
 
 /// Base of all cases: they replace parts of this text, or add to its one series, and name its lines.
 const SMALL: &str = r#"
@@ -35,8 +36,8 @@ fn scenario(what: &str, by: &str) -> Vec<u8> {
     SMALL.replace(what, by).into()
 }
 
-/// Case: the content of the file `input`, the arguments, and the text that the message must contain.
-type Case = (Vec<u8>, &'static [&'static str], &'static str);
+/// Case: the content of the file `input`, and the arguments. The messages are in `snapshots/bad-input`.
+type Case = (Vec<u8>, &'static [&'static str]);
 
 const RUN: &[&str] = &["run", "input"];
 const LOSSLESS: &[&str] = &["run", "input", "--series", "roce+pfc"];
@@ -54,35 +55,18 @@ const SIZES: &[&str] = &["run", "small.toml", "--set", "workload.poisson.sizes=f
 
 fn scenarios() -> Vec<Case> {
     vec![
-        (scenario("k = 4", "k = 5"), RUN, "input:6:1: topology.fat-tree.k: a fat-tree needs an even number"),
-        (
-            scenario("k = 4", "k = 400"),
-            RUN,
-            "input:6:1: topology.fat-tree.k: found 400, but a fat-tree can have 2 to 80",
-        ),
-        (scenario("k = 4", "k = -4"), RUN, "expected a whole number, zero or above"),
-        (
-            scenario("[[series]]", "[beside]\nworkloads = [\"poison\"]\n[[series]]"),
-            RUN,
-            "input:12:1: beside.workloads: there is no workload \"poison\"; there are poisson",
-        ),
-        (
-            scenario("[[series]]", "[beside]\nworkloads = [\"poisson\"]\nclass = 8\n[[series]]"),
-            RUN,
-            "beside.class: 8 is not a priority: they are 0 to 7",
-        ),
-        (
-            scenario("[[series]]", "[beside]\nworkloads = [\"poisson\"]\ntcp = { mss = \"9KB\" }\n[[series]]"),
-            RUN,
-            "beside.tcp.mss: 9KB is more than a packet carries",
-        ),
+        (scenario("k = 4", "k = 5"), RUN),
+        (scenario("k = 4", "k = 400"), RUN),
+        (scenario("k = 4", "k = -4"), RUN),
+        (scenario("[[series]]", "[beside]\nworkloads = [\"poison\"]\n[[series]]"), RUN),
+        (scenario("[[series]]", "[beside]\nworkloads = [\"poisson\"]\nclass = 8\n[[series]]"), RUN),
+        (scenario("[[series]]", "[beside]\nworkloads = [\"poisson\"]\ntcp = { mss = \"9KB\" }\n[[series]]"), RUN),
         (
             scenario(
                 "[workload.poisson]\nload = 0.3\nsizes = { fixed = \"4KB\" }",
                 "[workload.collective]\noperation = \"ring-all-reduce\"\nsize = \"10B\"",
             ),
             RUN,
-            "workload.collective.size: 10B cannot be cut into 16 parts",
         ),
         (
             scenario(
@@ -90,59 +74,38 @@ fn scenarios() -> Vec<Case> {
                 "[workload.goal]\npath = \"flow.txt\"",
             ),
             RUN,
-            "workload.goal.path: flow.txt is a ns-3 RDMA flow list",
         ),
-        (scenario("k = 4", "k = 4.5"), RUN, "input:6:5: topology.fat-tree.k: found floating point 4.5"),
-        (scenario("k = 4", "k = 99999999999999999999"), RUN, "input:6:5: topology.fat-tree.k: too large a number"),
-        (scenario("k = 4", "k = 4\nk = 6"), RUN, "input:7:1: not TOML: duplicate key"),
-        (
-            scenario("k = 4", "kk = 4"),
-            RUN,
-            "input:6:1: topology.fat-tree.kk: unknown key \"kk\"; known here: k or link",
-        ),
-        (scenario("40Gbps", "0Gbps"), RUN, "topology.fat-tree.link.rate: nothing crosses a link of rate zero"),
-        (scenario("40Gbps", "40GBps"), RUN, "unit \"GBps\""),
-        (scenario("40Gbps", "-40Gbps"), RUN, "\"-40Gbps\" is not a rate"),
-        (scenario("40Gbps", "NaNGbps"), RUN, "\"NaNGbps\" is not a rate"),
-        (
-            scenario("40Gbps", "999999999999Tbps"),
-            RUN,
-            "\"999999999999Tbps\" is too large: expected at most 18446744Tbps",
-        ),
-        (
-            scenario("\"2us\"", "2"),
-            RUN,
-            "input:7:35: topology.fat-tree.link.delay: found integer 2, expected a time in quotes",
-        ),
-        (scenario("2us", "0us"), RUN, "a link needs a propagation delay above zero"),
-        (scenario("2us", "1000000000s"), RUN, "\"1000000000s\""),
-        (scenario("load = 0.3", "load = 1.2"), RUN, "workload.poisson.load: found 1.2, expected a fraction above 0"),
-        (scenario("load = 0.3", "load = 0.99"), RUN, "multiply the load by at most"),
-        (scenario("load = 0.3", "load = nan"), RUN, "workload.poisson.load: found"),
-        (scenario("load = 0.3", "load = -0.1"), RUN, "workload.poisson.load: found -0.1, expected"),
-        (scenario("load = 0.3", "load = \"much\""), RUN, "workload.poisson.load"),
-        (scenario("\"4KB\"", "\"0B\""), RUN, "workload.poisson.sizes"),
-        (scenario("{ fixed = \"4KB\" }", "\"cdf:web-serch\""), RUN, "did you mean \"cdf:web-search\"?"),
-        (scenario("seeds = 1", "seeds = [1, 1]"), RUN, "input:3:1: seeds: seed 1 twice"),
-        (scenario("seeds = 1", "seeds = -1"), RUN, "input:3:9: seeds: expected a number of seeds"),
-        (scenario("seeds = 1", "seeds = 1000000000"), RUN, "1000000000 seeds are too many; give at most 10000"),
-        (scenario("stop = { flows = 50 }", "stop = {}"), RUN, "the traffic never ends: say when to stop"),
-        (
-            scenario("stop = { flows = 50 }", "sample = \"1ps\"\nstop = { flows = 50 }"),
-            RUN,
-            "sample: 1ps is shorter than any packet",
-        ),
-        (scenario("preset = \"irn\"", "preset = \"irn+pcf\""), RUN, "unknown modifier \"pcf\"; did you mean \"pfc\"?"),
-        (
-            scenario("preset = \"irn\"", "preset = \"irn/../x\"\nname = \"a/b\""),
-            RUN,
-            "error: input:11:1: series.name: \"a/b\" is not a name",
-        ),
-        (scenario("[[series]]", "[[series"), RUN, "not TOML"),
-        (scenario("\"small\"", "\"small\u{0}"), RUN, "input:2:"),
-        (Vec::new(), RUN, "input:1:1: the key \"title\" is missing"),
-        (b"title = \"\xff\xfe\"\n".into(), RUN, "input: not a text in UTF-8"),
-        (vec![0; 5_000], RUN, "input:1:5001: not TOML"),
+        (scenario("k = 4", "k = 4.5"), RUN),
+        (scenario("k = 4", "k = 99999999999999999999"), RUN),
+        (scenario("k = 4", "k = 4\nk = 6"), RUN),
+        (scenario("k = 4", "kk = 4"), RUN),
+        (scenario("40Gbps", "0Gbps"), RUN),
+        (scenario("40Gbps", "40GBps"), RUN),
+        (scenario("40Gbps", "-40Gbps"), RUN),
+        (scenario("40Gbps", "NaNGbps"), RUN),
+        (scenario("40Gbps", "999999999999Tbps"), RUN),
+        (scenario("\"2us\"", "2"), RUN),
+        (scenario("2us", "0us"), RUN),
+        (scenario("2us", "1000000000s"), RUN),
+        (scenario("load = 0.3", "load = 1.2"), RUN),
+        (scenario("load = 0.3", "load = 0.99"), RUN),
+        (scenario("load = 0.3", "load = nan"), RUN),
+        (scenario("load = 0.3", "load = -0.1"), RUN),
+        (scenario("load = 0.3", "load = \"much\""), RUN),
+        (scenario("\"4KB\"", "\"0B\""), RUN),
+        (scenario("{ fixed = \"4KB\" }", "\"cdf:web-serch\""), RUN),
+        (scenario("seeds = 1", "seeds = [1, 1]"), RUN),
+        (scenario("seeds = 1", "seeds = -1"), RUN),
+        (scenario("seeds = 1", "seeds = 1000000000"), RUN),
+        (scenario("stop = { flows = 50 }", "stop = {}"), RUN),
+        (scenario("stop = { flows = 50 }", "sample = \"1ps\"\nstop = { flows = 50 }"), RUN),
+        (scenario("preset = \"irn\"", "preset = \"irn+pcf\""), RUN),
+        (scenario("preset = \"irn\"", "preset = \"irn/../x\"\nname = \"a/b\""), RUN),
+        (scenario("[[series]]", "[[series"), RUN),
+        (scenario("\"small\"", "\"small\u{0}"), RUN),
+        (Vec::new(), RUN),
+        (b"title = \"\xff\xfe\"\n".into(), RUN),
+        (vec![0; 5_000], RUN),
     ]
 }
 
@@ -150,54 +113,29 @@ fn scenarios() -> Vec<Case> {
 fn contradictions() -> Vec<Case> {
     let irn = |key: &str| scenario("[[series]]", &format!("{key}\n[[series]]"));
     vec![
-        (
-            irn("[switch.pfc]\nenabled = true\nheadroom = \"off\""),
-            LOSSLESS,
-            "switch.pfc.headroom: PFC without headroom drops",
-        ),
-        (irn("[switch.pfc]\nenabled = true\nheadroom = \"1MB\""), LOSSLESS, "leaves nothing of the"),
-        (irn("[switch.pfc]\nenabled = true\nclasses = [9]"), RUN, "9 is not a traffic class: they are 0 to 7"),
-        (
-            irn("[transport.recovery.irn]\nrto-low = \"1ms\"\nrto-high = \"300us\""),
-            RUN,
-            "300us is less than rto-low, 1ms",
-        ),
-        (irn("[transport.recovery.irn]\nrto-low = \"0us\""), RUN, "a timeout of zero never waits"),
-        (
-            irn("[transport.recovery.irn]\nrto-low = \"1ps\""),
-            RUN,
-            "a timeout of 1ps is over at once; give 10ns or more",
-        ),
+        (irn("[switch.pfc]\nenabled = true\nheadroom = \"off\""), LOSSLESS),
+        (irn("[switch.pfc]\nenabled = true\nheadroom = \"1MB\""), LOSSLESS),
+        (irn("[switch.pfc]\nenabled = true\nclasses = [9]"), RUN),
+        (irn("[transport.recovery.irn]\nrto-low = \"1ms\"\nrto-high = \"300us\""), RUN),
+        (irn("[transport.recovery.irn]\nrto-low = \"0us\""), RUN),
+        (irn("[transport.recovery.irn]\nrto-low = \"1ps\""), RUN),
         (
             irn("[switch.ecn]\nenabled = false\n[transport.recovery.irn]\n[transport.congestion.dcqcn]"),
             &["run", "input", "--series", "irn+dcqcn"],
-            "dcqcn hears of congestion by ECN marks",
         ),
-        (irn("[switch.ecn]\nenabled = true\nk-min = \"1MB\"\nk-max = \"1KB\""), RUN, "k-max must not be less"),
-        (irn("[nic]\nmtu = \"9001B\""), RUN, "nic.mtu: 9001B is out of range"),
-        (irn("[switch.buffer.input-queued]\nper-port = \"100B\""), RUN, "does not hold one frame"),
-        (irn("[[failures]]\nlink = \"h0\"\nat = \"2ms\"\nuntil = \"1ms\""), RUN, "before it fails"),
-        (irn("[[loss]]\nlink = \"nowhere\"\nmodel = { random = { rate = 0.1 } }"), RUN, "there is no node \"nowhere\""),
-        (irn("[[loss]]\nlink = \"all\"\nmodel = { random = { rate = 1.5 } }"), RUN, "1.5 is not a probability"),
-        (
-            irn("[[workload.incast]]\nreceiver = 99\nsenders = 3\nsize = \"1KB\""),
-            RUN,
-            "there is no host 99: hosts are numbered from 0 to 15",
-        ),
-        (irn("[[workload.incast]]\nreceiver = 0\nsenders = 99\nsize = \"1KB\""), RUN, "workload.incast"),
-        (
-            irn("[workload.closed-loop]\noutstanding = 4000000000\nsizes = { fixed = \"1KB\" }"),
-            RUN,
-            "flows at once, but at most",
-        ),
-        (
-            irn("[workload.verbs]\nsizes = { fixed = \"1KB\" }"),
-            &["run", "input", "--series", "roce+eqds"],
-            "applications that use verbs need queue pairs, and EQDS's tunnels do not carry them: give series as",
-        ),
-        (irn("[workload.flows]\npath = \"missing.txt\""), RUN, "workload.flows.path: cannot read missing.txt"),
-        (irn("[workload.flows]\npath = \"folder\""), RUN, "folder"),
-        (irn("[workload.flows]\npath = \"flow.txt\"\npriorities = \"files\""), RUN, "workload.flows.priorities"),
+        (irn("[switch.ecn]\nenabled = true\nk-min = \"1MB\"\nk-max = \"1KB\""), RUN),
+        (irn("[nic]\nmtu = \"9001B\""), RUN),
+        (irn("[switch.buffer.input-queued]\nper-port = \"100B\""), RUN),
+        (irn("[[failures]]\nlink = \"h0\"\nat = \"2ms\"\nuntil = \"1ms\""), RUN),
+        (irn("[[loss]]\nlink = \"nowhere\"\nmodel = { random = { rate = 0.1 } }"), RUN),
+        (irn("[[loss]]\nlink = \"all\"\nmodel = { random = { rate = 1.5 } }"), RUN),
+        (irn("[[workload.incast]]\nreceiver = 99\nsenders = 3\nsize = \"1KB\""), RUN),
+        (irn("[[workload.incast]]\nreceiver = 0\nsenders = 99\nsize = \"1KB\""), RUN),
+        (irn("[workload.closed-loop]\noutstanding = 4000000000\nsizes = { fixed = \"1KB\" }"), RUN),
+        (irn("[workload.verbs]\nsizes = { fixed = \"1KB\" }"), &["run", "input", "--series", "roce+eqds"]),
+        (irn("[workload.flows]\npath = \"missing.txt\""), RUN),
+        (irn("[workload.flows]\npath = \"folder\""), RUN),
+        (irn("[workload.flows]\npath = \"flow.txt\"\npriorities = \"files\""), RUN),
     ]
 }
 
@@ -205,44 +143,31 @@ fn topologies() -> Vec<Case> {
     let with = |what: &str, by: &str| -> Vec<u8> { TOPOLOGY.replace(what, by).into() };
     let topo = |what: &str, by: &str| -> Vec<u8> { HTSIM.replace(what, by).into() };
     vec![
-        (Vec::new(), NETWORK, "input"),
-        (with("0 1 10Gbps 1us 0", "0 1 10Gbps"), NETWORK, "input:3:"),
-        (with("0 1 10Gbps", "0 1 10Gpbs"), NETWORK, "input:3:5: found \"10Gpbs\""),
-        (with("0 1 10Gbps", "0 9 10Gbps"), NETWORK, "input:3:3: found \"9\""),
-        (with("0 1 10Gbps", "1 1 10Gbps"), NETWORK, "input:3:"),
-        (with("1us 0\n0 2", "-1us 0\n0 2"), NETWORK, "input:3:12: found \"-1us\""),
-        (with("1us 0\n0 2", "1us 7\n0 2"), NETWORK, "input:3:"),
-        (with("4 1 3", "4 9 3"), NETWORK, "input:1:3:"),
-        (with("4 1 3", "4 1 99999999999999999999"), NETWORK, "input:1:5:"),
-        (with("0 1 10Gbps", "0 1 0Gbps"), NETWORK, "input:3:5:"),
-        (
-            b"3 1 1\n1\n0 1 100Gbps 1us 0\n2 1 100Gbpss 1us 0\n".into(),
-            NETWORK,
-            "input: traffic needs at least two hosts, found 1 host with a link (input:4: the header says 1 link, and more",
-        ),
-        (with("0 3 10Gbps", "1 2 10Gbps"), NETWORK, "input:5:1: node 1 is a host and has a link already (line 3)"),
-        (
-            with("4 1 3\n0\n", "7 2 4\n0 4\n4 5 10Gbps 1us 0\n"),
-            NETWORK,
-            "input:4:1: no path leads from node 4 to node 0: the network must hang together",
-        ),
+        (Vec::new(), NETWORK),
+        (with("0 1 10Gbps 1us 0", "0 1 10Gbps"), NETWORK),
+        (with("0 1 10Gbps", "0 1 10Gpbs"), NETWORK),
+        (with("0 1 10Gbps", "0 9 10Gbps"), NETWORK),
+        (with("0 1 10Gbps", "1 1 10Gbps"), NETWORK),
+        (with("1us 0\n0 2", "-1us 0\n0 2"), NETWORK),
+        (with("1us 0\n0 2", "1us 7\n0 2"), NETWORK),
+        (with("4 1 3", "4 9 3"), NETWORK),
+        (with("4 1 3", "4 1 99999999999999999999"), NETWORK),
+        (with("0 1 10Gbps", "0 1 0Gbps"), NETWORK),
+        (b"3 1 1\n1\n0 1 100Gbps 1us 0\n2 1 100Gbpss 1us 0\n".into(), NETWORK),
+        (with("0 3 10Gbps", "1 2 10Gbps"), NETWORK),
+        (with("4 1 3\n0\n", "7 2 4\n0 4\n4 5 10Gbps 1us 0\n"), NETWORK),
         (
             b"5 2 1 1 4 A100\n3\n4\n0 3 2400Gbps 25ns 0\n1 3 2400Gbps 25ns 0\n2 4 1Gbps 1us 0\n0 4 1Gbps 1us 0\n"
                 .into(),
             NETWORK,
-            "input:5:1: no path leads from node 2 to node 1: NVSwitches join the GPUs of a server alone; give each GPU",
         ),
-        (
-            with("4 1 3", "4 2 3"),
-            NETWORK,
-            "input:1:1: found 1 switch id above the first link (line 3), expected 2 as said here",
-        ),
-        (b"4 1 3\n\xff\xfe\n".into(), NETWORK, "input:2:1:"),
-        (b"hello world\n".into(), NETWORK, "input:1:1:"),
-        (topo("Radix_Up 2", "Radix_Up two"), TOPO, "input:9:10: found \"two\""),
-        (topo("Radix_Up 2", "Radix_Upp 2"), TOPO, "input:9:1: found \"Radix_Upp\", expected \"Radix_Up\""),
-        (topo("Radix_Up 2", "Radix_Up 3"), TOPO, "input:9:10: found 2 ports down and 3 up, expected no more up than"),
-        (topo("Podsize 4", "Podsize 3"), TOPO, "input:"),
+        (with("4 1 3", "4 2 3"), NETWORK),
+        (b"4 1 3\n\xff\xfe\n".into(), NETWORK),
+        (b"hello world\n".into(), NETWORK),
+        (topo("Radix_Up 2", "Radix_Up two"), TOPO),
+        (topo("Radix_Up 2", "Radix_Upp 2"), TOPO),
+        (topo("Radix_Up 2", "Radix_Up 3"), TOPO),
+        (topo("Podsize 4", "Podsize 3"), TOPO),
         (
             topo("Radix_Up 2\n", "Radix_Up 2\nQueue_Up 60000\nQueue_Down 900\n")
                 .as_slice()
@@ -251,10 +176,9 @@ fn topologies() -> Vec<Case> {
                 .chain(*b"Queue_Down 60000\n")
                 .collect(),
             TOPO,
-            "topology.file.path: input:11:12: Queue_Down 900: 900B does not hold one frame of",
         ),
-        (topo("Tiers 2", "Tiers 7"), TOPO, "input:2:7: found \"7\""),
-        (topo("Downlink_speed_Gbps 100", "Downlink_speed_Gbps -1"), TOPO, "input:6:21: found \"-1\""),
+        (topo("Tiers 2", "Tiers 7"), TOPO),
+        (topo("Downlink_speed_Gbps 100", "Downlink_speed_Gbps -1"), TOPO),
     ]
 }
 
@@ -262,80 +186,57 @@ fn flows() -> Vec<Case> {
     let line = |line: &str| -> Vec<u8> { format!("1\n{line}\n").into() };
     let matrix = |line: &str| -> Vec<u8> { format!("Nodes 4\nConnections 1\n{line}\n").into() };
     vec![
-        (Vec::new(), FLOW, "input"),
-        (b"0\n".into(), FLOW, "input"),
-        (line("1 2 3 100"), FLOW, "input:2:"),
-        (line("1 2 3 100 10000 0.1 7 8"), FLOW, "input:2:"),
-        (line("1 2 9 100 10000 0.001"), FLOW, "input:2:5: found \"9\", expected a priority group"),
-        (line("1 2 3 99999 10000 0.001"), FLOW, "input:2:7: found \"99999\""),
-        (line("1 1 3 100 10000 0.001"), FLOW, "input:2:"),
-        (
-            line("1 7 3 100 10000 0.001"),
-            FLOW,
-            "input:2:3: node 7 is not a host: the topology's hosts have numbers from 1 to 3",
-        ),
+        (Vec::new(), FLOW),
+        (b"0\n".into(), FLOW),
+        (line("1 2 3 100"), FLOW),
+        (line("1 2 3 100 10000 0.1 7 8"), FLOW),
+        (line("1 2 9 100 10000 0.001"), FLOW),
+        (line("1 2 3 99999 10000 0.001"), FLOW),
+        (line("1 1 3 100 10000 0.001"), FLOW),
+        (line("1 7 3 100 10000 0.001"), FLOW),
         // The message ends there: no scheme is the cause.
-        (line("1 7 3 100 10000 0.001"), FILES, "the topology's hosts have numbers from 1 to 3\n"),
+        (line("1 7 3 100 10000 0.001"), FILES),
         (
             line("1 2 6 100 10000 0.001"),
             &["run", "--topology", "topology.txt", "--flows", "input", "--series", "irn,eqds"],
-            "--series eqds: switch.buffer.trimming.header-class: headers of trimmed packets have priority 6, and a flow of \
-             workload.flows has priority 6: headers must be above all data; give 7 here and to nic.ack-class, or set \
-             workload.flows.priorities = \"nic\" (\"eqds\" sets this)",
         ),
-        (
-            line("1 2 7 100 10000 0.001"),
-            &["run", "--topology", "topology.txt", "--flows", "input", "--series", "ndp"],
-            "has priority 7: headers must be above all data; set workload.flows.priorities = \"nic\" (\"ndp\"",
-        ),
-        (line("1 2 3 100 0 0.001"), FLOW, "input:2:11:"),
-        (line("1 2 3 100 -5 0.001"), FLOW, "input:2:11: found \"-5\""),
-        (line("1 2 3 100 10000 NaN"), FLOW, "input:2:17: found \"NaN\""),
-        (line("1 2 3 100 10000 -1"), FLOW, "input:2:17: found \"-1\""),
-        (line("1 2 3 100 10000 1e300"), FLOW, "input:2:17: found \"1e300\""),
-        (line("1 2 3 100 99999999999999999999 0.1"), FLOW, "input:2:11:"),
-        (matrix("0=>2 start 0 size 10"), CM, "input:3:1:"),
-        (matrix("0->0 start 0 size 10"), CM, "input:3:4: found a flow from node 0 to itself"),
-        (matrix("0->9 start 0 size 10"), CM, "input:3:4: found \"9\""),
-        (matrix("0->2 start 0 size 0"), CM, "input:3:19:"),
-        (matrix("0->2 start 0"), CM, "input:3:"),
-        (matrix("0->2 start 0 trigger 1 size 10"), CM, "either a start or a trigger, not both"),
-        (matrix("0->2 trigger 5 size 10"), CM, "input:3:14:"),
-        (
-            matrix("0->2 id 7 trigger 1 size 10 send_done_trigger 1\ntrigger id 1 oneshot"),
-            CM,
-            "input:3:1: flow 1 of 1 (id 7) waits for trigger 1 of 1",
-        ),
-        (
-            matrix("0->1 start 0 size 10 send_done_trigger 1\n0->2 trigger 1 size 10\ntrigger id 1 barrier count 2"),
-            CM,
-            "which releases it at activation 2, but one flow activates it: it would never start",
-        ),
-        (matrix("0->2 start 0 size 10 prio high"), CM, "input:3:27: found \"high\", expected a priority"),
+        (line("1 2 7 100 10000 0.001"), &["run", "--topology", "topology.txt", "--flows", "input", "--series", "ndp"]),
+        (line("1 2 3 100 0 0.001"), FLOW),
+        (line("1 2 3 100 -5 0.001"), FLOW),
+        (line("1 2 3 100 10000 NaN"), FLOW),
+        (line("1 2 3 100 10000 -1"), FLOW),
+        (line("1 2 3 100 10000 1e300"), FLOW),
+        (line("1 2 3 100 99999999999999999999 0.1"), FLOW),
+        (matrix("0=>2 start 0 size 10"), CM),
+        (matrix("0->0 start 0 size 10"), CM),
+        (matrix("0->9 start 0 size 10"), CM),
+        (matrix("0->2 start 0 size 0"), CM),
+        (matrix("0->2 start 0"), CM),
+        (matrix("0->2 start 0 trigger 1 size 10"), CM),
+        (matrix("0->2 trigger 5 size 10"), CM),
+        (matrix("0->2 id 7 trigger 1 size 10 send_done_trigger 1\ntrigger id 1 oneshot"), CM),
+        (matrix("0->1 start 0 size 10 send_done_trigger 1\n0->2 trigger 1 size 10\ntrigger id 1 barrier count 2"), CM),
+        (matrix("0->2 start 0 size 10 prio high"), CM),
     ]
 }
 
 fn others() -> Vec<Case> {
     vec![
-        (Vec::new(), SIZES, "input"),
-        (b"0 0\n100 50\n".into(), SIZES, "input"),
-        (b"0 0\n100 80\n200 50\n300 100\n".into(), SIZES, "input:3:"),
-        (b"200 0\n100 50\n300 100\n".into(), SIZES, "input:2:"),
-        (b"0 0\n100 nan\n200 100\n".into(), SIZES, "input:2:"),
-        (b"0 0\n100 150\n".into(), SIZES, "input:2:"),
-        (b"0 0\r\n100\t50\r\n200\t99\r\n".into(), SIZES, "input:3:5: found \"99\", expected 100 (percent) or 1"),
-        (b"6 1 0\n13 1 1.5\n".into(), SIZES, "input:2:6: found \"1.5\""),
-        (b"sizes, as I remember them\n".into(), SIZES, "input:1:1:"),
-        (b"garbage\n".into(), RECEIVER, "input:1:1: found \"garbage\""),
-        (b"1 2\n\xff\xff\xff\n".into(), RECEIVER, "input:"),
-        (b"garbage\n".into(), SENDER, "input:1:1: found \"garbage\""),
-        (
-            b"9 9 9 9 9 9 9\n".into(),
-            SENDER,
-            "input:1:3: found \"9\", expected the number of events alone in the first line",
-        ),
-        (b"1\n0 1 0 0\n".into(), SENDER, "input:2:8: the line ends here, expected the syndrome"),
-        (b"1\n0 2 2\n".into(), SENDER, "input:2:5: found \"2\", expected the quick flag from 0 to 1"),
+        (Vec::new(), SIZES),
+        (b"0 0\n100 50\n".into(), SIZES),
+        (b"0 0\n100 80\n200 50\n300 100\n".into(), SIZES),
+        (b"200 0\n100 50\n300 100\n".into(), SIZES),
+        (b"0 0\n100 nan\n200 100\n".into(), SIZES),
+        (b"0 0\n100 150\n".into(), SIZES),
+        (b"0 0\r\n100\t50\r\n200\t99\r\n".into(), SIZES),
+        (b"6 1 0\n13 1 1.5\n".into(), SIZES),
+        (b"sizes, as I remember them\n".into(), SIZES),
+        (b"garbage\n".into(), RECEIVER),
+        (b"1 2\n\xff\xff\xff\n".into(), RECEIVER),
+        (b"garbage\n".into(), SENDER),
+        (b"9 9 9 9 9 9 9\n".into(), SENDER),
+        (b"1\n0 1 0 0\n".into(), SENDER),
+        (b"1\n0 2 2\n".into(), SENDER),
     ]
 }
 
@@ -343,109 +244,53 @@ fn others() -> Vec<Case> {
 fn commands() -> Vec<Case> {
     let none = Vec::new;
     vec![
-        (none(), &["run", "folder"], "error: folder: this is a folder"),
-        (none(), &["run", "small.toml", "--set", "k=4"], "--set k=4: unknown key \"k\""),
-        (none(), &["run", "small.toml", "--set", "topology.fat-tree.k"], "expected key=value"),
-        (none(), &["run", "small.toml", "--set", "topology.fat-tree.k=[4"], "--set topology.fat-tree.k=[4"),
-        (none(), &["run", "small.toml", "--set", "stop.flows=-3"], "--set stop.flows=-3"),
-        (
-            none(),
-            &["run", "small.toml", "--series", "eqds", "--set", "transport.eqds.eqif.tcp.red.min=30"],
-            "no stack sends through the tunnels of \"eqds\" here: give a series that does, as \"tcp+eqds\"",
-        ),
-        (none(), &["run", "small.toml", "--seeds", "-1"], "expected a number of seeds"),
-        (none(), &["run", "small.toml", "--seeds", "1,x"], "expected a number of seeds"),
-        (
-            none(),
-            &["run", "small.toml", "--seeds", "99999999999"],
-            "error: --seeds 99999999999: 99999999999 seeds are too many; give at most 10000",
-        ),
-        (none(), &["run", "small.toml", "--threads", "-1"], "-1 is not in 1..=65535"),
-        (none(), &["run", "small.toml", "--threads", "many"], "invalid digit"),
-        (none(), &["run", "small.toml", "--series", ""], "no series to run; give at least one"),
-        (none(), &["run", "small.toml", "--out", "small.toml/x"], "cannot make this folder"),
-        (none(), &["run", "small.toml", "--out", "/proc/nothing"], "/proc/nothing"),
-        (none(), &["run", "small.toml", "--out", "folder"], "holds no results of a study"),
-        (none(), &["run", "--resume", "missing"], "missing"),
-        (none(), &["run", "--resume", "small.toml"], "small.toml"),
-        (none(), &["run", "small.toml", "--trace", "flow=99"], "there is no flow 99"),
-        (none(), &["run", "small.toml", "--trace", "flow=-1"], "--trace"),
-        (none(), &["run", "small.toml", "--trace", "port=h99"], "there is no port \"h99\""),
-        (none(), &["run", "small.toml", "--trace", "host=1"], "--trace"),
-        (none(), &["run", "small.toml", "--trace", "all", "--trace-dir", "folder/file"], "cannot write it"),
-        (
-            none(),
-            &["run", "small.toml", "--series", "irn", "--trace-events", "irn=h99"],
-            "--trace-events: there is no host \"h99\": hosts are called \"h0\" to \"h15\"",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--series", "irn", "--trace-events", "roce"],
-            "--trace-events: \"roce\" names no events: say irn (of all hosts) or irn=h3 (of host h3)",
-        ),
-        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn="], "there is no host \"\""),
-        (
-            none(),
-            &["run", "small.toml", "--series", "roce+pfc,tcp,ndp,eqds", "--trace-events", "irn"],
-            "no series has IRN's loss recovery, outside of tunnels; choose one that has, e.g. --series irn",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-dir", "folder/file"],
-            "cannot write it",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace", "all"],
-            "cannot be used with",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-payload"],
-            "cannot be used with",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-snaplen", "64"],
-            "cannot be used with",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--out", "o", "--trace", "all", "--trace-dir", "o"],
-            "traces there would be in the way of the results",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--out", "o/", "--trace", "all", "--trace-dir", "./o/mine"],
-            "traces there would be in the way of the results",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--set", "stop={time='10us'}", "--set", "workload.poisson.start=1ms"],
-            "stop.time: the run ends at 10us, but no flow starts before 1ms: give a later time",
-        ),
-        (
-            none(),
-            &["run", "small.toml", "--set", "measure={middle=0.005}"],
-            "measure.middle: the middle 0.005 of 50 flows is less than one: give more, or let there be more flows",
-        ),
-        (
-            none(),
-            &["run", "--topology", "topology.txt", "--flows", "flow.txt", "--set", "measure.middle=0.5"],
-            "measure is \"all\" here, not \"middle\"; replace it as a whole: 'measure = { middle = 0.5 }'",
-        ),
-        (none(), &["run", "--topology", "topology.txt", "--flows", "folder"], "folder"),
-        (none(), &["run", "--topology", "flow.txt", "--flows", "topology.txt"], "swapped"),
-        (none(), &["topology", "missing.toml"], "missing.toml: no such file"),
-        (none(), &["workload", "--set", "workload.poisson.load=2"], "found 2, expected a fraction"),
-        (none(), &["check", "missing"], "missing"),
-        (none(), &["check", "figure", "--html", "small.toml/x.html"], "error: small.toml/x.html: cannot write it"),
-        (none(), &["check", "figure", "--markdown", "folder"], "error: folder: cannot write it"),
-        (b"\xff".into(), &["check", "figure", "--markdown", "input"], "error: input: cannot read it"),
-        (none(), &["replay", "irn-receiver", "folder"], "folder"),
-        (none(), &["replay", "irn-sender", "flow.txt", "--flow-packets", "0"], "flow"),
-        (none(), &["explain", "small.toml"], "small.toml"),
-        (none(), &["footprint", "--cache", "1e9"], "\"1e9\" is not a size"),
+        (none(), &["run", "folder"]),
+        (none(), &["run", "small.toml", "--set", "k=4"]),
+        (none(), &["run", "small.toml", "--set", "topology.fat-tree.k"]),
+        (none(), &["run", "small.toml", "--set", "topology.fat-tree.k=[4"]),
+        (none(), &["run", "small.toml", "--set", "stop.flows=-3"]),
+        (none(), &["run", "small.toml", "--series", "eqds", "--set", "transport.eqds.eqif.tcp.red.min=30"]),
+        (none(), &["run", "small.toml", "--seeds", "-1"]),
+        (none(), &["run", "small.toml", "--seeds", "1,x"]),
+        (none(), &["run", "small.toml", "--seeds", "99999999999"]),
+        (none(), &["run", "small.toml", "--threads", "-1"]),
+        (none(), &["run", "small.toml", "--threads", "many"]),
+        (none(), &["run", "small.toml", "--series", ""]),
+        (none(), &["run", "small.toml", "--out", "small.toml/x"]),
+        (none(), &["run", "small.toml", "--out", "/proc/nothing"]),
+        (none(), &["run", "small.toml", "--out", "folder"]),
+        (none(), &["run", "--resume", "missing"]),
+        (none(), &["run", "--resume", "small.toml"]),
+        (none(), &["run", "small.toml", "--trace", "flow=99"]),
+        (none(), &["run", "small.toml", "--trace", "flow=-1"]),
+        (none(), &["run", "small.toml", "--trace", "port=h99"]),
+        (none(), &["run", "small.toml", "--trace", "host=1"]),
+        (none(), &["run", "small.toml", "--trace", "all", "--trace-dir", "folder/file"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn=h99"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "roce"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn="]),
+        (none(), &["run", "small.toml", "--series", "roce+pfc,tcp,ndp,eqds", "--trace-events", "irn"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-dir", "folder/file"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace", "all"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-payload"]),
+        (none(), &["run", "small.toml", "--series", "irn", "--trace-events", "irn", "--trace-snaplen", "64"]),
+        (none(), &["run", "small.toml", "--out", "o", "--trace", "all", "--trace-dir", "o"]),
+        (none(), &["run", "small.toml", "--out", "o/", "--trace", "all", "--trace-dir", "./o/mine"]),
+        (none(), &["run", "small.toml", "--set", "stop={time='10us'}", "--set", "workload.poisson.start=1ms"]),
+        (none(), &["run", "small.toml", "--set", "measure={middle=0.005}"]),
+        (none(), &["run", "--topology", "topology.txt", "--flows", "flow.txt", "--set", "measure.middle=0.5"]),
+        (none(), &["run", "--topology", "topology.txt", "--flows", "folder"]),
+        (none(), &["run", "--topology", "flow.txt", "--flows", "topology.txt"]),
+        (none(), &["topology", "missing.toml"]),
+        (none(), &["workload", "--set", "workload.poisson.load=2"]),
+        (none(), &["check", "missing"]),
+        (none(), &["check", "figure", "--html", "small.toml/x.html"]),
+        (none(), &["check", "figure", "--markdown", "folder"]),
+        (b"\xff".into(), &["check", "figure", "--markdown", "input"]),
+        (none(), &["replay", "irn-receiver", "folder"]),
+        (none(), &["replay", "irn-sender", "flow.txt", "--flow-packets", "0"]),
+        (none(), &["explain", "small.toml"]),
+        (none(), &["footprint", "--cache", "1e9"]),
     ]
 }
 
@@ -460,20 +305,42 @@ fn each_gets_one_message_and_leaves_nothing() {
         .with("folder/file", "")
         .with("figure/scenario.toml", SMALL)
         .with("figure/expect.toml", CLAIM);
-    let cases = [scenarios(), contradictions(), topologies(), flows(), others(), commands()].concat();
-    assert!(cases.len() >= 100, "{}", cases.len());
+    let committed = [
+        (scenarios(), expect_file!["snapshots/bad-input/scenarios.txt"]),
+        (contradictions(), expect_file!["snapshots/bad-input/contradictions.txt"]),
+        (topologies(), expect_file!["snapshots/bad-input/topologies.txt"]),
+        (flows(), expect_file!["snapshots/bad-input/flows.txt"]),
+        (others(), expect_file!["snapshots/bad-input/others.txt"]),
+        (commands(), expect_file!["snapshots/bad-input/commands.txt"]),
+    ];
     let mut wrong = Vec::new();
-    for (input, arguments, message) in cases {
-        fs::write(scratch.join("input"), &input).expect("writable");
-        let before = listing(scratch.path());
-        if let Err(complaint) = refused(scratch.path(), arguments, message) {
-            wrong.push(format!("{arguments:?} of {:?}\n  {complaint}", String::from_utf8_lossy(&input)));
+    let mut told = Vec::new();
+    for (cases, committed) in committed {
+        let mut answers = Answers::beside(&[SMALL, TOPOLOGY, FLOWS, HTSIM, MATRIX]);
+        for (input, arguments) in cases {
+            fs::write(scratch.join("input"), &input).expect("writable");
+            let before = listing(scratch.path());
+            match refused(scratch.path(), arguments) {
+                Ok(error) => {
+                    let (command, error) = (command_line("selvedge", arguments), scratch.normalised(&error));
+                    if arguments.iter().any(|argument| argument.ends_with("input")) {
+                        answers.add(&command, &input, &error);
+                    } else {
+                        answers.add_command(&command, &error);
+                    }
+                }
+                Err(complaint) => {
+                    wrong.push(format!("{arguments:?} of {:?}\n  {complaint}", String::from_utf8_lossy(&input)))
+                }
+            }
+            if listing(scratch.path()) != before {
+                wrong.push(format!("{arguments:?} of {:?}\n  files changed", String::from_utf8_lossy(&input)));
+            }
         }
-        if listing(scratch.path()) != before {
-            wrong.push(format!("{arguments:?} of {:?}\n  files changed", String::from_utf8_lossy(&input)));
-        }
+        told.push((answers, committed));
     }
     assert!(wrong.is_empty(), "{} are answered badly:\n{}", wrong.len(), wrong.join("\n"));
+    told.iter().for_each(|(answers, committed)| committed.assert_eq(answers.text()));
 }
 
 #[cfg(unix)]
@@ -510,27 +377,24 @@ fn names_that_are_no_text_are_names() {
     }
 }
 
-/// Checks that the program refuses these arguments with `message`.
-fn refused(folder: &Path, arguments: &[&str], message: &str) -> Result<(), String> {
+/// Checks that the program refuses these arguments in one line; returns its standard error.
+fn refused(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
-    let output = command.current_dir(folder).args(arguments).output().expect("the program starts");
+    command.current_dir(folder).args(arguments).env_remove("COLUMNS");
+    let output = command.output().expect("the program starts");
     let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let errors = error.lines().filter(|line| line.starts_with("error: ")).count();
     // clap adds how the command is used.
     let is_short = error.lines().filter(|line| !line.starts_with("warning: ")).count() == 1 || error.contains("--help");
-    let is_right = output.status.code() == Some(2)
-        && said.is_empty()
-        && errors == 1
-        && is_short
-        && error.contains(message)
-        && !error.contains("panicked");
-    if is_right { Ok(()) } else { Err(format!("{}: {said}{error}  expected {message:?}", output.status)) }
+    let is_right =
+        output.status.code() == Some(2) && said.is_empty() && errors == 1 && is_short && !error.contains("panicked");
+    if is_right { Ok(error.into_owned()) } else { Err(format!("{}: {said}{error}", output.status)) }
 }
 
 /// Returns every file below `folder`, with its length.
 fn listing(folder: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").path()) {
+    for entry in fs::read_dir(folder).expect("the folder is readable").map(|entry| entry.expect("readable").path()) {
         if entry.is_dir() {
             found.extend(listing(&entry));
         }
@@ -575,8 +439,9 @@ fn damaged_results_are_named_with_what_to_do() {
             fs::write(scratch.join(&format!("{folder}/{name}")), bytes).expect("writable");
         }
         let before = listing(scratch.path());
-        if let Err(complaint) = refused(scratch.path(), &["explain", &folder, "--worst", "3"], message) {
-            panic!("{folder}, {file}: {complaint}");
+        match refused(scratch.path(), &["explain", &folder, "--worst", "3"]) {
+            Ok(error) => assert!(error.contains(message), "{folder}, {file}: {error}"),
+            Err(complaint) => panic!("{folder}, {file}: {complaint}"),
         }
         assert_eq!(listing(scratch.path()), before, "{folder}");
         // The advice of the message is checked for cases that leave the scenario unchanged.

@@ -43,7 +43,7 @@ fn a_program_runs_between_two_namespaces_and_all_is_counted() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let data = &report["directions"][0]["packets"]["data"];
     assert_eq!(data["sent"], 200, "{report}");
-    let lost = data["lost"].as_u64().expect("a count");
+    let lost = data["lost"].as_u64().unwrap();
     assert!((5..40).contains(&lost) && data["delivered"] == 200 - lost, "{report}");
 }
 
@@ -56,10 +56,10 @@ fn a_program_is_asked_to_end_where_a_signal_reaches_us_alone() {
     let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
     let mut said = BufReader::new(running.stdout.take().expect("a piped stream"));
     let mut first = String::new();
-    said.read_line(&mut first).expect("text");
+    said.read_line(&mut first).expect("the text is UTF-8");
     if first.is_empty() {
         let mut why = String::new();
-        running.stderr.take().expect("a piped stream").read_to_string(&mut why).expect("text");
+        running.stderr.take().expect("a piped stream").read_to_string(&mut why).expect("the text is UTF-8");
         eprintln!("skipped: no impairment device here: {}", why.trim());
         running.wait().expect("a child process");
         return;
@@ -67,7 +67,7 @@ fn a_program_is_asked_to_end_where_a_signal_reaches_us_alone() {
     let asked = Command::new("sh").args(["-c", &format!("kill -TERM {}", running.id())]).status().expect("a shell");
     assert!(asked.success());
     let mut rest = String::new();
-    said.read_to_string(&mut rest).expect("text");
+    said.read_to_string(&mut rest).expect("the text is UTF-8");
     let status = running.wait().expect("a child process");
     assert_eq!((first.as_str(), rest.as_str(), status.code()), ("begun\n", "cleaned up\n", Some(3)));
 }

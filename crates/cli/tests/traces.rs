@@ -84,7 +84,7 @@ impl Traced {
     fn packet_hops(&self) -> BTreeMap<String, u64> {
         let summary = fs::read_to_string(self.0.join("out/summary.json")).expect("a summary");
         let summary: Value = serde_json::from_str(&summary).expect("JSON");
-        let points = summary["run"]["points"].as_array().expect("points");
+        let points = summary["run"]["points"].as_array().unwrap();
         let hops = |point: &Value| point["packet_hops"].as_u64().expect("a number");
         points.iter().map(|point| (point["series"].as_str().expect("a name").to_owned(), hops(point))).collect()
     }
@@ -309,7 +309,7 @@ fn slices_end_and_arrows_have_two_ends() {
             assert!(timeline.events_on(track) > 100, "{series}: {track}");
         }
         // The flow's packets pass from a host through at least one leaf, and the flow completes.
-        let flow = timeline.tracks().find(|track| track.contains("/flow 12 to ")).expect("the flow").to_owned();
+        let flow = timeline.tracks().find(|track| track.contains("/flow 12 to ")).unwrap().to_owned();
         assert_eq!(timeline.events_on(&flow), 2, "{series}: it begins and ends");
         assert!(timeline.arrows() >= 30, "{series}: an arrow for each of its packets");
     }

@@ -22,7 +22,7 @@ struct Script {
 impl Datagrams for Script {
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
         let (parsed, _) = Datagram::parse(datagram).map_err(io::Error::other)?;
-        let Body::Ack(ack) = parsed.body else { panic!("a receiver acknowledges") };
+        let Body::Ack(ack) = parsed.body else { panic!("expected an acknowledgement") };
         self.answers.push(ack);
         Ok(())
     }

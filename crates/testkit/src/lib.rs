@@ -1,9 +1,10 @@
-//! Virtual-time pairs, impairments, reference models, folders and small input files, for tests.
+//! Virtual-time pairs, impairments, reference models, folders, small input files and tables of answers, for tests.
 //!
 //! A test states a [`Transfer`] and what must come out of it ([`Outcome`]); a [`World`] carries it
 //! out. [`Pair`] is the world in which time costs nothing; the data plane's tests bring another.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod impair;
 pub mod model;
 mod pair;
@@ -12,6 +13,7 @@ mod tcp_pair;
 pub mod texts;
 mod world;
 
+pub use answers::{Answers, command_line};
 pub use impair::{Fate, Impairment, Odds};
 pub use pair::{Link, Pair};
 pub use scratch::Scratch;

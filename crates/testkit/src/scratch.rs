@@ -34,6 +34,11 @@ impl Scratch {
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+    /// Returns a message with the path of this folder, which differs from run to run, replaced by `$SCRATCH`, as
+    /// committed messages have it.
+    pub fn normalised(&self, message: &str) -> String {
+        message.replace(&*self.0.to_string_lossy(), "$SCRATCH")
+    }
 }
 
 impl Drop for Scratch {

@@ -1,13 +1,13 @@
 //! Snapshot tables of congestion control: the state after each signal of a script, compared with a committed table.
 //!
-//! `SELVEDGE_BLESS=1 cargo test -p selvedge-transport --lib` rewrites the tables.
+//! `cargo xtask bless` writes the tables anew.
 
 extern crate std;
 
 use alloc::format;
 use alloc::string::String;
-use std::path::Path;
 
+use expect_test::ExpectFile;
 use selvedge_units::{Bytes, Duration, Instant, Seq};
 
 use crate::congestion::{Congestion, Signal, Tuning};
@@ -74,15 +74,8 @@ impl<'a, C: Congestion> Rounds<'a, C> {
         self.text += &format!("{:>10}  {event:<22}  {}\n", now.as_us_f64(), (self.show)(&self.control));
     }
     /// Compares the table with the committed one.
-    pub(crate) fn expect(self, algorithm: &str, name: &str) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/congestion").join(algorithm).join("snapshots");
-        let path = folder.join(format!("{name}.txt"));
-        if std::env::var_os("SELVEDGE_BLESS").is_some() {
-            std::fs::create_dir_all(&folder).expect("snapshots are writable");
-            std::fs::write(&path, &self.text).expect("snapshots are writable");
-        }
-        let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(self.text, committed, "if this is meant, run again with SELVEDGE_BLESS=1 and say why in the commit");
+    pub(crate) fn expect(self, committed: &ExpectFile) {
+        committed.assert_eq(&self.text);
     }
 }
 

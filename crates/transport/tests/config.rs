@@ -25,7 +25,7 @@ fn every_key_is_read() {
         "bdp-cap": "off", "retransmit-delay": "2us", "rto": "static", "sack": true, "extra-header": "16B", "nack-threshold": 1,
         "time-stamps": false, "holes": false,
     }});
-    let Ok(RecoveryConfig::Irn(irn)) = read(irn) else { panic!("IRN, with every key") };
+    let Ok(RecoveryConfig::Irn(irn)) = read(irn) else { panic!("expected IRN with every key") };
     assert_eq!((irn.mode, irn.rto_low, irn.rto_low_packets), (Mode::Hls, Setting::Value(Duration::from_us(50)), 10));
     assert_eq!((irn.bdp_cap, irn.extra_header), (Setting::Off, Bytes::new(16)));
     let go_back_n = json!({ "go-back-n": {

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use clap::Args;
 
+use crate::bless::UPDATE;
 use crate::command::{cargo, output, text_of};
 
 #[derive(Args)]
@@ -22,9 +23,9 @@ pub(crate) fn fingerprints(options: &Options) -> Result<()> {
         }
         // The release build must agree with the fingerprints that the dev build has written.
         if options.bless && !release {
-            test.env("BLESS", "1");
+            test.env(UPDATE, "1");
         } else {
-            test.env_remove("BLESS");
+            test.env_remove(UPDATE);
         }
         test.args(["--", "determinism::"]);
         eprintln!("$ {}", text_of(&test));

@@ -3,6 +3,7 @@
 //! This crate knows the project's folders and cargo, and no crate of the workspace.
 #![deny(unsafe_code)]
 
+mod bless;
 mod command;
 mod dist;
 mod figures;
@@ -41,6 +42,8 @@ enum Task {
     Test(test::Options),
     /// Check rules that the compiler does not check: direction of dependencies, purity, documents
     Tidy,
+    /// Write the texts that tests compare with: messages, tables, schemas, keys, fingerprints
+    Bless(bless::Options),
     /// Write the schemas, schema/*.schema.json
     Schema(schema::Options),
     /// Run the committed scenarios in debug and release and compare their fingerprints
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Task::Setup => tools::setup(),
         Task::Test(options) => test::test(&options),
         Task::Tidy => tidy::tidy(),
+        Task::Bless(options) => bless::bless(&options),
         Task::Schema(options) => schema::schema(&options),
         Task::Fingerprints(options) => fingerprints::fingerprints(&options),
         Task::Instructions(options) => instructions::instructions(&options),

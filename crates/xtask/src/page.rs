@@ -35,9 +35,9 @@ mod tests {
     #[test]
     fn the_text_is_replaced_and_the_rest_stays() {
         let page = "above\n<!-- cargo xtask chore --write -->\nold\n<!-- end -->\nbelow\n";
-        let once = replaced(page, "chore", "new\n").expect("marks");
+        let once = replaced(page, "chore", "new\n").unwrap();
         assert_eq!(once, "above\n<!-- cargo xtask chore --write -->\n\nnew\n\n<!-- end -->\nbelow\n");
-        assert_eq!(replaced(&once, "chore", "new\n").expect("marks"), once);
+        assert_eq!(replaced(&once, "chore", "new\n").unwrap(), once);
         assert!(replaced("nothing", "chore", "new").is_none() && replaced(page, "other", "new").is_none());
     }
 }

@@ -6,8 +6,8 @@ use crate::{SMALL, Scratch, parsed};
 
 /// Returns the ratio of a metric in a comparison of one series.
 fn ratio(compared: &serde_json::Value, series: usize, metric: &str) -> (f64, Option<[f64; 2]>) {
-    let metrics = compared["series"][series]["metrics"].as_array().expect("metrics");
-    let found = metrics.iter().find(|one| one["metric"] == metric).expect("the metric");
+    let metrics = compared["series"][series]["metrics"].as_array().unwrap();
+    let found = metrics.iter().find(|one| one["metric"] == metric).unwrap();
     let bound = |at: usize| found["ratio"]["ci95"][at].as_f64();
     (found["ratio"]["mean"].as_f64().expect("a ratio"), bound(0).zip(bound(1)).map(|(low, high)| [low, high]))
 }
@@ -45,7 +45,7 @@ fn two_results_are_compared_series_by_series() {
         |folder: &str| parsed(&fs::read_to_string(scratch.join(folder).join("summary.json")).expect("a summary"));
     let per_seed = |folder: &str| -> Vec<f64> {
         let seeds = summary(folder)["series"][0]["metrics"]["fct_mean_us"]["per_seed"].clone();
-        seeds.as_array().expect("seeds").iter().map(|value| value.as_f64().expect("a number")).collect()
+        seeds.as_array().unwrap().iter().map(|value| value.as_f64().expect("a number")).collect()
     };
     let (ours, theirs) = (per_seed("a"), per_seed("far"));
     let logs: f64 = ours.iter().zip(&theirs).map(|(a, b)| (b / a).ln()).sum();
@@ -53,7 +53,7 @@ fn two_results_are_compared_series_by_series() {
     assert!((mean.ln() - logs / 3.0).abs() < 1e-9, "{mean}");
     let [low, high] = interval.expect("three seeds");
     assert!(low <= mean && mean <= high);
-    let difference = compared["differences"].as_array().expect("a list");
+    let difference = compared["differences"].as_array().unwrap();
     assert!(
         difference
             .iter()
@@ -96,9 +96,9 @@ fn cases_are_compared_with_their_own() {
     let (out, _) = scratch.expect(0, &["compare", "a", "b", "--json"]);
     let compared = parsed(&out);
     let names: Vec<&str> =
-        compared["series"].as_array().expect("series").iter().filter_map(|one| one["name"].as_str()).collect();
+        compared["series"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["calm: irn", "calm: roce+pfc", "busy: irn", "busy: roce+pfc"]);
-    assert!(compared["series"].as_array().expect("series").iter().all(|one| one["flows"] == "same"), "{out}");
+    assert!(compared["series"].as_array().unwrap().iter().all(|one| one["flows"] == "same"), "{out}");
     // Keys that cases change have columns of their own.
     let explained = scratch.expect(0, &["explain", "b", "--series", "busy: irn", "--worst", "1"]).0;
     assert!(explained.contains("busy: irn, seed 1"), "{explained}");
@@ -117,7 +117,7 @@ fn what_cannot_be_compared_is_said_with_status_2() {
     let older = summary.replacen("\"series\": [", "\"lines\": [", 1).replacen(env!("CARGO_PKG_VERSION"), "0.0.7", 1);
     assert_ne!(older, summary);
     fs::write(scratch.join("old/summary.json"), older).expect("writable");
-    let mut flows = fs::read(scratch.join("bent/flows.parquet")).expect("flows");
+    let mut flows = fs::read(scratch.join("bent/flows.parquet")).unwrap();
     let middle = flows.len() / 3;
     flows[middle] ^= 0x55;
     fs::write(scratch.join("bent/flows.parquet"), flows).expect("writable");

@@ -38,7 +38,7 @@ fn slow_hosts_hold_up_nobody_else() {
     let slowdowns = |topology: &str| {
         let arguments = ["run", "--topology", topology, "--flows", "flow.txt", "--series", series, "--seeds", "1"];
         let (out, _) = scratch.expect(0, &[&arguments[..], &["--json"]].concat());
-        let series = parsed(&out)["series"].as_array().expect("a list").clone();
+        let series = parsed(&out)["series"].as_array().unwrap().clone();
         series.iter().map(|one| one["metrics"]["slowdown_mean"]["mean"].as_f64().expect("a number")).collect::<Vec<_>>()
     };
     let unlike = slowdowns("unlike.txt");
@@ -55,7 +55,7 @@ fn a_slow_receiver_keeps_what_a_fast_sender_has_under_way() {
     let study = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,irn+hls,melo"];
     let sets = ["--seeds", "1", "--set", "auto=longest-path", "--set", lost, "--json"];
     let (out, _) = scratch.expect(0, &[&study[..], &sets].concat());
-    for series in parsed(&out)["series"].as_array().expect("a list") {
+    for series in parsed(&out)["series"].as_array().unwrap() {
         let mean = |metric: &str| series["metrics"][metric]["mean"].as_f64().expect("a number");
         assert_eq!(mean("retransmissions"), 1.0, "{}", series["name"]);
         assert!(mean("slowdown_mean") < 1.1, "{}", series["name"]);
@@ -96,7 +96,7 @@ fn files_of_other_simulators_run_and_give_an_fct_txt() {
     let scratch = Scratch::new("files").with("topology.txt", TOPOLOGY).with("flow.txt", FLOWS);
     let arguments = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--series", "irn,roce+pfc"];
     scratch.expect(0, &[&arguments[..], &["--out", "out", "--seeds", "1"]].concat());
-    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt");
+    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt was written");
     let lines: Vec<&str> = fct.lines().collect();
     assert_eq!(lines.len(), 2);
     // 10,000 B in ten packets of 82 B overhead each at 10 Gb/s, one packet of forwarding, 2 us of links.
@@ -107,7 +107,7 @@ fn files_of_other_simulators_run_and_give_an_fct_txt() {
     fs::create_dir(scratch.join("elsewhere")).expect("writable");
     fs::copy(scratch.join("out/scenario.toml"), scratch.join("elsewhere/scenario.toml")).expect("writable");
     scratch.expect(0, &["run", "elsewhere", "--out", "again", "-q"]);
-    assert_eq!(fs::read_to_string(scratch.join("again/fct.txt")).expect("fct.txt"), fct);
+    assert_eq!(fs::read_to_string(scratch.join("again/fct.txt")).expect("fct.txt was written"), fct);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn priorities_and_queues_of_files_count() {
     let run = |topology: &str, out: &str, more: &[&str]| {
         let study = ["run", "--topology", topology, "--flows", "x.cm", "--series", "roce+pfc", "--seeds", "1"];
         let (_, error) = scratch.expect(0, &[&study[..], &["--out", out], more].concat());
-        let fct = fs::read_to_string(scratch.join(out).join("fct.txt")).expect("fct.txt");
+        let fct = fs::read_to_string(scratch.join(out).join("fct.txt")).expect("fct.txt was written");
         (fct, fs::read_to_string(scratch.join(out).join("scenario.toml")).expect("a scenario"), error)
     };
     let (fct, scenario, said) = run("own.topo", "own", &[]);
@@ -285,7 +285,7 @@ fn the_gpus_of_a_simai_server_talk_through_its_nvswitch() {
     assert_eq!((parsed(&out)["hosts"].as_u64(), error), (Some(4), String::new()));
     let study = ["run", "--topology", "topology", "--flows", "flow.txt", "--series", "irn", "--seeds", "1"];
     scratch.expect(0, &[&study[..], &["--out", "out"]].concat());
-    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt");
+    let fct = fs::read_to_string(scratch.join("out/fct.txt")).expect("fct.txt was written");
     // 1,082 bytes over two links of 2.4 Tb/s and 25 ns, and of 100 Gb/s and 500 ns.
     let lines: Vec<&str> = fct.lines().collect();
     assert!(lines[0].starts_with("0b000001 0b000101 10000 100 1000 0 57 "), "{fct}");
@@ -308,7 +308,7 @@ fn tunnels_inside_servers_fill_the_paths_there() {
         let study = ["run", "--topology", topology, "--flows", flows, "--series", "eqds", "--seeds", "1", "--out"];
         let out = format!("out-{flows}");
         scratch.expect(0, &[&study[..], &[&out]].concat());
-        let fct = fs::read_to_string(scratch.join(&out).join("fct.txt")).expect("fct.txt");
+        let fct = fs::read_to_string(scratch.join(&out).join("fct.txt")).expect("fct.txt was written");
         let number = |field: Option<&str>| field.expect("a field").parse().expect("a number");
         fct.lines().map(|line| line.split(' ')).map(|mut line| (number(line.nth(6)), number(line.next()))).collect()
     };
@@ -331,7 +331,7 @@ fn an_fct_txt_has_the_ports_of_its_flows() {
     {
         let study = ["run", "--topology", "topology.txt", "--flows", name, "--series", "irn", "--seeds", "1"];
         scratch.expect(0, &[&study[..], &["--out", &format!("out-{name}")]].concat());
-        let fct = fs::read_to_string(scratch.join(&format!("out-{name}/fct.txt"))).expect("fct.txt");
+        let fct = fs::read_to_string(scratch.join(&format!("out-{name}/fct.txt"))).expect("fct.txt was written");
         let ports: Vec<&str> = fct.lines().filter_map(|line| line.split(' ').nth(3)).collect();
         assert_eq!(ports, expected, "{name}: {fct}");
     }
@@ -352,7 +352,7 @@ fn a_list_may_begin_seconds_into_the_run() {
         let mut series = parsed(&json)["series"].clone();
         for one in series.as_array_mut().into_iter().flatten() {
             // Where time goes is sampled, at other moments of these runs.
-            one["metrics"].as_object_mut().expect("metrics").retain(|name, _| !name.starts_with("time_"));
+            one["metrics"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("time_"));
         }
         (series, report.matches("class=\"curve").count(), report.contains("since the first flow"))
     };
@@ -393,7 +393,7 @@ fn files_may_come_through_pipes() {
     let files = ["run", "--topology", "topology.txt", "--flows", "flow.txt", "--json"];
     let (read, _) = scratch.expect(0, &[&files[..], &study, &[&seeds.to_string()]].concat());
     assert_eq!(parsed(&piped)["series"], parsed(&read)["series"]);
-    let kept = fs::read_dir(scratch.join("out/inputs")).expect("a folder").count();
+    let kept = fs::read_dir(scratch.join("out/inputs")).expect("the folder is readable").count();
     assert_eq!(kept, 2);
     let (again, _) = scratch.expect(0, &["run", "out/scenario.toml", "--json"]);
     assert_eq!(parsed(&again)["series"], parsed(&read)["series"]);

@@ -72,7 +72,7 @@ fn a_reader_that_leaves_is_no_error() {
         .spawn()
         .expect("the program starts");
     let mut first = [0; 10];
-    child.stdout.take().expect("piped").read_exact(&mut first).expect("output");
+    child.stdout.take().expect("piped").read_exact(&mut first).unwrap();
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
 }
@@ -137,7 +137,7 @@ fn events_of_a_simulation_are_replayed_and_threads_change_no_byte() {
     let names = |folder: &str| {
         let files = fs::read_dir(scratch.join(folder)).expect("the folder of traces");
         let mut names: Vec<String> =
-            files.map(|file| file.expect("readable").file_name().into_string().expect("text")).collect();
+            files.map(|file| file.expect("readable").file_name().into_string().expect("the text is UTF-8")).collect();
         names.sort();
         names
     };

@@ -36,7 +36,7 @@ fn a_summary_is_what_its_schema_says() {
             Some(value) => *value = wrong,
             None => {
                 let (parent, key) = place.rsplit_once('/').expect("a place has a parent");
-                summary.pointer_mut(parent).expect("the parent is there")[key] = wrong;
+                summary.pointer_mut(parent).expect("the parent exists")[key] = wrong;
             }
         }
         assert!(Schema(&schema).complaint(&summary).is_some(), "{place}");
@@ -48,7 +48,7 @@ fn every_metric_of_a_summary_is_described() {
     let scratch = Scratch::new("described");
     let (schema, _) = scratch.expect(0, &["schema", "summary"]);
     let schema = parsed(&schema);
-    let described = schema.pointer("/$defs/SeriesSummary/properties/metrics/properties").expect("metrics");
+    let described = schema.pointer("/$defs/SeriesSummary/properties/metrics/properties").unwrap();
     for metric in selvedge_results::METRICS {
         let text = described[metric.name]["description"].as_str().unwrap_or_default();
         assert!(text.contains(metric.meaning), "{}: {text}", metric.name);
@@ -108,8 +108,8 @@ impl Schema<'_> {
                 "anyOf" => listed().any(fits),
                 "oneOf" => listed().filter(|schema| fits(schema)).count() == 1,
                 "minimum" => value.as_f64().is_none_or(|number| Some(number) >= of.as_f64()),
-                "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= of.as_u64().expect("a count")),
-                "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= of.as_u64().expect("a count")),
+                "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= of.as_u64().unwrap()),
+                "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= of.as_u64().unwrap()),
                 "required" => {
                     let has = |key: &Value| value.get(key.as_str().expect("a key")).is_some();
                     !value.is_object() || listed().all(has)

@@ -16,7 +16,7 @@ fn a_study_prints_its_table_and_leaves_its_folder() {
     assert!(out.contains("average slowdown") && out.contains("roce+pfc / irn"), "{out}");
     assert!(error.contains("report: results/small-1/report.html"), "{error}");
     let mut names: Vec<_> = fs::read_dir(scratch.join("results/small-1"))
-        .expect("results")
+        .unwrap()
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .collect();
     names.sort();
@@ -54,10 +54,10 @@ fn slow_flows_are_explained() {
     assert_eq!(error, "");
     let explained = parsed(&out);
     assert_eq!((&explained["series"], &explained["seed"]), (&"roce+pfc".into(), &2.into()));
-    let flows = explained["flows"].as_array().expect("flows");
+    let flows = explained["flows"].as_array().unwrap();
     assert_eq!(flows.len(), 10);
     for flow in flows {
-        let parts = flow["parts"].as_object().expect("parts");
+        let parts = flow["parts"].as_object().unwrap();
         let sum: u64 = parts.values().filter_map(Value::as_u64).sum();
         assert_eq!(flow["fct_ps"], sum, "{flow}");
     }
@@ -105,12 +105,12 @@ fn a_flow_that_never_finished_is_explained_until_the_end_of_the_run() {
     let (out, _) = scratch.expect(0, &["explain", "out", "--json", "--worst", "1000"]);
     let explained = parsed(&out);
     assert_eq!((&explained["end_ps"], &explained["deadlock"]), (&30_000_000.into(), &Value::Null));
-    let flows = explained["flows"].as_array().expect("flows");
+    let flows = explained["flows"].as_array().unwrap();
     let (open, finished): (Vec<&Value>, Vec<&Value>) = flows.iter().partition(|flow| flow["fct_ps"].is_null());
     assert!(!open.is_empty() && !finished.is_empty(), "{out}");
     assert!(finished.iter().all(|flow| flow["waits_for"].is_null() && flow["unfinished_ps"].is_null()), "{out}");
     for flow in &open {
-        let sum: u64 = flow["parts"].as_object().expect("parts").values().filter_map(Value::as_u64).sum();
+        let sum: u64 = flow["parts"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
         let start = flow["start_ps"].as_u64().expect("a time");
         assert_eq!((flow["unfinished_ps"].as_u64(), sum), (Some(30_000_000 - start), 30_000_000 - start), "{flow}");
         assert!(flow["waits_for"]["what"].is_string(), "{flow}");
@@ -129,7 +129,7 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
                team = { group-size = 2 }\n";
     for (workload, what, unfinished, complete) in [(incast, "incasts", 1, 0), (job, "jobs", 8, 16)] {
         let (head, rest) = SMALL.split_once("[workload.poisson]").expect("a workload");
-        let (_, series) = rest.split_once("[[series]]").expect("series");
+        let (_, series) = rest.split_once("[[series]]").unwrap();
         let scenario = format!("{}\n{workload}\n[[series]]{series}", head.replace("flows = 50", "time = '250us'"));
         let scratch = Scratch::new("cut-off").with("cut.toml", &scenario);
         let (table, _) = scratch.expect(0, &["run", "cut.toml", "--out", "out", "-q", "--no-controls"]);
@@ -161,7 +161,7 @@ fn incasts_and_jobs_that_are_cut_off_are_unfinished() {
 fn a_schedule_without_messages_is_said_to_have_none() {
     let goal = "num_ranks 2\nrank 0 {\nl1: calc 1000\n}\nrank 1 {\nl1: calc 2000\n}\n";
     let (head, rest) = SMALL.split_once("[workload.poisson]").expect("a workload");
-    let (_, series) = rest.split_once("[[series]]").expect("series");
+    let (_, series) = rest.split_once("[[series]]").unwrap();
     let scenario = format!("{head}\n[workload.goal]\npath = 'calc.goal'\n[[series]]{series}");
     let scratch = Scratch::new("no-messages").with("calc.goal", goal).with("goal.toml", &scenario);
     let (out, _) = scratch.expect(0, &["run", "goal.toml", "-q", "--json", "--no-controls"]);
@@ -195,10 +195,10 @@ fn a_deadlock_is_explained_by_its_circle() {
 
     let (out, _) = scratch.expect(0, &["explain", "out", "--json"]);
     let explained = parsed(&out);
-    let ports = explained["deadlock"]["ports"].as_array().expect("ports");
+    let ports = explained["deadlock"]["ports"].as_array().unwrap();
     assert_eq!(ports.iter().map(|stuck| stuck["port"].as_str()).collect::<Vec<_>>(), ring.map(Some));
     for stuck in ports {
-        let flows = stuck["flows"].as_array().expect("flows");
+        let flows = stuck["flows"].as_array().unwrap();
         let held: u64 = flows.iter().filter_map(|flow| flow["packets"].as_u64()).sum();
         assert!(held > 0 && stuck["packets"] == held && stuck["paused_since_ps"].is_u64(), "{stuck}");
     }
@@ -219,7 +219,7 @@ fn json_is_all_there_is_on_standard_output() {
     let (out, _) = scratch.expect(0, &["run", "small.toml", "--json", "--out", "here"]);
     let summary = parsed(&out);
     assert_eq!(out, fs::read_to_string(scratch.join("here/summary.json")).expect("a summary"));
-    for series in summary["series"].as_array().expect("series") {
+    for series in summary["series"].as_array().unwrap() {
         for metric in [
             "slowdown_mean",
             "fct_mean_us",
@@ -245,7 +245,7 @@ fn timeouts_outlast_full_queues_on_the_whole_way() {
                     [workload.permutation]\nsize = '1MB'\n";
     let scratch = Scratch::new("short").with("short.toml", scenario);
     let (out, _) = scratch.expect(0, &["run", "short.toml", "--series", "eqds,ndp", "--json", "-q"]);
-    for series in parsed(&out)["series"].as_array().expect("series") {
+    for series in parsed(&out)["series"].as_array().unwrap() {
         let mean = |metric: &str| series["metrics"][metric]["mean"].as_f64().expect("a mean");
         assert!(mean("trims") > 100.0, "{series}");
         assert_eq!((mean("timeouts"), mean("spurious_retransmissions")), (0.0, 0.0), "{series}");
@@ -280,7 +280,7 @@ fn netrt_repairs_a_loss_on_links_of_any_rate_and_length() {
     let scratch = Scratch::new("netrt").with("loss.toml", &study);
     let (out, _) = scratch.expect(0, &["run", "loss.toml", "--json", "-q"]);
     let summary = parsed(&out);
-    let series = summary["series"].as_array().expect("series");
+    let series = summary["series"].as_array().unwrap();
     assert_eq!(series.len(), 18);
     for series in series {
         let mean = |metric: &str| series["metrics"][metric]["mean"].as_f64().expect("a number");
@@ -296,7 +296,7 @@ fn tcp_does_not_time_out_in_an_empty_network() {
                     links = [{ between = ['a', 'b'], rate = '100Gbps', delay = '1us' }]\n";
     let scratch = Scratch::new("empty").with("empty.toml", scenario);
     let (out, _) = scratch.expect(0, &["run", "empty.toml", "--series", "tcp", "--json", "-q"]);
-    for series in parsed(&out)["series"].as_array().expect("series") {
+    for series in parsed(&out)["series"].as_array().unwrap() {
         assert_eq!(series["metrics"]["timeouts"]["mean"].as_f64(), Some(0.0), "{series}");
     }
 }
@@ -326,7 +326,7 @@ fn tcp_through_tunnels_does_not_time_out_where_links_differ() {
     for sets in [&[][..], &["--set", "transport.eqds.burst=false"]] {
         let run = ["run", "unlike.toml", "--series", "tcp,tcp+eqds", "--json", "-q"];
         let (out, _) = scratch.expect(0, &[&run[..], sets].concat());
-        for series in parsed(&out)["series"].as_array().expect("series") {
+        for series in parsed(&out)["series"].as_array().unwrap() {
             assert_eq!(series["metrics"]["timeouts"]["mean"].as_f64(), Some(0.0), "{sets:?}: {series}");
         }
     }

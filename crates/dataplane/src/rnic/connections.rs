@@ -225,7 +225,9 @@ mod tests {
             state.connections.manager.listen(1).expect("the service is free");
             peer.connect(&mut cx, Route::NOWHERE, 1, 4_000, 3, &Offer::default());
             carry(&mut peer, &mut state.connections.manager);
-            let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
+            let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else {
+                panic!("expected a connection request")
+            };
             let offer = Offer { qp, ..Offer::default() };
             state.connections.manager.accept(&mut cx, id, &offer).expect("the connection was requested");
             state.tell(Instant::ZERO);
@@ -247,7 +249,9 @@ mod tests {
             state.connections.manager.listen(1).expect("the service is free");
             let theirs = peer.connect(&mut cx, Route::NOWHERE, 1, 4_000, 3, &Offer::default());
             carry(&mut peer, &mut state.connections.manager);
-            let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else { panic!("asked") };
+            let Some(CmEvent::Requested { id, .. }) = state.connections.manager.poll_event() else {
+                panic!("expected a connection request")
+            };
             let heard = Arc::new(AtomicUsize::new(0));
             let counter = Arc::clone(&heard);
             let hears = move |event| match event {

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn loopback_is_asked_for_by_yes_or_by_its_name() {
         assert_eq!(["", "yes", "no"].map(|text| wish(text.as_ref()).ok()), [None, Some(true), Some(false)].map(Some));
-        let refused = wish("1".as_ref()).expect_err("nobody knows it");
+        let refused = wish("1".as_ref()).expect_err("should be refused");
         assert_eq!(refused.to_string(), "SELVEDGE_LOOPBACK=1: yes and no are known");
         for text in ["sv_lo", "sv_lo:1", "eth0:1,sv_lo:1", "--device=sv_lo"] {
             assert!(has_word(text, "sv_lo"), "{text}");

@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_nobody_knows_is_refused_with_what_is_known() {
-        let refused = |text| Profile::of(text).expect_err("nobody knows it");
+        let refused = |text| Profile::of(text).expect_err("should be refused");
         assert!(refused("e811").starts_with("SELVEDGE_PROFILE: nobody knows e811: known are apple-thunderbolt, bnxt"));
         assert!(refused("max_qps=3").contains("max_qps=3: there is no such limit: known are max_qp, max_qp_wr"));
         assert!(refused("max_qp=many").contains("expected a whole number"));

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_wire_that_nobody_knows_is_refused_and_not_taken_for_ours() {
         assert_eq!(["", "standard"].map(|wire| says_standard(wire.as_ref()).ok()), [Some(false), Some(true)]);
-        let refused = says_standard("Standard".as_ref()).expect_err("nobody knows it");
+        let refused = says_standard("Standard".as_ref()).expect_err("should be refused");
         assert_eq!(refused.to_string(), "SELVEDGE_WIRE=Standard: standard is all that it can say");
     }
 
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_papers_irn_has_the_papers_numbers() {
-        let Some(RecoveryConfig::Irn(irn)) = by_name(PAPER) else { panic!("it is IRN") };
+        let Some(RecoveryConfig::Irn(irn)) = by_name(PAPER) else { panic!("expected IRN") };
         let us = |us| Setting::Value(Duration::from_us(us));
         assert_eq!((irn.rto, irn.rto_low, irn.rto_high), (Rto::Static, us(100), us(320)), "section 4.1");
         // 120 KB in frames of 1,086 bytes: "about 110 MTU-sized packets" (section 5.3).
@@ -247,7 +247,7 @@ mod tests {
     fn congestion_control_is_a_paths_or_none() {
         let check = |name| congestion_by_name(name).map(|paths| paths.map(|paths| paths.check()));
         assert_eq!([check(""), check("path"), check("none")], [Ok(Some(Ok(()))), Ok(Some(Ok(()))), Ok(None)]);
-        let refused = check("cubic").expect_err("nobody knows it");
+        let refused = check("cubic").expect_err("should be refused");
         assert_eq!(refused, "SELVEDGE_CONGESTION=cubic: path and none are known");
     }
 }

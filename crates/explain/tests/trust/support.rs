@@ -132,7 +132,8 @@ pub(crate) fn explain_run(config: &SimConfig, library: &dyn Library) -> Explaine
     let stuck = record.deadlock.iter().flat_map(|deadlock| deadlock.cycle.iter().map(|hop| hop.port));
     let mut recording = Recording::of(Chosen::All, stuck);
     let focus = recording.focus();
-    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording).expect("the same run");
+    run_recorded(config, library, Parallel::default(), &mut again, &focus, &mut recording)
+        .expect("the run was not changed");
     assert_eq!(flows.0, again.0, "being watched changes nothing");
     let names = Names::new(port_infos(config.paths.graph()));
     let finished = flows.0.iter().filter(|flow| flow.finish.is_some()).count();

@@ -73,7 +73,7 @@ set.'transport.tcp.timestamps' = false
 set.'transport.tcp.limited-transmit' = false
 set.'transport.tcp.receive-buffer' = "20KB"
 "#;
-    let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").expect("series")].to_owned() + all), &[]);
+    let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").unwrap()].to_owned() + all), &[]);
     for point in plan.points() {
         let run = explain_point(&plan, point);
         let name = &plan.series[point.series].name;
@@ -91,7 +91,7 @@ fn parts_add_up_for_all_other_transports() {
     let presets =
         ["mptcp", "mptcp+cubic+spray", "netrt+spray", "melo+dcqcn", "ndp", "eqds", "eqds+rts", "irn+hpcc+flowlet"];
     let all: String = presets.iter().map(|preset| format!("[[series]]\npreset = \"{preset}\"\n")).collect();
-    let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").expect("series")].to_owned() + &all), &[]);
+    let plan = plan(&(FAT_TREE[..FAT_TREE.find("[[series]]").unwrap()].to_owned() + &all), &[]);
     for point in plan.points() {
         let run = explain_point(&plan, point);
         assert!(run.sum(TimePart::Queueing) > Duration::ZERO, "{}", plan.series[point.series].name);

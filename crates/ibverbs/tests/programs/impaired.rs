@@ -55,7 +55,7 @@ impl Bed {
         Pair { server: place(0), client: place(1), address: FIRST, environment }
     }
     pub(crate) fn close(self) -> Report {
-        self.testbed.close().expect("devices work to the end")
+        self.testbed.close().expect("each device closes without error")
     }
 }
 
@@ -160,7 +160,7 @@ fn seeds_decide_what_happens() {
         let script = "for n in $(seq 500); do echo datagram-with-a-whole-transport-header > /dev/udp/10.78.0.2/4791; done 2> /dev/null";
         let namespace = ["netns", "exec", &first, "bash", "-c", script];
         Command::new("ip").args(namespace).status().expect("ip is installed");
-        let report = testbed.close().expect("devices work to the end");
+        let report = testbed.close().expect("each device closes without error");
         let data = report.counts[0][Class::Data as usize];
         Some((data.sent, data.lost, data.duplicated, data.corrupted))
     };

@@ -90,7 +90,7 @@ fn the_first_gid_works_where_it_can_and_is_explained_where_not() {
     let pair = namespaces.pair(&[]);
     let run = || pair.run("ibv_rc_pingpong", &["-g", "0", "-n", "1"]);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a panic with a message");
+    let message = *outcome.expect_err("should panic").downcast::<String>().expect("a panic with a message");
     assert!(message.contains("GID 0 leads nowhere") && message.contains("use GID 1 (10.78.0.1)"), "{message}");
 }
 

@@ -271,7 +271,7 @@ fn gids_of_different_kinds_are_explained() {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             pair.meet(&server, &client, Listens::Tcp(port.parse().expect("a port")))
         }));
-        let message = *outcome.expect_err("there is no way").downcast::<String>().expect("a panic with a message");
+        let message = *outcome.expect_err("should panic").downcast::<String>().expect("a panic with a message");
         assert!(message.contains("both ends need GIDs of one kind (here GID "), "{message}");
     }
     // Link-local and global addresses can connect with each other.

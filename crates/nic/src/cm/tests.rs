@@ -192,7 +192,7 @@ fn the_end_of_a_process_is_the_end_of_its_connections() {
         let mut world = World::listening(0, 1);
         let ids = world.establish();
         let waits = world.connect();
-        let Some((1, CmEvent::Requested { .. })) = world.next(1_000) else { panic!("it is asked for") };
+        let Some((1, CmEvent::Requested { .. })) = world.next(1_000) else { panic!("expected a connection request") };
         let mut cx = world.cx();
         world.managers[leaves].leave(&mut cx);
         let mut heard = [world.next(100), world.next(100)];
@@ -214,15 +214,21 @@ fn the_end_of_a_process_is_the_end_of_its_connections() {
 fn what_nobody_serves_or_wants_is_refused() {
     let mut world = World::new(0, 1);
     let id = world.connect();
-    let Some((0, CmEvent::Rejected { id: refused, reason, .. })) = world.next(1_000) else { panic!("it is refused") };
+    let Some((0, CmEvent::Rejected { id: refused, reason, .. })) = world.next(1_000) else {
+        panic!("expected a rejection")
+    };
     assert_eq!((refused, reason), (id, Reject::INVALID_SERVICE));
     world.managers[1].listen(SERVICE).expect("the service is unused");
     assert_eq!(world.managers[1].listen(SERVICE), Err(CmError::InUse));
     let id = world.connect();
-    let Some((1, CmEvent::Requested { id: asked, .. })) = world.next(1_000) else { panic!("it is asked for") };
+    let Some((1, CmEvent::Requested { id: asked, .. })) = world.next(1_000) else {
+        panic!("expected a connection request")
+    };
     let mut cx = world.cx();
     world.managers[1].reject(&mut cx, asked, b"no").expect("the connection was requested");
-    let Some((0, CmEvent::Rejected { id: refused, reason, private })) = world.next(1_000) else { panic!("refused") };
+    let Some((0, CmEvent::Rejected { id: refused, reason, private })) = world.next(1_000) else {
+        panic!("expected a rejection")
+    };
     assert_eq!((refused, reason, &private[..2]), (id, Reject::CONSUMER, &b"no"[..]));
 }
 
@@ -240,7 +246,7 @@ fn who_does_not_answer_is_given_up() {
 fn a_first_packet_tells_that_the_connection_stands() {
     let mut world = World::listening(0, 1);
     world.connect();
-    let Some((1, CmEvent::Requested { id, .. })) = world.next(1_000) else { panic!("it is asked for") };
+    let Some((1, CmEvent::Requested { id, .. })) = world.next(1_000) else { panic!("expected a connection request") };
     let mut cx = world.cx();
     world.managers[1].accept(&mut cx, id, &offer(1)).expect("the connection was requested");
     world.managers[1].established(&mut cx, id);

@@ -32,7 +32,7 @@ fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> N
         EqdsConfig { burst: Toggle::On, rto: Setting::Value(Duration::from_us(200)), eqif, ..EqdsConfig::default() };
     let frame = MTU + Bytes::new(70) + eqds.encapsulation();
     eqds.resolve(&fabric, frame, true, false);
-    eqds.check(frame).expect("sound settings");
+    eqds.check(frame).expect("valid settings");
     let own: EqdsParams = eqds.params(frame, Bytes::new(20));
     let mut speaks = TcpConfig::default();
     speaks.resolve(&fabric, MTU);

@@ -23,7 +23,7 @@ const SIZE: Bytes = Bytes::new(1 << 40);
 fn speaking(congestion: impl Into<CongestionConfig>, subflows: u8) -> NicParams {
     let mut tcp = TcpConfig { congestion: congestion.into(), subflows, ..TcpConfig::default() };
     tcp.resolve(&Fabric::IRN_PAPER, Bytes::new(1_024));
-    tcp.check().expect("sound settings");
+    tcp.check().expect("valid settings");
     NicParams { tcp: Some(tcp), ..params(1) }
 }
 

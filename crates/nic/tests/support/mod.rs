@@ -159,7 +159,7 @@ impl Victim {
             };
             for step in handshake.steps() {
                 let step = QpChange { qkey: datagrams.then_some(1), ..step };
-                rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("a permitted change");
+                rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step).expect("the transition is permitted");
             }
             qp
         });

@@ -238,7 +238,7 @@ fn measurements_have_numbers_and_no_verdict() {
 fn names_are_checked_before_anything_runs() {
     let known = [(Some("calm"), "irn"), (Some("calm"), "pfc"), (Some("busy"), "irn"), (Some("busy"), "pfc")];
     let error = |claim: &str| {
-        expectations(claim).check_names(&known, &Footprints::default()).expect_err("a wrong name").to_string()
+        expectations(claim).check_names(&known, &Footprints::default()).expect_err("should be refused").to_string()
     };
     let ratio = "ratio = { at-most = 1 }";
     assert!(error(&format!("of = 'a'\nthan = 'irn'\ncase = '*'\n{ratio}")).contains("no series \"a\", only irn, pfc"));

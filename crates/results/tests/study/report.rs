@@ -187,7 +187,7 @@ fn columns_of_the_report_are_as_wide_as_their_numbers() {
     let (mut summary, points) = made_up("width", false);
     let width = |summary: &Summary| -> usize {
         let html = render(summary, &points);
-        let (_, rest) = html.split_once("class=\"metrics\" style=\"min-width:").expect("the table");
+        let (_, rest) = html.split_once("class=\"metrics\" style=\"min-width:").unwrap();
         rest.split_once("px").expect("a width").0.parse().expect("a number")
     };
     let usual = width(&summary);
@@ -202,7 +202,7 @@ fn series_that_do_not_fit_side_by_side_continue_below_in_the_report() {
     let tables = |given: &[Given]| {
         let html = render(&study(given), &[]);
         assert_well_nested(&html);
-        let (main, _) = figure_of(&html, "numbers").split_once("<details>").expect("the other metrics");
+        let (main, _) = figure_of(&html, "numbers").split_once("<details>").unwrap();
         main.split("<thead>").skip(1).map(|table| table.matches("class=\"dot\"").count()).collect::<Vec<_>>()
     };
     let names: Vec<String> = (0..15).map(|at| format!("s{at}")).collect();
@@ -357,7 +357,7 @@ fn groups_of_several_workloads_have_a_row_each() {
     let table = render_table(&summary, 100, false);
     assert!(!table.contains("incast or job completion"), "{table}");
     let html = render(&summary, &[]);
-    let (main, more) = html.split_once("More metrics").expect("the other metrics");
+    let (main, more) = html.split_once("More metrics").unwrap();
     for row in ["incast completion", "job completion, goal", "measured incasts and jobs"] {
         assert!(table.contains(row) && main.contains(row), "no {row} in\n{table}");
     }
@@ -397,7 +397,7 @@ fn where_time_goes_is_shown_for_each_series_that_was_looked_at() {
     }
     for width in [60, 80, 100, 200] {
         let table = render_table(&summary, width, false);
-        let (_, block) = table.split_once("where completion time goes, us").expect("the block");
+        let (_, block) = table.split_once("where completion time goes, us").unwrap();
         let bars: Vec<&str> = block.lines().filter(|line| line.contains("sssQ") || line.contains("ppQQ")).collect();
         assert!(bars.iter().all(|bar| bar.chars().count() <= width), "{block}");
         assert!(
@@ -474,7 +474,7 @@ fn an_incast_beside_other_traffic_that_never_finishes_is_reported() {
     let html = render(&summary, &points);
     for row in ["unfinished flows, incast", "average FCT, incast", "average FCT, poisson", "unfinished incasts or jobs"]
     {
-        let (main, _) = html.split_once("More metrics").expect("the other metrics");
+        let (main, _) = html.split_once("More metrics").unwrap();
         assert!(main.contains(&format!(">{row}")), "no {row}");
     }
 }
@@ -490,7 +490,7 @@ fn series_that_do_not_fit_continue_below() {
 }
 
 fn figure_of<'a>(html: &'a str, section: &str) -> &'a str {
-    let (_, rest) = html.split_once(&format!("<section id=\"{section}\">")).expect("the section");
+    let (_, rest) = html.split_once(&format!("<section id=\"{section}\">")).unwrap();
     rest.split_once("</section>").expect("the section ends").0
 }
 
@@ -579,8 +579,8 @@ fn each_case_has_a_chart_of_its_own_and_a_series_one_colour_in_all() {
         assert!(curves.into_iter().all(|curves| curves == 3), "a curve for each series of the case");
         assert!(names.iter().all(|name| section.contains(&format!("<figcaption>{name}</figcaption>"))));
     }
-    let (numbers, _) = figure_of(&html, "numbers").split_once("<details>").expect("the main metrics");
-    let slowdown = numbers.split("<table").find(|table| table.contains("average slowdown")).expect("the table");
+    let (numbers, _) = figure_of(&html, "numbers").split_once("<details>").unwrap();
+    let slowdown = numbers.split("<table").find(|table| table.contains("average slowdown")).unwrap();
     assert_eq!(slowdown.matches("<tr>").count(), 7, "a head, and a row for each case");
     assert!(names.iter().all(|name| slowdown.contains(&format!("<th>{name}</th>"))), "{slowdown}");
     let queues = figure_of(&html, "queues");

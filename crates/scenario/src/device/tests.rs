@@ -35,7 +35,7 @@ fn plan(more: &str, series: Option<&str>, sets: &[&str]) -> Result<Plan, String>
 /// Returns the only series, resolved.
 fn resolved(more: &str, series: Option<&str>, sets: &[&str]) -> PlannedSeries {
     let plan = plan(more, series, sets).expect("a valid scenario");
-    let [series] = &plan.series[..] else { panic!("one series") };
+    let [series] = &plan.series[..] else { panic!("expected one series") };
     series.clone()
 }
 

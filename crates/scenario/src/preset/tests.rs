@@ -113,7 +113,7 @@ fn stacks_can_be_sent_through_tunnels() {
     let near = sets("roce+dcqcn+eqds", "");
     assert!(near.contains(&"transport.congestion.dcqcn.increase-timer = \"750us\"".to_owned()), "{near:?}");
     let base = "[transport.tcp]\nsack = false\n[transport.eqds]\npaths = 4\neqif.tcp.limit = 30";
-    let [first, ..] = &sets("tcp+eqds", base)[..] else { panic!("it sets something") };
+    let [first, ..] = &sets("tcp+eqds", base)[..] else { panic!("expected at least one key") };
     assert!(["sack = false", "paths = 4", "limit = 30"].iter().all(|kept| first.contains(kept)), "{first}");
     assert_eq!(sets("tcp", base), ["transport = { tcp = { sack = false } }"]);
     assert_eq!(sets("eqds", base)[0], "transport = { eqds = { paths = 4 } }");
@@ -128,14 +128,14 @@ fn any_scheme_can_be_balanced() {
     let sets = |name, base: &str| {
         let base: Table = toml::from_str(base).expect("TOML");
         let sets = Preset::parse(name).expect("a preset").sets(&base);
-        sets.iter().map(|(path, value)| format!("{path} = {value}")).next_back().expect("some")
+        sets.iter().map(|(path, value)| format!("{path} = {value}")).next_back().expect("the preset sets a key")
     };
     assert_eq!(sets("irn+spray", ""), "switch.balancing = \"spray\"");
     assert_eq!(sets("tcp+drill", ""), "switch.balancing = { drill = {} }");
     assert_eq!(sets("roce+pfc+flowlet+dcqcn", ""), "switch.balancing = { flowlet = {} }");
     let base = "[transport.recovery.irn]\n[switch.balancing.drill]\nchoices = 3";
     assert_eq!(sets("irn+drill", base), "switch.pfc.enabled = false", "the base's settings survive");
-    let wrong = Preset::parse("irn+drill+spray").expect_err("not a preset");
+    let wrong = Preset::parse("irn+drill+spray").expect_err("should be refused");
     assert!(wrong.contains("balances by drill and by spray"), "{wrong}");
 }
 
@@ -154,7 +154,7 @@ fn variants_of_irn_are_modifiers() {
     ];
     assert_eq!(sets("irn+go-back-n+pfc"), go_back_n);
     assert_eq!(sets("irn+go-back-n"), go_back_n);
-    let wrong = |name| Preset::parse(name).expect_err("not a preset");
+    let wrong = |name| Preset::parse(name).expect_err("should be refused");
     assert!(wrong("roce+no-sack").contains("a variant of irn"));
     assert!(wrong("irn+no-sack+no-sack").contains("twice"));
     assert!(wrong("irn+no-sack+go-back-n").contains("nothing left"));
@@ -171,7 +171,7 @@ fn the_baseline_of_irns_paper_is_roce_with_other_acknowledgements() {
 
 #[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
-    let wrong = |name| Preset::parse(name).expect_err("not a preset");
+    let wrong = |name| Preset::parse(name).expect_err("should be refused");
     assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
     assert!(
         wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp, mptcp or roce-baseline"),

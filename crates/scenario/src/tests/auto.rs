@@ -16,7 +16,7 @@ use crate::{BUILT_IN, Changes, Plan};
 
 #[test]
 fn the_default_case_resolves_to_the_papers_numbers() {
-    let plan = Plan::built_in(&Changes::default()).expect("the built-in study is right");
+    let plan = Plan::built_in(&Changes::default()).expect("the built-in study is valid");
     assert_eq!(plan.seeds, [1, 2, 3, 4, 5]);
     assert_eq!(plan.points().count(), 20);
     assert_eq!(plan.warnings, [""; 0]);
@@ -28,7 +28,9 @@ fn the_default_case_resolves_to_the_papers_numbers() {
         let network = &series.network;
         assert_eq!(network.base_rtt(), Duration::from_us(24), "6 links of 2 us, both ways");
         assert_eq!(network.bdp().bytes, Bytes::from_kb(120));
-        let BufferConfig::InputQueued(buffer) = series.scenario.switch.buffer else { panic!("input-queued") };
+        let BufferConfig::InputQueued(buffer) = series.scenario.switch.buffer else {
+            panic!("expected input-queued buffers")
+        };
         assert_eq!(buffer.per_port, Setting::Value(Bytes::from_kb(240)));
         // 20 KB of link, three frames of 1106 B, a pause frame of 84 B.
         assert_eq!(series.scenario.switch.pfc.headroom, Setting::Value(Bytes::new(20_000 + 3 * 1_106 + 84)));
@@ -39,12 +41,12 @@ fn the_default_case_resolves_to_the_papers_numbers() {
     // 24 us and six inputs of 240 KB at 40 Gb/s.
     let rto_high = Duration::from_us(312);
     let recovery = |index: usize| plan.series[index].scenario.transport.recovery;
-    let RecoveryConfig::Irn(irn) = recovery(0) else { panic!("irn") };
+    let RecoveryConfig::Irn(irn) = recovery(0) else { panic!("expected IRN") };
     assert_eq!(irn.rto_high, Setting::Value(rto_high));
     assert_eq!(irn.bdp_cap, Setting::Value(111), "120,000 B in frames of 1086 B, rounded up");
-    let RecoveryConfig::GoBackN(with_pfc) = recovery(2) else { panic!("go-back-n") };
+    let RecoveryConfig::GoBackN(with_pfc) = recovery(2) else { panic!("expected go-back-N") };
     assert_eq!((with_pfc.rto, with_pfc.acks), (Setting::Off, Acks::None));
-    let RecoveryConfig::GoBackN(without) = recovery(3) else { panic!("go-back-n") };
+    let RecoveryConfig::GoBackN(without) = recovery(3) else { panic!("expected go-back-N") };
     assert_eq!((without.rto, without.acks), (Setting::Value(rto_high), Acks::PerPacket));
 }
 
@@ -61,7 +63,7 @@ fn the_resolved_scenario_resolves_to_itself() {
          set.failures = []\n"
     );
     for text in [BUILT_IN, &irn_and_more] {
-        let once = plan(text, &Changes::default()).expect("a plan");
+        let once = plan(text, &Changes::default()).expect("the scenario is valid");
         let written = once.to_toml();
         let twice = plan(&written, &Changes::default()).expect("a valid resolved scenario");
         assert_eq!(twice.to_toml(), written);
@@ -91,7 +93,7 @@ load = 0.1
 sizes = "cdf:web-search"
 "#;
     let all = "irn,irn+hpcc,irn+swift,roce+dcqcn,roce+timely,melo+aimd,netrt,tcp,tcp+dctcp,mptcp,ndp,eqds,tcp+eqds";
-    let once = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan");
+    let once = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("the scenario is valid");
     let irn = &once.series[0];
     assert_eq!((irn.network.line_rate(), irn.network.bdp().bytes), (Rate::from_gbps(100), Bytes::from_kb(100)));
     // 100 KB and 25 KB of 1,086 bytes each, and the gap.
@@ -104,7 +106,7 @@ sizes = "cdf:web-search"
     assert_eq!((*rate, cap(slow)), (Rate::from_gbps(25), Setting::Value(24)));
     assert_eq!(cap(&irn.scenario.transport), Setting::Auto);
     // A written value holds for all hosts.
-    let said = plan(text, &with_sets(&["transport.recovery.irn.bdp-cap=50"])).expect("a plan");
+    let said = plan(text, &with_sets(&["transport.recovery.irn.bdp-cap=50"])).expect("the scenario is valid");
     assert_eq!((cap(&said.series[0].transport), said.series[0].transports.len()), (Setting::Value(50), 0));
 
     let twice = plan(&once.to_toml(), &Changes::default()).expect("a valid resolved scenario");
@@ -121,7 +123,8 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
         host-link = { rate = '100Gbps', delay = '10us' }\nbottleneck = { rate = '10Gbps', delay = '10us' }\n\
         [workload.closed-loop]\nclients = ['h0']\nservers = ['h1']\nflows-per-client = 1\nsizes = { fixed = '1MB' }\n";
     for series in ["irn+dctcp", "tcp+dctcp"] {
-        let plan = plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("a plan");
+        let plan =
+            plan(text, &Changes { series: Some(series.into()), ..Changes::default() }).expect("the scenario is valid");
         let ecn = &plan.series[0].scenario.switch.ecn;
         let (k, rate) = (ecn.k_min.resolve(|| None).unwrap(), ecn.at_rate.resolve(|| None).unwrap());
         // 60 us and some serialisation at 10 Gb/s, 75 KB and more: four fifths.
@@ -134,9 +137,10 @@ fn dctcp_marks_at_four_fifths_of_the_product_of_the_link_that_marks() {
 #[test]
 fn telemetry_is_counted_once_where_paths_hold_few_frames() {
     let text = NO_SWITCH.replace("100ms", "100ns");
-    let plan = plan(&text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("a plan");
-    let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.congestion else { panic!("HPCC") };
-    let Setting::Value(base_rtt) = hpcc.base_rtt else { panic!("it is resolved") };
+    let plan =
+        plan(&text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("the scenario is valid");
+    let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.congestion else { panic!("expected HPCC") };
+    let Setting::Value(base_rtt) = hpcc.base_rtt else { panic!("base-rtt is not resolved") };
     // A frame there, its answer, and a frame; each with 42 bytes of telemetry and a gap of 20.
     let rate = Rate::from_gbps(1);
     let [frame, answer] = [1_024 + 62 + 42 + 20, 62 + 4 + 42 + 20].map(|size| rate.time_for(Bytes::new(size)));
@@ -149,8 +153,10 @@ fn buffers_of_long_fast_links_last_while_a_pause_is_lifted() {
     // Two bandwidth-delay products at 25 Gb/s are 70 KB; a round trip of the link at 100 Gb/s carries 125 KB.
     let text = "title = 't'\n[topology.chain]\nswitches = 2\nhosts-per-end = 2\nhost-link = { rate = '25Gbps', delay = \
                 '600ns' }\nswitch-link = { rate = '100Gbps', delay = '5us' }\n[workload.permutation]\nsize = '1MB'\n";
-    let plan = plan(text, &Changes::default()).expect("a plan");
-    let BufferConfig::InputQueued(buffer) = plan.series[0].scenario.switch.buffer else { panic!("input-queued") };
+    let plan = plan(text, &Changes::default()).expect("the scenario is valid");
+    let BufferConfig::InputQueued(buffer) = plan.series[0].scenario.switch.buffer else {
+        panic!("expected input-queued buffers")
+    };
     let (headroom, xon_gap) = (125_000 + 3 * 1_106 + 84, 2 * 1_106);
     assert_eq!(buffer.per_port, Setting::Value(Bytes::new(2 * headroom + xon_gap)));
 }
@@ -172,10 +178,10 @@ fn tunnels_between_slow_hosts_need_no_more_than_these_can_send() {
              [workload.poisson]\nload = 0.01\nsizes = 'cdf:irn-heavy-tailed'\n",
         );
         let changes = Changes { series: Some("eqds".into()), ..Changes::default() };
-        plan(&text, &changes).expect("a plan").warnings
+        plan(&text, &changes).expect("the scenario is valid").warnings
     };
     assert_eq!(warnings("10Gbps"), [""; 0]);
-    let [fast] = &warnings("400Gbps")[..] else { panic!("one warning") };
+    let [fast] = &warnings("400Gbps")[..] else { panic!("expected one warning") };
     assert!(fast.contains("transport.eqds.reorder") && fast.contains("a path holds up to 9"), "{fast}");
 }
 
@@ -183,7 +189,7 @@ fn tunnels_between_slow_hosts_need_no_more_than_these_can_send() {
 fn tcp_beside_rdma_keeps_its_tunnels() {
     let eqif_of = |more: &str| {
         let text = extended(&format!("[transport.eqds.eqif.tcp]\nlimit = 2\n{more}[[series]]\npreset = 'roce+eqds'\n"));
-        let plan = plan(&text, &Changes::default()).expect("a plan");
+        let plan = plan(&text, &Changes::default()).expect("the scenario is valid");
         let tunnels = plan.series[0].scenario.transport.eqds.expect("tunnels");
         tunnels.eqif.tcp.map(|eqif| eqif.limit())
     };
@@ -194,7 +200,7 @@ fn tcp_beside_rdma_keeps_its_tunnels() {
 
 #[test]
 fn sampling_fits_the_time_that_flows_start_over() {
-    let sample = |text: &str| plan(text, &Changes::default()).expect("a plan").series[0].scenario.sample;
+    let sample = |text: &str| plan(text, &Changes::default()).expect("the scenario is valid").series[0].scenario.sample;
     let with_stop = |stop: &str| format!("stop = {{ {stop} }}\n{BASE}");
     assert_eq!(sample(&with_stop("flows = 100")), Setting::Value(Duration::from_us(48)), "two round trips");
     assert_eq!(sample(&with_stop("time = '1s'")), Setting::Value(Duration::from_us(500)), "2,000 times");

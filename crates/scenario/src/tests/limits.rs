@@ -25,7 +25,7 @@ fn networks_that_are_too_large_are_blamed_on_what_makes_them_so() {
     ] {
         let set = format!("{kind}.{key}=1000000000");
         let earlier = format!("{kind}.host-link.rate=10Gbps");
-        let error = plan(&of(topology), &with_sets(&[&earlier, &set])).expect_err("too large");
+        let error = plan(&of(topology), &with_sets(&[&earlier, &set])).expect_err("should be refused as too large");
         assert!(error.starts_with(&format!("--set {set}: {kind}: that makes ")), "{error}");
     }
     let error = impossible(&of(&leaf_spine.replace("leaves = 4", "leaves = 100000000")));
@@ -62,27 +62,27 @@ fn repetitions_that_no_run_of_so_many_flows_has_are_warned_about() {
     let incast =
         "[workload.incast]\nsenders = [0, 1, 2, 3]\nreceiver = 9\nsize = '10KB'\nconnections = 1\nrepeat = 1_000\n";
     assert_eq!(warnings(5, incast), [""; 0], "until the run ends");
-    let [warning] = &warnings(4, incast)[..] else { panic!("one, for both series") };
+    let [warning] = &warnings(4, incast)[..] else { panic!("expected one warning for both series") };
     let said = "workload.incast.repeat: of 1000 repetitions of 4 flows, none but the first can be complete: the run ends \
                 after 4 flows (stop.flows); give more of them, or repeat = 1";
     assert!(warning.starts_with("study.toml:11:1: ") && warning.ends_with(said), "{warning}");
     assert_eq!(warnings(4, &incast.replace("1_000", "1")), [""; 0]);
     let jobs = "[[workload.collective]]\noperation = 'ring-all-reduce'\nsize = '1MB'\n\
                 [[workload.collective]]\noperation = 'ring-all-reduce'\nsize = '2MB'\nrepeat = 2\n";
-    let [warning] = &warnings(100, jobs)[..] else { panic!("one") };
+    let [warning] = &warnings(100, jobs)[..] else { panic!("expected one warning") };
     assert!(warning.contains("workload.collective[1].repeat: of 2 repetitions of 480 flows"), "{warning}");
 }
 
 #[test]
 fn a_plan_knows_who_ends_it() {
-    let built_in = |sets: &[&str]| Plan::built_in(&with_sets(sets)).expect("a plan").ends_as_built_in;
+    let built_in = |sets: &[&str]| Plan::built_in(&with_sets(sets)).expect("the scenario is valid").ends_as_built_in;
     assert!(built_in(&[]) && built_in(&["workload.poisson.load=0.5"]));
     assert!(!built_in(&["stop.time=50ms"]));
-    let counted = plan(BUILT_IN, &Changes::default()).expect("a plan");
+    let counted = plan(BUILT_IN, &Changes::default()).expect("the scenario is valid");
     assert!(!counted.ends_as_built_in, "somebody has written it");
     assert!(!counted.series[0].is_endless, "it has so many flows");
     let timed = BUILT_IN.replace("flows = 12_500, ", "").replace("measure = { middle = 0.8 }", "");
-    assert!(plan(&timed, &Changes::default()).expect("a plan").series[0].is_endless);
+    assert!(plan(&timed, &Changes::default()).expect("the scenario is valid").series[0].is_endless);
 }
 
 /// Checks the advice for loads that are too high: EQDS's headers are longer than RDMA's, and TCP's longer still.
@@ -92,7 +92,7 @@ fn what_is_advised_for_loads_that_are_too_high_suits_all_series() {
         |load: f64| format!("stop = {{ flows = 10 }}\n{}", BASE.replace("load = 0.7", &format!("load = {load}")));
     for list in ["irn,eqds,tcp", "tcp,irn", "eqds,irn+overheads"] {
         let changes = Changes { series: Some(list.into()), ..Changes::default() };
-        let error = plan(&text(0.99), &changes).expect_err("too much");
+        let error = plan(&text(0.99), &changes).expect_err("should be refused");
         let (_, most) = error.split_once("multiply the load by at most ").expect("an advice");
         let most: f64 = most.parse().expect("a number");
         plan(&text(0.99 * most), &changes).expect("a load below the advised limit");
@@ -105,7 +105,8 @@ fn links_that_are_too_long_for_a_credit_nobody_gave_are_blamed_themselves() {
         let workload = &BASE[BASE.find("[workload").expect("a workload in BASE")..];
         let text = format!("title = 'long'\nstop = {{ flows = 10 }}\n{topology}{workload}");
         let sets = if set.is_empty() { Vec::new() } else { vec![set.to_owned()] };
-        plan(&text, &Changes { series: Some("eqds".into()), sets, ..Changes::default() }).expect_err("too long")
+        plan(&text, &Changes { series: Some("eqds".into()), sets, ..Changes::default() })
+            .expect_err("should be refused as too long")
     };
     let tree = "[topology.fat-tree]\nk = 4\nlink = { rate = '40Gbps', delay = '1s' }\n";
     let found = error(tree, "");

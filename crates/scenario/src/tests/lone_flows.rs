@@ -85,7 +85,7 @@ fn slowdowns(plan: &Plan) -> Vec<f64> {
 fn a_lone_flow_of_hpcc_leaves_a_twentieth_free_and_no_more() {
     for (name, network) in networks() {
         for mtu in ["nic.mtu=1000B", "nic.mtu=4096B", "nic.mtu=9000B"] {
-            let [slowdown] = slowdowns(&alone(&network, "irn+hpcc", &[mtu]))[..] else { panic!("one flow") };
+            let [slowdown] = slowdowns(&alone(&network, "irn+hpcc", &[mtu]))[..] else { panic!("expected one flow") };
             assert!(slowdown < 1.0 / 0.95 + 0.02, "{name}, {mtu}: {slowdown}");
         }
     }
@@ -97,7 +97,7 @@ fn a_lone_flow_of_hpcc_leaves_a_twentieth_free_and_no_more() {
 fn a_lone_flow_is_not_held_back() {
     for (name, network) in networks() {
         for series in ["irn", "irn+swift", "irn+aimd", "melo+swift"] {
-            let [slowdown] = slowdowns(&alone(&network, series, &[]))[..] else { panic!("one flow") };
+            let [slowdown] = slowdowns(&alone(&network, series, &[]))[..] else { panic!("expected one flow") };
             assert!(slowdown < 1.03, "{name}, {series}: {slowdown}");
         }
     }
@@ -110,7 +110,7 @@ fn a_lone_flow_whose_receiver_pulls_fills_the_path_or_is_warned_about() {
     for (name, network) in networks() {
         for series in ["eqds", "eqds+rts", "ndp"] {
             let said = alone(&network, series, &[]);
-            let [slowdown] = slowdowns(&said)[..] else { panic!("one flow") };
+            let [slowdown] = slowdowns(&said)[..] else { panic!("expected one flow") };
             let Some(warning) = said.warnings.iter().find(|warning| warning.contains(".pull-")) else {
                 let reaches_too_short = said.warnings.iter().any(|warning| warning.contains("transport.eqds.reorder"));
                 assert!(slowdown < 1.05 || reaches_too_short, "{name}, {series}: {slowdown}");
@@ -123,7 +123,7 @@ fn a_lone_flow_whose_receiver_pulls_fills_the_path_or_is_warned_about() {
             let mended = alone(&network, series, &[&format!("transport.{key}={value}")]);
             assert!(!mended.warnings.iter().any(|warning| warning.contains(".pull-")), "{name}, {series}");
             let reaches_too_short = mended.warnings.iter().any(|warning| warning.contains("transport.eqds.reorder"));
-            let [slowdown] = slowdowns(&mended)[..] else { panic!("one flow") };
+            let [slowdown] = slowdowns(&mended)[..] else { panic!("expected one flow") };
             assert!(slowdown < 1.05 || reaches_too_short, "{name}, {series} with {value}: {slowdown}");
         }
     }

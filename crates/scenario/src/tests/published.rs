@@ -2,18 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use expect_test::expect_file;
+
 use super::plan;
 use crate::{Changes, KeyHelp, Plan, schema};
 
 #[test]
 fn the_committed_schema_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/scenario.schema.json");
     let current = serde_json::to_string_pretty(&schema()).expect("JSON") + "\n";
-    if std::env::var_os("SELVEDGE_BLESS").is_some() {
-        std::fs::write(&path, &current).expect("the schema is writable");
-    }
-    let committed = std::fs::read_to_string(&path).expect("the schema is committed");
-    assert!(committed == current, "schema/scenario.schema.json is stale: run this test with SELVEDGE_BLESS=1");
+    expect_file!["../../../../schema/scenario.schema.json"].assert_eq(&current);
 }
 
 #[test]
@@ -43,7 +40,7 @@ fn every_place_of_a_scenario_can_be_looked_up() {
     assert!(said("switch.balancing").contains("  \"spray\"\n      Each packet takes a path at random"));
     assert!(said("topology").contains("  fat-tree = { ... }\n      Three-tier fat-tree"));
     assert!(said("loss").contains("selvedge keys loss[0].direction\n"), "{}", said("loss"));
-    let wrong = KeyHelp::of("workload.incst").expect_err("misspelt").to_string();
+    let wrong = KeyHelp::of("workload.incst").expect_err("should be refused as misspelt").to_string();
     assert!(wrong.contains("did you mean \"incast\"?"), "{wrong}");
     let page = KeyHelp::page();
     assert!(!page.contains("[`") && !page.contains("](super"), "no links into the source");
@@ -51,12 +48,7 @@ fn every_place_of_a_scenario_can_be_looked_up() {
 
 #[test]
 fn the_committed_keys_are_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/keys.md");
-    if std::env::var_os("SELVEDGE_BLESS").is_some() {
-        std::fs::write(&path, KeyHelp::page()).expect("the page is writable");
-    }
-    let committed = std::fs::read_to_string(&path).expect("the page is committed");
-    assert!(committed == KeyHelp::page(), "docs/keys.md is stale: run this test with SELVEDGE_BLESS=1");
+    expect_file!["../../../../docs/keys.md"].assert_eq(&KeyHelp::page());
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn series_replace_and_never_merge() {
          [[series]]\nname = 'fresh'\nset.'transport.recovery' = {{ irn = {{}} }}\n\
          [[series]]\nname = 'slow'\nset.'transport.recovery.irn.rto-low' = '300us'\n"
     );
-    let plan = plan(&text, &Changes::default()).expect("a plan");
+    let plan = plan(&text, &Changes::default()).expect("the scenario is valid");
     let rto_low = |index: usize| match plan.series[index].scenario.transport.recovery {
         RecoveryConfig::Irn(irn) => irn.rto_low,
         other => panic!("{}", other.name()),
@@ -33,7 +33,7 @@ fn a_scheme_by_itself_is_a_series() {
         "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\nname = 'lossless'\n[[series]]\npreset = 'tcp'\n",
     );
     let of = |text: &str| {
-        let plan = plan(text, &Changes::default()).expect("a plan");
+        let plan = plan(text, &Changes::default()).expect("the scenario is valid");
         plan.series.iter().map(|series| (series.name.clone(), series.digest())).collect::<Vec<_>>()
     };
     assert_eq!(of(&format!("series = {list}\n{}", extended(""))), of(&long));
@@ -50,7 +50,7 @@ fn a_scheme_by_itself_is_a_series() {
 #[test]
 fn a_scenario_without_series_is_its_own() {
     let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}[switch.pfc]\nenabled = true\n"), &Changes::default());
-    assert_eq!(plan.expect("a plan").series[0].name, "irn+pfc");
+    assert_eq!(plan.expect("the scenario is valid").series[0].name, "irn+pfc");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn tcp_and_rdma_stand_beside_each_other() {
     let base = format!("stop = {{ flows = 10 }}\n{BASE}");
     let sets = with_sets(&["transport.tcp.min-rto=1ms"]);
     let changes = Changes { series: Some("tcp,irn,tcp+dctcp".into()), ..sets };
-    let plan = plan(&base, &changes).expect("a plan");
+    let plan = plan(&base, &changes).expect("the scenario is valid");
     let transport = |index: usize| plan.series[index].scenario.transport;
     assert_eq!((transport(0).recovery_name(), transport(0).congestion_name()), ("tcp", "new-reno"));
     assert_eq!((transport(1).recovery_name(), transport(1).tcp), ("irn", None));
@@ -84,7 +84,7 @@ fn presets_say_whether_there_is_pfc() {
     let series = "[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce+pfc'\n[[series]]\nname = 'plain'\n[[series]]\n\
                   name = 'meant'\npreset = 'irn'\nset.'switch.pfc.enabled' = false\n";
     let text = extended(&format!("[switch.pfc]\nenabled = true\n{series}"));
-    let found = plan(&text, &Changes::default()).expect("a study may want it").warnings;
+    let found = plan(&text, &Changes::default()).expect("the scenario is valid").warnings;
     let [warning] = &found[..] else { panic!("one warning: {found:?}") };
     assert!(
         warning.starts_with("study.toml:10:1: switch.pfc.enabled: series \"irn\" has no PFC in spite of this"),
@@ -99,19 +99,21 @@ fn every_series_runs_in_every_case() {
          [[case]]\nname = 'calm'\nset.'workload.poisson.load' = 0.3\n\
          [[case]]\nname = 'patient'\nset.'transport.recovery.irn.rto-low' = '300us'\n",
     );
-    let once = plan(&text, &Changes::default()).expect("a plan");
+    let once = plan(&text, &Changes::default()).expect("the scenario is valid");
     let names: Vec<&str> = once.series.iter().map(|series| &*series.name).collect();
     assert_eq!(names, ["calm: irn", "calm: roce+pfc", "calm: irn+pfc", "patient: irn", "patient: roce+pfc"]);
     assert_eq!(once.series[0].workloads[0].load, Some(0.3));
-    let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("IRN") };
+    let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("expected IRN") };
     assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(300)));
     // Equal runs have equal digests, whatever their series are called; others have not.
     let digests: Vec<u64> = once.series.iter().map(crate::PlannedSeries::digest).collect();
-    let alone = plan(&extended("[[series]]\npreset = 'roce+pfc'\n"), &Changes::default()).expect("a plan");
+    let alone =
+        plan(&extended("[[series]]\npreset = 'roce+pfc'\n"), &Changes::default()).expect("the scenario is valid");
     assert_eq!(digests[4], alone.series[0].digest());
     assert!(digests.iter().enumerate().all(|(n, digest)| !digests[..n].contains(digest)));
 
-    let twice = Plan::from_text("resolved.toml", &once.to_toml(), Path::new(""), &Changes::default()).expect("a plan");
+    let twice = Plan::from_text("resolved.toml", &once.to_toml(), Path::new(""), &Changes::default())
+        .expect("the scenario is valid");
     assert_eq!(twice.to_toml(), once.to_toml());
     assert!(twice.series.iter().zip(&once.series).all(|(a, b)| (&a.name, a.digest()) == (&b.name, b.digest())));
 }
@@ -120,15 +122,15 @@ fn every_series_runs_in_every_case() {
 fn a_name_chosen_means_the_series_of_all_its_cases() {
     let cases = "[[case]]\nname = 'low'\nset.'workload.poisson.load' = 0.2\n[[case]]\nname = 'high'\n";
     let text = extended(&format!("[[series]]\npreset = 'irn'\n[[series]]\npreset = 'roce'\n{cases}"));
-    let resolved = plan(&text, &Changes::default()).expect("a plan").to_toml();
+    let resolved = plan(&text, &Changes::default()).expect("the scenario is valid").to_toml();
     let changes = Changes { series: Some("irn".into()), ..Changes::default() };
     for text in [&text, &resolved] {
-        let plan = plan(text, &changes).expect("a plan");
+        let plan = plan(text, &changes).expect("the scenario is valid");
         let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
         assert_eq!(names, ["low: irn", "high: irn"]);
     }
     let none = Changes { series: Some(",".into()), ..Changes::default() };
-    let refused = plan(&text, &none).expect_err("nothing is named");
+    let refused = plan(&text, &none).expect_err("should be refused");
     assert_eq!(refused, "--series ,: no series to run; give at least one");
 }
 
@@ -139,7 +141,7 @@ fn one_line_about_a_study_speaks_of_all_its_cases() {
          [[case]]\nname = 'a'\nset.'topology.fat-tree.k' = 6\n\
          [[case]]\nname = 'c'\nset.'topology.fat-tree.link.rate' = '10Gbps'\n",
     );
-    let line = plan(&text, &Changes::default()).expect("a plan").in_one_line();
+    let line = plan(&text, &Changes::default()).expect("the scenario is valid").in_one_line();
     let parts = "16 to 54 hosts, fat-tree k = 4 or fat-tree k = 6, 10 to 40 Gb/s, poisson at 30 to 70 % load";
     assert_eq!(line, parts);
 }

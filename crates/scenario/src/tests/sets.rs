@@ -10,7 +10,7 @@ use crate::{Changes, Plan, Point, Seeds};
 #[test]
 fn sets_reach_the_series_that_they_fit() {
     let changes = with_sets(&["transport.recovery.irn.rto-low=50us", "workload.poisson.load=0.3", "seeds=[7]"]);
-    let plan = Plan::built_in(&changes).expect("a plan");
+    let plan = Plan::built_in(&changes).expect("the scenario is valid");
     assert_eq!(plan.seeds, [7]);
     for series in &plan.series {
         assert_eq!(series.workloads[0].load, Some(0.3));
@@ -25,7 +25,7 @@ fn sets_of_stacks_reach_the_series_that_have_them() {
     let names = "eqds,roce,roce+eqds,irn,tcp,tcp+eqds,melo";
     let reached = |set: &str| -> Vec<String> {
         let (plain, changed) = (variants(BASE, &[], Some(names)), variants(BASE, &[set], Some(names)));
-        let (plain, changed) = (plain.expect("schemes"), changed.unwrap_or_else(|error| panic!("{set}: {error}")));
+        let (plain, changed) = (plain.unwrap(), changed.unwrap_or_else(|error| panic!("{set}: {error}")));
         let pairs = plain.iter().zip(&changed);
         pairs.filter(|(plain, changed)| plain.scenario != changed.scenario).map(|(of, _)| of.name.clone()).collect()
     };
@@ -49,7 +49,8 @@ fn sets_of_stacks_reach_the_series_that_have_them() {
 #[test]
 fn sets_of_tunnels_reach_the_series_that_have_them() {
     let sets = with_sets(&["transport.eqds.paths=4"]);
-    let planned = plan(&extended(""), &Changes { series: Some("irn,eqds".into()), ..sets.clone() }).expect("a plan");
+    let planned = plan(&extended(""), &Changes { series: Some("irn,eqds".into()), ..sets.clone() })
+        .expect("the scenario is valid");
     let paths = |index: usize| planned.series[index].transport.eqds.map(|eqds| eqds.paths);
     assert_eq!([paths(0), paths(1)], [None, Some(4)]);
     let none = plan(&extended(""), &Changes { series: Some("irn".into()), ..sets }).expect_err("no series has them");
@@ -61,7 +62,7 @@ fn a_scheme_is_the_same_whatever_the_text_is_about() {
     for scheme in ["eqds", "ndp"] {
         let text = extended(&format!("[transport.{scheme}]\n"));
         let changes = Changes { series: Some(scheme.into()), ..Changes::default() };
-        let planned = plan(&text, &changes).expect("a plan");
+        let planned = plan(&text, &changes).expect("the scenario is valid");
         assert!(matches!(planned.series[0].scenario.switch.buffer, BufferConfig::Trimming(_)), "{scheme}");
     }
 }
@@ -73,7 +74,7 @@ fn the_command_line_chooses_series_and_seeds() {
         seeds: Some(Seeds::List(vec![3, 9])),
         ..Changes::default()
     };
-    let plan = Plan::built_in(&changes).expect("a plan");
+    let plan = Plan::built_in(&changes).expect("the scenario is valid");
     let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
     assert_eq!(names, ["roce", "irn+fixed+pfc"]);
     assert_eq!(plan.series[1].scenario.transport.congestion.name(), "fixed");
@@ -87,9 +88,9 @@ fn the_command_line_chooses_series_and_seeds() {
 #[test]
 fn smoke_applies_only_when_wanted() {
     let text = format!("stop = {{ flows = 1000 }}\n{BASE}[smoke]\nseeds = 2\n\"stop.flows\" = 10\n");
-    let whole = plan(&text, &Changes::default()).expect("a plan");
+    let whole = plan(&text, &Changes::default()).expect("the scenario is valid");
     assert_eq!((whole.seeds.len(), whole.series[0].flows), (5, Some(1000)));
-    let quick = plan(&text, &Changes { smoke: true, ..Changes::default() }).expect("a plan");
+    let quick = plan(&text, &Changes { smoke: true, ..Changes::default() }).expect("the scenario is valid");
     assert_eq!((quick.seeds.len(), quick.series[0].flows), (2, Some(10)));
     assert!(variants(&text.replace("stop.flows", "stop.flow"), &[], None).is_err(), "even when it is not wanted");
 }

@@ -6,7 +6,7 @@ use crate::{Changes, Scenario};
 #[test]
 fn aimd_with_pfc_is_warned_about() {
     let changes = Changes { series: Some("irn+aimd,irn+aimd+pfc,irn+dctcp+pfc".into()), ..Changes::default() };
-    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a study may want it");
+    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("the scenario is valid");
     let [warning] = &plan.warnings[..] else { panic!("one warning: {:?}", plan.warnings) };
     assert!(warning.contains("irn+aimd+pfc") && warning.contains("PFC prevents them"), "{warning}");
     // Four fifths of the line rate times the empty path's round trip.
@@ -23,7 +23,7 @@ fn pauses_that_end_before_they_are_refreshed_are_warned_about() {
     // A pause frame with its gap is 84 bytes, 2 quanta are refreshed after 64; a data frame with its gap is 1,106.
     assert!(warnings(2).expect_err("nothing else would be sent").contains("give 3 to 65535"));
     for quanta in [3, 34] {
-        let [warning] = &warnings(quanta).expect("a study may want it")[..] else { panic!("one warning") };
+        let [warning] = &warnings(quanta).expect("the scenario is valid")[..] else { panic!("expected one warning") };
         assert!(warning.contains("switch.pfc.quanta") && warning.contains("give at least 35"), "{warning}");
     }
     assert_eq!(warnings(35).expect("a valid scenario"), [""; 0]);
@@ -34,7 +34,7 @@ fn acknowledgements_that_wait_behind_data_are_warned_about() {
     let warnings = |series: &str, class: u8| {
         let sets = vec![format!("nic.ack-class={class}")];
         let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
-        plan(NO_SWITCH, &changes).expect("a study may want it").warnings
+        plan(NO_SWITCH, &changes).expect("the scenario is valid").warnings
     };
     for series in ["irn", "melo", "roce"] {
         let found = warnings(series, 1);
@@ -59,7 +59,7 @@ fn acknowledgements_that_windows_are_too_small_for_are_pointed_out() {
             series: Some("eqds".into()),
             ..with_sets(&["transport.eqds.reorder=8", "transport.eqds.window=8KB", &ack_after])
         };
-        plan(&extended(""), &changes).expect("a plan").warnings
+        plan(&extended(""), &changes).expect("the scenario is valid").warnings
     };
     let of = |warnings: &[String]| warnings.iter().filter(|warning| warning.contains("eqds.ack-after")).count();
     assert_eq!((of(&warnings("8KB")), of(&warnings("10KB"))), (0, 1), "{:?}", warnings("10KB"));
@@ -69,12 +69,12 @@ fn acknowledgements_that_windows_are_too_small_for_are_pointed_out() {
 fn a_series_whose_name_is_wrong_about_pfc_is_named() {
     let warnings = |series: &str, set: &str| {
         let changes = Changes { series: Some(series.into()), ..with_sets(&[set]) };
-        plan(&extended(""), &changes).expect("a study may want it").warnings
+        plan(&extended(""), &changes).expect("the scenario is valid").warnings
     };
-    let [warning] = &warnings("irn,roce+pfc", "switch.pfc.enabled=false")[..] else { panic!("one warning") };
+    let [warning] = &warnings("irn,roce+pfc", "switch.pfc.enabled=false")[..] else { panic!("expected one warning") };
     let said = "switch.pfc.enabled=false: series \"roce+pfc\" runs without PFC because of this";
     assert!(warning.replace("switch.pfc.enabled: ", "").contains(said), "{warning}");
-    let [warning] = &warnings("roce,irn+pfc", "switch.pfc.enabled=true")[..] else { panic!("one warning") };
+    let [warning] = &warnings("roce,irn+pfc", "switch.pfc.enabled=true")[..] else { panic!("expected one warning") };
     assert!(warning.contains("series \"roce\" runs with PFC because of this"), "{warning}");
 }
 
@@ -82,7 +82,7 @@ fn a_series_whose_name_is_wrong_about_pfc_is_named() {
 fn netrt_is_of_no_use_to_those_whose_packets_it_does_not_know() {
     let sets = ["switch.netrt.enabled=true"];
     let changes = Changes { series: Some("irn,tcp,eqds".into()), ..with_sets(&sets) };
-    let found = plan(&extended(""), &changes).expect("a study may want it").warnings;
+    let found = plan(&extended(""), &changes).expect("the scenario is valid").warnings;
     for (series, whose) in [("tcp", "TCP's"), ("eqds", "EQDS's")] {
         let text = format!("NetRT knows RDMA's packets only: {whose} pass as if it were off");
         assert_eq!(found.iter().filter(|warning| warning.contains(&text)).count(), 1, "{series}: {found:?}");
@@ -111,7 +111,7 @@ fn tcp_beside_tcp_is_said_to_be_one() {
         plan(&text, &changes).expect("the other series want it").warnings
     };
     assert_eq!(warnings("irn"), [""; 0]);
-    let [warning] = &warnings("irn,tcp")[..] else { panic!("one warning") };
+    let [warning] = &warnings("irn,tcp")[..] else { panic!("expected one warning") };
     let parts =
         ["study.toml:9", "beside: in series \"tcp\"", "priority 1 (beside.class)", "beside.tcp counts for nothing"];
     assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
@@ -122,7 +122,7 @@ fn queue_pairs_that_are_less_patient_than_a_round_trip_are_warned_about() {
     let warnings = |timeout: &str| {
         let text = BASE.replace("[workload.poisson]\nload = 0.7\nsizes = \"cdf:irn-heavy-tailed\"\n", "")
             + &format!("[workload.verbs]\nsizes = {{ fixed = '4KB' }}\ntimeout = '{timeout}'\nmessages = 10\n");
-        plan(&text, &Changes::default()).expect("a study may want it").warnings
+        plan(&text, &Changes::default()).expect("the scenario is valid").warnings
     };
     let [warning] = &warnings("10us")[..] else { panic!("one warning: {:?}", warnings("10us")) };
     assert!(warning.contains("workload.verbs.timeout: 16384ns is less than the longest round trip"), "{warning}");
@@ -132,7 +132,7 @@ fn queue_pairs_that_are_less_patient_than_a_round_trip_are_warned_about() {
 #[test]
 fn go_back_n_without_timeouts_is_warned_about_where_packets_overtake_each_other() {
     let warnings = |text: &str, series: &str, sets: &[&str]| {
-        plan(text, &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a study may want it").warnings
+        plan(text, &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("the scenario is valid").warnings
     };
     let text = extended("");
     for series in ["roce-baseline+pfc+flowlet", "roce-baseline+pfc+spray", "roce-baseline+pfc+drill"] {
@@ -155,7 +155,7 @@ fn networks_that_hold_more_than_can_be_told_apart_are_pointed_out() {
     let warnings = |delay: &str| {
         let text = extended("").replace("2us", delay).replace("40Gbps", "100Gbps");
         let changes = Changes { series: Some("irn+pfc,melo,netrt,eqds".into()), ..Changes::default() };
-        plan(&text, &changes).expect("a plan").warnings
+        plan(&text, &changes).expect("the scenario is valid").warnings
     };
     assert_eq!(warnings("1us"), [""; 0]);
     let far = warnings("100us");
@@ -166,7 +166,7 @@ fn networks_that_hold_more_than_can_be_told_apart_are_pointed_out() {
 #[test]
 fn telemetry_is_counted_on_the_wire() {
     let changes = Changes { series: Some("irn,irn+hpcc".into()), ..Changes::default() };
-    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("a plan");
+    let plan = plan(&format!("stop = {{ flows = 10 }}\n{BASE}"), &changes).expect("the scenario is valid");
     let [irn, hpcc] = [0, 1].map(|index| &plan.series[index].scenario);
     let bytes = |scenario: &Scenario| {
         let Scenario { nic, transport, .. } = scenario;
@@ -181,7 +181,7 @@ fn cnps_that_go_before_all_data_need_not_be_lossless() {
     let warnings = |sets: &[&str]| {
         let sets: Vec<&str> = ["switch.pfc.classes=[3]"].iter().chain(sets).copied().collect();
         let changes = Changes { series: Some("roce+dcqcn+pfc".into()), ..with_sets(&sets) };
-        plan(&extended(""), &changes).expect("a study may want it").warnings
+        plan(&extended(""), &changes).expect("the scenario is valid").warnings
     };
     assert_eq!(warnings(&["nic.cnp-class=6"]), [""; 0]);
     for sets in [&["nic.cnp-class=1"][..], &["nic.cnp-class=6", "nic.ack-class=6"], &["nic.ack-class=6"]] {

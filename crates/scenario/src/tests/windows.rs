@@ -26,7 +26,7 @@ size = "100KB"
 "#;
     let timeouts = |text: &str, modifier: &str| {
         let series = Some(format!("irn{modifier},irn+go-back-n{modifier}"));
-        let plan = plan(text, &Changes { series, ..with_sets(&["measure.middle=1"]) }).expect("a plan");
+        let plan = plan(text, &Changes { series, ..with_sets(&["measure.middle=1"]) }).expect("the scenario is valid");
         let [irn, go_back_n] = [0, 1].map(|at| plan.series[at].transport.recovery);
         let (RecoveryConfig::Irn(irn), RecoveryConfig::GoBackN(other)) = (irn, go_back_n) else { panic!("{text}") };
         assert_eq!(irn.rto_low_packets, other.rto_low_packets);
@@ -37,11 +37,11 @@ size = "100KB"
     assert_eq!(irn[0], Setting::Value(Duration::from_us(100)), "the paper's");
     let (irn, go_back_n) = timeouts(one_switch, "");
     assert_eq!(go_back_n, irn);
-    let Setting::Value(low) = irn[0] else { panic!("there are timeouts") };
+    let Setting::Value(low) = irn[0] else { panic!("expected a timeout") };
     assert!(low < Duration::from_us(100) && irn[0] == irn[1], "{irn:?}");
     let (irn, go_back_n) = timeouts(&one_switch.replace("1us", "100us"), "");
     assert_eq!(go_back_n, irn);
-    let Setting::Value(low) = irn[0] else { panic!("there are timeouts") };
+    let Setting::Value(low) = irn[0] else { panic!("expected a timeout") };
     assert!(low > Duration::from_us(600) && irn[0] != irn[1], "half more than a round trip: {irn:?}");
     let (_, go_back_n) = timeouts(one_switch, "+pfc");
     assert_eq!(go_back_n, [Setting::Off; 2]);
@@ -62,13 +62,14 @@ bottleneck = {{ rate = "1Gbps", delay = "10us" }}
 size = "1MB"
 "#
         );
-        let plan = plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("a plan");
+        let plan =
+            plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("the scenario is valid");
         let series = &plan.series[0];
-        let RecoveryConfig::Irn(irn) = series.transport.recovery else { panic!("irn") };
+        let RecoveryConfig::Irn(irn) = series.transport.recovery else { panic!("expected IRN") };
         let BufferConfig::InputQueued(selvedge_sim::config::InputQueued { per_port: Setting::Value(room), .. }) =
             series.scenario.switch.buffer
         else {
-            panic!("a buffer at each input")
+            panic!("expected input-queued buffers")
         };
         (series.network.bdp().bytes, irn.bdp_cap, room)
     };
@@ -104,8 +105,9 @@ links = [
 size = "1MB"
 "#
         );
-        let plan = plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("a plan");
-        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("irn") };
+        let plan =
+            plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("the scenario is valid");
+        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("expected IRN") };
         let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved timeout");
         (value(irn.rto_low), value(irn.rto_high), irn.bdp_cap)
     };
@@ -139,7 +141,7 @@ sizes = "cdf:web-search"
 "#
         );
         let all = "irn,irn+hpcc,irn+swift,roce+dcqcn,melo+aimd,tcp,tcp+dctcp,ndp,eqds";
-        plan(&text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan")
+        plan(&text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("the scenario is valid")
     };
     let [first, last] = ["'c', 'a', 'b'", "'a', 'b', 'c'"].map(planned);
     for (first, last) in first.series.iter().zip(&last.series) {
@@ -184,7 +186,8 @@ workloads = ["incast"]
     for (slow, delay) in all {
         let series = Some("tcp,mptcp,tcp+eqds,irn".to_owned());
         let sets = ["transport.eqds.burst=false", "measure.middle=1"].map(str::to_owned).to_vec();
-        let plan = plan(&text(slow, delay), &Changes { series, sets, ..Changes::default() }).expect("a plan");
+        let plan =
+            plan(&text(slow, delay), &Changes { series, sets, ..Changes::default() }).expect("the scenario is valid");
         for series in &plan.series {
             let network = &series.network;
             let beside = series.scenario.beside.as_ref().map(|beside| (network.slowest_line_rate(), beside.tcp));
@@ -210,14 +213,18 @@ fn timeouts_shorter_than_the_round_trip_are_warned_about() {
     let warnings = |series: &str, sets: &[&str]| {
         let sets = sets.iter().map(|&set| set.to_owned()).collect();
         let changes = Changes { series: Some(series.into()), sets, ..Changes::default() };
-        plan(NO_SWITCH, &changes).expect("a study may want it").warnings
+        plan(NO_SWITCH, &changes).expect("the scenario is valid").warnings
     };
     assert_eq!(warnings("irn,irn+pfc,roce,tcp", &[]), [""; 0], "\"auto\" knows better");
-    let [warning] = &warnings("irn", &["transport.recovery.irn.rto-low=100us"])[..] else { panic!("one warning") };
+    let [warning] = &warnings("irn", &["transport.recovery.irn.rto-low=100us"])[..] else {
+        panic!("expected one warning")
+    };
     let text = "transport.recovery.irn.rto-low: 100us is less than the longest round trip of the empty network, 200009.536us: what";
     assert!(warning.contains(text), "{warning}");
     assert_eq!(warnings("irn", &["transport.recovery.irn.rto-low=201ms"]), [""; 0]);
-    let [warning] = &warnings("roce", &["transport.recovery.go-back-n.rto=1ms"])[..] else { panic!("one warning") };
+    let [warning] = &warnings("roce", &["transport.recovery.go-back-n.rto=1ms"])[..] else {
+        panic!("expected one warning")
+    };
     assert!(warning.contains("rto: 1ms is less than"), "{warning}");
 }
 
@@ -237,8 +244,8 @@ fn windows_of_short_links_count_serialisation() {
         (&paper, "irn+overheads", 120_000 / 1_102 + 1),
         (&paper, "irn+overheads+hpcc", 120_000 / 1_144 + 1),
     ] {
-        let plan =
-            plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) }).expect("a plan");
+        let plan = plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) })
+            .expect("the scenario is valid");
         let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("{series}") };
         assert_eq!(irn.bdp_cap, Setting::Value(expected as u32), "{series}");
     }
@@ -262,7 +269,7 @@ load = 0.01
 sizes = "cdf:web-search"
 "#;
     let all = "irn+swift,irn+hpcc,irn+aimd,irn+dctcp,ndp,eqds";
-    let plan = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("a plan");
+    let plan = plan(text, &Changes { series: Some(all.into()), ..Changes::default() }).expect("the scenario is valid");
     let value = |transport: &TransportConfig, key: &str| -> String {
         let table = toml::Table::try_from(transport).expect("a table").into();
         let found = key.split('.').fold(&table, |table: &toml::Value, key| &table[key]);
@@ -314,7 +321,7 @@ fn timeouts_have_an_end_where_buffers_have_none() {
             plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a valid scenario");
         match plan.series[0].transport.recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high.resolve(|| None).expect("a time"),
-            _ => panic!("it is IRN"),
+            _ => panic!("expected IRN"),
         }
     };
     // 64 MB at 40 Gb/s, and the empty network's round trip.
@@ -345,9 +352,9 @@ fn a_dynamic_timeout_begins_within_its_own_limits() {
     let with = |high: &str| {
         let changes =
             Changes { series: Some("irn+dynamic-rto".into()), sets: vec![rto_high(high)], ..Changes::default() };
-        let planned = plan(&extended(""), &changes).expect("a plan");
-        let RecoveryConfig::Irn(irn) = planned.series[0].transport.recovery else { panic!("it is IRN") };
-        let Rto::Dynamic(dynamic) = irn.rto else { panic!("it is dynamic") };
+        let planned = plan(&extended(""), &changes).expect("the scenario is valid");
+        let RecoveryConfig::Irn(irn) = planned.series[0].transport.recovery else { panic!("expected IRN") };
+        let Rto::Dynamic(dynamic) = irn.rto else { panic!("expected a dynamic RTO") };
         (dynamic.initial, dynamic.max)
     };
     let ms = |ms: u64| Duration::from_us(ms * 1_000);
@@ -389,7 +396,7 @@ fn between(series: &crate::PlannedSeries, src: u32, dst: u32) -> TransportConfig
 fn neighbours_know_nothing_of_a_long_link_elsewhere() {
     let planned = |sets: &[&str], series: &str| {
         let changes = Changes { series: Some(series.into()), ..with_sets(sets) };
-        plan(FAR_APART, &changes).expect("a plan").series.remove(0)
+        plan(FAR_APART, &changes).expect("the scenario is valid").series.remove(0)
     };
     let cap = |transport: TransportConfig| match transport.recovery {
         RecoveryConfig::Irn(irn) => irn.bdp_cap.resolve(|| None).expect("a cap"),
@@ -426,7 +433,7 @@ fn neighbours_know_nothing_of_a_long_link_elsewhere() {
 fn the_resolved_scenario_says_which_values_paths_have() {
     let text = |sets: &[&str]| {
         let changes = Changes { series: Some("irn".into()), ..with_sets(sets) };
-        plan(FAR_APART, &changes).expect("a plan").to_toml()
+        plan(FAR_APART, &changes).expect("the scenario is valid").to_toml()
     };
     let written = text(&[]);
     for expected in ["auto = \"per-path\"", "bdp-cap = \"auto\"", "# transport.recovery.irn.bdp-cap: 6 to 2349 (irn)"] {

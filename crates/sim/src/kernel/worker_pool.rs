@@ -104,7 +104,7 @@ mod tests {
     fn one_that_panics_takes_the_others_home() {
         for whose in 0..3 {
             for phase in 0..2 {
-                let reason = work(whose, phase).expect_err("it panics here, too");
+                let reason = work(whose, phase).expect_err("should panic");
                 assert_eq!(reason.downcast_ref::<String>(), Some(&format!("thread {whose}")));
             }
         }

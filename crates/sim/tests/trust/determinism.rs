@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use expect_test::expect_file;
 use selvedge_sim::config::{
     BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, Looks, SharedBuffer, Stop,
     TransportConfig, Trimming,
@@ -530,22 +531,45 @@ fn another_seed_is_another_run() {
     }
 }
 
-/// Compares fingerprints with a table. `BLESS=1` writes the table anew; the commit must say why it changed.
+/// Compares the fingerprint of each scenario, and a summary of its run, with the committed table. A commit that changes
+/// the table says why.
 #[test]
 fn fingerprints_are_those_on_record() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.toml");
-    let found: BTreeMap<String, String> = scenarios()
-        .into_iter()
-        .map(|(name, scene)| (name.to_owned(), format!("{:016x}", scene.run().record.fingerprint)))
-        .collect();
-    if std::env::var_os("BLESS").is_some() {
-        let mut text = String::from(
-            "# Fingerprints of the scenarios in tests/trust/determinism.rs. BLESS=1 cargo test writes them.\n",
-        );
-        found.iter().for_each(|(name, hash)| writeln!(text, "{name} = \"{hash}\"").expect("writing succeeds"));
-        std::fs::write(path, text).expect("the table of fingerprints is writable");
+    let rows: BTreeMap<&str, String> = scenarios().into_iter().map(|(name, scene)| (name, row(&scene.run()))).collect();
+    let mut text = String::from(
+        "# Fingerprints of the scenarios in trust/determinism.rs; `cargo xtask bless sim` writes this file.\n\
+         # hash: arrivals and losses, with times and order. The rest tells a reader what changed with it: finished of\n\
+         # started flows; data packets sent, retransmitted among them, and dropped; pause and resume frames; median and\n\
+         # 99th percentile of the completion times of finished flows, and the end of the run, in nanoseconds.\n",
+    );
+    for (name, row) in rows {
+        writeln!(text, "{name:<27} = {row}").expect("writing to a string succeeds");
     }
-    let text = std::fs::read_to_string(path).expect("the table of fingerprints exists: BLESS=1 creates it");
-    let recorded: BTreeMap<String, String> = toml::from_str(&text).expect("the fingerprints are a table of strings");
-    assert_eq!(found, recorded);
+    expect_file!["../fingerprints.toml"].assert_eq(&text);
+}
+
+/// Returns the fingerprint and a summary of a run, as an inline table of TOML.
+fn row(outcome: &Outcome) -> String {
+    let record = &outcome.record;
+    let mut times: Vec<u64> = outcome.flows.iter().filter_map(FlowRow::fct).map(|fct| fct.as_ps() / 1_000).collect();
+    times.sort_unstable();
+    // The smallest time that at least this share of the flows does not exceed; 0 if no flow finished.
+    let percentile = |share: usize| {
+        let rank = (times.len() * share).div_ceil(100);
+        times.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+    };
+    format!(
+        "{{ hash = \"{:016x}\", finished = {:>4}, started = {:>4}, sent = {:>6}, resent = {:>6}, dropped = {:>5}, \
+         pauses = {:>4}, p50 = {:>8}, p99 = {:>8}, end = {:>9} }}",
+        record.fingerprint,
+        record.flows_finished,
+        record.flows_started,
+        record.data_sent,
+        record.retransmissions,
+        record.data_drops.total(),
+        record.pause_frames,
+        percentile(50),
+        percentile(99),
+        record.end.as_ps() / 1_000,
+    )
 }

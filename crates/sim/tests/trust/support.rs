@@ -182,20 +182,20 @@ impl Scene {
             acks: false,
         };
         config.switch.netrt.resolve(&fabric);
-        config.switch.netrt.check().expect("settings that can work");
+        config.switch.netrt.check().expect("valid settings");
         let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
         let needs = config.transport.resolve(&fabric, &config.nic, trims);
         if let Some(ndp) = &config.transport.ndp {
-            ndp.check().expect("settings that can work");
+            ndp.check().expect("valid settings");
         }
         if let Some(beside) = &mut config.beside {
             beside.tcp.resolve(&fabric, config.nic.mtu);
         }
         match &config.transport.tcp {
-            Some(tcp) => tcp.check().expect("settings that can work"),
+            Some(tcp) => tcp.check().expect("valid settings"),
             None => {
-                config.transport.congestion.check().expect("settings that can work");
-                config.transport.recovery.check().expect("settings that can work");
+                config.transport.congestion.check().expect("valid settings");
+                config.transport.recovery.check().expect("valid settings");
             }
         }
         if let Some(curve) = needs.marking {

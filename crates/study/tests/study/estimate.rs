@@ -19,7 +19,7 @@ const SCHEMES: &str = "series = ['irn', 'roce+pfc', 'irn+dcqcn', 'tcp', 'ndp', '
 const RDMA: &str = "series = ['irn', 'roce+pfc']\n";
 
 fn plan(text: &str) -> Plan {
-    Plan::from_text("estimate.toml", text, Path::new(""), &Changes::default()).expect("a plan")
+    Plan::from_text("estimate.toml", text, Path::new(""), &Changes::default()).expect("the scenario is valid")
 }
 
 /// Returns the packet-hops of the first run of each series: estimated, and counted.
@@ -29,7 +29,7 @@ fn compare(text: &str) -> Vec<(String, f64, f64)> {
     let estimate = StudyEstimate::new(&plan, &points, 1).expect("an estimate");
     let series = estimate.series.iter().zip(points).map(|(series, point)| {
         let record = run(&plan.config(point), plan.library(point), Parallel::default(), &mut Nobody);
-        let RunRecord { packet_hops, .. } = record.expect("a run");
+        let RunRecord { packet_hops, .. } = record.expect("the run succeeds");
         (series.series.clone(), series.packet_hops, packet_hops as f64)
     });
     series.collect()
@@ -163,7 +163,8 @@ fn progress_within_a_run_goes_by_bytes() {
     let plan = plan(&format!("title = 'e'\nseeds = 1\n{RDMA}{LEAF_SPINE}[workload.permutation]\nsize = '8MB'\n"));
     for point in plan.points() {
         let mut heard = Bytewise(Vec::new());
-        let record = run(&plan.config(point), plan.library(point), Parallel::default(), &mut heard).expect("a run");
+        let record =
+            run(&plan.config(point), plan.library(point), Parallel::default(), &mut heard).expect("the run succeeds");
         let Bytewise(told) = heard;
         assert!(told.len() >= 3 && told.is_sorted(), "{told:?}");
         assert!(told.iter().all(|&bytes| bytes <= record.goodput.get()), "{told:?}");
@@ -236,7 +237,7 @@ fn what_exceeds_memory_is_refused_with_what_makes_it_smaller() {
     assert!(alone.memory_bytes > 5e8, "800,000 flows at once: {}", alone.memory_bytes);
     assert!(estimate(1, alone.memory_bytes as u64).check().is_ok());
     let message = |estimate: StudyEstimate| {
-        let error = estimate.check().expect_err("too much");
+        let error = estimate.check().expect_err("should be refused");
         assert!(error.is_input());
         error.to_string()
     };

@@ -58,14 +58,15 @@ impl Observer for Nobody {
 
 /// Runs the first point of `text`, and writes the events of all hosts into `folder`.
 fn events_of(text: &str, folder: &Path) -> Sent {
-    let plan = Plan::from_text("events.toml", text, Path::new(""), &Changes::default()).expect("a plan");
+    let plan = Plan::from_text("events.toml", text, Path::new(""), &Changes::default()).expect("the scenario is valid");
     let point = plan.points().next().expect("a point");
     let config = plan.config(point);
-    let hosts = EventHosts::new(&["irn"], config.paths.graph()).expect("hosts");
+    let hosts = EventHosts::new(&["irn"], config.paths.graph()).unwrap();
     let mut files = EventFiles::create(folder, "run", &hosts).expect("writable");
     let mut both = Both { files: &mut files, sent: Sent::default() };
     let parallel = Parallel::on(1);
-    run_recorded(&config, plan.library(point), parallel, &mut Nobody, &hosts.focus(), &mut both).expect("a run");
+    run_recorded(&config, plan.library(point), parallel, &mut Nobody, &hosts.focus(), &mut both)
+        .expect("the run succeeds");
     let sent = both.sent;
     files.finish().expect("writable");
     sent
@@ -225,7 +226,8 @@ preset = "irn"
 
 #[test]
 fn a_host_that_does_not_exist_is_named_with_those_that_do() {
-    let plan = Plan::from_text("events.toml", LOSSY, Path::new(""), &Changes::default()).expect("a plan");
+    let plan =
+        Plan::from_text("events.toml", LOSSY, Path::new(""), &Changes::default()).expect("the scenario is valid");
     let point = plan.points().next().expect("a point");
     let config = plan.config(point);
     let graph = config.paths.graph();

@@ -49,9 +49,9 @@ fn figures_are_found_at_any_depth_and_what_they_share_runs_once() {
 
     let told = Mutex::new(Vec::new());
     let watch = Spectator::until(usize::MAX);
-    let ended = check(&figures, &watch, &|checked| told.lock().expect("no panic").push(checked.title.clone()));
-    let Checked::Complete(checked) = ended else { panic!("complete") };
-    assert_eq!(*told.lock().expect("no panic"), ["small", "small"]);
+    let ended = check(&figures, &watch, &|checked| told.lock().unwrap().push(checked.title.clone()));
+    let Checked::Complete(checked) = ended else { panic!("expected a complete study") };
+    assert_eq!(*told.lock().unwrap(), ["small", "small"]);
     assert_eq!(watch.complete.load(Ordering::Relaxed), 4, "two series with two seeds, for both");
     let of = |checked: &CheckedFigure| (checked.runs, checked.shared, checked.claims[0].fails);
     assert_eq!(checked.iter().map(of).collect::<Vec<_>>(), [(4, 0, true), (4, 4, false)]);
@@ -74,7 +74,7 @@ fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() 
     let figures = read(&scratch, "paper").expect("three figures").all;
     assert_eq!(figures.iter().map(Figure::max_seeds).collect::<Vec<_>>(), [Some(20), Some(6), None]);
     let watch = Spectator::until(usize::MAX);
-    let Checked::Complete(checked) = check(&figures, &watch, &|_| ()) else { panic!("complete") };
+    let Checked::Complete(checked) = check(&figures, &watch, &|_| ()) else { panic!("expected a complete study") };
     let of = |checked: &CheckedFigure| (checked.seeds, checked.runs, checked.shared, checked.claims[0].fails);
     let found: Vec<_> = checked.iter().map(of).collect();
     assert_eq!(found, [(13, 26, 0, false), (6, 12, 12, false), (2, 4, 4, true)]);
@@ -84,14 +84,15 @@ fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() 
     assert!(matches!(ended, Checked::Interrupted { done: 4..8, of: 6..9 }), "{ended:?}");
 
     // A smoke run judges nothing, and requests no more seeds.
-    let smoke = Figures::read(&[scratch.join("paper")], true, || panic!("nobody asks")).expect("figures").all;
+    let smoke =
+        Figures::read(&[scratch.join("paper")], true, || panic!("nobody asks")).expect("the figures are valid").all;
     assert!(smoke.iter().all(|figure| figure.max_seeds().is_none()));
 }
 
 #[test]
 fn folders_without_figures_and_files_are_told_so() {
     let scratch = paper("study-no-figures");
-    let refused = |path: &str| read(&scratch, path).expect_err("no figure").to_string();
+    let refused = |path: &str| read(&scratch, path).expect_err("should be refused").to_string();
     assert!(refused("paper/notes").contains("no figure here; expected a folder with a scenario.toml"));
     assert!(refused("paper/bad/scenario.toml").contains("is a file; a figure is a folder"));
     assert!(refused("missing").contains("missing: cannot read it"));
@@ -123,7 +124,7 @@ fn without_the_real_world_its_claims_are_skipped_and_it_is_asked_for_once() {
         asked.fetch_add(1, Ordering::Relaxed);
         Err("no such world".to_owned())
     })
-    .expect("figures");
+    .expect("the figures are valid");
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     let bad = scratch.join("paper/bad");
     assert_eq!(skipped[0], format!("{}: \"there, too\": no such world", bad.display()));
@@ -136,7 +137,7 @@ fn tables_of_claims_keep_the_sections_of_other_papers() {
     let scratch = paper("study-claims");
     let figures = read(&scratch, "paper/bad").expect("a figure").all;
     let Checked::Complete(checked) = check(&figures, &Spectator::until(usize::MAX), &|_| ()) else {
-        panic!("complete")
+        panic!("expected a complete study")
     };
     let (html, markdown) = (scratch.join("new/claims.html"), scratch.join("claims.md"));
     let before = "# Claims\n\n| [else](#else) | 1 | 1 | 0 | 0 | 1.0.0 |\n\n## else\n\nsomething\n";
@@ -153,7 +154,7 @@ fn tables_of_claims_keep_the_sections_of_other_papers() {
 fn what_is_no_table_of_claims_is_not_replaced_by_one() {
     let scratch = Scratch::new("study-no-claims").with("notes.md", "# Claims of mine\n").with("empty.md", "\n");
     let files = |name: &str| ClaimsFiles::new(None, Some(scratch.join(name)));
-    let error = files("notes.md").expect_err("something else").to_string();
+    let error = files("notes.md").expect_err("should be refused").to_string();
     assert!(error.contains("holds something else than claims, which would be lost"), "{error}");
     files("empty.md").expect("an empty file can be replaced");
     files("missing.md").expect("a missing file can be created");

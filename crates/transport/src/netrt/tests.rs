@@ -549,7 +549,7 @@ fn values_that_cannot_work_are_named() {
     let wrong = |change: fn(&mut NetRtConfig)| {
         let mut config = NetRtConfig::default();
         change(&mut config);
-        config.check().expect_err("it cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(|config| config.interval = Setting::Off), "interval");
     assert_eq!(wrong(|config| config.k_high = config.k_low), "k-high");

@@ -8,8 +8,8 @@ use super::{BOTTLENECK, Compared, MSS, Outcome};
 pub(super) fn line(compared: &Compared) -> String {
     let transfer = &compared.transfer;
     format!(
-        "{} {} % seed {}: kernel {:.2} Mb/s, ours {:.2} Mb/s; retransmissions {} and {}, timeouts {} and {}; \
-         the kernel's round trips {:.0} us longer",
+        "{} {} % seed {}: kernel {:.2} Mb/s, Selvedge {:.2} Mb/s; retransmissions {} and {}, timeouts {} and {}; \
+         host delay {:.0} us",
         transfer.control,
         transfer.loss,
         transfer.seed,
@@ -28,16 +28,17 @@ pub(super) fn table(all: &[Compared]) -> Result<String> {
     let mut rows: Vec<(&str, f64)> = all.iter().map(|one| (&*one.transfer.control, one.transfer.loss)).collect();
     rows.sort_by(|one, other| other.0.cmp(one.0).then(one.1.total_cmp(&other.1)));
     rows.dedup();
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("cannot read the kernel version")?;
     let mut text = format!(
-        "Linux {}, {} Mb/s, {} ms, {} KB of buffer, segments of {MSS} bytes. Goodput in Mb/s, mean of the seeds (lowest to\nhighest); \
-         retransmissions and timeouts per transfer. Late is what the machine that this ran on added to the kernel's round trips.\n\n",
+        "Linux {}, {} Mb/s, {} ms, {} KB of buffer, segments of {MSS} bytes. Goodput in Mb/s: mean of the seeds (lowest to\n\
+         highest). Retransmissions and timeouts per transfer. Host delay: time that the machine of this run added to the\n\
+         kernel's round trips.\n\n",
         kernel.trim(),
         BOTTLENECK.rate / 1_000_000,
         BOTTLENECK.rtt_ms,
         BOTTLENECK.buffer / 1_000,
     );
-    text += "| control | loss | seeds | MB each | kernel | ours | ours / kernel | retransmitted, kernel / ours | timeouts, kernel / ours | late, us |\n";
+    text += "| control | loss | seeds | MB each | kernel | Selvedge | Selvedge / kernel | retransmissions, kernel / Selvedge | timeouts, kernel / Selvedge | host delay, us |\n";
     text += "|---|---|---|---|---|---|---|---|---|---|\n";
     for (control, loss) in rows {
         let of_row = |one: &&Compared| one.transfer.control == control && one.transfer.loss == loss;

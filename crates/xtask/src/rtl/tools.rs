@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_list_can_be_read_and_every_step_has_tools() {
-        let tools = parse(&read(FILE).expect("the committed list")).expect("a valid list");
+        let tools = parse(&read(FILE).expect("the committed list is readable")).expect("a valid list");
         for step in ["lint", "simulate", "cocotb", "prove", "synthesise"] {
             assert!(tools.iter().any(|tool| tool.steps.iter().any(|name| name == step)), "{step}");
         }

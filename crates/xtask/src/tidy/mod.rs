@@ -1,6 +1,7 @@
 //! Command `cargo xtask tidy`: rules that the compiler does not check.
 
 mod algorithms;
+mod contributing;
 mod documents;
 mod layers;
 mod sources;
@@ -36,6 +37,7 @@ pub(crate) fn tidy() -> Result<()> {
     let mut complaints = layers::check(&packages);
     complaints.extend(sources::check(&packages)?);
     complaints.extend(algorithms::check()?);
+    complaints.extend(contributing::check()?);
     complaints.extend(documents::check()?);
     for complaint in &complaints {
         println!("{complaint}");

@@ -24,8 +24,21 @@ const BEGINNINGS: &[&str] = &[
     "Until when",
 ];
 
-/// Messages of `expect` that do not say what is wrong.
-const EMPTY: &[&str] = &["it is right", "right", "it is there", "it works", "it can be", "always"];
+/// Messages of `expect` and `expect_err` that do not say what is wrong.
+const EMPTY: &[&str] = &[
+    "it is right",
+    "right",
+    "it is there",
+    "it works",
+    "it can be",
+    "always",
+    "a plan",
+    "a study may want it",
+    "nobody knows it",
+    "there is no way",
+    "wrong",
+    "it fails",
+];
 
 /// Names of modules, types and functions that have given way to the words of docs/glossary.md.
 const RETIRED: &[&str] = &[
@@ -78,7 +91,8 @@ pub(super) fn complaints(text: &str) -> Vec<(usize, String)> {
         if let Some(name) = name.filter(|name| RETIRED.contains(name)) {
             complaints.push((number, format!("{name} is a retired word: docs/glossary.md has the one in its place")));
         }
-        let is_empty = |message: &&&str| line.contains(&format!(".expect(\"{message}\")"));
+        let says = |call: &str, message: &str| line.contains(&format!(".{call}(\"{message}\")"));
+        let is_empty = |message: &&&str| says("expect", message) || says("expect_err", message);
         if let Some(message) = EMPTY.iter().find(is_empty) {
             complaints.push((number, format!("expect(\"{message}\") does not say what is wrong")));
         }
@@ -108,6 +122,8 @@ mod tests {
     #[test]
     fn empty_messages_are_found() {
         let text = concat!("a.expect(\"it is ", "right\");\nb.expect(\"the queue pair exists\");\n");
+        assert_eq!(complaints(text).len(), 1);
+        let text = concat!("a.expect_err(\"wr", "ong\");\nb.expect_err(\"should be refused\");\n");
         assert_eq!(complaints(text).len(), 1);
     }
 }

@@ -115,18 +115,19 @@ impl Bench<'_> {
         for (bytes, ids) in SIZES.into_iter().zip(&goodput) {
             table.row(&bytes.to_string(), ids.map(|id| turns.median(id).map(|value| table::rate(value, bytes))));
         }
-        let mut beside = Table::new(&["of TCP in the same turn", "`ib_write_bw`", "`ib_send_bw`", "`ib_read_bw`"]);
+        let mut beside =
+            Table::new(&["rate / rate of iperf3 in the same round", "`ib_write_bw`", "`ib_send_bw`", "`ib_read_bw`"]);
         for (bytes, ids) in SIZES.into_iter().zip(&goodput).skip(2) {
             let share = |id| turns.ratio(id, tcp).map(|share| format!("{share:.2}"));
             beside.row(&bytes.to_string(), ids.map(share));
         }
-        let mut rivals = Table::new(&["beside them", "Gb/s"]);
+        let mut rivals = Table::new(&["for comparison", "Gb/s"]);
         rivals.row("iperf3, TCP, one connection", decimal(tcp));
         rivals.row("UCX over TCP, `ucx_perftest -t tag_bw`, 64 KB", decimal(ucx));
         if let Some(quinn) = quinn {
             rivals.row("quinn, `bulk` (both ends in one process, loopback)", decimal(quinn));
         }
-        let mut latency = Table::new(&["one way, 2 bytes", "us, typical"]);
+        let mut latency = Table::new(&["latency one way, 2 bytes", "us, typical"]);
         let names = ["`ib_send_lat`", "`ib_write_lat`", "`ib_read_lat`", "`ib_send_lat -e` (waits for events)"];
         for (name, id) in names.into_iter().zip(latencies) {
             latency.row(name, decimal(id));
@@ -141,7 +142,7 @@ impl Bench<'_> {
     fn losses(&self) -> Result<String> {
         let repeat = self.repeat.min(FEW);
         let mut table =
-            Table::new(&["64 KB", "lost, %", "irn", "of that without loss", "go-back-n", "of that without loss"]);
+            Table::new(&["64 KB", "lost, %", "irn", "irn, relative to 0 %", "go-back-n", "go-back-n, relative to 0 %"]);
         let link = self.link;
         link.segments(false)?;
         for program in OPERATIONS {
@@ -171,8 +172,8 @@ impl Bench<'_> {
         link.segments(true)?;
         let table = table.into_text();
         Ok(format!(
-            "Gb/s of payload with losses, the kernel's segmentation and coalescing turned off, so that each lost packet is one\n\
-             of ours (medians of {repeat}):\n\n{table}"
+            "Gb/s of payload under packet loss. The kernel's segmentation and coalescing are off, so that the network drops\n\
+             single RoCE packets. Medians of {repeat}:\n\n{table}"
         ))
     }
 }

@@ -31,14 +31,14 @@ pub(super) fn rate(gbps: f64, bytes: u64) -> String {
 
 /// Returns a description of the machine of the run.
 pub(super) fn about(repeat: usize) -> Result<String> {
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("which kernel is this?")?;
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("cannot read the kernel version")?;
     let processors = std::thread::available_parallelism()?;
-    let load = std::fs::read_to_string("/proc/loadavg").context("how busy is this?")?;
+    let load = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
     let load = load.split(' ').next().unwrap_or_default();
     Ok(format!(
-        "Linux {}, {processors} processors (load {load} when it began), two network namespaces and a veth pair,\n\
-         MTU 1500 (1024 bytes of payload in a packet of RoCE); medians of {repeat} turns, each of which runs every\n\
-         program once.\n",
+        "Linux {}, {processors} processors load average {load} at the start, two network namespaces and a veth pair,\n\
+         MTU 1500 (1,024 bytes of payload in a RoCE packet). Medians of {repeat} rounds; each round runs every program\n\
+         once.\n",
         kernel.trim()
     ))
 }

@@ -54,7 +54,7 @@ const PLAIN: Client = Client {
     build: "",
     server: "",
     client: "",
-    shows: "ends well",
+    shows: "exits with status 0",
 };
 
 /// Command that prints the version of a Debian package.

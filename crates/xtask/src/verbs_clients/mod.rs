@@ -38,14 +38,14 @@ const PAGE: &str = "docs/verbs.md";
 pub(crate) fn verbs_clients(options: &Options) -> Result<()> {
     let place = Place::new(dist::libraries_of(options.debug)?)?;
     let is_meant = |name: &str| options.names.is_empty() || options.names.iter().any(|part| name.contains(&**part));
-    let mut table = "| program | of | version | as | result |\n|---|---|---|---|---|\n".to_owned();
+    let mut table = "| program | packages | version | commands | result |\n|---|---|---|---|---|\n".to_owned();
     let mut failed = Vec::new();
     for client in CLIENTS.iter().filter(|client| is_meant(client.name)) {
         eprintln!("{}", client.name);
         let (version, outcome) = place.run(client, options.offline)?;
         let result = match &outcome {
             Outcome::Well => client.shows.to_owned(),
-            Outcome::Missing(why) => format!("left out: {why}"),
+            Outcome::Missing(why) => format!("not run: {why}"),
             Outcome::Failed(output) => {
                 eprintln!("{output}");
                 failed.push(client.name);

@@ -213,7 +213,9 @@ fn a_queue_that_drains_finishes_what_has_begun_and_waits_for_no_credit() {
         world.run(500);
         let (now, host) = (world.now, &mut world.hosts[0]);
         let drain = QpChange { state: Some(QpState::Draining), ..QpChange::default() };
-        host.rnic.modify_qp(&mut selvedge_transport::Cx::at(now), host.qp, &drain).expect("a permitted change");
+        host.rnic
+            .modify_qp(&mut selvedge_transport::Cx::at(now), host.qp, &drain)
+            .expect("the transition is permitted");
         assert!(!host.rnic.is_draining(host.qp), "what waits for credits has not begun: {recovery:?}");
         receive(&mut world, 1);
         world.run(100_000);

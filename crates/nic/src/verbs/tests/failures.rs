@@ -96,7 +96,7 @@ fn rights_of_the_queue_pair_and_of_the_region_both_count() {
         assert_eq!(statuses(&mut world, 0), [(1, Status::Success)]);
         let qp = world.hosts[1].qp;
         let change = QpChange { access: Some(Access { remote_read: false, ..ALL }), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("the transition is permitted");
         world.post(0, request(2, Operation::Read(Remote { address: BASE, key }), data));
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(2, Status::RemoteInvalidRequest)]);
@@ -209,7 +209,7 @@ fn a_receiver_may_ask_for_more_time_than_a_peer_that_is_gone_gets() {
         let (qp, now) = (world.hosts[1].qp, world.now);
         // An RNR timer of 655 ms, as in connections by the connection manager.
         let change = QpChange { not_ready_timer: Some(0), ..QpChange::default() };
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("the transition is permitted");
         let data = vec![world.hosts[0].sge(0, 5_000)];
         world.post(0, request(1, Operation::Send(Attached::Nothing), data));
         world.run(1_000);
@@ -225,7 +225,7 @@ fn a_receiver_that_is_never_ready_is_given_up() {
     each(|mut world| {
         let (qp, now) = (world.hosts[0].qp, world.now);
         let change = QpChange { not_ready_retries: Some(2), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("a permitted change");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &change).expect("the transition is permitted");
         let data = vec![world.hosts[0].sge(0, 10)];
         world.post(0, request(1, Operation::Send(Attached::Nothing), data.clone()));
         world.post(0, request(2, Operation::Send(Attached::Nothing), data));
@@ -313,7 +313,7 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         world.run(1);
         let now = world.now;
         let drain = QpChange { state: Some(QpState::Draining), drained_event: Some(true), ..QpChange::default() };
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("a permitted change");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &drain).expect("the transition is permitted");
         world.post(0, request(2, write_to(BASE, key), data));
         assert_eq!(events(&mut world, 0), []);
         assert!(world.hosts[0].rnic.is_draining(qp));
@@ -323,7 +323,7 @@ fn draining_finishes_what_was_begun_and_nothing_else() {
         assert!(!world.hosts[0].rnic.is_draining(qp), "all that was begun is done");
         let go_on = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
         let now = world.now;
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("a permitted change");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &go_on).expect("the transition is permitted");
         world.run(1_000);
         assert_eq!(statuses(&mut world, 0), [(2, Status::Success)]);
     });

@@ -199,7 +199,7 @@ impl World {
         };
         let (now, host) = (self.now, &mut self.hosts[at]);
         for step in handshake.steps() {
-            host.rnic.modify_qp(&mut Cx::at(now), host.qps[n], &step).expect("a permitted change");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qps[n], &step).expect("the transition is permitted");
         }
     }
 
@@ -413,7 +413,7 @@ fn a_queue_pair_that_is_reset_or_destroyed_in_line_holds_nobody_up() {
     }
     let change = QpChange { state: Some(QpState::Reset), ..QpChange::default() };
     for qp in &qps[8..12] {
-        world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), *qp, &change).expect("a permitted change");
+        world.hosts[0].rnic.modify_qp(&mut Cx::at(world.now), *qp, &change).expect("the transition is permitted");
     }
     let before = world.completed.clone();
     world.run(500);

@@ -141,7 +141,7 @@ fn that_a_connection_is_established_is_told_once_and_not_for_what_is_dropped() {
     }
     .steps();
     for step in [initialise, receive] {
-        world.hosts[1].rnic.modify_qp(&mut Cx::at(world.now), qp, &step).expect("a permitted change");
+        world.hosts[1].rnic.modify_qp(&mut Cx::at(world.now), qp, &step).expect("the transition is permitted");
     }
     // A packet of a scheme that this side does not have.
     let bth = Bth { opcode: 0x04, destination: qp, psn: Psn::new(0xff_fff0), ..Bth::default() };

@@ -75,7 +75,7 @@ fn a_message_is_lost_as_a_whole_and_its_receive_request_is_the_next_ones() {
         let mut last = None;
         for (place, completion) in (0..).zip(&received) {
             assert_eq!((completion.id, completion.status), (place, Status::Success), "{seed}");
-            let Attached::Immediate([n, ..]) = completion.attached else { panic!("it carries its number") };
+            let Attached::Immediate([n, ..]) = completion.attached else { panic!("expected immediate data") };
             assert!(last < Some(n), "{seed}: {n} after {last:?}");
             last = Some(n);
             let (from, length) = message(n.into());
@@ -134,7 +134,7 @@ fn a_request_that_fails_stops_the_send_queue_alone() {
     world.run(1_000);
     assert_eq!(statuses(&mut world, 0), [(50, Status::Success)], "it still receives");
     let again = QpChange { state: Some(QpState::ReadyToSend), ..QpChange::default() };
-    world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &again).expect("a permitted change");
+    world.hosts[0].rnic.modify_qp(&mut Cx::at(now), qp, &again).expect("the transition is permitted");
     world.receive(1, 60, 0, 600);
     world.post(0, request(4, Operation::Send(Attached::Nothing), good.clone()));
     world.run(1_000);

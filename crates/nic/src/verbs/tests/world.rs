@@ -212,7 +212,7 @@ impl World {
         let host = &mut self.hosts[at];
         for mut step in handshake.steps() {
             adapt(&mut step);
-            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("a permitted change");
+            host.rnic.modify_qp(&mut Cx::at(now), host.qp, &step).expect("the transition is permitted");
         }
     }
     /// Takes a host's datagram queue pair from Reset to ReadyToSend.

@@ -130,7 +130,7 @@ fn flowlets_reorder_nothing_where_ways_differ_by_less_than_the_gap() {
 
 #[test]
 fn values_that_cannot_work_are_named() {
-    let wrong = |config: BalancingConfig| config.check().expect_err("it cannot work").key;
+    let wrong = |config: BalancingConfig| config.check().expect_err("should be refused").key;
     assert_eq!(wrong(BalancingConfig::Drill(DrillConfig { choices: 0, memory: 1 })), "drill.choices");
     assert_eq!(wrong(BalancingConfig::Drill(DrillConfig { choices: 2, memory: 9 })), "drill.memory");
     let flowlet = FlowletConfig::default();

@@ -27,7 +27,7 @@ fn build(toml: &str) -> Result<Workload, ConfigError> {
 /// Returns the flows that are sent when each message takes a microsecond, and the time at which the last job ends.
 fn flows_of(toml: &str) -> (Vec<FlowSpec>, Instant) {
     let workload = build(toml).unwrap();
-    let [executor] = workload.executors.as_slice() else { panic!("one schedule") };
+    let [executor] = workload.executors.as_slice() else { panic!("expected one schedule") };
     let (flows, end) = run(executor.clone());
     assert_eq!(workload.extent(), Extent::Known(flows.len() as u64));
     assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.id < executor.numbers()));

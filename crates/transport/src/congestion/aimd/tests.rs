@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Rate, Setting};
 
 use super::{AimdConfig, Control, OnTimeout};
@@ -102,7 +105,7 @@ fn round_by_round() {
         }
     }
     rounds.signal(25 * 24, "timeout", Signal::TimedOut);
-    rounds.expect("aimd", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]
@@ -114,5 +117,5 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(config.check().expect_err("never decreases").key, "decrease-factor");
     config.decrease_factor = 0.0;
     config.window.initial = Setting::Off;
-    assert_eq!(config.check().expect_err("no window").key, "window.initial");
+    assert_eq!(config.check().expect_err("should be refused").key, "window.initial");
 }

@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
 use super::{Control, DcqcnConfig, Defaults};
@@ -256,7 +259,10 @@ fn losses_cut_the_rate_if_asked_to() {
 /// Compares a burst of CNPs, recovery, a late CNP, and additive increase with the committed tables.
 #[test]
 fn round_by_round() {
-    for (config, name, until) in [(paper(), "paper", 1_600), (connect_x(), "connect-x", 3_600)] {
+    for (config, committed, until) in [
+        (paper(), expect_file!["snapshots/paper.txt"], 1_600),
+        (connect_x(), expect_file!["snapshots/connect-x.txt"], 3_600),
+    ] {
         let mut rounds = Rounds::new(Control::new(&config), HEADER, &show);
         for us in [0, 50, 100, 150] {
             rounds.signal(us, "CNP", Signal::Cnp);
@@ -265,7 +271,7 @@ fn round_by_round() {
         rounds.signal(601, "CNP", Signal::Cnp);
         rounds.signal(700, "10 MB sent", Signal::Sent { bytes: Bytes::from_kb(10_000) });
         rounds.until(until);
-        rounds.expect("dcqcn", name);
+        rounds.expect(&committed);
     }
 }
 
@@ -290,7 +296,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut DcqcnConfig)| {
         let mut config = paper();
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.g = Setting::Value(0.0)), "g");
     assert_eq!(wrong(&|config| config.loss_factor = Setting::Value(0.0)), "loss-factor");

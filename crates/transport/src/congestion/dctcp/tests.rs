@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Rate, Seq, Setting};
 
 use super::{Control, DctcpConfig};
@@ -132,7 +135,7 @@ fn round_by_round() {
         rounds.control = path.control.clone();
         rounds.note(window * 24, &format!("window, {marks} marked"));
     }
-    rounds.expect("dctcp", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]
@@ -171,7 +174,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut DctcpConfig)| {
         let mut config = config();
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.g = 0.0), "g");
     assert_eq!(wrong(&|config| config.initial_alpha = -0.1), "initial-alpha");

@@ -1,8 +1,11 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Instant, Rate, Seq, Setting, SwitchId};
 use selvedge_wire::{Hop, PathRecord};
 
@@ -222,7 +225,7 @@ fn round_by_round() {
             rounds.note(round * 24 + half * 12 - 12, &format!("{busy} busy, {queue} B"));
         }
     }
-    rounds.expect("hpcc", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut HpccConfig)| {
         let mut config = config();
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.line_rate = Setting::Off), "line-rate");
     assert_eq!(wrong(&|config| config.base_rtt = Setting::Value(Duration::ZERO)), "base-rtt");

@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::{Control, SwiftConfig};
@@ -145,7 +148,7 @@ fn round_by_round() {
         us += after;
         rounds.signal(us, event, signal);
     }
-    rounds.expect("swift", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut SwiftConfig)| {
         let mut config = sound;
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.initial_window = Setting::Off), "initial-window");
     assert_eq!(wrong(&|config| config.min_cwnd = 0.0), "min-cwnd");

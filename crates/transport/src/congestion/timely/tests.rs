@@ -1,6 +1,9 @@
+extern crate std;
+
 use alloc::format;
 use alloc::string::String;
 
+use expect_test::expect_file;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::{Control, TimelyConfig};
@@ -154,7 +157,7 @@ fn round_by_round() {
     for round in 24..32 {
         rounds.signal(round * 24, "RTT 60 us", acked(SEGMENT, 60));
     }
-    rounds.expect("timely", "rounds");
+    rounds.expect(&expect_file!["snapshots/rounds.txt"]);
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn settings_that_cannot_work_are_refused() {
     let wrong = |change: &dyn Fn(&mut TimelyConfig)| {
         let mut config = config();
         change(&mut config);
-        config.check().expect_err("cannot work").key
+        config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(&|config| config.t_low = Duration::from_us(501)), "t-low");
     assert_eq!(wrong(&|config| config.min_rtt = Duration::ZERO), "min-rtt");

@@ -559,7 +559,7 @@ mod hls {
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
-    let key = |config: IrnConfig| config.check().expect_err("cannot work").key;
+    let key = |config: IrnConfig| config.check().expect_err("should be refused").key;
     assert_eq!(key(IrnConfig { rto_low: Setting::Value(Duration::ZERO), ..IRN }), "rto-low");
     let zero = Setting::Value(Duration::ZERO);
     assert_eq!(key(IrnConfig { rto_high: zero, ..IRN }), "rto-high");
@@ -728,7 +728,8 @@ mod variants {
 
     #[test]
     fn impossible_variants_are_refused() {
-        let dynamic = |dynamic| IrnConfig { rto: Rto::Dynamic(dynamic), ..IRN }.check().expect_err("impossible").key;
+        let dynamic =
+            |dynamic| IrnConfig { rto: Rto::Dynamic(dynamic), ..IRN }.check().expect_err("should be refused").key;
         let initial = Setting::Value(Duration::from_us(320));
         assert_eq!(dynamic(DynamicRto { initial: Setting::Off, ..DynamicRto::default() }), "rto.dynamic.initial");
         assert_eq!(dynamic(DynamicRto { initial, min: Duration::ZERO, ..DynamicRto::default() }), "rto.dynamic.min");
@@ -736,6 +737,6 @@ mod variants {
             dynamic(DynamicRto { initial, max: Duration::from_us(200), ..DynamicRto::default() }),
             "rto.dynamic.max"
         );
-        assert_eq!(IrnConfig { sack: false, ..HLS }.check().expect_err("impossible").key, "sack");
+        assert_eq!(IrnConfig { sack: false, ..HLS }.check().expect_err("should be refused").key, "sack");
     }
 }

@@ -86,7 +86,7 @@ fn what_one_end_does_not_know_neither_uses() {
         assert_eq!((answer.syn.window_scale, answer.syn.sack_permitted, answer.timestamps), (None, false, None));
         both.tell(0, &answer);
         both.ends[0].supply(3_000);
-        assert!(both.poll(0).expect("data").timestamps.is_none());
+        assert!(both.poll(0).unwrap().timestamps.is_none());
     }
 }
 
@@ -243,7 +243,7 @@ fn ecn_is_used_if_both_want_it() {
         let answer = both.poll(1).expect("an answer");
         assert_eq!(answer.flags.contains(Flags::ECE), client == Ecn::On && server == Ecn::On);
         both.tell(0, &answer);
-        let data = both.ends[0].poll_transmit(&mut Cx::at(both.now)).expect("data");
+        let data = both.ends[0].poll_transmit(&mut Cx::at(both.now)).unwrap();
         assert_eq!(data.ecn_capable, client == Ecn::On && server == Ecn::On);
     }
 }

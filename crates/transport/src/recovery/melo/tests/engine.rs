@@ -161,7 +161,7 @@ fn settings_that_contradict_are_refused() {
         let mut config = MeloConfig::default();
         change(&mut config);
         config.resolve(&Fabric::IRN_PAPER);
-        config.check().expect_err("cannot work")
+        config.check().expect_err("should be refused")
     };
     let key = |error: SettingError| error.key;
     assert_eq!(key(wrong(|config| config.pool_bits = 0)), "pool-bits");
