@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-dataplane", 4),
     ("selvedge-scenario", 5),
     ("selvedge-results", 5),
+    ("selvedge-tunnel", 5),
     ("selvedge-traces", 5),
     ("selvedge-ibverbs", 5),
     ("selvedge-study", 6),

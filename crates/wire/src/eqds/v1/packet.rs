@@ -34,6 +34,14 @@ impl Packet {
         Common::LENGTH + self.body.kind().length() + self.options.length() + MAC
     }
 
+    /// Returns the sequence number of data and requests to send.
+    pub const fn seq(&self) -> Option<u32> {
+        match self.body {
+            Body::Data(data) | Body::Request(data) => Some(data.seq),
+            _ => None,
+        }
+    }
+
     /// Writes the header of a packet with `payload` bytes into `buffer`; the MAC is zero. Returns the header's bytes,
     /// of which the last [`MAC`] are for the MAC of the others.
     ///
