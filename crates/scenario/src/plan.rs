@@ -8,6 +8,7 @@ mod paths;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use selvedge_document::Document;
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{PathTransports, TransportConfig};
 use selvedge_sim::topology::LinkLoad;
@@ -16,9 +17,8 @@ use selvedge_units::{Instant, Rate};
 
 use self::builder::Builder;
 use crate::check::first_start;
-use crate::document::Document;
 use crate::draft::Draft;
-use crate::error::{Place, ScenarioError};
+use crate::error::{Place, ScenarioError, unreadable};
 use crate::library::FileLibrary;
 use crate::network::Network;
 use crate::origin::of_other_simulator;
@@ -297,9 +297,9 @@ impl PlannedSeries {
 /// comes through standard input.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     let name = path.display().to_string();
-    let content = input::read(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let content = input::read(path).map_err(|error| unreadable(&name, &error))?;
     let other = |error: ScenarioError| of_other_simulator(&name, &content).unwrap_or(error);
-    let no_text = || ScenarioError::unreadable(&name, &std::io::ErrorKind::InvalidData.into());
+    let no_text = || unreadable(&name, &std::io::ErrorKind::InvalidData.into());
     let text = std::str::from_utf8(&content).map_err(|_| other(no_text()))?;
     let folder = path.parent().filter(|_| path != Path::new("/dev/stdin")).unwrap_or(Path::new(""));
     Ok((Document::parse(&name, text).map_err(other)?, FileLibrary::new(folder)))
@@ -308,6 +308,6 @@ fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
 /// Returns the file's name in messages, and its text.
 fn read(path: &Path) -> Result<(String, String), ScenarioError> {
     let name = path.display().to_string();
-    let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let text = input::read_text(path).map_err(|error| unreadable(&name, &error))?;
     Ok((name, text))
 }

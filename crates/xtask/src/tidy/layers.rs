@@ -9,6 +9,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-wire", 1),
     ("selvedge-telemetry", 1),
     ("selvedge-formats", 1),
+    ("selvedge-document", 1),
     ("selvedge-transport", 2),
     ("selvedge-nic", 3),
     ("selvedge-testkit", 3),
@@ -28,6 +29,8 @@ const LAYERS: &[(&str, u8)] = &[
 const NARROW: &[(&str, &[&str])] = &[
     // Readers of other simulators' files depend on no other crate of Selvedge.
     ("selvedge-formats", &["selvedge-units"]),
+    // Reads texts of any format.
+    ("selvedge-document", &["selvedge-units"]),
     // Rows from either world; never runs anything.
     ("selvedge-results", &["selvedge-units", "selvedge-telemetry"]),
     ("xtask", &[]),
