@@ -136,6 +136,11 @@ impl Pair {
         Ok(Self { prk: hmac::Key::new(hmac::HMAC_SHA256, extracted.as_ref()), suite, own, peer })
     }
 
+    /// Returns whether the peer of both pairs is one.
+    pub fn has_peer_of(&self, other: &Self) -> bool {
+        self.peer == other.peer
+    }
+
     /// Returns the keys of packets to the peer.
     pub fn outbound(&self) -> Direction {
         self.direction(&self.own, &self.peer)

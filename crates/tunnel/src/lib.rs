@@ -1,12 +1,14 @@
 //! EQDS tunnels between real hosts: what stands between a socket and the engine.
 //!
 //! [`keys`] derives the keys of packets from those of peers, [`Outbound`] writes packets, [`Gate`] decides which
-//! datagrams come from a peer, for the first time. Time and bytes are arguments: no socket is opened, no clock read.
+//! datagrams come from a peer, for the first time, and [`config`] reads the settings. Time and bytes are arguments: no
+//! socket is opened, no clock read.
 //! docs/eqds-wire.md is the specification.
 #![forbid(unsafe_code)]
 
 mod auth;
 pub mod base64;
+pub mod config;
 mod epoch;
 mod gate;
 pub mod keys;
