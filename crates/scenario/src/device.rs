@@ -15,13 +15,14 @@ mod text;
 
 use std::sync::OnceLock;
 
+use selvedge_document::unknown_name;
+
 pub use data::{Device, DeviceKind};
 pub(crate) use fill::{choose, fill};
 pub(crate) use findings::findings;
 pub use text::DeviceTable;
 pub(crate) use text::comment;
 
-use crate::document::unknown_name;
 use crate::error::{Place, ScenarioError};
 
 /// Device that a scenario names, and the place where it does.

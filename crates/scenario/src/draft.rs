@@ -3,20 +3,20 @@
 
 mod blame;
 
+use selvedge_document::{Document, KeyPath, Mismatch, unknown_name};
 use selvedge_sim::config::TransportConfig;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::device::{self, Chosen, DeviceKind};
-use crate::document::{Document, Mismatch, unknown_name};
 use crate::edit::{Applied, Edit};
 use crate::error::{Place, ScenarioError};
-use crate::path::KeyPath;
 use crate::plan::Changes;
 use crate::preset::Preset;
 use crate::scenario::Scenario;
 use crate::schema::schema;
 use crate::series::Series;
+use crate::suggest;
 
 /// A scenario text and the changes to it.
 #[derive(Clone, Debug)]
@@ -57,7 +57,8 @@ impl Draft {
     /// are chosen later.
     pub(crate) fn read(document: Document, changes: &Changes) -> Result<Self, ScenarioError> {
         let schema = schema();
-        let written: Scenario = document.read(&schema).map_err(|mismatch| document.error(mismatch))?;
+        let written: Scenario =
+            document.read(&schema, suggest::elsewhere).map_err(|mismatch| document.error(mismatch))?;
         let mut base = document.table();
         base.remove("series");
         base.remove("smoke");
@@ -365,7 +366,7 @@ fn chosen_series(own: &[(Series, Place)], names: &str) -> Result<Vec<(Series, Pl
 fn typed(table: &Table, schema: &Json) -> Result<Scenario, Mismatch> {
     let text = toml::to_string(table).expect("a table can be written");
     let document = Document::parse("", &text).expect("valid TOML from the serializer");
-    document.read(schema)
+    document.read(schema, suggest::elsewhere)
 }
 
 fn default_transport() -> Value {

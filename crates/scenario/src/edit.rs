@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use selvedge_document::{KeyPath, Step, route};
 use selvedge_units::words::plural;
 use toml::{Table, Value};
 
-use crate::error::{Place, ScenarioError};
-use crate::path::KeyPath;
-use crate::schema::{self, Step};
+use crate::error::{Place, ScenarioError, unreadable, utf8};
 use crate::suggest;
 
 /// Replacement of the value at a path; it never merges with the old value.
@@ -49,7 +48,7 @@ impl Edit {
             let message = format!("\"{path}\" is not a key; expected one as in switch.pfc.enabled");
             return Err(ScenarioError::new(origin, "", message));
         };
-        match schema::route(schema, &parsed) {
+        match route(schema, &parsed) {
             Ok(route) => Ok(Self { path: parsed, value, origin, route }),
             Err(message) => {
                 let message = suggest::elsewhere(schema, &parsed, scenario, &message);
@@ -60,7 +59,7 @@ impl Edit {
 
     /// Returns an edit of the key at `path`; `None` if the schema has none.
     pub(crate) fn known(schema: &serde_json::Value, path: &KeyPath, value: Value, origin: Place) -> Option<Self> {
-        let route = schema::route(schema, path).ok()?;
+        let route = route(schema, path).ok()?;
         Some(Self { path: path.clone(), value, origin, route })
     }
 
@@ -94,11 +93,11 @@ impl Edit {
     ) -> Result<Self, ScenarioError> {
         let option = if key == "topology" { "--topology" } else { "--flows" };
         let shown = path.display().to_string();
-        let unreadable = |error: std::io::Error| ScenarioError::unreadable(&shown, &error);
+        let unreadable = |error: std::io::Error| unreadable(&shown, &error);
         fs::metadata(path).map_err(unreadable)?;
         // A pipe has no canonical path.
         let place = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).map_err(unreadable)?;
-        let text = ScenarioError::utf8(option, &place)?;
+        let text = utf8(option, &place)?;
         let file = Table::from_iter([("path".to_owned(), Value::String(text.to_owned()))]);
         let whole = Table::from_iter([(kind.to_owned(), Value::Table(file))]);
         Self::new(schema, &Table::new(), key, Value::Table(whole), Place::Argument(format!("{option} {shown}")))

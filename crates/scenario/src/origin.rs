@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use selvedge_document::Document;
 use selvedge_formats::htsim_cm::{ConnectionMatrix, SwitchTier};
 use selvedge_formats::{Dialect, cdf, detect, goal};
 use selvedge_sim::Library;
@@ -13,8 +14,7 @@ use selvedge_sim::topology::{Framing, Graph, Topology, TopologyFile};
 use selvedge_sim::workload::{FlowFile, GoalFile, WorkloadConfig};
 use selvedge_units::Duration;
 
-use crate::document::Document;
-use crate::error::{Place, ScenarioError};
+use crate::error::{Place, ScenarioError, utf8};
 use crate::library::FileLibrary;
 use crate::plan::{Changes, Plan, network_of_document};
 use crate::scenario::Scenario;
@@ -86,8 +86,8 @@ impl Plan {
     pub fn from_files(topology: &Path, flows: &Path, changes: &Changes) -> Result<Self, ScenarioError> {
         let name = format!("--topology {} --flows {}", topology.display(), flows.display());
         let library = FileLibrary::new("");
-        let topology = ScenarioError::utf8("--topology", topology)?.to_owned();
-        let flows = ScenarioError::utf8("--flows", flows)?.to_owned();
+        let topology = utf8("--topology", topology)?.to_owned();
+        let flows = utf8("--flows", flows)?.to_owned();
         let wrong = |file: &str, message: String| {
             ScenarioError::new(Place::Argument(name.clone()), "", swapped(&library, file, &topology, &flows, message))
         };
@@ -130,7 +130,7 @@ pub fn network_from_file(
     changes: &Changes,
 ) -> Result<(Arc<Network>, Framing, Vec<String>), ScenarioError> {
     let library = FileLibrary::new("");
-    let path = ScenarioError::utf8("--topology", path)?.to_owned();
+    let path = utf8("--topology", path)?.to_owned();
     let name = format!("--topology {path}");
     let wrong = |message: String| ScenarioError::argument(name.clone(), message);
     let topology = Topology::File(TopologyFile { path });

@@ -8,6 +8,7 @@ mod paths;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use selvedge_document::Document;
 use selvedge_sim::Network;
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{PathTransports, TransportConfig};
@@ -19,9 +20,8 @@ use self::builder::Builder;
 pub(crate) use self::network::network_of_document;
 pub use self::network::network_of_scenario;
 use crate::check::first_start;
-use crate::document::Document;
 use crate::draft::Draft;
-use crate::error::{Place, ScenarioError};
+use crate::error::{Place, ScenarioError, unreadable};
 use crate::library::FileLibrary;
 use crate::origin::of_other_simulator;
 use crate::scenario::{Scenario, Seeds};
@@ -299,9 +299,9 @@ impl PlannedSeries {
 /// comes through standard input.
 fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
     let name = path.display().to_string();
-    let content = input::read(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let content = input::read(path).map_err(|error| unreadable(&name, &error))?;
     let other = |error: ScenarioError| of_other_simulator(&name, &content).unwrap_or(error);
-    let no_text = || ScenarioError::unreadable(&name, &std::io::ErrorKind::InvalidData.into());
+    let no_text = || unreadable(&name, &std::io::ErrorKind::InvalidData.into());
     let text = std::str::from_utf8(&content).map_err(|_| other(no_text()))?;
     let folder = path.parent().filter(|_| path != Path::new("/dev/stdin")).unwrap_or(Path::new(""));
     Ok((Document::parse(&name, text).map_err(other)?, FileLibrary::new(folder)))
@@ -310,6 +310,6 @@ fn document_at(path: &Path) -> Result<(Document, FileLibrary), ScenarioError> {
 /// Returns the file's name in messages, and its text.
 fn read(path: &Path) -> Result<(String, String), ScenarioError> {
     let name = path.display().to_string();
-    let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let text = input::read_text(path).map_err(|error| unreadable(&name, &error))?;
     Ok((name, text))
 }

@@ -7,11 +7,11 @@
 
 mod table;
 
+use selvedge_document::unknown_name;
 use selvedge_sim::config::Trimming;
 use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
-use crate::document::unknown_name;
 use table::{ALIASES, BALANCINGS, Balancing, Beside, EQDS, Engine, IN_TUNNELS, NDP, PFC, SCHEMES, Scheme};
 use table::{TCP, VARIANTS, Variant};
 

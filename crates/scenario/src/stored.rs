@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use selvedge_document::{Document, KeyPath};
 use toml::{Table, Value};
 
-use crate::document::Document;
 use crate::draft::Draft;
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, unreadable};
 use crate::input;
-use crate::path::KeyPath;
 use crate::plan::Changes;
 use crate::written::values;
 
@@ -29,7 +28,7 @@ pub struct StoredSeries {
 /// Returns an error if the scenario cannot be read, or is not one of this version.
 pub fn stored_series(path: &Path) -> Result<Vec<StoredSeries>, ScenarioError> {
     let name = path.display().to_string();
-    let text = input::read_text(path).map_err(|error| ScenarioError::unreadable(&name, &error))?;
+    let text = input::read_text(path).map_err(|error| unreadable(&name, &error))?;
     let draft = Draft::read(Document::parse(&name, &text)?, &Changes::default())?;
     let series = draft.variants(None)?.into_iter().map(|variant| {
         let mut leaves = BTreeMap::new();

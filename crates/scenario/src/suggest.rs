@@ -1,12 +1,12 @@
 //! Suggestions of the key that was meant by an unknown one, in the same table or in another.
 
+use selvedge_document::KeyPath;
 use selvedge_units::words::{misspelling, one_of};
 use serde_json::Value as Json;
 use toml::Table;
 
 use crate::edit::{Applied, Edit};
 use crate::error::Place;
-use crate::path::KeyPath;
 use crate::schema;
 
 /// Suggestions in one message, at most.

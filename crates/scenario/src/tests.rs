@@ -14,7 +14,8 @@ mod workloads;
 
 use std::path::Path;
 
-use crate::document::Document;
+use selvedge_document::Document;
+
 use crate::draft::{Draft, Variant};
 use crate::{Changes, Plan};
 

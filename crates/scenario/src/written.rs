@@ -1,12 +1,12 @@
 //! Conversion of a plan into a scenario file.
 
+use selvedge_document::KeyPath;
 use selvedge_sim::Transports;
 use selvedge_sim::config::BufferConfig;
 use selvedge_units::Setting;
 use toml::{Table, Value};
 
 use crate::device::{self, DeviceKind};
-use crate::path::KeyPath;
 use crate::plan::{KeyValue, Plan, PlannedSeries};
 use crate::ranges::ranges;
 use crate::scenario::{Scenario, Seeds};

@@ -45,6 +45,10 @@ pub enum ParseError {
     DataOffset(u8),
     /// A TCP option of this kind whose length is illegal.
     TcpOption(u8),
+    /// An unknown type of a tunnel's packet.
+    Type(u8),
+    /// A tunnel's option of this kind whose length is illegal, or which is unknown and may not be skipped.
+    Option(u8),
 }
 
 impl fmt::Display for ParseError {
@@ -65,6 +69,8 @@ impl fmt::Display for ParseError {
             Self::Reserved => f.write_str("a reserved bit is set"),
             Self::DataOffset(words) => write!(f, "data offset of {words} words, less than 5"),
             Self::TcpOption(kind) => write!(f, "TCP option {kind} has an illegal length"),
+            Self::Type(kind) => write!(f, "unknown type {kind} of a tunnel's packet"),
+            Self::Option(kind) => write!(f, "option {kind} has an illegal length, or is unknown and required"),
         }
     }
 }

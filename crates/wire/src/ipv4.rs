@@ -96,6 +96,19 @@ impl Ipv4 {
     /// # Errors
     /// If the bytes are truncated or malformed, or a checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (ip, payload) = Self::parse_cut(bytes)?;
+        if payload.len() + Self::LENGTH < usize::from(ip.length) {
+            return Err(ParseError::Length { found: bytes.len(), said: ip.length });
+        }
+        Ok((ip, payload))
+    }
+
+    /// Reads the header and checks its checksum; also returns the payload, of which a switch may have cut off the end.
+    /// Bytes beyond the total length are dropped; missing bytes are no error.
+    ///
+    /// # Errors
+    /// If the header is truncated or malformed, or its checksum is wrong.
+    pub fn parse_cut(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (header, rest) = take::<{ Self::LENGTH }>(bytes)?;
         let &[version, tos, l0, l1, i0, i1, f0, f1, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = header;
         if version != 0x45 {
@@ -108,7 +121,7 @@ impl Ipv4 {
             return Err(ParseError::Reserved);
         }
         let length = u16::from_be_bytes([l0, l1]);
-        let payload = usize::from(length).checked_sub(Self::LENGTH).and_then(|length| rest.get(..length));
+        let payload = usize::from(length).checked_sub(Self::LENGTH).map(|length| &rest[..length.min(rest.len())]);
         let payload = payload.ok_or(ParseError::Length { found: bytes.len(), said: length })?;
         let ip = Self {
             dscp: tos >> 2,
@@ -126,6 +139,16 @@ impl Ipv4 {
             destination: Ipv4Addr::new(d0, d1, d2, d3),
         };
         Ok((ip, payload))
+    }
+
+    /// Returns the sum of the pseudo-header of a datagram of `length` bytes (RFC 768, RFC 9293), for its checksum.
+    pub fn pseudo_header(&self, length: u16) -> u16 {
+        let mut header = [0; 12];
+        header[..4].copy_from_slice(&self.source.octets());
+        header[4..8].copy_from_slice(&self.destination.octets());
+        header[9] = self.protocol;
+        header[10..].copy_from_slice(&length.to_be_bytes());
+        sum(&header, 0)
     }
 
     /// Returns the header's bytes, with its checksum. Only the low 6 bits of `dscp` are used.

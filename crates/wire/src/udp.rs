@@ -8,6 +8,7 @@
 //! | 6-7   | checksum; 0 is none, as in RoCEv2 over IPv4             |
 
 use crate::error::{ParseError, take};
+use crate::ipv4::sum;
 
 /// A UDP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,9 +39,22 @@ impl Udp {
     /// # Errors
     /// If the bytes are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+        let (udp, payload) = Self::parse_cut(bytes)?;
+        if payload.len() + Self::LENGTH < usize::from(udp.length) {
+            return Err(ParseError::Length { found: bytes.len(), said: udp.length });
+        }
+        Ok((udp, payload))
+    }
+
+    /// Reads the header; also returns the payload, of which a switch may have cut off the end. Bytes beyond the length
+    /// are dropped; missing bytes are no error.
+    ///
+    /// # Errors
+    /// If the header is truncated, or its length is less than its own.
+    pub fn parse_cut(bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let (&[s0, s1, d0, d1, l0, l1, c0, c1], _) = take::<{ Self::LENGTH }>(bytes)?;
         let length = u16::from_be_bytes([l0, l1]);
-        let payload = bytes.get(Self::LENGTH..usize::from(length));
+        let payload = bytes.get(Self::LENGTH..usize::from(length).min(bytes.len()));
         let payload = payload.ok_or(ParseError::Length { found: bytes.len(), said: length })?;
         let udp = Self {
             source: u16::from_be_bytes([s0, s1]),
@@ -49,6 +63,19 @@ impl Udp {
             checksum: u16::from_be_bytes([c0, c1]),
         };
         Ok((udp, payload))
+    }
+
+    /// Returns the checksum of a datagram whose header, with checksum 0, and payload are `bytes`; zero stands for no
+    /// checksum and is never returned. `pseudo` is the sum of the pseudo-header ([`Ipv4::pseudo_header`],
+    /// [`Ipv6::pseudo_header`]).
+    ///
+    /// [`Ipv4::pseudo_header`]: crate::Ipv4::pseudo_header
+    /// [`Ipv6::pseudo_header`]: crate::Ipv6::pseudo_header
+    pub fn checksum_of(bytes: &[u8], pseudo: u16) -> u16 {
+        match !sum(bytes, pseudo) {
+            0 => u16::MAX,
+            checksum => checksum,
+        }
     }
 
     /// Returns the header's bytes.

@@ -1,12 +1,12 @@
 //! Values of a device in the place of defaults.
 
+use selvedge_document::KeyPath;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::{Chosen, Device};
 use crate::edit::{Applied, Edit};
 use crate::error::ScenarioError;
-use crate::path::KeyPath;
 
 /// Puts the values of `chosen` into `table`, a scenario that is complete otherwise, for keys that are not set. Returns
 /// the edits made.

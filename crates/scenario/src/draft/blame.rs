@@ -1,9 +1,10 @@
 //! Places where values were written, and the place to report for an error in them.
 
+use selvedge_document::KeyPath;
+
 use super::{Draft, Variant, path};
 use crate::edit::Edit;
 use crate::error::{Place, ScenarioError};
-use crate::path::KeyPath;
 
 impl Draft {
     /// Returns the place where the key at `path` of the study was written.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::sync::Arc;
 
+use selvedge_document::KeyPath;
 use selvedge_sim::Network;
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{LossPlan, link_events};
@@ -19,7 +20,6 @@ use crate::device;
 use crate::draft::{Draft, Variant};
 use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
-use crate::path::KeyPath;
 use crate::ranges::in_common;
 use crate::scenario::{Scenario, Seeds};
 

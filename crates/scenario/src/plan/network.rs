@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use selvedge_document::Document;
 use selvedge_sim::Network;
 use selvedge_sim::topology::Framing;
 
 use super::builder::Builder;
 use super::{Changes, document_at};
-use crate::document::Document;
 use crate::draft::Draft;
 use crate::error::ScenarioError;
 use crate::library::FileLibrary;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
+use selvedge_document::{KeyPath, follow, resolved};
 use selvedge_units::words::{lines, one_of};
 use serde_json::Value;
 
-use super::{follow, resolved, schema};
+use super::schema;
 use crate::describe::alternatives;
 use crate::error::ScenarioError;
-use crate::path::KeyPath;
 use crate::suggest;
 
 /// Description of one place of a scenario file.

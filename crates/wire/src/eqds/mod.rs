@@ -14,10 +14,13 @@
 //! as long as VXLAN's header, which the headers "were meant to complement" (section 5). The priority is Selvedge's own:
 //! receivers that give credit by priority (section 5) need it, and the IP header's priority is lost where switches
 //! trim.
+//!
+//! These headers are version 0, which the simulator charges for and captures show. [`v1`] is the form for real networks.
 
 mod compact;
 mod datagram;
 mod header;
+pub mod v1;
 
 pub use compact::{Control, Data};
 pub use datagram::{Body, Datagram};

@@ -26,7 +26,7 @@ impl TcpDatagram {
         if ip.protocol != Ipv4::TCP {
             return Err(ParseError::Protocol(ip.protocol));
         }
-        if sum(segment, pseudo_header(&ip)) != 0xffff {
+        if sum(segment, ip.pseudo_header(ip.length - Ipv4::LENGTH as u16)) != 0xffff {
             return Err(ParseError::Checksum);
         }
         let (header, payload) = Header::parse(segment)?;
@@ -52,16 +52,8 @@ impl TcpDatagram {
         let header = self.header.emit(&mut place);
         segment[..header.len()].copy_from_slice(header);
         segment[header.len()..].copy_from_slice(payload);
-        let checksum = !sum(segment, pseudo_header(&ip));
+        let checksum = !sum(segment, ip.pseudo_header(ip.length - Ipv4::LENGTH as u16));
         segment[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
         buffer
     }
-}
-
-/// Returns the sum over the fields of the IP header that a segment's checksum covers (RFC 9293, section 3.1).
-fn pseudo_header(ip: &Ipv4) -> u16 {
-    let [source, destination] = [ip.source, ip.destination].map(|address| sum(&address.octets(), 0));
-    let length = ip.length - Ipv4::LENGTH as u16;
-    let words = [source, destination, u16::from(ip.protocol), length].map(u16::to_be_bytes);
-    sum(words.as_flattened(), 0)
 }

@@ -1,6 +1,6 @@
 //! The checks of the fuzz targets, so that `cargo test` can replay their corpora.
 
-use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Pfc, Reth, Udp, eqds, tcp};
+use selvedge_wire::{Aeth, Bth, Datagram, Ethernet, Extension, Frame, Ipv4, Ipv6, Pfc, Reth, Udp, eqds, tcp};
 
 /// Parses `bytes` as every header. Headers that parse must survive a round trip.
 pub(crate) fn check_headers(bytes: &[u8]) {
@@ -43,7 +43,40 @@ pub(crate) fn check_headers(bytes: &[u8]) {
         let again = [header.emit(&mut buffer), payload].concat();
         assert_eq!(tcp::Header::parse(&again), Ok((header, payload)));
     }
+    if let Ok((header, payload)) = Ipv6::parse(bytes) {
+        assert_eq!(Ipv6::parse(&[&header.emit(), payload].concat()), Ok((header, payload)));
+    }
     check_tunnel_headers(bytes);
+    check_tunnel_packets(bytes);
+}
+
+/// Parses `bytes` as a tunnel's packet of version 1, and as a datagram around one.
+pub(crate) fn check_tunnel_packets(bytes: &[u8]) {
+    check_tunnel_packet(bytes);
+    if let Ok((_, _, payload)) = eqds::v1::Datagram::parse(bytes) {
+        check_tunnel_packet(payload);
+    }
+}
+
+/// Parses `bytes` as a tunnel's packet of version 1. Its fields must survive a round trip; reserved bits and unknown
+/// options need not.
+fn check_tunnel_packet(bytes: &[u8]) {
+    use eqds::v1::{LONGEST, Packet, Words};
+
+    let Ok(parsed) = Packet::parse(bytes) else { return };
+    assert!(parsed.header().len() <= LONGEST && parsed.header().len() + parsed.sent_payload() <= 65_535);
+    assert!(bytes.starts_with(parsed.header()));
+    assert_eq!(parsed.covered(&mut [0; LONGEST]).len() + parsed.mac().len(), parsed.header().len());
+    if let Some(payload) = parsed.payload() {
+        assert_eq!(payload.len(), parsed.sent_payload());
+        if let Ok((words, part)) = Words::parse(payload) {
+            assert_eq!([&words.emit()[..], part].concat(), payload);
+        }
+    }
+    let mut buffer = [0; LONGEST];
+    let header = parsed.packet.emit(parsed.sent_payload(), &mut buffer);
+    let again = Packet::parse(header).expect("a header that was read can be read again");
+    assert_eq!(again.packet, parsed.packet);
 }
 
 /// Parses `bytes` as EQDS's headers, in both widths, and as its datagrams. Those that parse must survive a round trip.

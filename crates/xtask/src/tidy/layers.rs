@@ -9,6 +9,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-wire", 1),
     ("selvedge-telemetry", 1),
     ("selvedge-formats", 1),
+    ("selvedge-document", 1),
     ("selvedge-transport", 2),
     ("selvedge-nic", 3),
     ("selvedge-testkit", 3),
@@ -16,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-dataplane", 4),
     ("selvedge-scenario", 5),
     ("selvedge-results", 5),
+    ("selvedge-tunnel", 5),
     ("selvedge-traces", 5),
     ("selvedge-ibverbs", 5),
     ("selvedge-study", 6),
@@ -27,6 +29,8 @@ const LAYERS: &[(&str, u8)] = &[
 const NARROW: &[(&str, &[&str])] = &[
     // Readers of other simulators' files depend on no other crate of Selvedge.
     ("selvedge-formats", &["selvedge-units"]),
+    // Reads texts of any format.
+    ("selvedge-document", &["selvedge-units"]),
     // Rows from either world; never runs anything.
     ("selvedge-results", &["selvedge-units", "selvedge-telemetry"]),
     ("xtask", &[]),

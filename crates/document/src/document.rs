@@ -9,14 +9,13 @@ use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Place, ScenarioError};
+use crate::error::{DocumentError, Place};
 use crate::path::KeyPath;
-use crate::schema;
-use crate::suggest;
+use crate::route::wants_table;
 
 /// A TOML text and the places of its keys.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
+pub struct Document {
     name: String,
     text: String,
     /// Whether the user can see the text. If not, messages give no lines and columns.
@@ -42,22 +41,27 @@ enum List {
 
 /// Error in a text: the key, and the fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Mismatch {
-    pub(crate) path: KeyPath,
+pub struct Mismatch {
+    /// The key.
+    pub path: KeyPath,
     /// Bytes of the text that the error is about.
     span: Range<usize>,
-    pub(crate) message: String,
+    /// The fault, and what would be right.
+    pub message: String,
 }
 
 impl Document {
     /// Reads the syntax. `name` is the file's name in messages.
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+    ///
+    /// # Errors
+    /// If the text is not TOML.
+    pub fn parse(name: &str, text: &str) -> Result<Self, DocumentError> {
         let mut document = Self { name: name.to_owned(), text: text.to_owned(), is_file: true, spans: BTreeMap::new() };
         match DeTable::parse(text) {
             Ok(root) => collect(root.get_ref(), &KeyPath::root(), &mut document.spans),
             Err(error) => {
                 let offset = error.span().map_or(0, |span| span.start);
-                return Err(ScenarioError::new(document.at(offset), "", format!("not TOML: {}", error.message())));
+                return Err(DocumentError::new(document.at(offset), "", format!("not TOML: {}", error.message())));
             }
         }
         // Numbers are read only now; all other faults were found before.
@@ -66,18 +70,26 @@ impl Document {
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
                 let message = format!("too large a number: TOML's go up to {}", i64::MAX);
-                Err(ScenarioError::new(document.at(span.start), document.path_at(&span).to_string(), message))
+                Err(DocumentError::new(document.at(span.start), document.path_at(&span).to_string(), message))
             }
         }
     }
 
     /// Returns this text marked as unseen: messages quote no lines of it, because no user has it in front of them.
-    pub(crate) fn unseen(self) -> Self {
+    pub fn unseen(self) -> Self {
         Self { is_file: false, ..self }
     }
 
-    /// Returns the values of the text as a `T`, which `schema` describes.
-    pub(crate) fn read<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Mismatch> {
+    /// Returns the values of the text as a `T`, which `schema` describes. `elsewhere` may extend the message about an
+    /// unknown key by places that have such a key.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing, or a value has another type.
+    pub fn read<T: DeserializeOwned>(
+        &self,
+        schema: &Json,
+        elsewhere: impl FnOnce(&Json, &KeyPath, &toml::Table, &str) -> String,
+    ) -> Result<T, Mismatch> {
         if let Some(mismatch) = self.misplaced_list(schema) {
             return Err(mismatch);
         }
@@ -86,7 +98,7 @@ impl Document {
             let path = self.path_at(&span);
             let mut message = reworded(error.message(), &path);
             if message.starts_with("unknown ") {
-                message = suggest::elsewhere(schema, &path, &self.table(), &message);
+                message = elsewhere(schema, &path, &self.table(), &message);
             }
             Mismatch { path, span, message }
         })
@@ -96,7 +108,7 @@ impl Document {
     fn misplaced_list(&self, schema: &Json) -> Option<Mismatch> {
         self.spans.iter().find_map(|(path, spans)| {
             let list = spans.list?;
-            schema::wants_table(schema, path).then(|| {
+            wants_table(schema, path).then(|| {
                 let message = match list {
                     List::OfTables => format!("found a list of tables, [[{path}]]; expected one table, [{path}]"),
                     List::InBrackets => "found a list in [ ], expected a table in { }".to_owned(),
@@ -107,17 +119,20 @@ impl Document {
     }
 
     /// Returns the values of the text, untyped.
-    pub(crate) fn table(&self) -> toml::Table {
+    ///
+    /// # Panics
+    /// Never: the text was parsed before.
+    pub fn table(&self) -> toml::Table {
         toml::from_str(&self.text).expect("the text was parsed before")
     }
 
     /// Returns `mismatch`, an error of this document, with its place.
-    pub(crate) fn error(&self, mismatch: Mismatch) -> ScenarioError {
-        ScenarioError::new(self.at(mismatch.span.start), mismatch.path.to_string(), mismatch.message)
+    pub fn error(&self, mismatch: Mismatch) -> DocumentError {
+        DocumentError::new(self.at(mismatch.span.start), mismatch.path.to_string(), mismatch.message)
     }
 
     /// Returns the place of the key at `path`, or of the nearest enclosing item that is written.
-    pub(crate) fn place(&self, path: &KeyPath) -> Place {
+    pub fn place(&self, path: &KeyPath) -> Place {
         let mut steps = path.steps().to_vec();
         while !steps.is_empty() {
             let prefix = steps.iter().fold(KeyPath::root(), |path, step| path.join(step));
@@ -183,7 +198,7 @@ fn collect_value(key: Range<usize>, value: &Spanned<DeValue<'_>>, path: KeyPath,
     spans.insert(path, Spans { key, value: value.span(), list });
 }
 
-/// Returns the message of serde in the terms of scenario files.
+/// Returns the message of serde in the terms of TOML.
 fn reworded(message: &str, path: &KeyPath) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = path.steps().last().map_or("", String::as_str);
@@ -248,7 +263,7 @@ fn unknown(what: &str, rest: &str) -> String {
 }
 
 /// Returns the message for a name that does not exist, with the nearest that does.
-pub(crate) fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
+pub fn unknown_name(what: &str, found: &str, known: &[&str]) -> String {
     match nearest(found, known.iter().copied()) {
         Some(meant) => format!("unknown {what} \"{found}\"; did you mean \"{meant}\"?"),
         None => {

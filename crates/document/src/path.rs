@@ -2,31 +2,33 @@
 
 use std::fmt;
 
-/// Steps from the root of a scenario to one of its values. Elements of arrays are steps too, written as numbers.
+/// Steps from the root of a text to one of its values. Elements of arrays are steps too, written as numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(crate) struct KeyPath(Vec<String>);
+pub struct KeyPath(Vec<String>);
 
 impl KeyPath {
-    /// Reads `a.b[0].c`; `a.b.0.c` means the same. `None` when a step is empty.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    /// Reads `a.b[0].c`; `a.b.0.c` means the same. `None` if a step is empty.
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().replace('[', ".").replace(']', "");
         let steps: Vec<String> = text.split('.').map(|step| step.trim().to_owned()).collect();
         steps.iter().all(|step| !step.is_empty()).then_some(Self(steps))
     }
-    pub(crate) fn root() -> Self {
+    /// Returns the path of the whole text.
+    pub fn root() -> Self {
         Self::default()
     }
-    pub(crate) fn steps(&self) -> &[String] {
+    /// Returns the steps.
+    pub fn steps(&self) -> &[String] {
         &self.0
     }
     /// Returns this path with one step appended.
-    pub(crate) fn join(&self, step: impl Into<String>) -> Self {
+    pub fn join(&self, step: impl Into<String>) -> Self {
         let mut steps = self.0.clone();
         steps.push(step.into());
         Self(steps)
     }
     /// Returns whether `self` leads to `other` or to something that contains it.
-    pub(crate) fn contains(&self, other: &Self) -> bool {
+    pub fn contains(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
 }
