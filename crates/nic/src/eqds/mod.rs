@@ -87,7 +87,7 @@ impl Tunnels {
         let least = self.least_interval;
         self.pacer.get_or_insert_with(|| {
             let interval = eqds.pull_interval.max(least);
-            Pacer::new(interval, eqds.control_time(interval), eqds.policy)
+            Pacer::new(eqds.pulls(interval), eqds.policy)
         })
     }
 }

@@ -81,7 +81,7 @@ impl<H: Copy> End<H> {
     ) -> (Disposition, Option<Control>) {
         let (disposition, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
         (self.last, self.class) = (Origin::of(packet), data.class);
-        self.account(eqds, pacer, name);
+        self.account(cx.now, eqds, pacer, name);
         let Some(control) = control else { return (disposition, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
         (disposition, Some(Control { busy: pacer.busy_beside(self.owed), flags: control.flags.with(echo), ..control }))
@@ -101,21 +101,23 @@ impl<H: Copy> End<H> {
         if self.owed == 0 {
             return None;
         }
-        let control = self.receiver.grant(eqds)?;
-        self.account(eqds, pacer, name);
+        let quanta = self.owed.min(pacer.quanta());
+        let control = self.receiver.grant(eqds, quanta)?;
+        pacer.spend(name, quanta);
+        self.account(now, eqds, pacer, name);
         Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
     }
 
     /// Informs the pacer of the credit that the sender is owed, and adds the tunnel to the pacer's list if that is not
     /// zero.
     #[inline]
-    fn account(&mut self, eqds: &EqdsParams, pacer: &mut Pacer, name: u32) {
+    fn account(&mut self, now: Instant, eqds: &EqdsParams, pacer: &mut Pacer, name: u32) {
         let owed = self.receiver.owed(eqds);
         pacer.note_owed(self.owed, owed);
         self.owed = owed;
         if owed > 0 && !self.listed {
             self.listed = true;
-            pacer.push(name, self.class);
+            pacer.push(now, name, self.class);
         }
     }
 }
@@ -240,7 +242,8 @@ impl Nic {
     #[inline(never)]
     pub(crate) fn pull(&mut self, now: Instant, params: &NicParams) {
         let (Some(eqds), Some(pacer)) = (&params.eqds, &mut self.tunnels.pacer) else { return };
-        if let Some(who) = pacer.poll(now) {
+        // A wake-up that came late makes up for lost time: several pulls leave together.
+        while let Some(who) = pacer.poll(now) {
             let (place, carries) = (who >> 1, who & 1 == 1);
             let granted = if carries {
                 self.eqifs.as_mut().and_then(|eqifs| eqifs.grant(now, params, pacer, place))
@@ -335,7 +338,7 @@ mod tests {
     #[test]
     fn who_begins_anew_and_wants_nothing_gets_nothing() {
         let eqds = params();
-        let mut pacer = Pacer::new(Duration::from_us(1), Duration::ZERO, eqds.policy);
+        let mut pacer = Pacer::new(eqds.pulls(Duration::from_us(1)), eqds.policy);
         let mut end = End::new(&Packet::BLANK);
         let hear = |end: &mut End<()>, pacer: &mut Pacer, seq, pull_target| {
             let flags = Flags::SYN;

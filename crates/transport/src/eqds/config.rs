@@ -8,7 +8,8 @@ use selvedge_wire::eqds::Layout;
 
 use super::eqif::EqifConfig;
 use super::numbers::Numbers;
-use super::pacer::Policy;
+use super::pacer::Pulls;
+use super::policy::Policy;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// EQDS: an edge-queued datagram service (Olteanu et al., NSDI'22).
@@ -30,6 +31,12 @@ pub struct EqdsConfig {
     /// that answer its own; never more than its own link's. Default: "auto", the link's rate (section 5: "the aggregate
     /// arrival rate matches the incoming link speed").
     pub pull_rate: Setting<Rate>,
+    /// Most time lost by late wake-ups of the pacer that is made up with pulls sent at once, up to 1s: for hosts whose
+    /// timers are late. Default: 0s; the timers of a simulation never are.
+    pub pull_catch_up: Duration,
+    /// Most quanta that one PULL grants, 1 to 1024: with more there are fewer PULLs, and burstier senders. Default: 1
+    /// (section 5: "one MTU of credit" each "MTU-time").
+    pub pull_quanta: u32,
     /// Sharing of a receiver's link among its senders. Default: fair (section 5).
     pub policy: Policy,
     /// Retransmission timeout of packets and requests. Default: "auto", the maximum round-trip time: where switches
@@ -106,6 +113,8 @@ impl Default for EqdsConfig {
             window: Setting::Auto,
             reorder: Setting::Auto,
             pull_rate: Setting::Auto,
+            pull_catch_up: Duration::ZERO,
+            pull_quanta: 1,
             policy: Policy::Fair,
             rto: Setting::Auto,
             max_timeouts: 16,
@@ -202,6 +211,13 @@ impl EqdsConfig {
             Setting::Value(rate) if rate.as_bps() > 0 => {}
             _ => return wrong("pull-rate", "nothing would ever be granted; give a rate above zero".into()),
         }
+        if self.pull_catch_up > Duration::from_ms(1_000) {
+            let message = format!("{} is out of range; give at most 1s", self.pull_catch_up);
+            return wrong("pull-catch-up", message);
+        }
+        if !(1..=1_024).contains(&self.pull_quanta) {
+            return wrong("pull-quanta", format!("{} is out of range; give 1 to 1024", self.pull_quanta));
+        }
         check_timeout("rto", self.rto())?;
         if self.max_timeouts == 0 {
             return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
@@ -277,6 +293,8 @@ impl EqdsConfig {
             paths: self.paths,
             control_frame: self.answer_frame().get() as u16,
             pull_interval: rate.time_for(quantum + gap),
+            pull_catch_up: self.pull_catch_up,
+            pull_quanta: self.pull_quanta,
             gap: gap.get() as u32,
             policy: self.policy,
             messages: self.messages,
@@ -313,8 +331,12 @@ pub struct EqdsParams {
     pub paths: u32,
     /// Bytes of the frame of a control packet.
     pub control_frame: u16,
-    /// Time from one pull to the next.
+    /// Time from one quantum of credit to the next.
     pub pull_interval: Duration,
+    /// Depth of the pacer's token bucket, see [`Pulls::catch_up`].
+    pub pull_catch_up: Duration,
+    /// Most quanta granted by one PULL.
+    pub pull_quanta: u32,
     /// Bytes that every frame takes on the wire in addition to its own length.
     pub gap: u32,
     /// Policy of the pacer, see [`EqdsConfig::policy`].
@@ -324,6 +346,12 @@ pub struct EqdsParams {
 }
 
 impl EqdsParams {
+    /// Returns the timing of a pacer that grants one quantum per `interval`.
+    pub fn pulls(&self, interval: Duration) -> Pulls {
+        let control = self.control_time(interval);
+        Pulls { interval, control, catch_up: self.pull_catch_up, quanta: self.pull_quanta }
+    }
+
     /// Returns the link time of a control frame if one pull's worth of frames takes `interval`.
     pub fn control_time(&self, interval: Duration) -> Duration {
         let bytes = |frame: u32| u64::from(frame + self.gap);

@@ -20,6 +20,7 @@ mod numbers;
 mod pacer;
 mod paths;
 mod pieces;
+mod policy;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -28,8 +29,9 @@ mod window;
 
 pub use config::{EqdsConfig, EqdsParams, Headers, Messages};
 pub use numbers::Numbers;
-pub use pacer::{Pacer, Policy};
+pub use pacer::{Pacer, Pulls};
 pub use paths::Paths;
 pub use pieces::Pieces;
+pub use policy::Policy;
 pub use receiver::{Disposition, Receiver};
 pub use sender::{Interest, MOST_DOUBLINGS, Memory, Sender, State, Transmit};

@@ -117,12 +117,14 @@ impl<H: Copy> Receiver<H> {
         self.tunnel.as_ref().map_or(0, |tunnel| tunnel.owed(params))
     }
 
-    /// Grants one quantum of credit; returns the control packet, if a tunnel exists.
+    /// Grants `quanta` quanta of credit, no more than [`Receiver::owed`], with one control packet, which is returned if
+    /// a tunnel exists. Pull numbers are cumulative: a sender cannot tell one PULL of several quanta from the last of
+    /// several PULLs.
     #[inline]
-    pub fn grant(&mut self, params: &EqdsParams) -> Option<Control> {
+    pub fn grant(&mut self, params: &EqdsParams, quanta: u32) -> Option<Control> {
         let tunnel = self.tunnel.as_mut()?;
         let numbers = params.numbers;
-        tunnel.pull = numbers.add(tunnel.pull, 1);
+        tunnel.pull = numbers.add(tunnel.pull, quanta);
         if numbers.is_after(tunnel.pull, tunnel.target) {
             tunnel.target = tunnel.pull;
         }

@@ -33,6 +33,8 @@ impl Script<'_> {
             paths: 16,
             control_frame: 64,
             pull_interval: Duration::from_us(1),
+            pull_catch_up: Duration::ZERO,
+            pull_quanta: [1, 3, 1, 8][usize::from(flags >> 5) % 4],
             gap: 0,
             policy: Policy::Fair,
             messages: Messages::Turns,
@@ -98,7 +100,8 @@ impl World {
             10..=11 => self.take_control(script),
             12 => self.forge_control(script),
             13 => {
-                let granted = (self.receiver.owed(&self.params) > 0).then(|| self.receiver.grant(&self.params));
+                let quanta = self.receiver.owed(&self.params).min(self.params.pull_quanta);
+                let granted = (quanta > 0).then(|| self.receiver.grant(&self.params, quanta));
                 self.control.extend(granted.flatten());
             }
             14 => {

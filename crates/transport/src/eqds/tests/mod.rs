@@ -30,6 +30,8 @@ fn params() -> EqdsParams {
         paths: 16,
         control_frame: 64,
         pull_interval: Duration::from_us(1),
+        pull_catch_up: Duration::ZERO,
+        pull_quanta: 1,
         gap: 0,
         policy: Policy::Fair,
         messages: Messages::Turns,
@@ -115,11 +117,16 @@ impl Tunnel {
 
     /// Grants one quantum, if any is owed; returns whether one was.
     fn grant(&mut self) -> bool {
-        let owed = self.receiver.owed(&self.params) > 0;
-        if owed {
-            self.control.extend(self.receiver.grant(&self.params));
+        self.grant_up_to(1) > 0
+    }
+
+    /// Grants up to `most` quanta with one control packet; returns their number.
+    fn grant_up_to(&mut self, most: u32) -> u32 {
+        let quanta = self.receiver.owed(&self.params).min(most);
+        if quanta > 0 {
+            self.control.extend(self.receiver.grant(&self.params, quanta));
         }
-        owed
+        quanta
     }
 
     /// Delivers and answers everything until nothing is left to do.

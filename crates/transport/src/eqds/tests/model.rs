@@ -152,7 +152,7 @@ impl World {
     fn grant(&mut self, params: &EqdsParams) -> bool {
         let owed = self.receiver.owed(params) > 0;
         if owed {
-            self.control.extend(self.receiver.grant(params));
+            self.control.extend(self.receiver.grant(params, 1));
         }
         owed
     }
