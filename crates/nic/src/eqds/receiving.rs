@@ -7,11 +7,11 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{TUNNEL, Tunnels};
+use super::{NATIVE_END, TUNNEL, Tunnels};
 use crate::eqif::NATIVE;
-use crate::nic::{Handled, Nic, NicParams, put};
+use crate::nic::{Due, Handled, Nic, NicParams, put};
 use crate::qp::Completion;
-use crate::slot::TUNNELS;
+use crate::slot::{INGRESS_TUNNELS, TUNNELS};
 
 /// Receiving end of a tunnel.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub(super) struct Inbound {
     end: End<()>,
     /// Slot of the newest packet's message; `None` if it was not looked up yet.
     message: Option<u32>,
+    /// Earliest entry of the tunnel in the heap of deadlines.
+    armed: Instant,
 }
 
 impl<H: Copy> End<H> {
@@ -105,6 +107,13 @@ impl<H: Copy> End<H> {
         let control = self.receiver.grant(eqds, quanta)?;
         pacer.spend(name, quanta);
         self.account(now, eqds, pacer, name);
+        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
+    }
+
+    /// Returns the next report of a missing packet that is due, and its destination.
+    #[cold]
+    pub(crate) fn poll_missing(&mut self, now: Instant, eqds: &EqdsParams, pacer: &Pacer) -> Option<(Origin, Control)> {
+        let control = self.receiver.poll_missing(eqds, now)?;
         Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
     }
 
@@ -189,6 +198,9 @@ impl Nic {
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
+        if eqds.loss.gap_wait.is_some() {
+            self.arm_inbound(tunnel);
+        }
         if pull_at <= cx.now {
             // No deadline is needed for a pull that is due already.
             self.pull(cx.now, params);
@@ -208,6 +220,33 @@ impl Nic {
         Handled::Taken
     }
 
+    /// Sets the deadline of the tunnel's next report of missing packets.
+    #[cold]
+    fn arm_inbound(&mut self, tunnel: u32) {
+        let state = &mut self.tunnels.inbound[tunnel as usize];
+        let at = state.end.receiver.missing_due();
+        if at < state.armed {
+            state.armed = at;
+            self.deadlines.push(at, Due::timer(INGRESS_TUNNELS.slot(tunnel)), NATIVE_END);
+        }
+    }
+
+    /// Handles a deadline of a tunnel for native messages that ends here: reports missing packets. The tunnel waits for
+    /// them without end, because a message is complete only with all of its packets.
+    #[cold]
+    pub(crate) fn on_inbound_deadline(&mut self, cx: &Cx<'_>, params: &NicParams, at: Instant, tunnel: u32) {
+        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
+        let (Some(eqds), Some(state)) = (&params.eqds, inbound.get_mut(tunnel as usize)) else { return };
+        if state.armed != at {
+            return;
+        }
+        state.armed = Instant::NEVER;
+        while let Some((to, control)) = state.end.poll_missing(cx.now, eqds, pacer) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+        }
+        self.arm_inbound(tunnel);
+    }
+
     /// Returns the tunnel by which a packet has arrived.
     #[inline]
     fn tunnel_from(&mut self, packet: &Packet) -> u32 {
@@ -215,7 +254,7 @@ impl Nic {
             return tunnel;
         }
         let tunnel = self.tunnels.inbound.len() as u32;
-        self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None });
+        self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None, armed: Instant::NEVER });
         self.tunnels.by_source.insert((packet.src, TUNNEL), tunnel);
         tunnel
     }

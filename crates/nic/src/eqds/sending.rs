@@ -189,7 +189,8 @@ impl Nic {
         let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
         let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
         let class = message.or_else(|| state.first(messages)).map_or(params.ack_class, |message| message.class);
-        let (_, entropy) = state.paths.next(eqds.paths);
+        let (path, entropy) = state.paths.next(eqds.paths);
+        state.sender.note_path(eqds, seq, path);
         state.last = message.map_or(state.last, |message| message.qp);
         *packet = Packet {
             sent_at: cx.now,

@@ -133,6 +133,10 @@ impl Nic {
         }
         state.armed = UNARMED;
         state.end.receiver.handle_timeout(&eqif.tunnel, cx.now, |packet| arrived.push_back(packet));
+        let pacer = self.tunnels.pacer(&eqif.tunnel);
+        while let Some((to, control)) = state.end.poll_missing(cx.now, &eqif.tunnel, pacer) {
+            self.answers.push_back(control_packet(self.id, params, &eqif.tunnel, &to, control));
+        }
         self.arm_reordering(eqif, place);
         self.hand_up(cx, params);
     }

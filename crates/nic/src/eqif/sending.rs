@@ -117,7 +117,10 @@ impl Nic {
         let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
         let new = || queue.pop(cx.now).expect("the tunnel asks only if a packet waits");
         let sent = sender.poll_transmit(&eqif.tunnel, cx.now, head, new);
-        let (_, entropy) = paths.next(eqif.tunnel.paths);
+        let (path, entropy) = paths.next(eqif.tunnel.paths);
+        if let Some(sent) = &sent {
+            sender.note_path(&eqif.tunnel, sent.seq, path);
+        }
         let (dst, number) = (*dst, *number);
         eqifs.outbound[carrier as usize].queued = false;
         let Some(Transmit { cargo, seq, pull_target, flags, retransmission, .. }) = sent else { return false };

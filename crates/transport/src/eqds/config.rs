@@ -7,6 +7,7 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 use selvedge_wire::eqds::Layout;
 
 use super::eqif::EqifConfig;
+use super::loss::{Loss, LossConfig};
 use super::numbers::Numbers;
 use super::pacer::Pulls;
 use super::policy::Policy;
@@ -43,6 +44,8 @@ pub struct EqdsConfig {
     /// trim, with all data queues on the path full, and one header queue; else with one congested link. The paper gives
     /// none.
     pub rto: Setting<Duration>,
+    /// Detection of lost packets. Default: by `rto`, and by reports of trimmed packets.
+    pub loss: LossConfig,
     /// Timeouts in a row after which the tunnel is re-established (appendix A: "a large number"); at least 1. Default:
     /// 16.
     pub max_timeouts: u32,
@@ -117,6 +120,7 @@ impl Default for EqdsConfig {
             pull_quanta: 1,
             policy: Policy::Fair,
             rto: Setting::Auto,
+            loss: LossConfig::default(),
             max_timeouts: 16,
             ack_after: Bytes::ZERO,
             paths: 256,
@@ -168,6 +172,7 @@ impl EqdsConfig {
         resolve(&mut self.reorder, || Some(packets.saturating_mul(2).max(Self::LEAST_REORDER).min(widest)));
         resolve(&mut self.pull_rate, || Some(fabric.line_rate));
         resolve(&mut self.rto, || Some(fabric.congested_rtt));
+        self.loss.resolve(fabric);
         let rto = self.rto();
         resolve(&mut self.reorder_timeout, || Some(rto.saturating_mul(4)));
     }
@@ -219,6 +224,7 @@ impl EqdsConfig {
             return wrong("pull-quanta", format!("{} is out of range; give 1 to 1024", self.pull_quanta));
         }
         check_timeout("rto", self.rto())?;
+        self.loss.check()?;
         if self.max_timeouts == 0 {
             return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
         }
@@ -288,6 +294,7 @@ impl EqdsConfig {
             ordered: false,
             rto: self.rto(),
             reorder_timeout: resolved(self.reorder_timeout, "reorder-timeout"),
+            loss: self.loss.params(),
             max_timeouts: self.max_timeouts,
             ack_after: self.ack_after.get() as u32,
             paths: self.paths,
@@ -321,6 +328,8 @@ pub struct EqdsParams {
     pub ordered: bool,
     /// Retransmission timeout, see `rto` of [`EqdsConfig`].
     pub rto: Duration,
+    /// Detection of lost packets.
+    pub loss: Loss,
     /// Patience of the reorder queue, see [`EqdsConfig::reorder_timeout`]; `None`: unlimited.
     pub reorder_timeout: Option<Duration>,
     /// Consecutive timeouts before a new epoch, see [`EqdsConfig::max_timeouts`].
@@ -346,6 +355,13 @@ pub struct EqdsParams {
 }
 
 impl EqdsParams {
+    /// Returns whether senders measure round trips and paths: callers then give them each packet's path
+    /// ([`Sender::note_path`](super::Sender::note_path)).
+    #[inline]
+    pub fn measures(&self) -> bool {
+        self.loss.measured.is_some() || self.loss.path_margin.is_some()
+    }
+
     /// Returns the timing of a pacer that grants one quantum per `interval`.
     pub fn pulls(&self, interval: Duration) -> Pulls {
         let control = self.control_time(interval);

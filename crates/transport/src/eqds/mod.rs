@@ -16,22 +16,28 @@
 mod config;
 mod credit;
 pub mod eqif;
+mod loss;
+mod measured;
 mod numbers;
 mod pacer;
 mod paths;
 mod pieces;
 mod policy;
 mod receiver;
+mod round_trips;
 mod sender;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use config::{EqdsConfig, EqdsParams, Headers, Messages};
+pub use loss::{Loss, LossConfig, Source};
+pub use measured::PathReport;
 pub use numbers::Numbers;
 pub use pacer::{Pacer, Pulls};
 pub use paths::Paths;
 pub use pieces::Pieces;
 pub use policy::Policy;
 pub use receiver::{Disposition, Receiver};
-pub use sender::{Interest, MOST_DOUBLINGS, Memory, Sender, State, Transmit};
+pub use round_trips::RoundTrips;
+pub use sender::{Delivered, Interest, MISSING, MOST_DOUBLINGS, Memory, Sender, State, Transmit};

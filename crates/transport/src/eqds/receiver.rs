@@ -2,11 +2,12 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_units::Instant;
+use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data, Flags};
 
 use super::config::EqdsParams;
 use super::credit::{Promise, Scale};
+use super::sender::MISSING;
 
 /// The receiving end of a tunnel: soft state, built by the first SYN.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -35,6 +36,18 @@ struct Tunnel<H> {
     ack_when_whole: bool,
     /// Time since which the queue has waited for `expected`; [`Instant::NEVER`] while it does not.
     waits_since: Instant,
+    gaps: Gaps,
+}
+
+/// Gaps in the reorder queue that are to be reported as missing packets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Gaps {
+    /// Time of the next report; [`Instant::NEVER`] while there is none to make.
+    due: Instant,
+    /// Numbers before this one are to be reported then.
+    end: u32,
+    /// Numbers before this one have been reported.
+    reported: u32,
 }
 
 /// A slot of the reorder queue.
@@ -141,15 +154,32 @@ impl<H: Copy> Receiver<H> {
         Some(Control { flags: Flags::RST, number, pull: 0, busy: 0 })
     }
 
-    /// Returns the time at which [`Receiver::handle_timeout`] is due.
+    /// Returns the time at which [`Receiver::handle_timeout`] and then [`Receiver::poll_missing`] are due.
     pub fn poll_timeout(&self, params: &EqdsParams) -> Instant {
+        self.gives_up_at(params).min(self.missing_due())
+    }
+
+    /// Returns the time at which [`Receiver::poll_missing`] is due.
+    pub fn missing_due(&self) -> Instant {
+        self.tunnel.as_ref().map_or(Instant::NEVER, |tunnel| tunnel.gaps.due)
+    }
+
+    /// Returns the time at which the reorder queue no longer waits for the first missing packet.
+    fn gives_up_at(&self, params: &EqdsParams) -> Instant {
         let since = self.tunnel.as_ref().map_or(Instant::NEVER, |tunnel| tunnel.waits_since);
         params.reorder_timeout.map_or(Instant::NEVER, |timeout| since.saturating_add(timeout))
     }
 
+    /// Returns the next report of a missing packet, if one is due: to be called until it returns `None`. Each missing
+    /// packet is reported once. The caller fills in the busy time.
+    pub fn poll_missing(&mut self, params: &EqdsParams, now: Instant) -> Option<Control> {
+        let (tunnel, wait) = (self.tunnel.as_mut()?, params.loss.gap_wait?);
+        if now < tunnel.gaps.due { None } else { tunnel.next_missing(params, now, wait) }
+    }
+
     /// Handles the timeout of the reorder queue: delivers the packets up to the next hole.
     pub fn handle_timeout(&mut self, params: &EqdsParams, now: Instant, mut deliver: impl FnMut(H)) {
-        if now < self.poll_timeout(params) {
+        if now < self.gives_up_at(params) {
             return;
         }
         if let Some(tunnel) = &mut self.tunnel {
@@ -159,6 +189,7 @@ impl<H: Copy> Receiver<H> {
             }
             tunnel.advance(params, &mut deliver);
             tunnel.waits_since = if tunnel.queue.is_empty() { Instant::NEVER } else { now };
+            tunnel.watch_gaps(params, now);
         }
     }
 
@@ -205,6 +236,7 @@ impl<H: Copy> Tunnel<H> {
             unacknowledged: 0,
             ack_when_whole: false,
             waits_since: Instant::NEVER,
+            gaps: Gaps { due: Instant::NEVER, end: base, reported: base },
         }
     }
 
@@ -279,7 +311,52 @@ impl<H: Copy> Tunnel<H> {
             false if in_order || self.waits_since == Instant::NEVER => self.waits_since = now,
             false => {}
         }
+        if params.loss.gap_wait.is_some() {
+            self.watch_gaps(params, now);
+        }
         (Disposition::Taken, self.acknowledge(params, data, bytes, in_order))
+    }
+
+    /// Sets the time of the next report of missing packets after the queue has changed.
+    #[cold]
+    fn watch_gaps(&mut self, params: &EqdsParams, now: Instant) {
+        let Some(wait) = params.loss.gap_wait else { return };
+        if self.queue.is_empty() {
+            self.gaps.due = Instant::NEVER;
+        } else if self.gaps.due == Instant::NEVER {
+            let numbers = params.numbers;
+            let end = numbers.add(self.expected, self.queue.len() as u32);
+            let from = self.first_unreported(params);
+            let waits = numbers.distance(self.expected, from) as usize;
+            // The first gap that has not been reported, if the queue has any.
+            if self.queue.iter().skip(waits).any(|slot| matches!(slot, Slot::Missing)) {
+                (self.gaps.due, self.gaps.end) = (now.saturating_add(wait), end);
+            }
+        }
+    }
+
+    fn first_unreported(&self, params: &EqdsParams) -> u32 {
+        let reported = self.gaps.reported;
+        if params.numbers.is_after(reported, self.expected) { reported } else { self.expected }
+    }
+
+    /// Returns the report of the first missing packet that is due; if none is, sets the time of the next.
+    fn next_missing(&mut self, params: &EqdsParams, now: Instant, wait: Duration) -> Option<Control> {
+        let numbers = params.numbers;
+        let mut number = self.first_unreported(params);
+        while numbers.is_after(self.gaps.end, number) {
+            let place = numbers.distance(self.expected, number) as usize;
+            let is_missing = self.queue.get(place).is_some_and(|slot| matches!(slot, Slot::Missing));
+            self.gaps.reported = numbers.add(number, 1);
+            if is_missing {
+                return Some(Control { number, ..self.cumulative(MISSING) });
+            }
+            number = self.gaps.reported;
+        }
+        debug_assert!(!wait.is_zero(), "checked with the settings");
+        self.gaps.due = Instant::NEVER;
+        self.watch_gaps(params, now);
+        None
     }
 
     /// Inserts a packet at its place in the reorder queue, or delivers it.
@@ -324,7 +401,7 @@ impl<H: Copy> Tunnel<H> {
     /// Returns the acknowledgement of a packet that was taken, if one is due.
     #[inline]
     fn acknowledge(&mut self, params: &EqdsParams, data: &Data, bytes: u32, in_order: bool) -> Option<Control> {
-        let each = params.ack_after == 0;
+        let each = params.ack_after == 0 || (!in_order && params.loss.path_margin.is_some());
         let asked = data.flags.any(Flags::ACK);
         if !each {
             self.unacknowledged += bytes;

@@ -6,6 +6,7 @@
 //! 2. *One decision*: [`Sender::next`] decides what to do; [`Sender::poll_transmit`] does it.
 //! 3. *Timers.* There is one deadline, which arrivals never move: when it expires, the packets in flight are examined.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant};
@@ -13,7 +14,9 @@ use selvedge_wire::eqds::{Control, Flags};
 
 use super::config::EqdsParams;
 use super::credit::{Credit, Scale};
-use super::window::Window;
+use super::measured::{Measured, PathReport};
+use super::round_trips::RoundTrips;
+use super::window::{Notice, Window};
 
 /// Most doublings of the timeout of a sender that gets no answers.
 pub const MOST_DOUBLINGS: u32 = 6;
@@ -40,6 +43,8 @@ pub struct Sender<H> {
     timeouts: u32,
     /// Time at which to look for lost packets; [`Instant::NEVER`] while nothing is awaited.
     deadline: Instant,
+    /// Round trips and paths, if settings need them.
+    measured: Option<Box<Measured>>,
 }
 
 /// States of a tunnel's sender (figure 26).
@@ -51,6 +56,31 @@ pub enum State {
     SynSent,
     /// The receiver knows the epoch.
     Established,
+}
+
+/// Flags of a report that a packet is missing although later ones have arrived, besides those of trimmed packets: the
+/// receiver's request to send. Control packets have no other use for that flag.
+pub const MISSING: Flags = Flags::NACK.with(Flags::RTS);
+
+/// Delivery notice of a packet: the other end has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivered<H> {
+    /// Cargo of the packet.
+    pub cargo: H,
+    /// Bytes of credit that the packet took.
+    pub bytes: u32,
+    /// Path id of the last transmission, as given to [`Sender::note_path`].
+    pub path: u16,
+    /// Time from the transmission to the notice; `None` for retransmissions, of which any copy may have arrived.
+    pub round_trip: Option<Duration>,
+}
+
+impl<H: Copy> Delivered<H> {
+    #[inline]
+    fn new(now: Instant, notice: &Notice<H>) -> Self {
+        let Notice { cargo, bytes, path, .. } = *notice;
+        Self { cargo, bytes, path, round_trip: (!notice.again).then(|| now.since(notice.sent_at)) }
+    }
 }
 
 /// Next action of a tunnel.
@@ -98,6 +128,7 @@ impl<H: Copy> Sender<H> {
             repeat: false,
             timeouts: 0,
             deadline: Instant::NEVER,
+            measured: None,
         }
     }
 
@@ -221,6 +252,19 @@ impl<H: Copy> Sender<H> {
         control: &Control,
         mut freed: impl FnMut(H),
     ) -> bool {
+        self.handle_control_with(params, now, control, |delivered| freed(delivered.cargo))
+    }
+
+    /// Handles a control packet as [`Sender::handle_control`] does; `delivered` is called with the delivery notice of
+    /// each packet that has arrived (section 6, native).
+    #[inline]
+    pub fn handle_control_with(
+        &mut self,
+        params: &EqdsParams,
+        now: Instant,
+        control: &Control,
+        mut delivered: impl FnMut(Delivered<H>),
+    ) -> bool {
         if !self.concerns(params, control) {
             return false;
         }
@@ -235,20 +279,105 @@ impl<H: Copy> Sender<H> {
         if self.credit.take_pull(&scale(params), control.pull) {
             (self.asked_at, self.repeat) = (now, false);
         }
-        let before = self.window.in_flight;
         if flags.any(Flags::NACK) {
-            if let Some(bytes) = self.window.lose(numbers, number) {
-                self.credit.note_lost(bytes.into(), self.window.in_flight);
-                self.credit.note_trimmed(&scale(params), control.pull, bytes);
+            self.note_missing(params, control);
+            return true;
+        }
+        let before = self.window.in_flight;
+        let measured = &mut self.measured;
+        let mut freed = |notice: Notice<H>| {
+            if let Some(measured) = measured {
+                measured.note_arrived(numbers, now, &notice);
             }
-        } else if flags.any(Flags::SACK) {
+            delivered(Delivered::new(now, &notice));
+        };
+        if flags.any(Flags::SACK) {
             self.window.acknowledge(numbers, number, &mut freed);
-            self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
         } else {
             self.window.acknowledge_to(numbers, number, &mut freed);
-            self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
+        }
+        self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
+        if self.measured.is_some() {
+            self.measure(params, now, number);
         }
         true
+    }
+
+    /// Handles the report that a packet arrived trimmed, or, with [`MISSING`], that others arrived instead of it. Only
+    /// of a trimmed packet does the receiver know the size, so only its credit is promised.
+    #[inline(never)]
+    fn note_missing(&mut self, params: &EqdsParams, control: &Control) {
+        let numbers = params.numbers;
+        let is_trimmed = control.flags.with(MISSING) != control.flags;
+        let Some(packet) = self.window.get_in_flight(numbers, control.number) else { return };
+        if !is_trimmed && packet.again {
+            // A gap is reported once, so the report is about the first copy.
+            return;
+        }
+        let Some(bytes) = self.window.lose(numbers, control.number) else { return };
+        self.credit.note_lost(bytes.into(), self.window.in_flight);
+        if is_trimmed {
+            self.credit.note_trimmed(&scale(params), control.pull, bytes);
+        }
+        if let Some(measured) = &mut self.measured {
+            measured.note_lost(packet.path);
+        }
+    }
+
+    /// Ends the handling of an acknowledgement of `number`: takes a sample of the round-trip time and finds overtaken
+    /// packets.
+    #[cold]
+    fn measure(&mut self, params: &EqdsParams, now: Instant, number: u32) {
+        let Some(measured) = &mut self.measured else { return };
+        // Only a retransmission can overtake packets with greater numbers.
+        let end = if measured.take_sample() { self.window.next(params.numbers) } else { number };
+        let next = self.judge(params, now, end);
+        self.deadline = self.deadline.min(next);
+    }
+
+    /// Declares overtaken packets before `end` lost; returns when the next overtaken packet will be.
+    fn judge(&mut self, params: &EqdsParams, now: Instant, end: u32) -> Instant {
+        let (Some(measured), Some(margin)) = (&mut self.measured, params.loss.path_margin) else {
+            return Instant::NEVER;
+        };
+        let before = self.window.in_flight;
+        let next = self.window.judge(params.numbers, now, end, |packet| {
+            let lost_from = measured.lost_from(params.numbers, packet, margin);
+            if lost_from.is_some_and(|at| at <= now) {
+                measured.note_lost(packet.path);
+            }
+            lost_from
+        });
+        if self.window.in_flight < before {
+            self.credit.note_lost(before - self.window.in_flight, self.window.in_flight);
+        }
+        next
+    }
+
+    /// Records the path of the packet that [`Sender::poll_transmit`] has just returned, if settings need it.
+    #[inline]
+    pub fn note_path(&mut self, params: &EqdsParams, seq: u32, path: u16) {
+        if self.measured.is_some() {
+            self.window.set_path(params.numbers, seq, path);
+        }
+    }
+
+    /// Returns the round-trip times measured, if settings have them measured ([`EqdsParams::measures`]).
+    pub fn round_trips(&self) -> Option<&RoundTrips> {
+        self.measured.as_ref().map(|measured| &measured.round_trips)
+    }
+    /// Returns the statistics of each path, in the order of path ids; empty unless settings have paths measured.
+    pub fn paths(&self) -> &[PathReport] {
+        self.measured.as_ref().map_or(&[], |measured| measured.paths())
+    }
+
+    /// Returns the retransmission timeout.
+    #[inline]
+    pub fn rto(&self, params: &EqdsParams) -> Duration {
+        match (&self.measured, params.loss.measured) {
+            (Some(measured), Some(bounds)) => measured.timeout(params.rto, bounds),
+            _ => params.rto,
+        }
     }
 
     /// Returns the time at which [`Sender::handle_timeout`] is due.
@@ -262,16 +391,23 @@ impl<H: Copy> Sender<H> {
             return false;
         }
         let before = self.window.in_flight;
-        let (mut next, lost) = self.window.expire(params.numbers, now, params.rto);
+        let rto = self.rto(params);
+        let (mut next, lost) = self.window.expire(params.numbers, now, rto);
         if lost {
             self.credit.note_lost(before - self.window.in_flight, self.window.in_flight);
+        }
+        if let Some(measured) = &mut self.measured {
+            if lost {
+                measured.note_timeout();
+            }
+            next = next.min(self.judge(params, now, self.window.next(params.numbers)));
         }
         let mut is_late = false;
         if self.demand() > 0 {
             // A sender waiting for credit requests it again, but not before credit can arrive, and with exponential
             // backoff. Packets lost together are requested together: the first windows of an incast are lost as a
             // whole.
-            let patience = params.rto.saturating_mul(1 << self.timeouts.min(MOST_DOUBLINGS));
+            let patience = rto.saturating_mul(1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
             is_late = due <= now;
             next = next.min(if is_late { now.saturating_add(patience) } else { due });
@@ -310,6 +446,9 @@ impl<H: Copy> Sender<H> {
         self.window = Window::new(base);
         self.credit = Credit::new(if params.bursts { params.window } else { 0 });
         (self.repeat, self.timeouts, self.deadline) = (false, 0, Instant::NEVER);
+        if params.measures() && self.measured.is_none() {
+            self.measured = Some(Box::default());
+        }
     }
 
     /// Begins another epoch with the packets that have not arrived: the tunnel is unhealthy (appendix A).
@@ -417,8 +556,8 @@ impl<H: Copy> Sender<H> {
 
     #[inline]
     fn arm(&mut self, params: &EqdsParams, now: Instant) {
-        if self.deadline == Instant::NEVER {
-            self.deadline = now.saturating_add(params.rto);
+        if self.deadline == Instant::NEVER || self.measured.is_some() {
+            self.deadline = self.deadline.min(now.saturating_add(self.rto(params)));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Interest, Memory, Messages, Numbers, Policy, Receiver, Sender};
+use selvedge_transport::eqds::{EqdsParams, Interest, Loss, Memory, Messages, Numbers, Policy, Receiver, Sender};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data, Flags};
 
@@ -13,6 +13,13 @@ use super::Script;
 const MTU: u32 = 1_000;
 /// The payload identifier of forged packets, which the application never supplied.
 const FORGED: u32 = u32::MAX;
+
+/// Detection of losses in all ways.
+const ALL_WAYS: Loss = Loss {
+    measured: Some((Duration::from_us(10), Duration::from_ms(10))),
+    path_margin: Some(Duration::from_us(3)),
+    gap_wait: Some(Duration::from_us(20)),
+};
 
 impl Script<'_> {
     fn tunnel(&mut self) -> EqdsParams {
@@ -27,6 +34,7 @@ impl Script<'_> {
             bursts: is(1),
             ordered: is(2),
             rto: Duration::from_us(100),
+            loss: if is(7) { ALL_WAYS } else { Loss::BY_TIMEOUT },
             reorder_timeout: is(3).then_some(Duration::from_us(400)),
             max_timeouts: 1 + u32::from(self.byte() % 20),
             ack_after: if is(4) { 3 * MTU } else { 0 },
@@ -127,6 +135,7 @@ impl World {
         assert_eq!(sent.is_some(), interest != Interest::Nothing, "one decision");
         let Some(sent) = sent else { return };
         assert_eq!(sent.cargo.is_none(), interest == Interest::Request);
+        self.sender.note_path(&self.params, sent.seq, (self.now.as_ps() ^ u64::from(sent.seq)) as u16 % 4);
         let payload = if sent.cargo.is_some() { 1 } else { 0 };
         let data = Data { seq: sent.seq, pull_target: sent.pull_target, payload, flags: sent.flags, ..self.last };
         (self.last.seq, self.last.pull_target) = (sent.seq, sent.pull_target);
@@ -181,6 +190,7 @@ impl World {
         for _ in 0..2 {
             self.sender.handle_timeout(&self.params, self.now);
             self.receiver.handle_timeout(&self.params, self.now, |_| {});
+            self.control.extend(core::iter::from_fn(|| self.receiver.poll_missing(&self.params, self.now)));
         }
         assert!(self.sender.poll_timeout() > self.now, "a deadline that has come stays away");
         assert!(self.receiver.poll_timeout(&self.params) > self.now);

@@ -1,5 +1,6 @@
 mod credit;
 mod dialogue;
+mod loss;
 mod model;
 
 use alloc::collections::VecDeque;
@@ -8,7 +9,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data};
 
-use super::{Disposition, EqdsParams, Interest, Messages, Numbers, Policy, Receiver, Sender, Transmit};
+use super::{Disposition, EqdsParams, Interest, Loss, Messages, Numbers, Policy, Receiver, Sender, Transmit};
 
 /// Bytes of a full packet; the tests have headers of zero bytes.
 const MTU: u32 = 1000;
@@ -24,6 +25,7 @@ fn params() -> EqdsParams {
         bursts: true,
         ordered: true,
         rto: Duration::from_us(100),
+        loss: Loss::BY_TIMEOUT,
         reorder_timeout: Some(Duration::from_us(400)),
         max_timeouts: 16,
         ack_after: 0,
