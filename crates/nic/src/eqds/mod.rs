@@ -27,7 +27,7 @@ use crate::nic::{Deadlines, Due, Nic, NicParams};
 use crate::qp::Completion;
 use crate::slot::TUNNELS;
 
-pub(crate) use receiving::{Arrival, End, Origin, control_packet, name};
+pub(crate) use receiving::{Arrival, End, Origin, Outward, control_packet, name, teardown};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
 
@@ -127,7 +127,7 @@ impl Nic {
     #[inline(never)]
     pub(crate) fn on_tunnel_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
         let Some(eqds) = &params.eqds else { return };
-        self.on_outbound_deadline(cx, params.mtu, eqds, at, TUNNELS.place(slot));
+        self.on_outbound_deadline(cx, params, eqds, at, TUNNELS.place(slot));
     }
 
     pub(crate) fn arm_tunnel(&mut self, at: Instant, slot: u32) {

@@ -1,7 +1,7 @@
 //! Tunnels that end here, the pacer that grants them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
-use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver};
+use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver, Transmit};
 use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
@@ -117,6 +117,36 @@ impl<H: Copy> End<H> {
         Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
     }
 
+    /// Closes the tunnel if it is idle; returns the message that tells its sender.
+    #[cold]
+    pub(crate) fn retire(
+        &mut self,
+        now: Instant,
+        eqds: &EqdsParams,
+        pacer: &mut Pacer,
+        deliver: impl FnMut(H),
+    ) -> Option<(Origin, Control)> {
+        if !self.receiver.is_idle(eqds, now) {
+            return None;
+        }
+        self.drop_state(now, eqds, pacer, deliver)
+    }
+
+    /// Drops the tunnel's state; returns the message that tells its sender.
+    #[cold]
+    pub(crate) fn drop_state(
+        &mut self,
+        now: Instant,
+        eqds: &EqdsParams,
+        pacer: &mut Pacer,
+        deliver: impl FnMut(H),
+    ) -> Option<(Origin, Control)> {
+        let reset = self.receiver.close(eqds, deliver)?;
+        pacer.note_owed(self.owed, 0);
+        self.owed = 0;
+        eqds.life.tells.then_some((Origin { sent_at: now, ..self.last }, reset))
+    }
+
     /// Informs the pacer of the credit that the sender is owed, and adds the tunnel to the pacer's list if that is not
     /// zero.
     #[inline]
@@ -184,8 +214,8 @@ impl Nic {
         data: &Data,
     ) -> Handled {
         let Some(eqds) = params.eqds.as_ref().filter(|_| data.eqif == NATIVE) else { return Handled::Unknown };
-        let tunnel = self.tunnel_from(packet);
         self.tunnels.pacer(eqds);
+        let tunnel = self.tunnel_from(packet);
         let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return Handled::Unknown };
         let state = &mut inbound[tunnel as usize];
         if state.end.last.qp != packet.qp {
@@ -198,8 +228,11 @@ impl Nic {
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
-        if eqds.loss.gap_wait.is_some() {
-            self.arm_inbound(tunnel);
+        if eqds.has_receiver_timers() {
+            self.arm_inbound(eqds, tunnel);
+        }
+        if eqds.life.most != u32::MAX && data.flags.any(Flags::SYN) {
+            self.shed_inbound(cx.now, params, eqds, tunnel);
         }
         if pull_at <= cx.now {
             // No deadline is needed for a pull that is due already.
@@ -215,24 +248,24 @@ impl Nic {
                 }
             }
             Disposition::Empty => self.stats.data_received += u64::from(data.payload > 0),
-            Disposition::Stray => {}
+            Disposition::Stray | Disposition::Closed => {}
         }
         Handled::Taken
     }
 
-    /// Sets the deadline of the tunnel's next report of missing packets.
+    /// Sets the deadline of the tunnel's next report of missing packets, and of its end.
     #[cold]
-    fn arm_inbound(&mut self, tunnel: u32) {
+    fn arm_inbound(&mut self, eqds: &EqdsParams, tunnel: u32) {
         let state = &mut self.tunnels.inbound[tunnel as usize];
-        let at = state.end.receiver.missing_due();
+        let at = state.end.receiver.missing_due().min(state.end.receiver.idle_due(eqds));
         if at < state.armed {
             state.armed = at;
             self.deadlines.push(at, Due::timer(INGRESS_TUNNELS.slot(tunnel)), NATIVE_END);
         }
     }
 
-    /// Handles a deadline of a tunnel for native messages that ends here: reports missing packets. The tunnel waits for
-    /// them without end, because a message is complete only with all of its packets.
+    /// Handles a deadline of a tunnel for native messages that ends here: reports missing packets, and ends an idle
+    /// tunnel. Otherwise it waits for missing packets without end: a message is complete only with all of its packets.
     #[cold]
     pub(crate) fn on_inbound_deadline(&mut self, cx: &Cx<'_>, params: &NicParams, at: Instant, tunnel: u32) {
         let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
@@ -244,7 +277,10 @@ impl Nic {
         while let Some((to, control)) = state.end.poll_missing(cx.now, eqds, pacer) {
             self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
         }
-        self.arm_inbound(tunnel);
+        if let Some((to, reset)) = state.end.retire(cx.now, eqds, pacer, |()| {}) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        }
+        self.arm_inbound(eqds, tunnel);
     }
 
     /// Returns the tunnel by which a packet has arrived.
@@ -254,9 +290,27 @@ impl Nic {
             return tunnel;
         }
         let tunnel = self.tunnels.inbound.len() as u32;
+        self.introduce(name(tunnel, false), packet.src);
         self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None, armed: Instant::NEVER });
         self.tunnels.by_source.insert((packet.src, TUNNEL), tunnel);
         tunnel
+    }
+
+    /// Drops the tunnel for native messages that has rested longest if more are open than settings allow, apart from
+    /// `newest`.
+    #[cold]
+    fn shed_inbound(&mut self, now: Instant, params: &NicParams, eqds: &EqdsParams, newest: u32) {
+        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
+        let open = inbound.iter().filter(|state| state.end.receiver.epoch().is_some()).count();
+        if open <= eqds.life.most as usize {
+            return;
+        }
+        let others = inbound.iter_mut().enumerate().filter(|(place, _)| *place != newest as usize);
+        let resting = others.filter_map(|(_, state)| Some((state.end.receiver.resting_since(eqds)?, state)));
+        let Some((_, state)) = resting.min_by_key(|(since, _)| *since) else { return };
+        if let Some((to, reset)) = state.end.drop_state(now, eqds, pacer, |()| {}) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        }
     }
 
     /// Handles a packet of a message that has left its tunnel.
@@ -296,6 +350,14 @@ impl Nic {
         self.arm_pacer();
     }
 
+    /// Tells the pacer from which host a tunnel comes.
+    #[cold]
+    fn introduce(&mut self, tunnel: u32, host: HostId) {
+        if let Some(pacer) = &mut self.tunnels.pacer {
+            pacer.introduce(tunnel, host.0);
+        }
+    }
+
     /// Sets the deadline of the pacer's next pull.
     #[inline]
     pub(crate) fn arm_pacer(&mut self) {
@@ -319,6 +381,43 @@ impl Tunnels {
             *message = by_peer.get((packet.src, packet.qp));
         }
         self.arriving[TUNNELS.place(*message.as_ref()?) as usize].as_mut()
+    }
+}
+
+/// The other end of a tunnel that begins here.
+pub(crate) struct Outward {
+    pub(crate) dst: HostId,
+    pub(crate) slot: u32,
+    pub(crate) eqif: u8,
+}
+
+/// Creates the packet that tells a receiver of the end of its tunnel.
+pub(crate) fn teardown<H>(
+    from: HostId,
+    params: &NicParams,
+    eqds: &EqdsParams,
+    Outward { dst, slot, eqif }: Outward,
+    end: Transmit<H>,
+) -> Packet {
+    Packet {
+        src: from,
+        dst,
+        slot,
+        frame: eqds.control_frame,
+        class: params.ack_class,
+        ecn: Ecn::NotCapable,
+        repr: Repr::EqdsData(Data {
+            seq: end.seq,
+            pull_target: end.pull_target,
+            index: 0,
+            payload: 0,
+            flags: end.flags,
+            eqif,
+            class: params.ack_class,
+            retransmission: false,
+            trimmed: false,
+        }),
+        ..Packet::BLANK
     }
 }
 

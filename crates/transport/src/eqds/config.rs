@@ -7,7 +7,8 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 use selvedge_wire::eqds::Layout;
 
 use super::eqif::EqifConfig;
-use super::loss::{Loss, LossConfig};
+use super::life::{Life, LifeConfig};
+use super::loss::{Loss, LossConfig, Source};
 use super::numbers::Numbers;
 use super::pacer::Pulls;
 use super::policy::Policy;
@@ -46,6 +47,15 @@ pub struct EqdsConfig {
     pub rto: Setting<Duration>,
     /// Detection of lost packets. Default: by `rto`, and by reports of trimmed packets.
     pub loss: LossConfig,
+    /// Origin of the bounds of tunnels. Measured: a tunnel's credit is what its round trips need at `pull-rate`, its
+    /// packets in flight twice that (both within `window` and `reorder`), its reorder queue waits for as long as holes
+    /// took to fill (within `reorder-timeout`), and busy times are computed from the rate of the pulls that left.
+    /// Default: fixed.
+    pub bounds: Source,
+    /// Longest busy time that a sender believes. Default: "off", any.
+    pub busy_ceiling: Setting<Duration>,
+    /// End of idle tunnels and of tunnels to hosts that do not answer. Default: neither ends.
+    pub life: LifeConfig,
     /// Timeouts in a row after which the tunnel is re-established (appendix A: "a large number"); at least 1. Default:
     /// 16.
     pub max_timeouts: u32,
@@ -121,6 +131,9 @@ impl Default for EqdsConfig {
             policy: Policy::Fair,
             rto: Setting::Auto,
             loss: LossConfig::default(),
+            bounds: Source::Fixed,
+            busy_ceiling: Setting::Off,
+            life: LifeConfig::default(),
             max_timeouts: 16,
             ack_after: Bytes::ZERO,
             paths: 256,
@@ -173,6 +186,8 @@ impl EqdsConfig {
         resolve(&mut self.pull_rate, || Some(fabric.line_rate));
         resolve(&mut self.rto, || Some(fabric.congested_rtt));
         self.loss.resolve(fabric);
+        self.life.resolve();
+        resolve(&mut self.busy_ceiling, || None);
         let rto = self.rto();
         resolve(&mut self.reorder_timeout, || Some(rto.saturating_mul(4)));
     }
@@ -225,6 +240,7 @@ impl EqdsConfig {
         }
         check_timeout("rto", self.rto())?;
         self.loss.check()?;
+        self.life.check()?;
         if self.max_timeouts == 0 {
             return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
         }
@@ -292,9 +308,13 @@ impl EqdsConfig {
             reorder: resolved(self.reorder, "reorder").unwrap_or(2),
             bursts: self.bursts(),
             ordered: false,
+            reliable: true,
             rto: self.rto(),
             reorder_timeout: resolved(self.reorder_timeout, "reorder-timeout"),
             loss: self.loss.params(),
+            bounds: self.bounds,
+            busy_ceiling: resolved(self.busy_ceiling, "busy-ceiling").unwrap_or(Duration::MAX),
+            life: self.life.params(),
             max_timeouts: self.max_timeouts,
             ack_after: self.ack_after.get() as u32,
             paths: self.paths,
@@ -326,10 +346,18 @@ pub struct EqdsParams {
     pub bursts: bool,
     /// Whether receivers put packets in order: those of stacks, not of native messages.
     pub ordered: bool,
+    /// Whether lost packets are sent again.
+    pub reliable: bool,
     /// Retransmission timeout, see `rto` of [`EqdsConfig`].
     pub rto: Duration,
     /// Detection of lost packets.
     pub loss: Loss,
+    /// Origin of the bounds of tunnels, see [`EqdsConfig::bounds`].
+    pub bounds: Source,
+    /// Longest busy time that a sender believes.
+    pub busy_ceiling: Duration,
+    /// End of tunnels.
+    pub life: Life,
     /// Patience of the reorder queue, see [`EqdsConfig::reorder_timeout`]; `None`: unlimited.
     pub reorder_timeout: Option<Duration>,
     /// Consecutive timeouts before a new epoch, see [`EqdsConfig::max_timeouts`].
@@ -359,13 +387,20 @@ impl EqdsParams {
     /// ([`Sender::note_path`](super::Sender::note_path)).
     #[inline]
     pub fn measures(&self) -> bool {
-        self.loss.measured.is_some() || self.loss.path_margin.is_some()
+        self.loss.measured.is_some() || self.loss.path_margin.is_some() || self.bounds == Source::Measured
+    }
+
+    /// Returns whether receivers have timers besides that of the reorder queue.
+    #[inline]
+    pub fn has_receiver_timers(&self) -> bool {
+        self.loss.gap_wait.is_some() || self.life.idle.is_some()
     }
 
     /// Returns the timing of a pacer that grants one quantum per `interval`.
     pub fn pulls(&self, interval: Duration) -> Pulls {
         let control = self.control_time(interval);
-        Pulls { interval, control, catch_up: self.pull_catch_up, quanta: self.pull_quanta }
+        let measures = self.bounds == Source::Measured;
+        Pulls { interval, control, catch_up: self.pull_catch_up, quanta: self.pull_quanta, measures }
     }
 
     /// Returns the link time of a control frame if one pull's worth of frames takes `interval`.

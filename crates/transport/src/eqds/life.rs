@@ -50,10 +50,9 @@ impl LifeConfig {
 
     /// Checks the resolved settings.
     pub(super) fn check(&self) -> Result<(), SettingError> {
-        for (key, setting) in [
-            ("life.idle-timeout", self.idle_timeout),
-            ("life.unreachable-after", self.unreachable_after),
-        ] {
+        for (key, setting) in
+            [("life.idle-timeout", self.idle_timeout), ("life.unreachable-after", self.unreachable_after)]
+        {
             if let Setting::Value(time) = setting {
                 check_timeout(key, time)?;
             }

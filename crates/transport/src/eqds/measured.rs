@@ -8,9 +8,16 @@ use alloc::vec::Vec;
 
 use selvedge_units::{Duration, Instant};
 
+use super::clock::rebase;
+use super::config::EqdsParams;
 use super::numbers::Numbers;
 use super::round_trips::RoundTrips;
 use super::window::Notice;
+
+/// Least measured credit of a tunnel, in quanta ("typically 10 to 30 packets", section 5).
+const LEAST_SPAN: u64 = 10;
+/// Least measured number of packets in flight (section 8.5).
+const LEAST_ROOM: u32 = 50;
 
 /// Statistics of one path of a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -120,10 +127,28 @@ impl Measured {
         before.then(|| packet.sent_at.saturating_add(path.newest_took).saturating_add(margin))
     }
 
+    /// Returns the credit in bytes that a round trip needs at the rate of pulls, and the packets that may be in flight:
+    /// twice as many, no fewer than [`LEAST_ROOM`]. Neither exceeds the settings, and the credit is no less than
+    /// [`LEAST_SPAN`] quanta, which keeps a tunnel with an optimistic sample alive.
+    pub(super) fn bounds(&self, params: &EqdsParams) -> (u32, u32) {
+        let Some(trip) = self.round_trips.bound() else { return (params.window, params.reorder) };
+        let most = u64::from((params.window / params.quantum).max(1));
+        let quanta = trip.as_ps() / params.pull_interval.as_ps().max(1) + 1;
+        let quanta = quanta.max(LEAST_SPAN).min(most) as u32;
+        (quanta * params.quantum, quanta.saturating_mul(2).max(LEAST_ROOM).min(params.reorder))
+    }
+
     /// Returns the retransmission timeout within `bounds`; `initial` before the first sample.
     pub(super) fn timeout(&self, initial: Duration, (floor, ceiling): (Duration, Duration)) -> Duration {
         let timeout = self.round_trips.bound().unwrap_or(initial).max(floor);
         timeout.saturating_mul(1 << self.back_off.min(super::MOST_DOUBLINGS)).min(ceiling)
+    }
+
+    /// Moves the times at which packets were sent.
+    pub(super) fn rebase(&mut self, by: Duration) {
+        for path in &mut self.paths {
+            rebase(&mut path.newest.0, by);
+        }
     }
 
     /// Records that packets were lost by timeout.

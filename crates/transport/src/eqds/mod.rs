@@ -13,11 +13,14 @@
 //! A tunnel leads from one host to another; its owner defines the cargo. README.md in this folder maps the sections of
 //! the paper to this code.
 
+mod clock;
 mod config;
 mod credit;
 pub mod eqif;
+mod life;
 mod loss;
 mod measured;
+mod native;
 mod numbers;
 mod pacer;
 mod paths;
@@ -26,13 +29,17 @@ mod policy;
 mod receiver;
 mod round_trips;
 mod sender;
+mod service;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use config::{EqdsConfig, EqdsParams, Headers, Messages};
+pub use life::{Life, LifeConfig};
 pub use loss::{Loss, LossConfig, Source};
 pub use measured::PathReport;
+pub use native::NativeInfo;
 pub use numbers::Numbers;
 pub use pacer::{Pacer, Pulls};
 pub use paths::Paths;
@@ -40,4 +47,6 @@ pub use pieces::Pieces;
 pub use policy::Policy;
 pub use receiver::{Disposition, Receiver};
 pub use round_trips::RoundTrips;
-pub use sender::{Delivered, Interest, MISSING, MOST_DOUBLINGS, Memory, Sender, State, Transmit};
+pub use sender::{Delivered, Event, Interest, MISSING, MOST_DOUBLINGS, Memory, Sender, State, Transmit};
+pub use service::Service;
+pub use shares::{Class, Part, Shares};

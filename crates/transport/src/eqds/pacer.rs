@@ -14,11 +14,15 @@
 //! once, and their PULLs, to several peers perhaps, leave together. Time during which nobody wanted credit is not saved
 //! up.
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use selvedge_units::{Duration, Instant};
 
+use super::clock::rebase;
 use super::policy::{Pifo, Policy};
+use super::shares::{Class, Part, Shares};
 
 /// Timing of a pacer's pulls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +35,8 @@ pub struct Pulls {
     pub catch_up: Duration,
     /// Most quanta granted by one PULL, at least 1.
     pub quanta: u32,
+    /// Whether busy times follow the rate of the pulls that left instead of `interval`.
+    pub measures: bool,
 }
 
 /// The active sender list of one host, and its pacing state.
@@ -42,12 +48,49 @@ pub struct Pacer {
     list: List,
     /// Quanta wanted by all active senders together.
     owed: u64,
+    /// Time of the last pull; [`Instant::NEVER`] if nobody wanted credit since.
+    last: Instant,
+    /// Quanta of that pull.
+    last_quanta: u32,
+    /// Mean time per quantum while senders want credit, no less than `interval`.
+    mean: Duration,
 }
 
 #[derive(Clone, Debug)]
 enum List {
     Fifo(VecDeque<u32>),
     Pifo(Pifo),
+    Nested(Box<Nested>),
+}
+
+/// Nested classes, and the class of each sender, which the receiver has assigned.
+#[derive(Clone, Debug)]
+struct Nested {
+    shares: Shares,
+    /// Class of each sender; beyond the end: the root.
+    classes: Vec<Class>,
+    /// Class of each host, if hosts get equal shares.
+    hosts: Option<BTreeMap<u32, Class>>,
+}
+
+impl Nested {
+    fn new(shares: Shares, hosts: bool) -> Self {
+        Self { shares, classes: Vec::new(), hosts: hosts.then(BTreeMap::new) }
+    }
+
+    fn assign(&mut self, sender: u32, class: Class) {
+        let place = sender as usize;
+        if self.classes.len() <= place {
+            self.classes.resize(place + 1, Shares::ROOT);
+        }
+        self.classes[place] = class;
+    }
+
+    #[inline(never)]
+    fn push(&mut self, sender: u32) {
+        let class = self.classes.get(sender as usize).copied().unwrap_or(Shares::ROOT);
+        self.shares.push(class, sender);
+    }
 }
 
 impl Pacer {
@@ -55,9 +98,34 @@ impl Pacer {
     pub fn new(pulls: Pulls, policy: Policy) -> Self {
         let list = match policy {
             Policy::Fair => List::Fifo(VecDeque::new()),
+            Policy::Hosts => List::Nested(Box::new(Nested::new(Shares::new(), true))),
             Policy::Priority | Policy::Weighted(_) => List::Pifo(Pifo::new(policy)),
         };
-        Self { pulls, free_at: Instant::ZERO, list, owed: 0 }
+        let (last, mean) = (Instant::NEVER, pulls.interval);
+        Self { pulls, free_at: Instant::ZERO, list, owed: 0, last, last_quanta: 1, mean }
+    }
+
+    /// Creates a pacer that gives credit by the receiver's own classes, see [`Pacer::assign`]; the priorities that
+    /// senders claim count for nothing.
+    pub fn nested(pulls: Pulls, shares: Shares) -> Self {
+        Self { list: List::Nested(Box::new(Nested::new(shares, false))), ..Self::new(pulls, Policy::Fair) }
+    }
+
+    /// Assigns `sender`, which must not be in the list, to a class of [`Pacer::nested`]. Without a class, a sender
+    /// belongs to the root, which comes before all classes.
+    pub fn assign(&mut self, sender: u32, class: Class) {
+        if let List::Nested(list) = &mut self.list {
+            list.assign(sender, class);
+        }
+    }
+
+    /// Tells from which host `sender` comes, for [`Policy::Hosts`]. The sender must not be in the list.
+    pub fn introduce(&mut self, sender: u32, host: u32) {
+        if let List::Nested(list) = &mut self.list {
+            let Nested { shares, hosts: Some(hosts), .. } = &mut **list else { return };
+            let class = *hosts.entry(host).or_insert_with(|| shares.add(Shares::ROOT, Part::default()));
+            list.assign(sender, class);
+        }
     }
 
     /// Adds `sender`, which wants credit and is not in the list, with the priority of its traffic.
@@ -70,6 +138,7 @@ impl Pacer {
         match &mut self.list {
             List::Fifo(list) => list.push_back(sender),
             List::Pifo(list) => list.push(sender, priority),
+            List::Nested(list) => list.push(sender),
         }
     }
 
@@ -83,10 +152,25 @@ impl Pacer {
         let sender = match &mut self.list {
             List::Fifo(list) => list.pop_front(),
             List::Pifo(list) => list.pop(),
+            List::Nested(list) => list.shares.pop(),
         }?;
         let earliest = Instant::from_ps(now.as_ps().saturating_sub(self.pulls.catch_up.as_ps()));
         self.free_at = self.free_at.max(earliest) + self.pulls.interval;
+        if self.pulls.measures {
+            self.measure(now);
+        }
         Some(sender)
+    }
+
+    /// Takes the time since the last pull into the mean time per quantum.
+    #[cold]
+    fn measure(&mut self, now: Instant) {
+        if self.last != Instant::NEVER {
+            let took = now.since(self.last) / u64::from(self.last_quanta);
+            self.mean = (self.mean - self.mean / 8 + took / 8).max(self.pulls.interval);
+        }
+        self.last = if self.is_empty() { Instant::NEVER } else { now };
+        self.last_quanta = 1;
     }
 
     /// Returns the most quanta that one PULL grants.
@@ -107,8 +191,11 @@ impl Pacer {
     #[cold]
     fn spend_more(&mut self, sender: u32, quanta: u32) {
         self.free_at += self.pulls.interval * u64::from(quanta);
-        if let List::Pifo(list) = &mut self.list {
-            list.charge(sender, quanta);
+        self.last_quanta = quanta + 1;
+        match &mut self.list {
+            List::Fifo(_) => {}
+            List::Pifo(list) => list.charge(sender, quanta),
+            List::Nested(list) => list.shares.charge(quanta),
         }
     }
 
@@ -117,6 +204,7 @@ impl Pacer {
         match &self.list {
             List::Fifo(list) => list.is_empty(),
             List::Pifo(list) => list.is_empty(),
+            List::Nested(list) => list.shares.is_empty(),
         }
     }
 
@@ -124,6 +212,12 @@ impl Pacer {
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
         if self.is_empty() { Instant::NEVER } else { self.free_at }
+    }
+
+    /// Moves the origin of time by `by`, see `clock.rs` of this module.
+    pub fn rebase(&mut self, by: Duration) {
+        rebase(&mut self.free_at, by);
+        rebase(&mut self.last, by);
     }
 
     /// Records the arrival of a control frame, which uses no credit: grants leave time for it, so that "the aggregate
@@ -150,18 +244,17 @@ impl Pacer {
         if others == 0 {
             return 0;
         }
-        u32::try_from(others * self.pulls.interval.as_ps() / Duration::from_us(1).as_ps()).unwrap_or(u32::MAX)
+        u32::try_from(others * self.mean.as_ps() / Duration::from_us(1).as_ps()).unwrap_or(u32::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
 
     const US: Duration = Duration::from_us(1);
-    const PULLS: Pulls = Pulls { interval: US, control: Duration::ZERO, catch_up: Duration::ZERO, quanta: 1 };
+    const PULLS: Pulls =
+        Pulls { interval: US, control: Duration::ZERO, catch_up: Duration::ZERO, quanta: 1, measures: false };
 
     fn at(ns: u64) -> Instant {
         Instant::ZERO + Duration::from_ns(ns)
@@ -287,6 +380,30 @@ mod tests {
         assert_eq!(pacer.poll(at(0)), Some(0));
         (1..5).for_each(|sender| pacer.push(at(90_000), sender, 0));
         assert_eq!((pacer.poll(at(90_000)), pacer.poll(at(90_000))), (Some(1), None));
+    }
+
+    #[test]
+    fn hosts_share_alike_whatever_their_tunnels_claim() {
+        let mut pacer = Pacer::new(PULLS, Policy::Hosts);
+        // One host has four tunnels, the other one.
+        (0..5).for_each(|sender| pacer.introduce(sender, sender / 4));
+        let mut served = [0; 5];
+        (0..5).for_each(|sender| pacer.push(at(0), sender, if sender < 4 { 7 } else { 0 }));
+        for turn in 0..800 {
+            let sender = pacer.poll(at(turn * 1_000)).expect("all want more");
+            served[sender as usize] += 1;
+            pacer.push(at(turn * 1_000), sender, 7);
+        }
+        assert_eq!(served, [100, 100, 100, 100, 400]);
+    }
+
+    #[test]
+    fn a_busy_time_follows_the_pulls_that_left() {
+        let mut pacer = Pacer::new(Pulls { measures: true, ..PULLS }, Policy::Fair);
+        pacer.note_owed(0, 100);
+        // Every wake-up is a microsecond late, and none is made up for.
+        wake(&mut pacer, (0..100).map(|turn| turn * 2_000));
+        assert!((195..=200).contains(&pacer.busy_beside(0)), "{}", pacer.busy_beside(0));
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub enum Policy {
     Fair,
     /// Strict priority by the priority of the traffic; equal shares within a priority.
     Priority,
+    /// Equal shares of the sending hosts, whatever the number of their tunnels and the priorities that they claim; each
+    /// host's tunnels share its part.
+    Hosts,
     /// Shares proportional to the weights of the priorities of the traffic: eight numbers from 1 to 65535, that of
     /// priority 0 first.
     Weighted([u16; 8]),
@@ -64,7 +67,7 @@ impl Pifo {
     /// Adds a sender that will be granted a quantum.
     pub(super) fn push(&mut self, sender: u32, priority: u8) {
         let rank = match self.policy {
-            Policy::Fair => 0,
+            Policy::Fair | Policy::Hosts => 0,
             Policy::Priority => u64::from(7 - priority.min(7)),
             Policy::Weighted(weights) => {
                 let place = sender as usize;

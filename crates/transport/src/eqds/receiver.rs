@@ -1,12 +1,16 @@
 //! The receiving end of a tunnel (section 5; appendix A, figure 27).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data, Flags};
 
+use super::clock::rebase;
 use super::config::EqdsParams;
 use super::credit::{Promise, Scale};
+use super::loss::Source;
+use super::round_trips::RoundTrips;
 use super::sender::MISSING;
 
 /// The receiving end of a tunnel: soft state, built by the first SYN.
@@ -37,6 +41,10 @@ struct Tunnel<H> {
     /// Time since which the queue has waited for `expected`; [`Instant::NEVER`] while it does not.
     waits_since: Instant,
     gaps: Gaps,
+    /// Time at which the last packet arrived.
+    heard_at: Instant,
+    /// Times that holes took to fill, if bounds are measured.
+    fills: Option<Box<RoundTrips>>,
 }
 
 /// Gaps in the reorder queue that are to be reported as missing packets.
@@ -69,6 +77,8 @@ pub enum Disposition {
     Empty,
     /// The packet belongs to no tunnel that exists here.
     Stray,
+    /// The packet told that the sender has dropped the tunnel, which is closed here, too.
+    Closed,
 }
 
 impl<H: Copy> Receiver<H> {
@@ -104,6 +114,9 @@ impl<H: Copy> Receiver<H> {
         cargo: H,
         mut deliver: impl FnMut(H),
     ) -> (Disposition, Option<Control>) {
+        if data.flags.any(Flags::RST) {
+            return (self.on_teardown(params, data.seq, deliver), None);
+        }
         if data.flags.any(Flags::SYN) {
             if let Some(refusal) = self.adopt(params, data.seq, &mut deliver) {
                 return (Disposition::Stray, Some(refusal));
@@ -117,6 +130,7 @@ impl<H: Copy> Receiver<H> {
             let reset = Control { flags: Flags::RST, number: data.seq, pull: 0, busy: 0 };
             return (Disposition::Stray, Some(reset));
         };
+        tunnel.heard_at = now;
         tunnel.note_target(params, data.pull_target);
         if data.flags.any(Flags::RTS) {
             return (Disposition::Empty, Some(tunnel.cumulative(Flags::ACK)));
@@ -154,6 +168,52 @@ impl<H: Copy> Receiver<H> {
         Some(Control { flags: Flags::RST, number, pull: 0, busy: 0 })
     }
 
+    /// Closes the tunnel if `seq`, the number after the last that its sender has used, is of its epoch.
+    #[cold]
+    fn on_teardown(&mut self, params: &EqdsParams, seq: u32, deliver: impl FnMut(H)) -> Disposition {
+        let Some(tunnel) = &self.tunnel else { return Disposition::Stray };
+        let end = params.numbers.add(tunnel.expected, tunnel.queue.len() as u32);
+        if !tunnel.is_near(params, seq) || params.numbers.is_after(end, seq) {
+            return Disposition::Stray;
+        }
+        self.close(params, deliver);
+        Disposition::Closed
+    }
+
+    /// Returns whether nothing has arrived for the idle time of the settings, and nothing is owed: the owner may
+    /// [`Receiver::close`] the tunnel.
+    pub fn is_idle(&mut self, params: &EqdsParams, now: Instant) -> bool {
+        if self.idle_due(params) > now {
+            return false;
+        }
+        let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.owed(params) > 0) else { return true };
+        // The sender waits for credit, which counts as activity.
+        tunnel.heard_at = now;
+        false
+    }
+
+    /// Returns the time at which the tunnel will be idle unless more arrives; [`Instant::NEVER`] if there is none.
+    pub fn idle_due(&self, params: &EqdsParams) -> Instant {
+        let (Some(idle), Some(tunnel)) = (params.life.idle, &self.tunnel) else { return Instant::NEVER };
+        tunnel.heard_at.saturating_add(idle)
+    }
+
+    /// Moves the origin of time by `by`, see `clock.rs` of this module.
+    pub fn rebase(&mut self, by: Duration) {
+        if let Some(tunnel) = &mut self.tunnel {
+            for at in [&mut tunnel.waits_since, &mut tunnel.gaps.due, &mut tunnel.heard_at] {
+                rebase(at, by);
+            }
+        }
+    }
+
+    /// Returns the time at which the last packet arrived, if a tunnel exists to which nothing is owed, and which has no
+    /// packets in its reorder queue.
+    pub fn resting_since(&self, params: &EqdsParams) -> Option<Instant> {
+        let tunnel = self.tunnel.as_ref().filter(|tunnel| tunnel.queue.is_empty() && tunnel.owed(params) == 0)?;
+        Some(tunnel.heard_at)
+    }
+
     /// Returns the time at which [`Receiver::handle_timeout`] and then [`Receiver::poll_missing`] are due.
     pub fn poll_timeout(&self, params: &EqdsParams) -> Instant {
         self.gives_up_at(params).min(self.missing_due())
@@ -167,7 +227,10 @@ impl<H: Copy> Receiver<H> {
     /// Returns the time at which the reorder queue no longer waits for the first missing packet.
     fn gives_up_at(&self, params: &EqdsParams) -> Instant {
         let since = self.tunnel.as_ref().map_or(Instant::NEVER, |tunnel| tunnel.waits_since);
-        params.reorder_timeout.map_or(Instant::NEVER, |timeout| since.saturating_add(timeout))
+        let Some(timeout) = params.reorder_timeout else { return Instant::NEVER };
+        let fills = self.tunnel.as_ref().and_then(|tunnel| tunnel.fills.as_ref()?.bound());
+        let measured = fills.map_or(timeout, |bound| bound.saturating_mul(2).max(params.rto).min(timeout));
+        since.saturating_add(measured)
     }
 
     /// Returns the next report of a missing packet, if one is due: to be called until it returns `None`. Each missing
@@ -236,6 +299,8 @@ impl<H: Copy> Tunnel<H> {
             unacknowledged: 0,
             ack_when_whole: false,
             waits_since: Instant::NEVER,
+            heard_at: Instant::ZERO,
+            fills: None,
             gaps: Gaps { due: Instant::NEVER, end: base, reported: base },
         }
     }
@@ -298,12 +363,17 @@ impl<H: Copy> Tunnel<H> {
         let bytes = u32::from(data.payload) + params.header;
         if trimmed {
             let nack = about(Flags::NACK, self);
-            self.promise.add(&scale(params), self.pull, bytes);
+            if params.reliable {
+                self.promise.add(&scale(params), self.pull, bytes);
+            }
             return (Disposition::Empty, Some(nack));
         }
         let in_order = place == 0;
         self.keep(params, place, cargo, deliver);
         if in_order {
+            if params.bounds == Source::Measured && self.waits_since != Instant::NEVER {
+                self.fills.get_or_insert_default().add(now.since(self.waits_since));
+            }
             self.advance(params, deliver);
         }
         match self.queue.is_empty() {
@@ -382,6 +452,20 @@ impl<H: Copy> Tunnel<H> {
             self.queue.push_back(Slot::Missing);
         }
         self.queue.push_back(slot);
+        if !params.reliable {
+            self.pass_holes(params);
+        }
+    }
+
+    /// Passes over the oldest holes of an unreliable tunnel, which nobody fills, so that the queue stays within half of
+    /// the reorder window. The other half is for packets on their way.
+    #[cold]
+    fn pass_holes(&mut self, params: &EqdsParams) {
+        let most = (params.reorder / 2).max(1) as usize;
+        while self.queue.len() > most || self.queue.front().is_some_and(|slot| !matches!(slot, Slot::Missing)) {
+            self.queue.pop_front();
+            self.expected = params.numbers.add(self.expected, 1);
+        }
     }
 
     /// Delivers the packets that are in order.

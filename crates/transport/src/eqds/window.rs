@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant};
 
+use super::clock::rebase;
 use super::numbers::Numbers;
 
 /// Packets sent and not acknowledged, in the order of their sequence numbers.
@@ -17,6 +18,8 @@ pub(super) struct Window<H> {
     /// Bytes of packets in flight, and of lost ones.
     pub(super) in_flight: u64,
     pub(super) lost_bytes: u64,
+    /// Lost packets that are not sent again.
+    pub(super) abandoned: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -58,7 +61,7 @@ enum Delivery {
 
 impl<H: Copy> Window<H> {
     pub(super) fn new(first: u32) -> Self {
-        Self { first, packets: VecDeque::new(), lost: VecDeque::new(), in_flight: 0, lost_bytes: 0 }
+        Self { first, packets: VecDeque::new(), lost: VecDeque::new(), in_flight: 0, lost_bytes: 0, abandoned: 0 }
     }
 
     pub(super) fn first(&self) -> u32 {
@@ -223,6 +226,27 @@ impl<H: Copy> Window<H> {
             }
         }
         next
+    }
+
+    /// Gives up all lost packets: as if they had arrived.
+    pub(super) fn abandon_lost(&mut self, numbers: Numbers) {
+        self.lost.clear();
+        self.lost_bytes = 0;
+        for packet in self.packets.iter_mut().filter(|packet| packet.delivery == Delivery::Lost) {
+            packet.delivery = Delivery::Arrived;
+            self.abandoned += 1;
+        }
+        while self.packets.front().is_some_and(|packet| packet.delivery == Delivery::Arrived) {
+            self.packets.pop_front();
+            self.first = numbers.add(self.first, 1);
+        }
+    }
+
+    /// Moves the times at which packets were sent.
+    pub(super) fn rebase(&mut self, by: Duration) {
+        for packet in &mut self.packets {
+            rebase(&mut packet.sent_at, by);
+        }
     }
 
     /// Removes and returns the packets that have not arrived, in order.

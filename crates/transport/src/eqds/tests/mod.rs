@@ -1,7 +1,10 @@
+mod clock;
 mod credit;
 mod dialogue;
+mod life;
 mod loss;
 mod model;
+mod service;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,7 +12,9 @@ use alloc::vec::Vec;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data};
 
-use super::{Disposition, EqdsParams, Interest, Loss, Messages, Numbers, Policy, Receiver, Sender, Transmit};
+use super::{
+    Disposition, EqdsParams, Interest, Life, Loss, Messages, Numbers, Policy, Receiver, Sender, Source, Transmit,
+};
 
 /// Bytes of a full packet; the tests have headers of zero bytes.
 const MTU: u32 = 1000;
@@ -24,9 +29,13 @@ fn params() -> EqdsParams {
         reorder: 64,
         bursts: true,
         ordered: true,
+        reliable: true,
         rto: Duration::from_us(100),
         loss: Loss::BY_TIMEOUT,
         reorder_timeout: Some(Duration::from_us(400)),
+        bounds: Source::Fixed,
+        busy_ceiling: Duration::MAX,
+        life: Life::FOR_EVER,
         max_timeouts: 16,
         ack_after: 0,
         paths: 16,
