@@ -228,11 +228,11 @@ impl Nic {
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
-        if eqds.has_receiver_timers() {
+        if eqds.housekeeping {
+            if data.flags.any(Flags::SYN) {
+                self.shed_inbound(cx.now, params, eqds, tunnel);
+            }
             self.arm_inbound(eqds, tunnel);
-        }
-        if eqds.life.most != u32::MAX && data.flags.any(Flags::SYN) {
-            self.shed_inbound(cx.now, params, eqds, tunnel);
         }
         if pull_at <= cx.now {
             // No deadline is needed for a pull that is due already.

@@ -260,6 +260,11 @@ impl EqdsConfig {
         Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
     }
 
+    fn keeps_house(&self) -> bool {
+        let Life { idle, most, .. } = self.life.params();
+        self.loss.params().gap_wait.is_some() || idle.is_some() || most != u32::MAX
+    }
+
     fn tunnel_header(&self) -> Bytes {
         Bytes::new(Layout::from(self.headers).length() as u64)
     }
@@ -315,6 +320,7 @@ impl EqdsConfig {
             bounds: self.bounds,
             busy_ceiling: resolved(self.busy_ceiling, "busy-ceiling").unwrap_or(Duration::MAX),
             life: self.life.params(),
+            housekeeping: self.keeps_house(),
             max_timeouts: self.max_timeouts,
             ack_after: self.ack_after.get() as u32,
             paths: self.paths,
@@ -358,6 +364,8 @@ pub struct EqdsParams {
     pub busy_ceiling: Duration,
     /// End of tunnels.
     pub life: Life,
+    /// Whether the owner of receivers sees to gaps, pauses and the number of tunnels: settings ask for any of these.
+    pub housekeeping: bool,
     /// Patience of the reorder queue, see [`EqdsConfig::reorder_timeout`]; `None`: unlimited.
     pub reorder_timeout: Option<Duration>,
     /// Consecutive timeouts before a new epoch, see [`EqdsConfig::max_timeouts`].
@@ -388,12 +396,6 @@ impl EqdsParams {
     #[inline]
     pub fn measures(&self) -> bool {
         self.loss.measured.is_some() || self.loss.path_margin.is_some() || self.bounds == Source::Measured
-    }
-
-    /// Returns whether receivers have timers besides that of the reorder queue.
-    #[inline]
-    pub fn has_receiver_timers(&self) -> bool {
-        self.loss.gap_wait.is_some() || self.life.idle.is_some()
     }
 
     /// Returns the timing of a pacer that grants one quantum per `interval`.

@@ -12,6 +12,13 @@
 //!
 //! A tunnel leads from one host to another; its owner defines the cargo. README.md in this folder maps the sections of
 //! the paper to this code.
+//!
+//! The way of the data:
+//! 1. The owner supplies bytes; credit, or a request for it, lets the [`Sender`] number a packet and keep it in flight.
+//! 2. The [`Receiver`] acknowledges, orders and delivers it, or reports it as trimmed or missing; the [`Pacer`] turns
+//!    what it still wants into PULLs, in the order of the receiver's policy.
+//! 3. Control packets free what has arrived, renew credit, and are measured; timers find the rest: losses, silence,
+//!    idleness.
 
 mod clock;
 mod config;

@@ -114,10 +114,10 @@ impl<H: Copy> Receiver<H> {
         cargo: H,
         mut deliver: impl FnMut(H),
     ) -> (Disposition, Option<Control>) {
-        if data.flags.any(Flags::RST) {
-            return (self.on_teardown(params, data.seq, deliver), None);
-        }
-        if data.flags.any(Flags::SYN) {
+        if data.flags.any(Flags::SYN.with(Flags::RST)) {
+            if data.flags.any(Flags::RST) {
+                return (self.on_teardown(params, data.seq, deliver), None);
+            }
             if let Some(refusal) = self.adopt(params, data.seq, &mut deliver) {
                 return (Disposition::Stray, Some(refusal));
             }

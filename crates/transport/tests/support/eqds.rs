@@ -50,6 +50,7 @@ impl Script<'_> {
             bounds: Source::Fixed,
             busy_ceiling: Duration::MAX,
             life: if is(7) { MORTAL } else { Life::FOR_EVER },
+            housekeeping: false,
             max_timeouts: 1 + u32::from(self.byte() % 20),
             ack_after: if is(4) { 3 * MTU } else { 0 },
             paths: 16,

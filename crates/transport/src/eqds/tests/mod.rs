@@ -5,6 +5,7 @@ mod life;
 mod loss;
 mod model;
 mod service;
+mod settings;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -36,6 +37,7 @@ fn params() -> EqdsParams {
         bounds: Source::Fixed,
         busy_ceiling: Duration::MAX,
         life: Life::FOR_EVER,
+        housekeeping: false,
         max_timeouts: 16,
         ack_after: 0,
         paths: 16,
