@@ -229,7 +229,7 @@ impl Nic {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
         }
         if eqds.housekeeping {
-            if data.flags.any(Flags::SYN) {
+            if eqds.life.most != u32::MAX && data.flags.any(Flags::SYN) {
                 self.shed_inbound(cx.now, params, eqds, tunnel);
             }
             self.arm_inbound(eqds, tunnel);
