@@ -113,10 +113,11 @@ impl NicStats {
                 self.acks_sent += 1;
                 self.nacks_sent += 1;
             }
-            Repr::Tcp(_) | Repr::Pull(_) => self.acks_sent += 1,
+            // Of EQDS's data packets, the end of a tunnel is sent as a control packet.
+            Repr::Tcp(_) | Repr::Pull(_) | Repr::EqdsData(_) => self.acks_sent += 1,
             Repr::Cnp => self.cnps_sent += 1,
             Repr::Ack(_) | Repr::EqdsControl(_) => self.count_answer(answer),
-            Repr::Data(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => {}
+            Repr::Data(_) | Repr::Pause(_) | Repr::NetRt(_) => {}
         }
     }
 }

@@ -27,12 +27,16 @@ use crate::nic::{Deadlines, Due, Nic, NicParams};
 use crate::qp::Completion;
 use crate::slot::TUNNELS;
 
-pub(crate) use receiving::{Arrival, End, Origin, control_packet, name};
+pub(crate) use receiving::{Arrival, End, Origin, Outward, control_packet, name, teardown};
 use receiving::{Arriving, Inbound};
 use sending::{Message, Outbound};
 
 /// Queue pair number under which tunnels and their deadlines are stored.
 pub(crate) const TUNNEL: QpNumber = QpNumber(0);
+
+/// Queue pair number of the deadlines of tunnels for native messages that end here. Their slots are those of tunnels for
+/// packets of stacks.
+pub(crate) const NATIVE_END: QpNumber = QpNumber(1);
 
 /// All tunnels of one NIC.
 #[derive(Debug)]
@@ -87,7 +91,7 @@ impl Tunnels {
         let least = self.least_interval;
         self.pacer.get_or_insert_with(|| {
             let interval = eqds.pull_interval.max(least);
-            Pacer::new(interval, eqds.control_time(interval), eqds.policy)
+            Pacer::new(eqds.pulls(interval), eqds.policy)
         })
     }
 }
@@ -123,7 +127,7 @@ impl Nic {
     #[inline(never)]
     pub(crate) fn on_tunnel_deadline(&mut self, cx: &mut Cx<'_>, params: &NicParams, at: Instant, slot: u32) {
         let Some(eqds) = &params.eqds else { return };
-        self.on_outbound_deadline(cx, params.mtu, eqds, at, TUNNELS.place(slot));
+        self.on_outbound_deadline(cx, params, eqds, at, TUNNELS.place(slot));
     }
 
     pub(crate) fn arm_tunnel(&mut self, at: Instant, slot: u32) {

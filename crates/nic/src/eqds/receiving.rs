@@ -1,17 +1,17 @@
 //! Tunnels that end here, the pacer that grants them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
-use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver};
+use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver, Transmit};
 use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{TUNNEL, Tunnels};
+use super::{NATIVE_END, TUNNEL, Tunnels};
 use crate::eqif::NATIVE;
-use crate::nic::{Handled, Nic, NicParams, put};
+use crate::nic::{Due, Handled, Nic, NicParams, put};
 use crate::qp::Completion;
-use crate::slot::TUNNELS;
+use crate::slot::{INGRESS_TUNNELS, TUNNELS};
 
 /// Receiving end of a tunnel.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub(super) struct Inbound {
     end: End<()>,
     /// Slot of the newest packet's message; `None` if it was not looked up yet.
     message: Option<u32>,
+    /// Earliest entry of the tunnel in the heap of deadlines.
+    armed: Instant,
 }
 
 impl<H: Copy> End<H> {
@@ -81,7 +83,7 @@ impl<H: Copy> End<H> {
     ) -> (Disposition, Option<Control>) {
         let (disposition, control) = self.receiver.handle_data(eqds, cx.now, data, data.trimmed, cargo, deliver);
         (self.last, self.class) = (Origin::of(packet), data.class);
-        self.account(eqds, pacer, name);
+        self.account(cx.now, eqds, pacer, name);
         let Some(control) = control else { return (disposition, None) };
         let echo = Flags::ECN_ECHO.when(packet.ecn == Ecn::Marked);
         (disposition, Some(Control { busy: pacer.busy_beside(self.owed), flags: control.flags.with(echo), ..control }))
@@ -101,21 +103,60 @@ impl<H: Copy> End<H> {
         if self.owed == 0 {
             return None;
         }
-        let control = self.receiver.grant(eqds)?;
-        self.account(eqds, pacer, name);
+        let quanta = self.owed.min(pacer.quanta());
+        let control = self.receiver.grant(eqds, quanta)?;
+        pacer.spend(name, quanta);
+        self.account(now, eqds, pacer, name);
         Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
+    }
+
+    /// Returns the next report of a missing packet that is due, and its destination.
+    #[cold]
+    pub(crate) fn poll_missing(&mut self, now: Instant, eqds: &EqdsParams, pacer: &Pacer) -> Option<(Origin, Control)> {
+        let control = self.receiver.poll_missing(eqds, now)?;
+        Some((Origin { sent_at: now, ..self.last }, Control { busy: pacer.busy_beside(self.owed), ..control }))
+    }
+
+    /// Closes the tunnel if it is idle; returns the message that tells its sender.
+    #[cold]
+    pub(crate) fn retire(
+        &mut self,
+        now: Instant,
+        eqds: &EqdsParams,
+        pacer: &mut Pacer,
+        deliver: impl FnMut(H),
+    ) -> Option<(Origin, Control)> {
+        if !self.receiver.is_idle(eqds, now) {
+            return None;
+        }
+        self.drop_state(now, eqds, pacer, deliver)
+    }
+
+    /// Drops the tunnel's state; returns the message that tells its sender.
+    #[cold]
+    pub(crate) fn drop_state(
+        &mut self,
+        now: Instant,
+        eqds: &EqdsParams,
+        pacer: &mut Pacer,
+        deliver: impl FnMut(H),
+    ) -> Option<(Origin, Control)> {
+        let reset = self.receiver.close(eqds, deliver)?;
+        pacer.note_owed(self.owed, 0);
+        self.owed = 0;
+        eqds.life.tells.then_some((Origin { sent_at: now, ..self.last }, reset))
     }
 
     /// Informs the pacer of the credit that the sender is owed, and adds the tunnel to the pacer's list if that is not
     /// zero.
     #[inline]
-    fn account(&mut self, eqds: &EqdsParams, pacer: &mut Pacer, name: u32) {
+    fn account(&mut self, now: Instant, eqds: &EqdsParams, pacer: &mut Pacer, name: u32) {
         let owed = self.receiver.owed(eqds);
         pacer.note_owed(self.owed, owed);
         self.owed = owed;
         if owed > 0 && !self.listed {
             self.listed = true;
-            pacer.push(name, self.class);
+            pacer.push(now, name, self.class);
         }
     }
 }
@@ -173,8 +214,8 @@ impl Nic {
         data: &Data,
     ) -> Handled {
         let Some(eqds) = params.eqds.as_ref().filter(|_| data.eqif == NATIVE) else { return Handled::Unknown };
-        let tunnel = self.tunnel_from(packet);
         self.tunnels.pacer(eqds);
+        let tunnel = self.tunnel_from(packet);
         let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return Handled::Unknown };
         let state = &mut inbound[tunnel as usize];
         if state.end.last.qp != packet.qp {
@@ -186,6 +227,12 @@ impl Nic {
         self.deadlines.set_pull(pull_at);
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
+        }
+        if eqds.housekeeping {
+            if eqds.life.most != u32::MAX && data.flags.any(Flags::SYN) {
+                self.shed_inbound(cx.now, params, eqds, tunnel);
+            }
+            self.arm_inbound(eqds, tunnel);
         }
         if pull_at <= cx.now {
             // No deadline is needed for a pull that is due already.
@@ -201,9 +248,39 @@ impl Nic {
                 }
             }
             Disposition::Empty => self.stats.data_received += u64::from(data.payload > 0),
-            Disposition::Stray => {}
+            Disposition::Stray | Disposition::Closed => {}
         }
         Handled::Taken
+    }
+
+    /// Sets the deadline of the tunnel's next report of missing packets, and of its end.
+    #[cold]
+    fn arm_inbound(&mut self, eqds: &EqdsParams, tunnel: u32) {
+        let state = &mut self.tunnels.inbound[tunnel as usize];
+        let at = state.end.receiver.missing_due().min(state.end.receiver.idle_due(eqds));
+        if at < state.armed {
+            state.armed = at;
+            self.deadlines.push(at, Due::timer(INGRESS_TUNNELS.slot(tunnel)), NATIVE_END);
+        }
+    }
+
+    /// Handles a deadline of a tunnel for native messages that ends here: reports missing packets, and ends an idle
+    /// tunnel. Otherwise it waits for missing packets without end: a message is complete only with all of its packets.
+    #[cold]
+    pub(crate) fn on_inbound_deadline(&mut self, cx: &Cx<'_>, params: &NicParams, at: Instant, tunnel: u32) {
+        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
+        let (Some(eqds), Some(state)) = (&params.eqds, inbound.get_mut(tunnel as usize)) else { return };
+        if state.armed != at {
+            return;
+        }
+        state.armed = Instant::NEVER;
+        while let Some((to, control)) = state.end.poll_missing(cx.now, eqds, pacer) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+        }
+        if let Some((to, reset)) = state.end.retire(cx.now, eqds, pacer, |()| {}) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        }
+        self.arm_inbound(eqds, tunnel);
     }
 
     /// Returns the tunnel by which a packet has arrived.
@@ -213,9 +290,27 @@ impl Nic {
             return tunnel;
         }
         let tunnel = self.tunnels.inbound.len() as u32;
-        self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None });
+        self.introduce(name(tunnel, false), packet.src);
+        self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None, armed: Instant::NEVER });
         self.tunnels.by_source.insert((packet.src, TUNNEL), tunnel);
         tunnel
+    }
+
+    /// Drops the tunnel for native messages that has rested longest if more are open than settings allow, apart from
+    /// `newest`.
+    #[cold]
+    fn shed_inbound(&mut self, now: Instant, params: &NicParams, eqds: &EqdsParams, newest: u32) {
+        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
+        let open = inbound.iter().filter(|state| state.end.receiver.epoch().is_some()).count();
+        if open <= eqds.life.most as usize {
+            return;
+        }
+        let others = inbound.iter_mut().enumerate().filter(|(place, _)| *place != newest as usize);
+        let resting = others.filter_map(|(_, state)| Some((state.end.receiver.resting_since(eqds)?, state)));
+        let Some((_, state)) = resting.min_by_key(|(since, _)| *since) else { return };
+        if let Some((to, reset)) = state.end.drop_state(now, eqds, pacer, |()| {}) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        }
     }
 
     /// Handles a packet of a message that has left its tunnel.
@@ -240,7 +335,8 @@ impl Nic {
     #[inline(never)]
     pub(crate) fn pull(&mut self, now: Instant, params: &NicParams) {
         let (Some(eqds), Some(pacer)) = (&params.eqds, &mut self.tunnels.pacer) else { return };
-        if let Some(who) = pacer.poll(now) {
+        // A wake-up that came late makes up for lost time: several pulls leave together.
+        while let Some(who) = pacer.poll(now) {
             let (place, carries) = (who >> 1, who & 1 == 1);
             let granted = if carries {
                 self.eqifs.as_mut().and_then(|eqifs| eqifs.grant(now, params, pacer, place))
@@ -252,6 +348,14 @@ impl Nic {
             }
         }
         self.arm_pacer();
+    }
+
+    /// Tells the pacer from which host a tunnel comes.
+    #[cold]
+    fn introduce(&mut self, tunnel: u32, host: HostId) {
+        if let Some(pacer) = &mut self.tunnels.pacer {
+            pacer.introduce(tunnel, host.0);
+        }
     }
 
     /// Sets the deadline of the pacer's next pull.
@@ -277,6 +381,43 @@ impl Tunnels {
             *message = by_peer.get((packet.src, packet.qp));
         }
         self.arriving[TUNNELS.place(*message.as_ref()?) as usize].as_mut()
+    }
+}
+
+/// The other end of a tunnel that begins here.
+pub(crate) struct Outward {
+    pub(crate) dst: HostId,
+    pub(crate) slot: u32,
+    pub(crate) eqif: u8,
+}
+
+/// Creates the packet that tells a receiver of the end of its tunnel.
+pub(crate) fn teardown<H>(
+    from: HostId,
+    params: &NicParams,
+    eqds: &EqdsParams,
+    Outward { dst, slot, eqif }: Outward,
+    end: Transmit<H>,
+) -> Packet {
+    Packet {
+        src: from,
+        dst,
+        slot,
+        frame: eqds.control_frame,
+        class: params.ack_class,
+        ecn: Ecn::NotCapable,
+        repr: Repr::EqdsData(Data {
+            seq: end.seq,
+            pull_target: end.pull_target,
+            index: 0,
+            payload: 0,
+            flags: end.flags,
+            eqif,
+            class: params.ack_class,
+            retransmission: false,
+            trimmed: false,
+        }),
+        ..Packet::BLANK
     }
 }
 
@@ -335,7 +476,7 @@ mod tests {
     #[test]
     fn who_begins_anew_and_wants_nothing_gets_nothing() {
         let eqds = params();
-        let mut pacer = Pacer::new(Duration::from_us(1), Duration::ZERO, eqds.policy);
+        let mut pacer = Pacer::new(eqds.pulls(Duration::from_us(1)), eqds.policy);
         let mut end = End::new(&Packet::BLANK);
         let hear = |end: &mut End<()>, pacer: &mut Pacer, seq, pull_target| {
             let flags = Flags::SYN;

@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Interest, Messages, Paths, Sender, Transmit};
+use selvedge_transport::eqds::{EqdsParams, Event, Interest, Messages, Paths, Sender, State, Transmit};
 use selvedge_transport::{Cx, Hold, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::TUNNEL;
+use super::{Outward, TUNNEL, teardown};
 use crate::eqif::{EqifSet, NATIVE};
 use crate::nic::{Deadlines, Handled, Nic, NicParams, put};
 use crate::qp::{Completion, Outgoing};
@@ -145,6 +145,9 @@ impl Nic {
         let random = mix64(u64::from(self.id.0) << 32 ^ u64::from(qp.0)) as u32;
         let bytes = outgoing.size.get() + packets * u64::from(eqds.header);
         state.sender.supply(eqds, cx.now, bytes, random);
+        if eqds.life.most != u32::MAX {
+            self.shed_outbound(params, eqds, tunnel);
+        }
         self.refresh_tunnel(params.mtu, eqds, tunnel);
         (qp, TUNNELS.slot(slot))
     }
@@ -189,7 +192,8 @@ impl Nic {
         let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
         let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
         let class = message.or_else(|| state.first(messages)).map_or(params.ack_class, |message| message.class);
-        let (_, entropy) = state.paths.next(eqds.paths);
+        let (path, entropy) = state.paths.next(eqds.paths);
+        state.sender.note_path(eqds, seq, path);
         state.last = message.map_or(state.last, |message| message.qp);
         *packet = Packet {
             sent_at: cx.now,
@@ -268,7 +272,7 @@ impl Nic {
     pub(super) fn on_outbound_deadline(
         &mut self,
         cx: &mut Cx<'_>,
-        mtu: u16,
+        params: &NicParams,
         eqds: &EqdsParams,
         at: Instant,
         tunnel: u32,
@@ -282,7 +286,39 @@ impl Nic {
         if state.sender.handle_timeout(eqds, cx.now) {
             self.stats.timeouts += 1;
         }
-        self.refresh_tunnel(mtu, eqds, tunnel);
+        match state.sender.poll_event() {
+            None => {}
+            Some(Event::Idle) => self.close_outbound(params, eqds, tunnel),
+            // Messages have no way to fail: their host is tried again.
+            Some(Event::PeerUnreachable) => state.sender.retry(eqds, cx.now),
+        }
+        self.refresh_tunnel(params.mtu, eqds, tunnel);
+    }
+
+    /// Closes a tunnel and tells its receiver.
+    #[cold]
+    fn close_outbound(&mut self, params: &NicParams, eqds: &EqdsParams, tunnel: u32) {
+        let state = &mut self.tunnels.outbound[tunnel as usize];
+        let to = Outward { dst: state.dst, slot: TUNNELS.slot(tunnel), eqif: NATIVE };
+        let farewell = state.sender.close(eqds).filter(|_| eqds.life.tells);
+        if let Some(end) = farewell {
+            self.answers.push_back(teardown(self.id, params, eqds, to, end));
+        }
+    }
+
+    /// Closes the idle tunnel that has rested longest if more are open than settings allow, apart from `newest`.
+    #[cold]
+    fn shed_outbound(&mut self, params: &NicParams, eqds: &EqdsParams, newest: u32) {
+        let is_open = |state: &Outbound| !matches!(state.sender.state(), State::Closed(_));
+        let outbound = &self.tunnels.outbound;
+        if outbound.iter().filter(|state| is_open(state)).count() <= eqds.life.most as usize {
+            return;
+        }
+        let others = (0..).zip(outbound).filter(|(place, _)| *place != newest);
+        let idle = others.filter(|(_, state)| is_open(state) && state.sender.is_done());
+        if let Some((oldest, _)) = idle.min_by_key(|(_, state)| state.sender.active_at()) {
+            self.close_outbound(params, eqds, oldest);
+        }
     }
 
     /// Updates the ready ring and the deadlines of a tunnel after a change of its state.

@@ -4,7 +4,7 @@ use selvedge_transport::Cx;
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{Disposition, Pacer};
 use selvedge_units::Instant;
-use selvedge_wire::eqds::{Control, Data};
+use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, NATIVE, UNARMED, key};
@@ -16,8 +16,16 @@ use crate::slot::INGRESS_TUNNELS;
 #[derive(Debug)]
 pub(super) struct IngressTunnel {
     end: End<Packet>,
+    eqif: u8,
     /// Earliest entry of the tunnel's reorder queue in the heap of deadlines.
     armed: Instant,
+}
+
+#[cfg(test)]
+impl IngressTunnel {
+    pub(super) fn is_closed(&self) -> bool {
+        self.end.receiver.epoch().is_none()
+    }
 }
 
 impl EqifSet {
@@ -28,7 +36,7 @@ impl EqifSet {
             return place;
         }
         let place = self.inbound.len() as u32;
-        self.inbound.push(IngressTunnel { end: End::new(packet), armed: UNARMED });
+        self.inbound.push(IngressTunnel { end: End::new(packet), eqif, armed: UNARMED });
         self.by_source.insert(from, place);
         place
     }
@@ -42,7 +50,8 @@ impl EqifSet {
         place: u32,
     ) -> Option<(Origin, Control)> {
         let eqif = params.eqif.as_ref()?;
-        self.inbound[place as usize].end.grant(now, &eqif.tunnel, pacer, name(place, true))
+        let state = &mut self.inbound[place as usize];
+        state.end.grant(now, eqif.of(state.eqif), pacer, name(place, true))
     }
 }
 
@@ -81,9 +90,13 @@ impl Nic {
         if packet.ecn == Ecn::Marked && cargo.ecn == Ecn::Capable {
             cargo.ecn = Ecn::Marked;
         }
+        let known = eqifs.inbound.len();
         let place = eqifs.carried_from(packet, data.eqif);
+        if place as usize == known {
+            self.tunnels.pacer(&eqif.tunnel).introduce(name(place, true), packet.src.0);
+        }
         let (state, arrived) = (&mut eqifs.inbound[place as usize], &mut eqifs.arrived);
-        let eqds = &eqif.tunnel;
+        let eqds = eqif.of(state.eqif);
         let pacer = self.tunnels.pacer(eqds);
         let arrival = Arrival { packet, data, cargo };
         let deliver = |packet| arrived.push_back(packet);
@@ -96,10 +109,31 @@ impl Nic {
             self.stats.data_received += 1;
             self.stats.duplicates += 1;
         }
+        if eqif.tunnel.life.most != u32::MAX && data.flags.any(Flags::SYN) {
+            self.shed_ends(cx, params, eqif, place);
+        }
         self.arm_reordering(eqif, place);
         self.hand_up(cx, params);
         self.hand_over(cx, params);
         Handled::Taken
+    }
+
+    /// Drops the tunnel that has rested longest if more end here than settings allow, apart from `newest`.
+    #[cold]
+    fn shed_ends(&mut self, cx: &Cx<'_>, params: &NicParams, eqif: &EqifParams, newest: u32) {
+        let (Some(eqifs), pacer) = (&mut self.eqifs, self.tunnels.pacer(&eqif.tunnel)) else { return };
+        let eqds = &eqif.tunnel;
+        let open = eqifs.inbound.iter().filter(|state| state.end.receiver.epoch().is_some()).count();
+        if open <= eqds.life.most as usize {
+            return;
+        }
+        let others = eqifs.inbound.iter_mut().enumerate().filter(|(place, _)| *place != newest as usize);
+        let resting = others.filter_map(|(_, state)| Some((state.end.receiver.resting_since(eqds)?, state)));
+        let Some((_, state)) = resting.min_by_key(|(since, _)| *since) else { return };
+        let arrived = &mut eqifs.arrived;
+        if let Some((to, reset)) = state.end.drop_state(cx.now, eqds, pacer, |packet| arrived.push_back(packet)) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        }
     }
 
     /// Delivers packets that have left tunnels to the stacks.
@@ -132,7 +166,15 @@ impl Nic {
             return;
         }
         state.armed = UNARMED;
-        state.end.receiver.handle_timeout(&eqif.tunnel, cx.now, |packet| arrived.push_back(packet));
+        let eqds = eqif.of(state.eqif);
+        state.end.receiver.handle_timeout(eqds, cx.now, |packet| arrived.push_back(packet));
+        let pacer = self.tunnels.pacer(eqds);
+        while let Some((to, control)) = state.end.poll_missing(cx.now, eqds, pacer) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+        }
+        if let Some((to, control)) = state.end.retire(cx.now, eqds, pacer, |packet| arrived.push_back(packet)) {
+            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+        }
         self.arm_reordering(eqif, place);
         self.hand_up(cx, params);
     }
@@ -140,7 +182,8 @@ impl Nic {
     fn arm_reordering(&mut self, eqif: &EqifParams, place: u32) {
         let Some(eqifs) = &mut self.eqifs else { return };
         let state = &mut eqifs.inbound[place as usize];
-        let at = state.end.receiver.poll_timeout(&eqif.tunnel);
+        let eqds = eqif.of(state.eqif);
+        let at = state.end.receiver.poll_timeout(eqds).min(state.end.receiver.idle_due(eqds));
         if at < state.armed {
             state.armed = at;
             self.arm_tunnel(at, INGRESS_TUNNELS.slot(place));

@@ -2,12 +2,13 @@
 
 use selvedge_transport::Cx;
 use selvedge_transport::eqds::eqif::{EqifParams, Queue, QueuePressure};
-use selvedge_transport::eqds::{EqdsParams, Interest, Paths, Sender, Transmit};
+use selvedge_transport::eqds::{EqdsParams, Event, Interest, Paths, Sender, State, Transmit};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, NATIVE, OF_RDMA, UNARMED, key};
+use crate::eqds::{Outward, teardown};
 use crate::nic::{Handled, Nic, NicParams};
 use crate::slot::{EGRESS_TUNNELS, Owner, TUNNELS};
 
@@ -25,6 +26,13 @@ pub(super) struct EgressTunnel {
     queued: bool,
     /// Earliest entry of the tunnel in the heap of deadlines.
     armed: Instant,
+}
+
+#[cfg(test)]
+impl EgressTunnel {
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.sender.state(), State::Closed(_))
+    }
 }
 
 impl EqifSet {
@@ -68,12 +76,16 @@ impl Nic {
     ) {
         let Some(eqifs) = &mut self.eqifs else { return };
         let state = &mut eqifs.outbound[carrier as usize];
-        let bytes = u32::from(packet.frame) + eqif.tunnel.header;
+        let tunnel = eqif.of(state.eqif);
+        let bytes = u32::from(packet.frame) + tunnel.header;
         state.queue.push(packet, bytes);
         eqifs.stats.peak = eqifs.stats.peak.max(Bytes::new(state.queue.bytes()));
         let random = mix64(u64::from(self.id.0) << 32 ^ u64::from(carrier) ^ cx.now.as_ps()) as u32;
-        state.sender.supply(&eqif.tunnel, cx.now, bytes.into(), random);
-        self.refresh_carrier(params, &eqif.tunnel, carrier);
+        state.sender.supply(tunnel, cx.now, bytes.into(), random);
+        if tunnel.life.most != u32::MAX {
+            self.shed_carriers(params, tunnel, carrier);
+        }
+        self.refresh_carrier(params, tunnel, carrier);
     }
 
     /// Writes the next packet of all tunnels, which come up in the ready ring as one entry; returns whether there is
@@ -113,11 +125,15 @@ impl Nic {
     ) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
         let EgressTunnel { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
+        let tunnel = eqif.of(*number);
         // A request to send has the class of the first waiting packet.
         let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
         let new = || queue.pop(cx.now).expect("the tunnel asks only if a packet waits");
-        let sent = sender.poll_transmit(&eqif.tunnel, cx.now, head, new);
-        let (_, entropy) = paths.next(eqif.tunnel.paths);
+        let sent = sender.poll_transmit(tunnel, cx.now, head, new);
+        let (path, entropy) = paths.next(tunnel.paths);
+        if let Some(sent) = &sent {
+            sender.note_path(tunnel, sent.seq, path);
+        }
         let (dst, number) = (*dst, *number);
         eqifs.outbound[carrier as usize].queued = false;
         let Some(Transmit { cargo, seq, pull_target, flags, retransmission, .. }) = sent else { return false };
@@ -156,7 +172,7 @@ impl Nic {
                 }
             }
         }
-        self.refresh_carrier(params, &eqif.tunnel, carrier);
+        self.refresh_carrier(params, tunnel, carrier);
         if number == OF_RDMA {
             self.ease(cx, params, eqif, carrier);
         }
@@ -189,8 +205,9 @@ impl Nic {
             return Handled::Unknown;
         };
         self.stats.acks_received += 1;
-        state.sender.handle_control(&eqif.tunnel, cx.now, control, |_| {});
-        self.refresh_carrier(params, &eqif.tunnel, carrier);
+        let tunnel = eqif.of(state.eqif);
+        state.sender.handle_control(tunnel, cx.now, control, |_| {});
+        self.refresh_carrier(params, tunnel, carrier);
         Handled::Taken
     }
 
@@ -216,10 +233,49 @@ impl Nic {
             return;
         }
         state.armed = UNARMED;
-        if state.sender.handle_timeout(&eqif.tunnel, cx.now) {
+        let tunnel = eqif.of(state.eqif);
+        if state.sender.handle_timeout(tunnel, cx.now) {
             self.stats.timeouts += 1;
         }
-        self.refresh_carrier(params, &eqif.tunnel, carrier);
+        if let Some(event) = state.sender.poll_event() {
+            self.on_carrier_event(params, tunnel, carrier, event);
+        }
+        self.refresh_carrier(params, tunnel, carrier);
+    }
+
+    /// Handles an event of a tunnel: its end after a pause, or because the other host does not answer.
+    #[cold]
+    fn on_carrier_event(&mut self, params: &NicParams, tunnel: &EqdsParams, carrier: u32, event: Event) {
+        let Some(eqifs) = &mut self.eqifs else { return };
+        let state = &mut eqifs.outbound[carrier as usize];
+        match event {
+            Event::Idle => {
+                let to = Outward { dst: state.dst, slot: EGRESS_TUNNELS.slot(carrier), eqif: state.eqif };
+                let farewell = state.sender.close(tunnel).filter(|_| tunnel.life.tells);
+                if let Some(end) = farewell {
+                    self.answers.push_back(teardown(self.id, params, tunnel, to, end));
+                }
+            }
+            Event::PeerUnreachable => {
+                eqifs.stats.dropped += state.queue.drain().count() as u64;
+                state.sender.forget(tunnel, tunnel.life.memory);
+            }
+        }
+    }
+
+    /// Closes the idle tunnel that has rested longest if more are open than settings allow, apart from `newest`.
+    #[cold]
+    fn shed_carriers(&mut self, params: &NicParams, tunnel: &EqdsParams, newest: u32) {
+        let Some(eqifs) = &self.eqifs else { return };
+        let is_open = |state: &EgressTunnel| !matches!(state.sender.state(), State::Closed(_));
+        if eqifs.outbound.iter().filter(|state| is_open(state)).count() <= tunnel.life.most as usize {
+            return;
+        }
+        let others = (0..).zip(&eqifs.outbound).filter(|(place, _)| *place != newest);
+        let idle = others.filter(|(_, state)| is_open(state) && state.sender.is_done());
+        if let Some((oldest, _)) = idle.min_by_key(|(_, state)| state.sender.active_at()) {
+            self.on_carrier_event(params, tunnel, oldest, Event::Idle);
+        }
     }
 
     /// Updates the schedule and the deadlines of a tunnel after a change of its state.

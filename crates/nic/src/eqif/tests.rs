@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, Share, TcpEqif};
-use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
+use selvedge_transport::eqds::{EqdsConfig, EqdsParams, LifeConfig, LossConfig, Memory, Service, Source};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Cx, Fabric, ReceiverConfig, Scheme, SenderConfig};
@@ -21,6 +21,16 @@ const MTU: Bytes = Bytes::new(1_024);
 
 /// Parameters of NICs that send TCP, go-back-N and native messages through tunnels, each if it has a share.
 fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> NicParams {
+    speaking_with(tcp, rdma, native, |_| {})
+}
+
+/// As [`speaking`] says, with other settings.
+fn speaking_with(
+    tcp: Option<Share>,
+    rdma: Option<Share>,
+    native: Option<Share>,
+    change: impl FnOnce(&mut EqdsConfig),
+) -> NicParams {
     let fabric = Fabric { line_rate: RATE, ..Fabric::IRN_PAPER };
     let eqif = EqifConfig {
         tcp: tcp.map(|share| TcpEqif { share, ..TcpEqif::default() }),
@@ -30,6 +40,7 @@ fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> N
     };
     let mut eqds =
         EqdsConfig { burst: Toggle::On, rto: Setting::Value(Duration::from_us(200)), eqif, ..EqdsConfig::default() };
+    change(&mut eqds);
     let frame = MTU + Bytes::new(70) + eqds.encapsulation();
     eqds.resolve(&fabric, frame, true, false);
     eqds.check(frame).expect("valid settings");
@@ -60,6 +71,12 @@ struct World {
     faults: u64,
     completions: usize,
     now: Instant,
+    /// Resets by receivers, ends told by senders, and refusals of lesser epochs, sent by all.
+    resets: u32,
+    ends: u32,
+    refusals: u32,
+    /// Retransmissions of the tunnels of each EQIF.
+    again: [u32; 3],
 }
 
 impl World {
@@ -73,6 +90,10 @@ impl World {
             faults,
             completions: 0,
             now: Instant::ZERO,
+            resets: 0,
+            ends: 0,
+            refusals: 0,
+            again: [0; 3],
         }
     }
 
@@ -133,6 +154,17 @@ impl World {
         assert!(matches!(packet.repr, Repr::EqdsData(_) | Repr::EqdsControl(_)), "{packet:?} is in no tunnel");
         self.free_at[host] = self.now + RATE.time_for(Bytes::new(u64::from(packet.frame) + 20));
         self.sent += 1;
+        match &packet.repr {
+            Repr::EqdsData(data) => {
+                self.ends += u32::from(data.flags.any(Flags::RST));
+                self.again[usize::from(data.eqif)] += u32::from(data.retransmission);
+            }
+            Repr::EqdsControl(control) => {
+                self.resets += u32::from(control.flags.any(Flags::RST));
+                self.refusals += u32::from(control.flags == Flags::SYN.with(Flags::ACK));
+            }
+            _ => {}
+        }
         let (fate, copies) = match mix64(self.sent) % 1_000 {
             draw if draw < self.faults => (Duration::ZERO, 0),
             draw if draw < 2 * self.faults => (Duration::ZERO, 2),
@@ -273,4 +305,124 @@ fn answers_of_tunnels_that_wait_are_looked_at_once() {
         }
     }
     assert!(expected.len() > 500, "{} wait", expected.len());
+}
+
+/// Sends flows of all stacks with pauses between them; returns the world.
+fn run_with_pauses(params: NicParams, faults: u64, rounds: u64, natives: bool) -> World {
+    let mut world = World::new(params, 4, faults);
+    let size = Bytes::new(30_000);
+    for round in 0..rounds {
+        let (src, dst) = ((round % 4) as u32, ((round + 1 + round / 4 % 3) % 4) as u32);
+        world.flow(src, dst, size, true);
+        world.flow(dst, src, size, false);
+        let end = world.now.max(Instant::ZERO + Duration::from_us(1_700 * (round + 1)));
+        world.run(end);
+        world.now = end;
+    }
+    world.run(world.now + Duration::from_ms(400));
+    assert_eq!(world.completions, 2 * rounds as usize, "{faults} faults, native: {natives}");
+    let goodput: u64 = (0..4).map(|host| world.goodput(host)).sum();
+    assert_eq!(goodput, 2 * rounds * size.get(), "every octet comes out once");
+    world
+}
+
+#[test]
+fn tunnels_that_end_and_begin_again_lose_nothing() {
+    for (tells, memory) in [(true, Memory::Number), (false, Memory::Nothing), (true, Memory::Nothing)] {
+        for (faults, natives) in [(0, false), (0, true), (20, false), (20, true)] {
+            let life = LifeConfig {
+                idle_timeout: Setting::Value(Duration::from_us(900)),
+                tells,
+                memory,
+                ..LifeConfig::default()
+            };
+            let change = |eqds: &mut EqdsConfig| eqds.life = life;
+            let params = match natives {
+                true => speaking_with(SHARE, None, SHARE, change),
+                false => speaking_with(SHARE, SHARE, None, change),
+            };
+            let world = run_with_pauses(params, faults, 24, natives);
+            assert_eq!(world.ends > 0, tells, "senders tell if they are to");
+            assert!(faults > 0 || tells || world.refusals > 0, "epochs chosen at random meet those of the past");
+            for nic in &world.nics {
+                let eqifs = nic.eqifs.as_ref().expect("EQIFs");
+                assert!(eqifs.outbound.iter().all(|state| state.is_closed()), "no tunnel lives for ever");
+                assert!(eqifs.inbound.iter().all(|state| state.is_closed()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_host_keeps_no_more_tunnels_than_it_may() {
+    for natives in [false, true] {
+        for faults in [0, 20] {
+            let life = LifeConfig { most_tunnels: Setting::Value(1), ..LifeConfig::default() };
+            let change = |eqds: &mut EqdsConfig| eqds.life = life;
+            let params = match natives {
+                true => speaking_with(SHARE, None, SHARE, change),
+                false => speaking_with(SHARE, SHARE, None, change),
+            };
+            let world = run_with_pauses(params, faults, 24, natives);
+            assert!(world.resets > 0 && world.ends > 0, "either end drops tunnels: {} {}", world.resets, world.ends);
+        }
+    }
+}
+
+#[test]
+fn losses_are_found_in_each_way_that_settings_offer() {
+    let ways = |path_margin, gap_wait, timeout| LossConfig {
+        path_margin,
+        gap_wait,
+        timeout,
+        rto_floor: Duration::from_us(50),
+        ..LossConfig::default()
+    };
+    let (margin, wait) = (Setting::Value(Duration::from_us(30)), Setting::Value(Duration::from_us(40)));
+    for loss in [
+        ways(margin, Setting::Off, Source::Fixed),
+        ways(Setting::Off, wait, Source::Fixed),
+        ways(margin, wait, Source::Measured),
+    ] {
+        for natives in [false, true] {
+            let change = |eqds: &mut EqdsConfig| {
+                (eqds.loss, eqds.paths, eqds.bounds) = (loss, 4, loss.timeout);
+            };
+            let params = match natives {
+                true => speaking_with(SHARE, None, SHARE, change),
+                false => speaking_with(SHARE, SHARE, None, change),
+            };
+            run_with_pauses(params, 20, 24, natives);
+        }
+    }
+}
+
+#[test]
+fn a_stack_may_have_its_tunnels_unreliable() {
+    let change = |eqds: &mut EqdsConfig| {
+        if let Some(tcp) = &mut eqds.eqif.tcp {
+            tcp.service = Service::Unreliable;
+        }
+    };
+    let run = |params| {
+        let mut world = World::new(params, 2, 20);
+        world.flow(0, 1, Bytes::new(300_000), true);
+        world.flow(0, 1, Bytes::new(300_000), false);
+        world.run(Instant::ZERO + Duration::from_ms(4_000));
+        assert_eq!(world.completions, 2, "TCP sends again what its tunnel does not");
+        world.again
+    };
+    let (reliable, unreliable) = (run(speaking(SHARE, SHARE, None)), run(speaking_with(SHARE, SHARE, None, change)));
+    assert!(reliable[1] > 0 && reliable[2] > 0, "{reliable:?}");
+    assert!(unreliable[1] == 0 && unreliable[2] > 0, "{unreliable:?}");
+}
+
+#[test]
+fn packets_to_a_host_that_does_not_answer_are_dropped_in_the_end() {
+    let life = LifeConfig { unreachable_after: Setting::Value(Duration::from_ms(5)), ..LifeConfig::default() };
+    let mut world = World::new(speaking_with(SHARE, None, None, |eqds| eqds.life = life), 2, 1_000);
+    world.flow(0, 1, Bytes::new(300_000), true);
+    world.run(Instant::ZERO + Duration::from_ms(40));
+    let totals = world.nics[0].eqif_totals().expect("EQIFs");
+    assert!(totals.dropped > 0, "TCP learns that they are lost");
 }

@@ -11,7 +11,7 @@ use selvedge_transport::Cx;
 use selvedge_units::{Instant, QpNumber};
 
 use super::{Nic, NicParams, find};
-use crate::eqds::TUNNEL;
+use crate::eqds::{NATIVE_END, TUNNEL};
 use crate::qp::SendQp;
 use crate::slot::{Owner, PACER};
 
@@ -36,6 +36,7 @@ impl Nic {
                 match Owner::of(slot) {
                     Owner::Requests => self.on_verbs_deadline(cx, at),
                     Owner::Tunnel => self.on_tunnel_deadline(cx, params, at, slot),
+                    Owner::IngressTunnel(place) if qp == NATIVE_END => self.on_inbound_deadline(cx, params, at, place),
                     Owner::Ndp => self.on_ndp_deadline(cx, params, at, slot, qp),
                     Owner::Tcp => self.on_tcp_deadline(cx, at, slot, qp),
                     other => self.on_tunnel_of_stack_deadline(cx, params, at, other),

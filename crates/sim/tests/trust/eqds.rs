@@ -4,7 +4,7 @@ use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming}
 use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
 use selvedge_sim::workload::{Fraction, Many, Pairs, Poisson, Sizes, Start};
-use selvedge_transport::eqds::{EqdsConfig, Messages, Policy};
+use selvedge_transport::eqds::{self, EqdsConfig, LifeConfig, Memory, Messages, Policy, Source};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
@@ -151,6 +151,67 @@ fn losses_cost_time_and_nothing_else() {
         let outcome = scene.finish();
         assert!(outcome.record.timeouts > 0);
         assert_eq!(outcome.record.goodput, Bytes::new(8 * 100_000));
+    }
+}
+
+/// Adds random losses of one packet in `one_in` on all links.
+fn losing(scene: Scene, one_in: u64) -> Scene {
+    scene.with(|config| {
+        let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, one_in) });
+        let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::All);
+        config.loss.push(LossConfig { link, direction, packets, model });
+        if let BufferConfig::InputQueued(own) = &mut config.switch.buffer {
+            *own = InputQueued { per_port: Setting::Off, ..*own };
+        }
+    })
+}
+
+#[test]
+fn tunnels_that_rest_are_dropped_and_set_up_again_while_packets_are_lost() {
+    for burst in [Toggle::Auto, Toggle::Off] {
+        let messages = |life: LifeConfig| {
+            let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 4]), Series::Irn), burst).with(|config| {
+                config.transport.eqds.as_mut().expect("the transport is EQDS").life = life;
+            });
+            let flows = (0..60u32).map(|turn| (turn % 4, (turn + 1 + turn / 4 % 3) % 4, u64::from(turn)));
+            let scene =
+                flows.fold(scene, |scene, (src, dst, turn)| scene.flow(src, dst, 20_000, Duration::from_us(70 * turn)));
+            losing(scene, 100).finish().record
+        };
+        let all = Bytes::new(60 * 20_000);
+        let for_ever = messages(LifeConfig::default());
+        let life = LifeConfig { idle_timeout: Setting::Value(Duration::from_us(150)), ..LifeConfig::default() };
+        for memory in [Memory::Number, Memory::Nothing] {
+            let told = messages(LifeConfig { memory, ..life });
+            let most = messages(LifeConfig { memory, most_tunnels: Setting::Value(1), ..LifeConfig::default() });
+            assert_eq!((told.goodput, most.goodput, for_ever.goodput), (all, all, all));
+            // Control packets tell of the ends of tunnels; duplicates are rare even so.
+            assert!(told.acks_sent > for_ever.acks_sent && most.acks_sent > for_ever.acks_sent);
+        }
+    }
+}
+
+#[test]
+fn without_trimming_losses_need_no_timeout() {
+    let took = |loss: eqds::LossConfig| {
+        let scene = incast(Toggle::Off).with(|config| {
+            let eqds = config.transport.eqds.as_mut().expect("the transport is EQDS");
+            (eqds.loss, eqds.paths, eqds.rto) = (loss, 1, Setting::Value(Duration::from_ms(1)));
+        });
+        let outcome = losing(scene, 100).finish();
+        assert_eq!(outcome.record.goodput, Bytes::new(8 * 100_000));
+        (0..8).map(|flow| outcome.delay(flow)).max().expect("some flow finished")
+    };
+    let timeouts = took(eqds::LossConfig::default());
+    let (margin, wait) = (Setting::Value(Duration::from_us(2)), Setting::Value(Duration::from_us(5)));
+    let floor = eqds::LossConfig { timeout: Source::Measured, rto_floor: Duration::from_us(20), ..Default::default() };
+    for loss in [
+        eqds::LossConfig { path_margin: margin, ..floor },
+        eqds::LossConfig { gap_wait: wait, ..floor },
+        eqds::LossConfig { path_margin: margin, gap_wait: wait, ..floor },
+    ] {
+        let sooner = took(loss);
+        assert!(sooner * 2 < timeouts, "{sooner} instead of {timeouts} with {loss:?}");
     }
 }
 

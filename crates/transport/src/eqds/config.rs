@@ -7,8 +7,11 @@ use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 use selvedge_wire::eqds::Layout;
 
 use super::eqif::EqifConfig;
+use super::life::{Life, LifeConfig};
+use super::loss::{Loss, LossConfig, Source};
 use super::numbers::Numbers;
-use super::pacer::Policy;
+use super::pacer::Pulls;
+use super::policy::Policy;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// EQDS: an edge-queued datagram service (Olteanu et al., NSDI'22).
@@ -30,12 +33,29 @@ pub struct EqdsConfig {
     /// that answer its own; never more than its own link's. Default: "auto", the link's rate (section 5: "the aggregate
     /// arrival rate matches the incoming link speed").
     pub pull_rate: Setting<Rate>,
+    /// Most time lost by late wake-ups of the pacer that is made up with pulls sent at once, up to 1s: for hosts whose
+    /// timers are late. Default: 0s; the timers of a simulation never are.
+    pub pull_catch_up: Duration,
+    /// Most quanta that one PULL grants, 1 to 1024: with more there are fewer PULLs, and burstier senders. Default: 1
+    /// (section 5: "one MTU of credit" each "MTU-time").
+    pub pull_quanta: u32,
     /// Sharing of a receiver's link among its senders. Default: fair (section 5).
     pub policy: Policy,
     /// Retransmission timeout of packets and requests. Default: "auto", the maximum round-trip time: where switches
     /// trim, with all data queues on the path full, and one header queue; else with one congested link. The paper gives
     /// none.
     pub rto: Setting<Duration>,
+    /// Detection of lost packets. Default: by `rto`, and by reports of trimmed packets.
+    pub loss: LossConfig,
+    /// Origin of the bounds of tunnels. Measured: a tunnel's credit is what its round trips need at `pull-rate`, its
+    /// packets in flight twice that (both within `window` and `reorder`), its reorder queue waits for as long as holes
+    /// took to fill (within `reorder-timeout`), and busy times are computed from the rate of the pulls that left.
+    /// Default: fixed.
+    pub bounds: Source,
+    /// Longest busy time that a sender believes. Default: "off", any.
+    pub busy_ceiling: Setting<Duration>,
+    /// End of idle tunnels and of tunnels to hosts that do not answer. Default: neither ends.
+    pub life: LifeConfig,
     /// Timeouts in a row after which the tunnel is re-established (appendix A: "a large number"); at least 1. Default:
     /// 16.
     pub max_timeouts: u32,
@@ -106,8 +126,14 @@ impl Default for EqdsConfig {
             window: Setting::Auto,
             reorder: Setting::Auto,
             pull_rate: Setting::Auto,
+            pull_catch_up: Duration::ZERO,
+            pull_quanta: 1,
             policy: Policy::Fair,
             rto: Setting::Auto,
+            loss: LossConfig::default(),
+            bounds: Source::Fixed,
+            busy_ceiling: Setting::Off,
+            life: LifeConfig::default(),
             max_timeouts: 16,
             ack_after: Bytes::ZERO,
             paths: 256,
@@ -159,6 +185,9 @@ impl EqdsConfig {
         resolve(&mut self.reorder, || Some(packets.saturating_mul(2).max(Self::LEAST_REORDER).min(widest)));
         resolve(&mut self.pull_rate, || Some(fabric.line_rate));
         resolve(&mut self.rto, || Some(fabric.congested_rtt));
+        self.loss.resolve(fabric);
+        self.life.resolve();
+        resolve(&mut self.busy_ceiling, || None);
         let rto = self.rto();
         resolve(&mut self.reorder_timeout, || Some(rto.saturating_mul(4)));
     }
@@ -202,7 +231,16 @@ impl EqdsConfig {
             Setting::Value(rate) if rate.as_bps() > 0 => {}
             _ => return wrong("pull-rate", "nothing would ever be granted; give a rate above zero".into()),
         }
+        if self.pull_catch_up > Duration::from_ms(1_000) {
+            let message = format!("{} is out of range; give at most 1s", self.pull_catch_up);
+            return wrong("pull-catch-up", message);
+        }
+        if !(1..=1_024).contains(&self.pull_quanta) {
+            return wrong("pull-quanta", format!("{} is out of range; give 1 to 1024", self.pull_quanta));
+        }
         check_timeout("rto", self.rto())?;
+        self.loss.check()?;
+        self.life.check()?;
         if self.max_timeouts == 0 {
             return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
         }
@@ -220,6 +258,11 @@ impl EqdsConfig {
     /// Returns the width of numbers in the chosen headers.
     pub fn numbers(&self) -> Numbers {
         Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
+    }
+
+    fn keeps_house(&self) -> bool {
+        let Life { idle, most, .. } = self.life.params();
+        self.loss.params().gap_wait.is_some() || idle.is_some() || most != u32::MAX
     }
 
     fn tunnel_header(&self) -> Bytes {
@@ -270,13 +313,21 @@ impl EqdsConfig {
             reorder: resolved(self.reorder, "reorder").unwrap_or(2),
             bursts: self.bursts(),
             ordered: false,
+            reliable: true,
             rto: self.rto(),
             reorder_timeout: resolved(self.reorder_timeout, "reorder-timeout"),
+            loss: self.loss.params(),
+            bounds: self.bounds,
+            busy_ceiling: resolved(self.busy_ceiling, "busy-ceiling").unwrap_or(Duration::MAX),
+            life: self.life.params(),
+            housekeeping: self.keeps_house(),
             max_timeouts: self.max_timeouts,
             ack_after: self.ack_after.get() as u32,
             paths: self.paths,
             control_frame: self.answer_frame().get() as u16,
             pull_interval: rate.time_for(quantum + gap),
+            pull_catch_up: self.pull_catch_up,
+            pull_quanta: self.pull_quanta,
             gap: gap.get() as u32,
             policy: self.policy,
             messages: self.messages,
@@ -301,8 +352,20 @@ pub struct EqdsParams {
     pub bursts: bool,
     /// Whether receivers put packets in order: those of stacks, not of native messages.
     pub ordered: bool,
+    /// Whether lost packets are sent again.
+    pub reliable: bool,
     /// Retransmission timeout, see `rto` of [`EqdsConfig`].
     pub rto: Duration,
+    /// Detection of lost packets.
+    pub loss: Loss,
+    /// Origin of the bounds of tunnels, see [`EqdsConfig::bounds`].
+    pub bounds: Source,
+    /// Longest busy time that a sender believes.
+    pub busy_ceiling: Duration,
+    /// End of tunnels.
+    pub life: Life,
+    /// Whether the owner of receivers sees to gaps, pauses and the number of tunnels: settings ask for any of these.
+    pub housekeeping: bool,
     /// Patience of the reorder queue, see [`EqdsConfig::reorder_timeout`]; `None`: unlimited.
     pub reorder_timeout: Option<Duration>,
     /// Consecutive timeouts before a new epoch, see [`EqdsConfig::max_timeouts`].
@@ -313,8 +376,12 @@ pub struct EqdsParams {
     pub paths: u32,
     /// Bytes of the frame of a control packet.
     pub control_frame: u16,
-    /// Time from one pull to the next.
+    /// Time from one quantum of credit to the next.
     pub pull_interval: Duration,
+    /// Depth of the pacer's token bucket, see [`Pulls::catch_up`].
+    pub pull_catch_up: Duration,
+    /// Most quanta granted by one PULL.
+    pub pull_quanta: u32,
     /// Bytes that every frame takes on the wire in addition to its own length.
     pub gap: u32,
     /// Policy of the pacer, see [`EqdsConfig::policy`].
@@ -324,6 +391,20 @@ pub struct EqdsParams {
 }
 
 impl EqdsParams {
+    /// Returns whether senders measure round trips and paths: callers then give them each packet's path
+    /// ([`Sender::note_path`](super::Sender::note_path)).
+    #[inline]
+    pub fn measures(&self) -> bool {
+        self.loss.measured.is_some() || self.loss.path_margin.is_some() || self.bounds == Source::Measured
+    }
+
+    /// Returns the timing of a pacer that grants one quantum per `interval`.
+    pub fn pulls(&self, interval: Duration) -> Pulls {
+        let control = self.control_time(interval);
+        let measures = self.bounds == Source::Measured;
+        Pulls { interval, control, catch_up: self.pull_catch_up, quanta: self.pull_quanta, measures }
+    }
+
     /// Returns the link time of a control frame if one pull's worth of frames takes `interval`.
     pub fn control_time(&self, interval: Duration) -> Duration {
         let bytes = |frame: u32| u64::from(frame + self.gap);

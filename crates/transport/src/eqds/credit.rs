@@ -141,8 +141,8 @@ impl Credit {
         }
         self.pull = pull;
         let granted = u64::from(self.granted) + u64::from(more as u32) * u64::from(scale.quantum);
-        // At most one window, whatever the receiver grants.
-        self.granted = granted.min(u64::from(scale.window - self.burst)) as u32;
+        // At most one window, whatever the receiver grants; credit held when a measured window shrinks is kept.
+        self.granted = granted.min(u64::from(scale.window.saturating_sub(self.burst).max(self.granted))) as u32;
         // A target left behind must not reappear ahead when numbers wrap.
         if scale.numbers.is_after(pull, self.target) {
             self.target = pull;
@@ -225,6 +225,11 @@ impl Credit {
     pub(super) fn reserve(&mut self, scale: &Scale, demand: u64) {
         let own = u64::from(self.held()) + u64::from(self.outstanding(scale)) * u64::from(scale.quantum);
         self.reserved = u64::from(self.unasked).min(demand.saturating_sub(own)) as u32;
+    }
+
+    /// Limits unsolicited credit to a window of `window` bytes, which has become smaller.
+    pub(super) fn narrow(&mut self, window: u32) {
+        self.burst = self.burst.min(window.saturating_sub(self.granted));
     }
 
     /// Gives up unsolicited credit, which must be requested instead: the receiver is busy.

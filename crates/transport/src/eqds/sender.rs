@@ -6,14 +6,19 @@
 //! 2. *One decision*: [`Sender::next`] decides what to do; [`Sender::poll_transmit`] does it.
 //! 3. *Timers.* There is one deadline, which arrivals never move: when it expires, the packets in flight are examined.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Flags};
 
+use super::clock::rebase;
 use super::config::EqdsParams;
 use super::credit::{Credit, Scale};
-use super::window::Window;
+use super::loss::Source;
+use super::measured::{Measured, PathReport};
+use super::round_trips::RoundTrips;
+use super::window::{Notice, Window};
 
 /// Most doublings of the timeout of a sender that gets no answers.
 pub const MOST_DOUBLINGS: u32 = 6;
@@ -38,8 +43,18 @@ pub struct Sender<H> {
     /// Whether an unanswered request is to be repeated.
     repeat: bool,
     timeouts: u32,
+    /// Time of the first of these timeouts.
+    silent_since: Instant,
+    /// Credit of the tunnel in bytes, and packets that it may have in flight: those of the settings, or measured.
+    span: u32,
+    room: u32,
+    event: Option<Event>,
+    /// Whether `deadline` may be later than the timeout of a packet sent now.
+    is_late_deadline: bool,
     /// Time at which to look for lost packets; [`Instant::NEVER`] while nothing is awaited.
     deadline: Instant,
+    /// Round trips and paths, if settings need them.
+    measured: Option<Box<Measured>>,
 }
 
 /// States of a tunnel's sender (figure 26).
@@ -51,6 +66,42 @@ pub enum State {
     SynSent,
     /// The receiver knows the epoch.
     Established,
+}
+
+/// Flags of a report that a packet is missing although later ones have arrived, besides those of trimmed packets: the
+/// receiver's request to send. Control packets have no other use for that flag.
+pub const MISSING: Flags = Flags::NACK.with(Flags::RTS);
+
+/// Delivery notice of a packet: the other end has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivered<H> {
+    /// Cargo of the packet.
+    pub cargo: H,
+    /// Bytes of credit that the packet took.
+    pub bytes: u32,
+    /// Path id of the last transmission, as given to [`Sender::note_path`].
+    pub path: u16,
+    /// Time from the transmission to the notice; `None` for retransmissions, of which any copy may have arrived.
+    pub round_trip: Option<Duration>,
+}
+
+impl<H: Copy> Delivered<H> {
+    #[inline]
+    fn new(now: Instant, notice: &Notice<H>) -> Self {
+        let Notice { cargo, bytes, path, .. } = *notice;
+        Self { cargo, bytes, path, round_trip: (!notice.again).then(|| now.since(notice.sent_at)) }
+    }
+}
+
+/// An event that the owner of a tunnel handles, see [`Sender::poll_event`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// Nothing was sent for the idle time of the settings: the owner may [`Sender::close`] the tunnel.
+    Idle,
+    /// The other host has not answered for too long. The tunnel does nothing more until it is supplied or told to
+    /// [`Sender::retry`]. An owner that drops the packets that wait ([`Sender::forget`]) tells the stack that sent them:
+    /// ICMP destination unreachable.
+    PeerUnreachable,
 }
 
 /// Next action of a tunnel.
@@ -97,7 +148,13 @@ impl<H: Copy> Sender<H> {
             asked_at: Instant::ZERO,
             repeat: false,
             timeouts: 0,
+            silent_since: Instant::NEVER,
+            span: 0,
+            room: 0,
+            event: None,
+            is_late_deadline: false,
             deadline: Instant::NEVER,
+            measured: None,
         }
     }
 
@@ -108,7 +165,7 @@ impl<H: Copy> Sender<H> {
         self.backlog += bytes;
         if let State::Closed(last) = self.state {
             let base = last.map_or(params.numbers.random_epoch(random), |last| params.numbers.epoch_after(last, 1));
-            self.open(params, base);
+            self.open(params, base, params.bursts && now >= self.busy_until);
         } else {
             self.renew(params, now, was_idle);
         }
@@ -154,7 +211,7 @@ impl<H: Copy> Sender<H> {
     }
     /// Returns the quanta of credit requested or promised that have not been granted yet.
     pub fn awaited(&self, params: &EqdsParams) -> u32 {
-        self.credit.outstanding(&scale(params))
+        self.credit.outstanding(&self.scale(params))
     }
     /// Returns the time until which the receiver's link is busy, as far as the receiver announced it.
     pub fn busy_until(&self) -> Instant {
@@ -191,7 +248,7 @@ impl<H: Copy> Sender<H> {
     /// Returns whether a request may be sent: a sender that is owed credit need not ask, unless it wants much more.
     #[inline(always)]
     fn may_ask(&self, params: &EqdsParams) -> bool {
-        self.repeat || self.credit.wants(&scale(params), self.demand(), self.window.lost_bytes)
+        self.repeat || self.credit.wants(&self.scale(params), self.demand(), self.window.lost_bytes)
     }
 
     /// Performs the action that [`Sender::next`] returns. `new` hands over the first waiting packet and its size in
@@ -221,39 +278,198 @@ impl<H: Copy> Sender<H> {
         control: &Control,
         mut freed: impl FnMut(H),
     ) -> bool {
-        if !self.concerns(params, control) {
+        self.handle_control_with(params, now, control, |delivered| freed(delivered.cargo))
+    }
+
+    /// Handles a control packet as [`Sender::handle_control`] does; `delivered` is called with the delivery notice of
+    /// each packet that has arrived (section 6, native).
+    #[inline]
+    pub fn handle_control_with(
+        &mut self,
+        params: &EqdsParams,
+        now: Instant,
+        control: &Control,
+        mut delivered: impl FnMut(Delivered<H>),
+    ) -> bool {
+        if !self.concerns(params, now, control) {
             return false;
         }
         let (flags, number) = (control.flags, control.number);
         let numbers = params.numbers;
         self.timeouts = 0;
         if control.busy > 0 {
-            let until = now.saturating_add(Duration::from_us(control.busy.into()));
+            let until = now.saturating_add(Duration::from_us(control.busy.into()).min(params.busy_ceiling));
             self.busy_until = self.busy_until.max(until);
             self.credit.release();
         }
-        if self.credit.take_pull(&scale(params), control.pull) {
+        if self.credit.take_pull(&self.scale(params), control.pull) {
             (self.asked_at, self.repeat) = (now, false);
         }
-        let before = self.window.in_flight;
         if flags.any(Flags::NACK) {
-            if let Some(bytes) = self.window.lose(numbers, number) {
-                self.credit.note_lost(bytes.into(), self.window.in_flight);
-                self.credit.note_trimmed(&scale(params), control.pull, bytes);
+            self.note_missing(params, control);
+            return true;
+        }
+        let before = self.window.in_flight;
+        let measured = &mut self.measured;
+        let mut freed = |notice: Notice<H>| {
+            if let Some(measured) = measured {
+                measured.note_arrived(numbers, now, &notice);
             }
-        } else if flags.any(Flags::SACK) {
+            delivered(Delivered::new(now, &notice));
+        };
+        if flags.any(Flags::SACK) {
             self.window.acknowledge(numbers, number, &mut freed);
-            self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
         } else {
             self.window.acknowledge_to(numbers, number, &mut freed);
-            self.credit.note_arrived(&scale(params), before - self.window.in_flight, self.window.in_flight);
+        }
+        self.credit.note_arrived(&self.scale(params), before - self.window.in_flight, self.window.in_flight);
+        if self.measured.is_some() {
+            self.measure(params, now, number);
         }
         true
+    }
+
+    /// Handles the report that a packet arrived trimmed, or, with [`MISSING`], that others arrived instead of it. Only
+    /// of a trimmed packet does the receiver know the size, so only its credit is promised.
+    #[inline(never)]
+    fn note_missing(&mut self, params: &EqdsParams, control: &Control) {
+        let numbers = params.numbers;
+        let is_trimmed = control.flags.with(MISSING) != control.flags;
+        let Some(packet) = self.window.get_in_flight(numbers, control.number) else { return };
+        if !is_trimmed && packet.again {
+            // A gap is reported once, so the report is about the first copy.
+            return;
+        }
+        let Some(bytes) = self.window.lose(numbers, control.number) else { return };
+        self.credit.note_lost(bytes.into(), self.window.in_flight);
+        if is_trimmed && params.reliable {
+            self.credit.note_trimmed(&self.scale(params), control.pull, bytes);
+        }
+        if let Some(measured) = &mut self.measured {
+            measured.note_lost(packet.path);
+        }
+        self.abandon(params);
+    }
+
+    /// Ends the handling of an acknowledgement of `number`: takes a sample of the round-trip time and finds overtaken
+    /// packets.
+    #[cold]
+    fn measure(&mut self, params: &EqdsParams, now: Instant, number: u32) {
+        let Some(measured) = &mut self.measured else { return };
+        // Only a retransmission can overtake packets with greater numbers.
+        let again = measured.take_sample();
+        if params.bounds == Source::Measured {
+            (self.span, self.room) = measured.bounds(params);
+            self.credit.narrow(self.span);
+        }
+        let end = if again { self.window.next(params.numbers) } else { number };
+        let next = self.judge(params, now, end);
+        self.deadline = self.deadline.min(next);
+    }
+
+    /// Declares overtaken packets before `end` lost; returns when the next overtaken packet will be.
+    fn judge(&mut self, params: &EqdsParams, now: Instant, end: u32) -> Instant {
+        let (Some(measured), Some(margin)) = (&mut self.measured, params.loss.path_margin) else {
+            return Instant::NEVER;
+        };
+        let before = self.window.in_flight;
+        let next = self.window.judge(params.numbers, now, end, |packet| {
+            let lost_from = measured.lost_from(params.numbers, packet, margin);
+            if lost_from.is_some_and(|at| at <= now) {
+                measured.note_lost(packet.path);
+            }
+            lost_from
+        });
+        if self.window.in_flight < before {
+            self.credit.note_lost(before - self.window.in_flight, self.window.in_flight);
+            self.abandon(params);
+        }
+        next
+    }
+
+    /// Gives up lost packets if the service is unreliable.
+    #[inline]
+    fn abandon(&mut self, params: &EqdsParams) {
+        if !params.reliable && self.window.lost_bytes > 0 {
+            self.window.abandon_lost(params.numbers);
+        }
+    }
+
+    /// Returns the number of packets of this epoch that were lost and, as the service is unreliable, not sent again.
+    pub fn abandoned(&self) -> u64 {
+        self.window.abandoned
+    }
+
+    /// Moves the origin of time by `by`, see `clock.rs` of this module.
+    pub fn rebase(&mut self, by: Duration) {
+        for at in [&mut self.busy_until, &mut self.asked_at, &mut self.silent_since, &mut self.deadline] {
+            rebase(at, by);
+        }
+        self.window.rebase(by);
+        if let Some(measured) = &mut self.measured {
+            measured.rebase(by);
+        }
+    }
+
+    /// Records the path of the packet that [`Sender::poll_transmit`] has just returned, if settings need it.
+    #[inline]
+    pub fn note_path(&mut self, params: &EqdsParams, seq: u32, path: u16) {
+        if self.measured.is_some() {
+            self.window.set_path(params.numbers, seq, path);
+        }
+    }
+
+    /// Returns the round-trip times measured, if settings have them measured ([`EqdsParams::measures`]).
+    pub fn round_trips(&self) -> Option<&RoundTrips> {
+        self.measured.as_ref().map(|measured| &measured.round_trips)
+    }
+    /// Returns the statistics of each path, in the order of path ids; empty unless settings have paths measured.
+    pub fn paths(&self) -> &[PathReport] {
+        self.measured.as_ref().map_or(&[], |measured| measured.paths())
+    }
+
+    /// Returns the retransmission timeout.
+    #[inline]
+    pub fn rto(&self, params: &EqdsParams) -> Duration {
+        match (&self.measured, params.loss.measured) {
+            (Some(measured), Some(bounds)) => measured.timeout(params.rto, bounds),
+            _ => params.rto,
+        }
     }
 
     /// Returns the time at which [`Sender::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Instant {
         self.deadline
+    }
+
+    /// Returns the next event of the tunnel; to be called after [`Sender::handle_timeout`].
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.event.take()
+    }
+
+    /// Tries again to reach a host that was given up.
+    pub fn retry(&mut self, params: &EqdsParams, now: Instant) {
+        if self.demand() > 0 {
+            (self.repeat, self.silent_since) = (true, now);
+            self.arm(params, now);
+        }
+    }
+
+    /// Drops the tunnel's state as [`Sender::forget`] does, with the memory that settings give it. Returns the message
+    /// that tells the receiver, if there was a tunnel; sending it is optional.
+    pub fn close(&mut self, params: &EqdsParams) -> Option<Transmit<H>> {
+        if let State::Closed(_) = self.state {
+            return None;
+        }
+        let (seq, flags) = (self.window.next(params.numbers), Flags::RST.with(self.syn()));
+        self.forget(params, params.life.memory);
+        Some(Transmit { cargo: None, seq, pull_target: 0, flags, retransmission: false, another: false })
+    }
+
+    /// Returns the time at which a packet or a request was last sent, or credit arrived.
+    pub fn active_at(&self) -> Instant {
+        self.asked_at
     }
 
     /// Handles the deadline, if it has expired. Returns whether packets were declared lost.
@@ -262,31 +478,75 @@ impl<H: Copy> Sender<H> {
             return false;
         }
         let before = self.window.in_flight;
-        let (mut next, lost) = self.window.expire(params.numbers, now, params.rto);
+        let rto = self.rto(params);
+        let (mut next, lost) = self.window.expire(params.numbers, now, rto);
         if lost {
             self.credit.note_lost(before - self.window.in_flight, self.window.in_flight);
         }
+        if let Some(measured) = &mut self.measured {
+            if lost {
+                measured.note_timeout();
+            }
+            next = next.min(self.judge(params, now, self.window.next(params.numbers)));
+        }
+        self.abandon(params);
         let mut is_late = false;
         if self.demand() > 0 {
             // A sender waiting for credit requests it again, but not before credit can arrive, and with exponential
             // backoff. Packets lost together are requested together: the first windows of an incast are lost as a
             // whole.
-            let patience = params.rto.saturating_mul(1 << self.timeouts.min(MOST_DOUBLINGS));
+            let patience = rto.saturating_mul(1 << self.timeouts.min(MOST_DOUBLINGS));
             let due = self.asked_at.saturating_add(patience).max(self.busy_until);
             is_late = due <= now;
             next = next.min(if is_late { now.saturating_add(patience) } else { due });
+        } else if self.window.in_flight == 0 {
+            next = self.rest(params, now);
         }
         self.deadline = next;
         if is_late {
-            self.repeat = true;
-            self.credit.release();
-            self.timeouts += 1;
-            if self.timeouts > params.max_timeouts {
-                let base = params.numbers.epoch_after(self.last(params), 1);
-                self.reopen(params, base);
-            }
+            self.be_late(params, now);
         }
         lost
+    }
+
+    /// Handles a timeout without an answer: the request is repeated, in a new epoch after many of them, until the other
+    /// host is given up.
+    #[cold]
+    fn be_late(&mut self, params: &EqdsParams, now: Instant) {
+        if self.timeouts == 0 {
+            self.silent_since = now;
+        }
+        self.timeouts += 1;
+        if params.life.unreachable.is_some_and(|limit| now.since(self.silent_since) >= limit) {
+            // An owner that supplies more has the other host tried for as long again.
+            (self.event, self.deadline, self.silent_since) = (Some(Event::PeerUnreachable), Instant::NEVER, now);
+            self.credit.release();
+            return;
+        }
+        self.repeat = true;
+        self.credit.release();
+        let timeouts = self.timeouts;
+        let tries = if params.life.unreachable.is_some() { timeouts % (params.max_timeouts + 1) } else { timeouts };
+        if tries == 0 || tries > params.max_timeouts {
+            let base = params.numbers.epoch_after(self.last(params), 1);
+            self.reopen(params, now, base, false);
+            if params.life.unreachable.is_some() {
+                self.timeouts = timeouts;
+            }
+        }
+    }
+
+    /// Returns the time at which a tunnel without packets has paused for long enough to be closed, and reports the
+    /// event if that time has come.
+    fn rest(&mut self, params: &EqdsParams, now: Instant) -> Instant {
+        let Some(idle) = params.life.idle else { return Instant::NEVER };
+        let due = self.asked_at.saturating_add(idle);
+        if due > now {
+            self.is_late_deadline = true;
+            return due;
+        }
+        self.event = Some(Event::Idle);
+        Instant::NEVER
     }
 
     /// Returns the first number of the current epoch.
@@ -303,23 +563,39 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Begins an epoch.
-    fn open(&mut self, params: &EqdsParams, base: u32) {
+    #[inline]
+    fn scale(&self, params: &EqdsParams) -> Scale {
+        Scale { numbers: params.numbers, quantum: params.quantum, window: self.span }
+    }
+
+    /// Begins an epoch; `bursts` tells whether the first window may be sent unsolicited.
+    fn open(&mut self, params: &EqdsParams, base: u32, bursts: bool) {
         self.state = State::SynSent;
         self.base = base;
         self.window = Window::new(base);
-        self.credit = Credit::new(if params.bursts { params.window } else { 0 });
+        if self.measured.is_none() {
+            (self.span, self.room) = (params.window, params.reorder);
+        }
+        self.credit = Credit::new(if bursts { self.span } else { 0 });
         (self.repeat, self.timeouts, self.deadline) = (false, 0, Instant::NEVER);
+        if params.measures() && self.measured.is_none() {
+            self.measured = Some(Box::default());
+            self.is_late_deadline = true;
+        }
     }
 
-    /// Begins another epoch with the packets that have not arrived: the tunnel is unhealthy (appendix A).
-    fn reopen(&mut self, params: &EqdsParams, base: u32) {
+    /// Begins another epoch with the packets that have not arrived: the tunnel is unhealthy (appendix A). The first
+    /// window is sent unsolicited only if the other host `answers`, and not while its link is busy.
+    fn reopen(&mut self, params: &EqdsParams, now: Instant, base: u32, answers: bool) {
         let last = self.last(params);
         let mut unsettled: VecDeque<(H, u32)> = self.window.drain().collect();
         unsettled.append(&mut self.again);
+        if !params.reliable {
+            unsettled.clear();
+        }
         self.again_bytes = unsettled.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
         self.again = unsettled;
-        self.open(params, base);
+        self.open(params, base, params.bursts && answers && now >= self.busy_until);
         if self.demand() == 0 {
             self.state = State::Closed(Some(last));
         }
@@ -332,8 +608,8 @@ impl<H: Copy> Sender<H> {
             self.asked_at = now;
         }
         if params.bursts && now >= self.busy_until && !self.repeat && self.window.lost_bytes == 0 {
-            self.credit.restart(&scale(params));
-            self.credit.reserve(&scale(params), self.demand());
+            self.credit.restart(&self.scale(params));
+            self.credit.reserve(&self.scale(params), self.demand());
         } else if was_idle {
             self.credit.forfeit();
         }
@@ -358,7 +634,7 @@ impl<H: Copy> Sender<H> {
     /// epoch.
     #[inline]
     fn has_room(&self, params: &EqdsParams) -> bool {
-        self.window.len() < params.reorder && (self.state == State::Established || self.is_in_first_epoch(params))
+        self.window.len() < self.room && (self.state == State::Established || self.is_in_first_epoch(params))
     }
 
     /// Returns whether the next number belongs to the epoch with which the tunnel began.
@@ -412,13 +688,14 @@ impl<H: Copy> Sender<H> {
     /// Computes the pull target to announce.
     #[inline]
     fn ask(&mut self, params: &EqdsParams) -> u32 {
-        self.credit.ask(&scale(params), self.demand(), self.window.lost_bytes)
+        self.credit.ask(&self.scale(params), self.demand(), self.window.lost_bytes)
     }
 
     #[inline]
     fn arm(&mut self, params: &EqdsParams, now: Instant) {
-        if self.deadline == Instant::NEVER {
-            self.deadline = now.saturating_add(params.rto);
+        if self.deadline == Instant::NEVER || self.is_late_deadline {
+            self.deadline = self.deadline.min(now.saturating_add(self.rto(params)));
+            self.is_late_deadline = self.measured.is_some();
         }
     }
 
@@ -430,18 +707,19 @@ impl<H: Copy> Sender<H> {
     /// Returns whether a control packet concerns this epoch. If the packet says that the receiver has no such epoch,
     /// begins another.
     #[inline]
-    fn concerns(&mut self, params: &EqdsParams, control: &Control) -> bool {
+    fn concerns(&mut self, params: &EqdsParams, now: Instant, control: &Control) -> bool {
         let (flags, numbers) = (control.flags, params.numbers);
         let from_first = numbers.distance(self.window.first(), control.number);
         // Cumulative acknowledgements may name the next packet; SACK and NACK name packets sent.
         let beyond = !flags.any(Flags::NACK.with(Flags::SACK));
-        let in_window = from_first >= 0 && from_first < self.window.len() as i32 + i32::from(beyond);
+        let in_window = (from_first >= 0 || self.lags(params, control.number))
+            && from_first < self.window.len() as i32 + i32::from(beyond);
         match self.state {
             State::Closed(_) => false,
             State::Established if flags.any(Flags::RST) => {
                 if in_window {
                     let base = numbers.epoch_after(self.last(params), 1);
-                    self.reopen(params, base);
+                    self.reopen(params, now, base, true);
                 }
                 false
             }
@@ -455,11 +733,21 @@ impl<H: Copy> Sender<H> {
                 } else if from_first > 0 {
                     // The receiver is ahead: two epochs skip all numbers that may be in flight there.
                     let base = numbers.epoch_after(control.number, 2);
-                    self.reopen(params, base);
+                    self.reopen(params, now, base, true);
                 }
                 in_window
             }
         }
+    }
+
+    /// Returns whether `number` is one that a receiver may still expect of an unreliable tunnel: its sender has given up
+    /// packets that the receiver waits for.
+    #[cold]
+    fn lags(&self, params: &EqdsParams, number: u32) -> bool {
+        let numbers = params.numbers;
+        !params.reliable
+            && numbers.distance(self.base, number) >= 0
+            && numbers.distance(number, self.window.first()) <= params.reorder as i32
     }
 
     /// Returns the highest number in use.
@@ -481,14 +769,11 @@ impl<H: Copy> Default for Sender<H> {
 
 /// State that an end of a tunnel retains when it drops the tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
 pub enum Memory {
     /// The highest number used; the next epoch is greater.
     Number,
     /// Nothing.
     Nothing,
-}
-
-#[inline]
-fn scale(params: &EqdsParams) -> Scale {
-    Scale { numbers: params.numbers, quantum: params.quantum, window: params.window }
 }

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant};
 
+use super::clock::rebase;
 use super::numbers::Numbers;
 
 /// Packets sent and not acknowledged, in the order of their sequence numbers.
@@ -17,6 +18,8 @@ pub(super) struct Window<H> {
     /// Bytes of packets in flight, and of lost ones.
     pub(super) in_flight: u64,
     pub(super) lost_bytes: u64,
+    /// Lost packets that are not sent again.
+    pub(super) abandoned: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -24,7 +27,28 @@ struct Packet<H> {
     cargo: H,
     bytes: u32,
     delivery: Delivery,
+    /// Whether the packet was sent more than once.
+    again: bool,
+    path: u16,
     sent_at: Instant,
+}
+
+/// A packet that was sent: its last transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Notice<H> {
+    pub(super) cargo: H,
+    pub(super) bytes: u32,
+    pub(super) seq: u32,
+    pub(super) again: bool,
+    pub(super) path: u16,
+    pub(super) sent_at: Instant,
+}
+
+impl<H: Copy> Packet<H> {
+    fn notice(&self, seq: u32) -> Notice<H> {
+        let Self { cargo, bytes, again, path, sent_at, .. } = *self;
+        Notice { cargo, bytes, seq, again, path, sent_at }
+    }
 }
 
 /// Delivery state of a packet, as known to the sender.
@@ -37,7 +61,7 @@ enum Delivery {
 
 impl<H: Copy> Window<H> {
     pub(super) fn new(first: u32) -> Self {
-        Self { first, packets: VecDeque::new(), lost: VecDeque::new(), in_flight: 0, lost_bytes: 0 }
+        Self { first, packets: VecDeque::new(), lost: VecDeque::new(), in_flight: 0, lost_bytes: 0, abandoned: 0 }
     }
 
     pub(super) fn first(&self) -> u32 {
@@ -55,7 +79,8 @@ impl<H: Copy> Window<H> {
     /// Records the transmission of a new packet; returns its number.
     pub(super) fn send(&mut self, numbers: Numbers, now: Instant, cargo: H, bytes: u32) -> u32 {
         let seq = self.next(numbers);
-        self.packets.push_back(Packet { cargo, bytes, delivery: Delivery::InFlight, sent_at: now });
+        let delivery = Delivery::InFlight;
+        self.packets.push_back(Packet { cargo, bytes, delivery, again: false, path: 0, sent_at: now });
         self.in_flight += u64::from(bytes);
         seq
     }
@@ -80,11 +105,24 @@ impl<H: Copy> Window<H> {
         self.lost_front(numbers)?;
         let seq = self.lost.pop_front()?;
         let packet = self.get_mut(numbers, seq)?;
-        (packet.delivery, packet.sent_at) = (Delivery::InFlight, now);
+        (packet.delivery, packet.sent_at, packet.again) = (Delivery::InFlight, now, true);
         let (bytes, cargo) = (u64::from(packet.bytes), packet.cargo);
         self.lost_bytes -= bytes;
         self.in_flight += bytes;
         Some((seq, cargo))
+    }
+
+    /// Records the path of packet `seq`, which was sent last.
+    pub(super) fn set_path(&mut self, numbers: Numbers, seq: u32, path: u16) {
+        if let Some(packet) = self.get_mut(numbers, seq) {
+            packet.path = path;
+        }
+    }
+
+    /// Returns the last transmission of packet `seq` if the packet is in flight.
+    pub(super) fn get_in_flight(&self, numbers: Numbers, seq: u32) -> Option<Notice<H>> {
+        let packet = self.get(numbers, seq).filter(|packet| packet.delivery == Delivery::InFlight)?;
+        Some(packet.notice(seq))
     }
 
     /// Marks packet `seq` as lost, whether trimmed or timed out; returns its bytes if it was in flight.
@@ -99,11 +137,11 @@ impl<H: Copy> Window<H> {
     }
 
     /// Marks packet `seq` as arrived.
-    pub(super) fn acknowledge(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
+    pub(super) fn acknowledge(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(Notice<H>)) {
         let Some(packet) = self.get_mut(numbers, seq) else { return };
-        let (delivery, bytes, cargo) = (packet.delivery, u64::from(packet.bytes), packet.cargo);
+        let (delivery, notice) = (packet.delivery, packet.notice(seq));
         packet.delivery = Delivery::Arrived;
-        self.settle(delivery, bytes, cargo, freed);
+        self.settle(delivery, notice, freed);
         while self.packets.front().is_some_and(|packet| packet.delivery == Delivery::Arrived) {
             self.packets.pop_front();
             self.first = numbers.add(self.first, 1);
@@ -111,11 +149,12 @@ impl<H: Copy> Window<H> {
     }
 
     /// Marks all packets before `seq` as arrived.
-    pub(super) fn acknowledge_to(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(H)) {
+    pub(super) fn acknowledge_to(&mut self, numbers: Numbers, seq: u32, freed: &mut impl FnMut(Notice<H>)) {
         while numbers.is_after(seq, self.first) {
             let Some(packet) = self.packets.pop_front() else { break };
+            let notice = packet.notice(self.first);
             self.first = numbers.add(self.first, 1);
-            self.settle(packet.delivery, u64::from(packet.bytes), packet.cargo, freed);
+            self.settle(packet.delivery, notice, freed);
         }
         while self.packets.front().is_some_and(|packet| packet.delivery == Delivery::Arrived) {
             self.packets.pop_front();
@@ -126,13 +165,15 @@ impl<H: Copy> Window<H> {
         }
     }
 
-    fn settle(&mut self, delivery: Delivery, bytes: u64, cargo: H, freed: &mut impl FnMut(H)) {
+    #[inline]
+    fn settle(&mut self, delivery: Delivery, notice: Notice<H>, freed: &mut impl FnMut(Notice<H>)) {
+        let bytes = u64::from(notice.bytes);
         match delivery {
             Delivery::InFlight => self.in_flight -= bytes,
             Delivery::Lost => self.lost_bytes -= bytes,
             Delivery::Arrived => return,
         }
-        freed(cargo);
+        freed(notice);
     }
 
     /// Marks all packets as lost that were sent `rto` ago or earlier; returns when the next of the others will expire,
@@ -155,6 +196,57 @@ impl<H: Copy> Window<H> {
             }
         }
         (next, any)
+    }
+
+    /// Marks the packets before `end` as lost for which `lost_from` gives a time that has passed; returns the earliest
+    /// time that has not.
+    pub(super) fn judge(
+        &mut self,
+        numbers: Numbers,
+        now: Instant,
+        end: u32,
+        mut lost_from: impl FnMut(&Notice<H>) -> Option<Instant>,
+    ) -> Instant {
+        let mut next = Instant::NEVER;
+        let places = numbers.distance(self.first, end).max(0) as usize;
+        for (place, packet) in (0..).zip(self.packets.iter_mut().take(places)) {
+            if packet.delivery != Delivery::InFlight {
+                continue;
+            }
+            let notice = packet.notice(numbers.add(self.first, place));
+            match lost_from(&notice) {
+                Some(at) if at <= now => {
+                    packet.delivery = Delivery::Lost;
+                    self.in_flight -= u64::from(packet.bytes);
+                    self.lost_bytes += u64::from(packet.bytes);
+                    self.lost.push_back(notice.seq);
+                }
+                Some(at) => next = next.min(at),
+                None => {}
+            }
+        }
+        next
+    }
+
+    /// Gives up all lost packets: as if they had arrived.
+    pub(super) fn abandon_lost(&mut self, numbers: Numbers) {
+        self.lost.clear();
+        self.lost_bytes = 0;
+        for packet in self.packets.iter_mut().filter(|packet| packet.delivery == Delivery::Lost) {
+            packet.delivery = Delivery::Arrived;
+            self.abandoned += 1;
+        }
+        while self.packets.front().is_some_and(|packet| packet.delivery == Delivery::Arrived) {
+            self.packets.pop_front();
+            self.first = numbers.add(self.first, 1);
+        }
+    }
+
+    /// Moves the times at which packets were sent.
+    pub(super) fn rebase(&mut self, by: Duration) {
+        for packet in &mut self.packets {
+            rebase(&mut packet.sent_at, by);
+        }
     }
 
     /// Removes and returns the packets that have not arrived, in order.

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use selvedge_transport::eqds::{EqdsParams, Interest, Memory, Messages, Numbers, Policy, Receiver, Sender};
+use selvedge_transport::eqds::{
+    EqdsParams, Event, Interest, Life, Loss, Memory, Messages, Numbers, Policy, Receiver, Sender, Source, State,
+};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data, Flags};
 
@@ -13,6 +15,21 @@ use super::Script;
 const MTU: u32 = 1_000;
 /// The payload identifier of forged packets, which the application never supplied.
 const FORGED: u32 = u32::MAX;
+
+/// Detection of losses in all ways.
+const ALL_WAYS: Loss = Loss {
+    measured: Some((Duration::from_us(10), Duration::from_ms(10))),
+    path_margin: Some(Duration::from_us(3)),
+    gap_wait: Some(Duration::from_us(20)),
+};
+
+/// Tunnels that end.
+const MORTAL: Life = Life {
+    idle: Some(Duration::from_us(700)),
+    memory: Memory::Nothing,
+    unreachable: Some(Duration::from_us(3_000)),
+    ..Life::FOR_EVER
+};
 
 impl Script<'_> {
     fn tunnel(&mut self) -> EqdsParams {
@@ -26,13 +43,21 @@ impl Script<'_> {
             reorder: [2, 20, 64, 512][usize::from(self.byte()) % 4],
             bursts: is(1),
             ordered: is(2),
+            reliable: is(2) || !is(6),
             rto: Duration::from_us(100),
+            loss: if is(7) { ALL_WAYS } else { Loss::BY_TIMEOUT },
             reorder_timeout: is(3).then_some(Duration::from_us(400)),
+            bounds: Source::Fixed,
+            busy_ceiling: Duration::MAX,
+            life: if is(7) { MORTAL } else { Life::FOR_EVER },
+            housekeeping: false,
             max_timeouts: 1 + u32::from(self.byte() % 20),
             ack_after: if is(4) { 3 * MTU } else { 0 },
             paths: 16,
             control_frame: 64,
             pull_interval: Duration::from_us(1),
+            pull_catch_up: Duration::ZERO,
+            pull_quanta: [1, 3, 1, 8][usize::from(flags >> 5) % 4],
             gap: 0,
             policy: Policy::Fair,
             messages: Messages::Turns,
@@ -98,7 +123,8 @@ impl World {
             10..=11 => self.take_control(script),
             12 => self.forge_control(script),
             13 => {
-                let granted = (self.receiver.owed(&self.params) > 0).then(|| self.receiver.grant(&self.params));
+                let quanta = self.receiver.owed(&self.params).min(self.params.pull_quanta);
+                let granted = (quanta > 0).then(|| self.receiver.grant(&self.params, quanta));
                 self.control.extend(granted.flatten());
             }
             14 => {
@@ -124,6 +150,7 @@ impl World {
         assert_eq!(sent.is_some(), interest != Interest::Nothing, "one decision");
         let Some(sent) = sent else { return };
         assert_eq!(sent.cargo.is_none(), interest == Interest::Request);
+        self.sender.note_path(&self.params, sent.seq, (self.now.as_ps() ^ u64::from(sent.seq)) as u16 % 4);
         let payload = if sent.cargo.is_some() { 1 } else { 0 };
         let data = Data { seq: sent.seq, pull_target: sent.pull_target, payload, flags: sent.flags, ..self.last };
         (self.last.seq, self.last.pull_target) = (sent.seq, sent.pull_target);
@@ -177,7 +204,13 @@ impl World {
     fn time_out(&mut self) {
         for _ in 0..2 {
             self.sender.handle_timeout(&self.params, self.now);
+            match self.sender.poll_event() {
+                None => {}
+                Some(Event::Idle) => assert!(self.sender.is_done()),
+                Some(Event::PeerUnreachable) => self.sender.retry(&self.params, self.now),
+            }
             self.receiver.handle_timeout(&self.params, self.now, |_| {});
+            self.control.extend(core::iter::from_fn(|| self.receiver.poll_missing(&self.params, self.now)));
         }
         assert!(self.sender.poll_timeout() > self.now, "a deadline that has come stays away");
         assert!(self.receiver.poll_timeout(&self.params) > self.now);
@@ -187,16 +220,27 @@ impl World {
     fn forget(&mut self, script: &mut Script<'_>) {
         match script.byte() % 8 {
             0 => self.control.extend(self.receiver.close(&self.params, |_| {})),
+            3 => {
+                // The sender tells of the end of its tunnel.
+                if let Some(end) = self.sender.close(&self.params) {
+                    self.data.push((Data { seq: end.seq, flags: end.flags, payload: 0, ..self.last }, FORGED));
+                }
+                self.supply_again(script);
+            }
             1 | 2 => {
                 let memory = if script.byte() & 1 == 0 { Memory::Number } else { Memory::Nothing };
                 self.sender.forget(&self.params, memory);
-                // Packets in flight are lost to the sender; waiting packets are supplied again.
-                let waiting: u64 = self.queue.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
-                if waiting > 0 {
-                    self.sender.supply(&self.params, self.now, waiting, script.byte().into());
-                }
+                self.supply_again(script);
             }
             _ => {}
+        }
+    }
+
+    /// Supplies the packets that wait to a sender that has dropped its state. Packets in flight are lost to it.
+    fn supply_again(&mut self, script: &mut Script<'_>) {
+        let waiting: u64 = self.queue.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+        if waiting > 0 && matches!(self.sender.state(), State::Closed(_)) {
+            self.sender.supply(&self.params, self.now, waiting, script.byte().into());
         }
     }
 

@@ -63,7 +63,8 @@ fn nic(
 ) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
     let (mut eqds, mut eqif) = transport.tunnels(nic);
-    for tunnel in eqds.iter_mut().chain(eqif.as_mut().map(|eqif| &mut eqif.tunnel)) {
+    let of_stacks = eqif.iter_mut().flat_map(|eqif| core::iter::once(&mut eqif.tunnel).chain(&mut eqif.tunnels));
+    for tunnel in eqds.iter_mut().chain(of_stacks) {
         if let EqdsParams { policy: Policy::Weighted(weights), .. } = tunnel {
             *weights = classes.of_priorities(*weights);
         }

@@ -5,6 +5,7 @@ use alloc::format;
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
 use super::super::config::{EqdsConfig, EqdsParams, MOST_AROUND};
+use super::super::service::Service;
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
 /// Sending EQIFs: which of a host's stacks send through tunnels, and how (EQDS, section 6).
@@ -18,7 +19,7 @@ pub struct EqifConfig {
     /// Packets of queue pairs, acknowledgements included, go through tunnels. Default: absent, they do not.
     #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
     pub rdma: Option<RdmaEqif>,
-    /// Share of native messages, if there are any.
+    /// Share of native messages, if there are any. Their service is reliable and unordered.
     pub native: Share,
     /// Bytes that a tunnel adds to a frame that it carries. Default: "auto": IPv4 20, UDP 8, the tunnel header; the
     /// inner Ethernet header and FCS replace the outer ones ("for testing, we encapsulated plain IP traffic"). At most
@@ -53,13 +54,15 @@ pub struct TcpEqif {
     pub limit: Setting<u32>,
     /// Marking of ECN-capable packets.
     pub red: Red,
+    /// Service of the tunnels. Default: "auto", as `ordered` says.
+    pub service: Service,
     /// Share of the uplink.
     pub share: Share,
 }
 
 impl Default for TcpEqif {
     fn default() -> Self {
-        Self { limit: Setting::Auto, red: Red::default(), share: Share::default() }
+        Self { limit: Setting::Auto, red: Red::default(), service: Service::Auto, share: Share::default() }
     }
 }
 
@@ -120,6 +123,8 @@ pub struct RdmaEqif {
     pub back_pressure: BackPressure,
     /// Rate at which the engine hands packets to the EQIF. Default: "auto", the hosts' line rate; "off": at once.
     pub engine_rate: Setting<Rate>,
+    /// Service of the tunnels. Default: "auto", as `ordered` says.
+    pub service: Service,
     /// Share of the uplink.
     pub share: Share,
 }
@@ -336,8 +341,10 @@ fn check_share(share: &Share, priority: &'static str, weight: &'static str) -> R
 /// Parameters shared by the EQIFs of all hosts.
 #[derive(Clone, Debug)]
 pub struct EqifParams {
-    /// Parameters of the tunnels that carry stacks' packets.
+    /// Parameters that all tunnels share; their service is that of `auto`. [`EqifParams::of`] has those of one EQIF.
     pub tunnel: EqdsParams,
+    /// Parameters of the tunnels of each EQIF: native messages, TCP and RDMA.
+    pub tunnels: [EqdsParams; 3],
     /// TCP's EQIF, see [`EqifConfig::tcp`].
     pub tcp: Option<TcpEqif>,
     /// The RDMA EQIF, see [`EqifConfig::rdma`].
@@ -348,6 +355,14 @@ pub struct EqifParams {
     pub shares: [Share; 3],
 }
 
+impl EqifParams {
+    /// Returns the parameters of the tunnels of an EQIF, known by its sender ID.
+    #[inline]
+    pub fn of(&self, eqif: u8) -> &EqdsParams {
+        self.tunnels.get(usize::from(eqif)).unwrap_or(&self.tunnel)
+    }
+}
+
 impl EqdsConfig {
     /// Returns the parameters of the EQIFs, if any stack has one; `own` are the parameters of all tunnels, and
     /// `has_native` tells whether there are native messages, too.
@@ -356,6 +371,13 @@ impl EqdsConfig {
         let tunnel =
             EqdsParams { header: self.encapsulation().get() as u32, ordered: self.delivers_in_order(), ..*own };
         let shares = [native, tcp.unwrap_or_default().share, rdma.unwrap_or_default().share];
-        self.eqif.is_used().then_some(EqifParams { tunnel, tcp, rdma, has_native, shares })
+        let services = [Service::Unordered, tcp.unwrap_or_default().service, rdma.unwrap_or_default().service];
+        let auto = tunnel.ordered;
+        let tunnels = services.map(|service| EqdsParams {
+            ordered: service.is_ordered(auto),
+            reliable: service.is_reliable(),
+            ..tunnel
+        });
+        self.eqif.is_used().then_some(EqifParams { tunnel, tunnels, tcp, rdma, has_native, shares })
     }
 }

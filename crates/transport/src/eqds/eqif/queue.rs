@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use selvedge_units::{Duration, Instant};
 
+use super::super::clock::rebase;
 use super::config::{Red, TcpEqif};
 use super::spacing::Spacing;
 
@@ -113,6 +114,17 @@ impl<H> Queue<H> {
             average if average >= max => true,
             average => self.marks.draw(red.probability, average - min, max - min),
         }
+    }
+
+    /// Moves the origin of time by `by`, see `clock.rs` of the parent module.
+    pub fn rebase(&mut self, by: Duration) {
+        rebase(&mut self.idle_since, by);
+    }
+
+    /// Removes and returns all packets.
+    pub fn drain(&mut self) -> impl Iterator<Item = (H, u32)> {
+        self.bytes = 0;
+        core::mem::take(&mut self.packets).into_iter()
     }
 
     /// Appends a packet.

@@ -12,13 +12,13 @@ use super::*;
 /// Returns the total credit in bytes of a tunnel whose network keeps packets in order and loses none.
 fn all_credit(tunnel: &Tunnel) -> u32 {
     let data: u32 = tunnel.data.iter().map(|(data, _)| u32::from(data.payload)).sum();
-    let pulls = tunnel.control.iter().filter(|control| control.flags.any(Flags::PULL)).count() as u32;
-    tunnel.sender.credit() + data + (pulls + tunnel.receiver.owed(&tunnel.params)) * MTU
+    let pulls = tunnel.params.numbers.distance(tunnel.sender.pull(), tunnel.receiver.pull());
+    tunnel.sender.credit() + data + (pulls as u32 + tunnel.receiver.owed(&tunnel.params)) * MTU
 }
 
 #[test]
 fn credit_is_one_window_at_every_step() {
-    for bursts in [true, false] {
+    for (bursts, most) in [(true, 1), (false, 1), (true, 4), (false, 4), (true, 1_024)] {
         for sizes in [[MTU, MTU, MTU], [MTU, 100, 700], [1, MTU, 1]] {
             let mut tunnel = Tunnel::new(EqdsParams { bursts, ..params() });
             let mut rng = Rng::stream(5, Domain::Impairment, 1);
@@ -28,7 +28,7 @@ fn credit_is_one_window_at_every_step() {
                 match rng.below(4) {
                     0 => asked |= tunnel.send().is_some(),
                     1 if !tunnel.data.is_empty() => _ = tunnel.arrive(0, false),
-                    2 => _ = tunnel.grant(),
+                    2 => _ = tunnel.grant_up_to(1 + rng.below(most) as u32),
                     _ if !tunnel.control.is_empty() => _ = tunnel.answer(0),
                     _ => {}
                 }
@@ -181,4 +181,43 @@ fn whatever_is_trimmed_or_overtaken_nobody_waits_for_a_timeout() {
         assert!(tunnel.sender.is_done(), "seed {seed}: {} of {packets} delivered", tunnel.delivered.len());
         assert_eq!(tunnel.delivered, Vec::from_iter(0..packets as u32), "seed {seed}");
     }
+}
+
+/// Whatever both ends have been through, one PULL of several quanta leaves them in the state in which as many PULLs of
+/// one quantum leave them: each bound shown for single quanta holds for several.
+#[test]
+fn one_pull_of_several_quanta_is_worth_as_many_pulls() {
+    let mut compared = 0;
+    for seed in 0..200 {
+        let mut rng = Rng::stream(seed, Domain::Impairment, 5);
+        let bursts = seed % 2 == 0;
+        let mut tunnel = Tunnel::new(EqdsParams { bursts, ..params() });
+        tunnel.supply(vec![MTU; 100]);
+        for _ in 0..600 {
+            let (data, control) = (tunnel.data.len() as u64, tunnel.control.len() as u64);
+            match rng.below(4) {
+                0 => _ = tunnel.send(),
+                1 if data > 0 => _ = tunnel.arrive(rng.below(data) as usize, bursts && rng.below(8) == 0),
+                2 if control > 0 => _ = tunnel.answer(rng.below(control) as usize),
+                3 => {
+                    let quanta = tunnel.receiver.owed(&tunnel.params).min(rng.below(9) as u32);
+                    let (mut one_by_one, mut sender) = (tunnel.receiver.clone(), tunnel.sender.clone());
+                    let pulls: Vec<_> = (0..quanta).filter_map(|_| one_by_one.grant(&tunnel.params, 1)).collect();
+                    if tunnel.grant_up_to(quanta) == 0 {
+                        continue;
+                    }
+                    assert_eq!(tunnel.receiver, one_by_one);
+                    for pull in &pulls {
+                        sender.handle_control(&tunnel.params, tunnel.now, pull, |_| {});
+                    }
+                    assert_eq!(tunnel.control.back(), pulls.last());
+                    tunnel.answer(tunnel.control.len() - 1);
+                    assert_eq!(tunnel.sender, sender, "seed {seed}");
+                    compared += u32::from(quanta > 1);
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(compared > 1_000, "{compared}");
 }

@@ -420,3 +420,21 @@ fn numbers_wrap() {
         assert_eq!(tunnel.delivered, Vec::from_iter(0..3_000));
     }
 }
+
+#[test]
+fn one_pull_grants_several_quanta() {
+    let mut tunnel = Tunnel::new(params());
+    tunnel.supply(vec![MTU; 30]);
+    tunnel.send_all();
+    (0..10).for_each(|_| assert_eq!(tunnel.arrive(0, false), Disposition::Taken));
+    tunnel.control.clear();
+    assert_eq!((tunnel.grant_up_to(4), tunnel.grant_up_to(3)), (4, 3));
+    // The first of both is lost; pull numbers are cumulative.
+    tunnel.control.pop_front();
+    let pull = tunnel.answer(0);
+    assert!(pull.flags.any(Flags::PULL) && pull.pull == 7);
+    assert_eq!((tunnel.sender.credit(), tunnel.receiver.owed(&tunnel.params)), (7 * MTU, 3));
+    assert_eq!(tunnel.send_all(), 7);
+    tunnel.settle();
+    assert_eq!(tunnel.delivered, Vec::from_iter(0..30));
+}

@@ -1,6 +1,11 @@
+mod clock;
 mod credit;
 mod dialogue;
+mod life;
+mod loss;
 mod model;
+mod service;
+mod settings;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,7 +13,9 @@ use alloc::vec::Vec;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::{Control, Data};
 
-use super::{Disposition, EqdsParams, Interest, Messages, Numbers, Policy, Receiver, Sender, Transmit};
+use super::{
+    Disposition, EqdsParams, Interest, Life, Loss, Messages, Numbers, Policy, Receiver, Sender, Source, Transmit,
+};
 
 /// Bytes of a full packet; the tests have headers of zero bytes.
 const MTU: u32 = 1000;
@@ -23,13 +30,21 @@ fn params() -> EqdsParams {
         reorder: 64,
         bursts: true,
         ordered: true,
+        reliable: true,
         rto: Duration::from_us(100),
+        loss: Loss::BY_TIMEOUT,
         reorder_timeout: Some(Duration::from_us(400)),
+        bounds: Source::Fixed,
+        busy_ceiling: Duration::MAX,
+        life: Life::FOR_EVER,
+        housekeeping: false,
         max_timeouts: 16,
         ack_after: 0,
         paths: 16,
         control_frame: 64,
         pull_interval: Duration::from_us(1),
+        pull_catch_up: Duration::ZERO,
+        pull_quanta: 1,
         gap: 0,
         policy: Policy::Fair,
         messages: Messages::Turns,
@@ -115,11 +130,16 @@ impl Tunnel {
 
     /// Grants one quantum, if any is owed; returns whether one was.
     fn grant(&mut self) -> bool {
-        let owed = self.receiver.owed(&self.params) > 0;
-        if owed {
-            self.control.extend(self.receiver.grant(&self.params));
+        self.grant_up_to(1) > 0
+    }
+
+    /// Grants up to `most` quanta with one control packet; returns their number.
+    fn grant_up_to(&mut self, most: u32) -> u32 {
+        let quanta = self.receiver.owed(&self.params).min(most);
+        if quanta > 0 {
+            self.control.extend(self.receiver.grant(&self.params, quanta));
         }
-        owed
+        quanta
     }
 
     /// Delivers and answers everything until nothing is left to do.

@@ -152,7 +152,7 @@ impl World {
     fn grant(&mut self, params: &EqdsParams) -> bool {
         let owed = self.receiver.owed(params) > 0;
         if owed {
-            self.control.extend(self.receiver.grant(params));
+            self.control.extend(self.receiver.grant(params, 1));
         }
         owed
     }
@@ -201,6 +201,20 @@ impl World {
         true
     }
 
+    /// Closes the sender's tunnel, and tells the receiver; packets waiting with the owner open another.
+    fn close(&mut self, params: &EqdsParams) -> bool {
+        let epoch = self.sender.epoch();
+        let Some(Transmit { seq, pull_target, flags, .. }) = self.sender.close(params) else { return false };
+        let (index, payload, eqif, class) = (0, 0, 0, 0);
+        let end = Data { seq, pull_target, index, payload, flags, eqif, class, retransmission: false, trimmed: false };
+        self.data.push((end, 0, epoch));
+        let waiting = core::mem::take(&mut self.waiting);
+        if waiting > 0 {
+            self.supply(params, waiting, 0);
+        }
+        true
+    }
+
     /// Returns whether a random epoch is far from all numbers in use.
     fn is_fresh(&self, params: &EqdsParams, epoch: u32) -> bool {
         let first = params.numbers.random_epoch(epoch);
@@ -226,6 +240,7 @@ impl World {
         let (room_for_data, room_for_control) = (self.data.len() < bounds.data, self.control.len() < bounds.control);
         if room_for_data {
             try_event(0, &|world| world.send(params));
+            try_event(1, &|world| world.close(params));
         }
         for place in 0..self.data.len() {
             if room_for_control {
