@@ -6,14 +6,16 @@ use std::net::Ipv6Addr;
 use selvedge_dataplane::rnic::{Device, written};
 use selvedge_nic::verbs::{Route, is_group};
 
-use crate::abi::{ibv_ah, ibv_ah_attr, ibv_context, ibv_global_route, ibv_grh, ibv_pd, ibv_wc};
+use crate::abi::{ibv_ah, ibv_ah_attr, ibv_context, ibv_global_route, ibv_wc};
+use crate::borrowed::{Borrowed, Given, Out};
 use crate::context::Context;
+use crate::error;
+use crate::memory::Pd;
 use crate::query::{gid_of, is_port};
-use crate::{error, memory};
 
 /// An address handle: C's structure, and the route behind it.
 #[repr(C)]
-pub(crate) struct Ah {
+pub struct Ah {
     abi: ibv_ah,
     pub(crate) route: Route,
 }
@@ -105,42 +107,55 @@ pub(crate) fn attributes(context: &Context, route: &Route) -> ibv_ah_attr {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_create_ah(pd: *mut ibv_pd, attributes: *mut ibv_ah_attr) -> *mut ibv_ah {
-    let context = unsafe { (*pd).context };
-    match route(unsafe { Context::of(context) }, unsafe { &*attributes }) {
+pub extern "C" fn ibv_create_ah(pd: Borrowed<'_, Pd>, attributes: Borrowed<'_, ibv_ah_attr>) -> Option<Given<Ah>> {
+    match route(&pd.context(), &attributes) {
         Ok(route) => {
-            let abi = ibv_ah { context, pd, handle: unsafe { memory::Pd::of(pd) }.id.0 };
-            Box::into_raw(Box::new(Ah { abi, route })).cast()
+            let abi = ibv_ah { context: pd.abi.context, pd: pd.as_c(), handle: pd.id.0 };
+            Some(Given::new(Ah { abi, route }))
         }
-        Err(errno) => error::null(errno),
+        Err(errno) => error::none(errno),
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_destroy_ah(ah: *mut ibv_ah) -> c_int {
-    drop(unsafe { Box::from_raw(ah.cast::<Ah>()) });
+pub extern "C" fn ibv_destroy_ah(ah: Given<Ah>) -> c_int {
+    ah.free();
     0
 }
 
 /// Initializes the attributes of the route back to the sender of a datagram.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_init_ah_from_wc(
-    context: *mut ibv_context,
+pub extern "C" fn ibv_init_ah_from_wc(
+    context: Borrowed<'_, ibv_context>,
     port: u8,
-    wc: *mut ibv_wc,
-    grh: *mut ibv_grh,
-    to: *mut ibv_ah_attr,
+    wc: Borrowed<'_, ibv_wc>,
+    header: Borrowed<'_, Header>,
+    mut to: Out<'_, ibv_ah_attr>,
 ) -> c_int {
-    const HAS_HEADER: u32 = 1;
-    if unsafe { (*wc).wc_flags } & HAS_HEADER == 0 || !is_port(port.into()) {
+    let Some(found) = attributes_back(&context.whole(), port, wc, header) else {
         error::set(libc::EINVAL);
         return -1;
-    }
-    let header = unsafe { std::slice::from_raw_parts(grh.cast::<u8>(), 40) };
-    let (remote, local, traffic_class) = ends(header);
-    let route = Route { local, remote, traffic_class, hop_limit: 64, flow_label: 0 };
-    unsafe { *to = attributes(Context::of(context), &route) };
+    };
+    to.write(found);
     0
+}
+
+/// The bytes before a datagram in its buffer, `struct ibv_grh`.
+type Header = [u8; 40];
+
+/// Returns the attributes of the route back to the sender of a datagram; `None` if it has no header, or without the port.
+fn attributes_back(
+    context: &Context,
+    port: u8,
+    wc: Borrowed<'_, ibv_wc>,
+    header: Borrowed<'_, Header>,
+) -> Option<ibv_ah_attr> {
+    const HAS_HEADER: u32 = 1;
+    if wc.wc_flags & HAS_HEADER == 0 || !is_port(port.into()) {
+        return None;
+    }
+    let (remote, local, traffic_class) = ends(header.get());
+    Some(attributes(context, &Route { local, remote, traffic_class, hop_limit: 64, flow_label: 0 }))
 }
 
 /// Returns sender, receiver and traffic class from the 40 bytes before a datagram: an IPv6 header, or an IPv4 header at
@@ -154,18 +169,14 @@ fn ends(header: &[u8]) -> (Ipv6Addr, Ipv6Addr, u8) {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_create_ah_from_wc(
-    pd: *mut ibv_pd,
-    wc: *mut ibv_wc,
-    grh: *mut ibv_grh,
+pub extern "C" fn ibv_create_ah_from_wc(
+    pd: Borrowed<'_, Pd>,
+    wc: Borrowed<'_, ibv_wc>,
+    header: Borrowed<'_, Header>,
     port: u8,
-) -> *mut ibv_ah {
-    // SAFETY: numbers only.
-    let mut attributes: ibv_ah_attr = unsafe { std::mem::zeroed() };
-    unsafe {
-        if ibv_init_ah_from_wc((*pd).context, port, wc, grh, &raw mut attributes) != 0 {
-            return std::ptr::null_mut();
-        }
-        ibv_create_ah(pd, &raw mut attributes)
+) -> Option<Given<Ah>> {
+    match attributes_back(&pd.context(), port, wc, header) {
+        Some(attributes) => ibv_create_ah(pd, Borrowed::of(&attributes)),
+        None => error::none(libc::EINVAL),
     }
 }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use selvedge_dataplane::rnic::{Channel, Notice};
 use selvedge_nic::verbs::Event;
 
-use crate::abi::{ibv_async_event, ibv_comp_channel, ibv_context, ibv_cq, ibv_qp, ibv_srq};
+use crate::abi::{ibv_async_event, ibv_comp_channel, ibv_context};
+use crate::borrowed::{Borrowed, Given, Out, Shared, load};
 use crate::completion::Cq;
-use crate::context::Context;
 use crate::error;
 use crate::pair::Qp;
 use crate::srq::Srq;
@@ -43,8 +43,8 @@ impl Unacknowledged {
 
 /// A completion channel: C's structure, and the queue behind it.
 #[repr(C)]
-pub(crate) struct CompletionChannel {
-    abi: ibv_comp_channel,
+pub struct CompletionChannel {
+    _abi: Shared<ibv_comp_channel>,
     channel: Arc<Channel<u64>>,
     /// Number of completion queues that use the channel. Any thread may create and destroy queues, and `refcnt` is
     /// protected by C's lock, so the count is kept here.
@@ -52,14 +52,6 @@ pub(crate) struct CompletionChannel {
 }
 
 impl CompletionChannel {
-    /// Returns the completion channel at C's pointer; `None` if it is null.
-    ///
-    /// # Safety
-    /// `channel` is from this library, or null.
-    pub(crate) unsafe fn of<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
-        // SAFETY: the caller's.
-        unsafe { channel.cast::<Self>().as_ref() }
-    }
     /// Adds a completion queue that announces its events here; returns the queue of events.
     pub(crate) fn join(&self) -> Arc<Channel<u64>> {
         self.users.fetch_add(1, Ordering::AcqRel);
@@ -71,42 +63,41 @@ impl CompletionChannel {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
+pub extern "C" fn ibv_create_comp_channel(context: *mut ibv_context) -> Option<Given<CompletionChannel>> {
     match Channel::new() {
         Ok(channel) => {
-            let abi = ibv_comp_channel { context, fd: channel.descriptor(), refcnt: 0 };
+            let abi = Shared::new(ibv_comp_channel { context, fd: channel.descriptor(), refcnt: 0 });
             let users = AtomicU32::new(0);
-            Box::into_raw(Box::new(CompletionChannel { abi, channel: Arc::new(channel), users })).cast()
+            Some(Given::new(CompletionChannel { _abi: abi, channel: Arc::new(channel), users }))
         }
-        Err(problem) => error::null(error::of_io(&problem)),
+        Err(problem) => error::none(error::of_io(&problem)),
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
-    if unsafe { CompletionChannel::of(channel) }.is_some_and(|channel| channel.users.load(Ordering::Acquire) > 0) {
+pub extern "C" fn ibv_destroy_comp_channel(channel: Given<CompletionChannel>) -> c_int {
+    if channel.users.load(Ordering::Acquire) > 0 {
         return libc::EBUSY;
     }
-    drop(unsafe { Box::from_raw(channel.cast::<CompletionChannel>()) });
+    channel.free();
     0
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_cq_event(
-    channel: *mut ibv_comp_channel,
-    cq: *mut *mut ibv_cq,
-    cq_context: *mut *mut c_void,
+pub extern "C" fn ibv_get_cq_event(
+    channel: Borrowed<'_, CompletionChannel>,
+    mut cq: Out<'_, *mut Cq>,
+    mut cq_context: Out<'_, *mut c_void>,
 ) -> c_int {
-    let channel = unsafe { Arc::clone(&(*channel.cast::<CompletionChannel>()).channel) };
-    let queue_of = |cookie| ptr::with_exposed_provenance_mut::<ibv_cq>(cookie as usize);
-    // SAFETY: who destroys a queue withdraws its events first.
-    match channel.take(|&cookie| unsafe { Cq::of(queue_of(cookie)) }.unacknowledged.took()) {
+    let channel = Arc::clone(&channel.channel);
+    // SAFETY: a queue's cookie is its address, and a queue is destroyed after its events are withdrawn, or were taken
+    // and acknowledged.
+    let queue_of = |cookie| unsafe { about::<Cq>(ptr::with_exposed_provenance_mut(cookie as usize)) };
+    match channel.take(|&cookie| queue_of(cookie).unacknowledged.took()) {
         Ok(cookie) => {
             let found = queue_of(cookie);
-            unsafe {
-                *cq = found;
-                *cq_context = (*found).cq_context;
-            }
+            cq.write(found.as_ptr());
+            cq_context.write(load!(found.abi, cq_context));
             0
         }
         Err(problem) => {
@@ -116,9 +107,18 @@ pub unsafe extern "C" fn ibv_get_cq_event(
     }
 }
 
+/// Returns the object that an event is about.
+///
+/// # Safety
+/// The object is a `T` of this library's, which is not destroyed during `'c`.
+unsafe fn about<'c, T>(object: *mut c_void) -> Borrowed<'c, T> {
+    // SAFETY: as the caller promises.
+    unsafe { Borrowed::new(object.cast()) }.expect("an event is about an object")
+}
+
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, events: c_uint) {
-    unsafe { Cq::of(cq) }.unacknowledged.acknowledge(events);
+pub extern "C" fn ibv_ack_cq_events(cq: Borrowed<'_, Cq>, events: c_uint) {
+    cq.unacknowledged.acknowledge(events);
 }
 
 mod kind {
@@ -149,36 +149,40 @@ fn kind_of(event: Event) -> c_int {
 }
 
 /// Returns the count of the object that an event is about, if it has one.
-unsafe fn count_of<'a>(event: &ibv_async_event) -> Option<&'a Unacknowledged> {
+///
+/// # Safety
+/// The event is one of this library's, and the object is not destroyed during `'c`.
+unsafe fn count_of<'c>(event: &ibv_async_event) -> Option<&'c Unacknowledged> {
     // SAFETY: the kind of event says what it is about.
     unsafe {
         Some(match event.event_type {
-            kind::CQ_ERROR => &Cq::of(event.element.cast::<ibv_cq>()).unacknowledged_errors,
-            kind::QP_FATAL..=kind::DRAINED | kind::LAST_RECEIVE => {
-                &Qp::of(event.element.cast::<ibv_qp>()).unacknowledged
-            }
-            kind::SRQ_LIMIT => &Srq::of(event.element.cast::<ibv_srq>()).unacknowledged,
+            kind::CQ_ERROR => &about::<Cq>(event.element).get().unacknowledged_errors,
+            kind::QP_FATAL..=kind::DRAINED | kind::LAST_RECEIVE => &about::<Qp>(event.element).get().unacknowledged,
+            kind::SRQ_LIMIT => &about::<Srq>(event.element).get().unacknowledged,
             _ => return None,
         })
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_async_event(context: *mut ibv_context, event: *mut ibv_async_event) -> c_int {
-    let notices = Arc::clone(&unsafe { Context::of(context) }.notices);
+pub extern "C" fn ibv_get_async_event(
+    context: Borrowed<'_, ibv_context>,
+    mut event: Out<'_, ibv_async_event>,
+) -> c_int {
+    let notices = Arc::clone(&context.whole().notices);
     let told = |notice: &Notice| {
         let element = ptr::with_exposed_provenance_mut(notice.cookie as usize);
         ibv_async_event { element, event_type: kind_of(notice.event) }
     };
     let taken = notices.take(|notice| {
-        // SAFETY: who destroys what an event is about withdraws the event first.
+        // SAFETY: an object is destroyed after its events are withdrawn, or were taken and acknowledged.
         if let Some(count) = unsafe { count_of(&told(notice)) } {
             count.took();
         }
     });
     match taken {
         Ok(notice) => {
-            unsafe { *event = told(&notice) };
+            event.write(told(&notice));
             0
         }
         Err(problem) => {
@@ -189,8 +193,9 @@ pub unsafe extern "C" fn ibv_get_async_event(context: *mut ibv_context, event: *
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_ack_async_event(event: *mut ibv_async_event) {
-    if let Some(count) = unsafe { count_of(&*event) } {
+pub extern "C" fn ibv_ack_async_event(event: Borrowed<'_, ibv_async_event>) {
+    // SAFETY: the program has the event from this library, and destroying the object waits for this call.
+    if let Some(count) = unsafe { count_of(&event) } {
         count.acknowledge(1);
     }
 }

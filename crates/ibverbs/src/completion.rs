@@ -1,77 +1,71 @@
 //! Completion queues.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use selvedge_dataplane::rnic::Adapter;
 use selvedge_nic::verbs::{Attached, Completion, CompletionKind, CqId, Status};
 
-use crate::abi::{ibv_comp_channel, ibv_context, ibv_cq, ibv_cq_ex, ibv_wc};
+use crate::abi::{ibv_context, ibv_cq_ex, ibv_wc};
+use crate::borrowed::{Borrowed, Given, Link, Shared, elements, store, zeroed};
 use crate::channel::{CompletionChannel, Unacknowledged};
-use crate::context::Context;
+use crate::context::{Context, VECTORS};
 use crate::error;
 use crate::limits::{self, Held, Kind};
 
 /// A completion queue: C's structure, followed by this library's fields.
 #[repr(C)]
-pub(crate) struct Cq {
-    pub(crate) abi: ibv_cq_ex,
+pub struct Cq {
+    pub(crate) abi: Shared<ibv_cq_ex>,
+    context: Link<Context>,
+    /// The channel that announces completions, if there is one.
+    channel: Option<Link<CompletionChannel>>,
     pub(crate) id: CqId,
     pub(crate) adapter: &'static Adapter,
     pub(crate) unacknowledged: Unacknowledged,
     pub(crate) unacknowledged_errors: Unacknowledged,
     /// The completion that the extended interface currently reads.
-    pub(crate) current: ibv_wc,
+    pub(crate) current: Cell<ibv_wc>,
     _held: Held,
 }
 
 impl Cq {
-    /// Returns the completion queue at C's pointer.
-    ///
-    /// # Safety
-    /// `cq` is from this library.
-    pub(crate) unsafe fn of<'a>(cq: *mut ibv_cq) -> &'a Self {
-        // SAFETY: the caller's.
-        unsafe { &*cq.cast::<Self>() }
-    }
-
     /// Creates a completion queue, without the extended interface's functions.
     ///
     /// # Errors
     /// Returns `errno`.
-    ///
-    /// # Safety
-    /// `context` and `channel` are from this library.
-    pub(crate) unsafe fn create(
-        context: *mut ibv_context,
+    pub(crate) fn create(
+        context: Borrowed<'_, ibv_context>,
         cqe: c_int,
         cq_context: *mut c_void,
-        channel: *mut ibv_comp_channel,
+        announced: Option<Borrowed<'_, CompletionChannel>>,
     ) -> Result<Box<Self>, c_int> {
-        // SAFETY: the caller's.
-        let (inner, announced) = unsafe { (Context::of(context), CompletionChannel::of(channel)) };
+        let inner = context.whole();
         let depth = u32::try_from(cqe).map_err(|_| libc::EINVAL)?;
         limits::check(depth, inner.profile.max_cqe, "max_cqe")?;
         let held = Held::take(Kind::CompletionQueue, &inner.profile)?;
-        // SAFETY: zeros are null pointers, missing functions, numbers.
-        let mut abi: ibv_cq_ex = unsafe { std::mem::zeroed() };
-        abi.context = context;
-        abi.channel = channel;
+        let mut abi: ibv_cq_ex = zeroed();
+        abi.context = context.as_ptr();
+        abi.channel = announced.map_or(ptr::null_mut(), |channel| channel.as_ptr().cast());
         abi.cq_context = cq_context;
         abi.cqe = cqe;
         abi.mutex = libc::PTHREAD_MUTEX_INITIALIZER;
         abi.cond = libc::PTHREAD_COND_INITIALIZER;
+        // SAFETY: programs destroy a queue before its channel, and before they close its device.
+        let (of, channel) = unsafe { (Link::to(inner), announced.map(|channel| Link::to(channel))) };
         let mut cq = Box::new(Self {
-            abi,
+            abi: Shared::new(abi),
+            context: of,
+            channel,
             id: CqId(0),
             adapter: inner.adapter,
             unacknowledged: Unacknowledged::default(),
             unacknowledged_errors: Unacknowledged::default(),
-            // SAFETY: numbers only.
-            current: unsafe { std::mem::zeroed() },
+            current: Cell::new(zeroed()),
             _held: held,
         });
-        let completions = announced.map(CompletionChannel::join);
+        let completions = announced.map(|channel| channel.join());
         let owner = inner.owner(ptr::from_ref(&*cq), completions);
         cq.id = inner.adapter.create_cq(depth, owner).map_err(|refusal| {
             if let Some(channel) = announced {
@@ -79,74 +73,75 @@ impl Cq {
             }
             error::of(refusal)
         })?;
-        cq.abi.handle = cq.id.0;
+        cq.abi.get_mut().handle = cq.id.0;
         Ok(cq)
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_create_cq(
-    context: *mut ibv_context,
+pub extern "C" fn ibv_create_cq(
+    context: Borrowed<'_, ibv_context>,
     cqe: c_int,
     cq_context: *mut c_void,
-    channel: *mut ibv_comp_channel,
+    channel: Option<Borrowed<'_, CompletionChannel>>,
     vector: c_int,
-) -> *mut ibv_cq {
-    if vector < 0 || vector >= unsafe { (*context).num_comp_vectors } {
-        return error::null(libc::EINVAL);
+) -> Option<Given<Cq>> {
+    if !(0..VECTORS).contains(&vector) {
+        return error::none(libc::EINVAL);
     }
-    match unsafe { Cq::create(context, cqe, cq_context, channel) } {
-        Ok(cq) => Box::into_raw(cq).cast(),
-        Err(errno) => error::null(errno),
-    }
+    error::given(Cq::create(context, cqe, cq_context, channel).map(Given::from))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
+pub extern "C" fn ibv_resize_cq(cq: Borrowed<'_, Cq>, cqe: c_int) -> c_int {
     let Ok(depth) = u32::try_from(cqe) else { return libc::EINVAL };
-    let (inner, context) = unsafe { (Cq::of(cq), Context::of((*cq).context)) };
-    if let Err(errno) = limits::check(depth, context.profile.max_cqe, "max_cqe") {
+    if let Err(errno) = limits::check(depth, cq.context.get().profile.max_cqe, "max_cqe") {
         return errno;
     }
-    let code = error::code_of(inner.adapter.command(|rnic, _| rnic.resize_cq(inner.id, depth)));
+    let code = error::code_of(cq.adapter.command(|rnic, _| rnic.resize_cq(cq.id, depth)));
     if code == 0 {
-        unsafe { (*cq).cqe = cqe };
+        store!(cq.abi, cqe = cqe);
     }
     code
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
-    let inner = unsafe { Cq::of(cq) };
-    let code = error::code(inner.adapter.destroy_cq(inner.id));
+pub extern "C" fn ibv_destroy_cq(cq: Given<Cq>) -> c_int {
+    let code = error::code(cq.adapter.destroy_cq(cq.id));
     if code == 0 {
-        inner.unacknowledged.wait();
-        inner.unacknowledged_errors.wait();
-        unsafe {
-            if let Some(channel) = CompletionChannel::of((*cq).channel) {
-                channel.leave();
-            }
-            drop(Box::from_raw(cq.cast::<Cq>()));
+        cq.unacknowledged.wait();
+        cq.unacknowledged_errors.wait();
+        if let Some(channel) = &cq.channel {
+            channel.get().leave();
         }
+        cq.free();
     }
     code
 }
 
-pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
-    let cq = unsafe { Cq::of(cq) };
+pub(crate) extern "C" fn req_notify_cq(cq: Borrowed<'_, Cq>, solicited_only: c_int) -> c_int {
     error::code(cq.adapter.arm_cq(cq.id, solicited_only != 0))
 }
 
-pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, to: *mut ibv_wc) -> c_int {
-    let cq = unsafe { Cq::of(cq) };
-    let mut at = to;
-    let found = cq.adapter.poll_cq(cq.id, usize::try_from(most).unwrap_or(0), |completion| unsafe {
-        at.write(translate(completion));
-        at = at.add(1);
+/// Takes completions from a queue; returns their number, or -1.
+///
+/// # Safety
+/// `to` has room for `most` completions, initialised or not.
+pub(crate) unsafe extern "C" fn poll_cq(cq: Borrowed<'_, Cq>, most: c_int, to: *mut ibv_wc) -> c_int {
+    let (mut at, mut failed) = (to, false);
+    let found = cq.adapter.poll_cq(cq.id, usize::try_from(most).unwrap_or(0), |completion| {
+        failed |= completion.status == Status::RetriesExceeded;
+        // SAFETY: at most `most` completions are taken, and the caller promises the room.
+        unsafe {
+            at.write(translate(completion));
+            at = at.add(1);
+        }
     });
     let found = found.map_or(-1, |found| found as c_int);
-    for each in 0..usize::try_from(found).unwrap_or(0) {
-        explain(cq.adapter, unsafe { &*to.add(each) });
+    if failed {
+        // SAFETY: so many were written above.
+        let written = unsafe { elements(to, usize::try_from(found).unwrap_or(0)) };
+        written.into_iter().flatten().for_each(|wc| explain(cq.adapter, wc));
     }
     found
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use selvedge_dataplane::rnic::{Adapter, Channel, Device, Notice, Owner};
 
 use crate::abi::{ibv_context, ibv_context_ops, verbs_context};
+use crate::borrowed::{Borrowed, Shared, zeroed};
 use crate::device::Listed;
 use crate::import::Token;
 use crate::limits::Profile;
@@ -16,8 +17,8 @@ use crate::{completion, extended_cq, memory, pair, post, query, srq, window};
 
 /// An open device: C's extended operations, C's context, and this library's fields, in this order.
 #[repr(C)]
-pub(crate) struct Context {
-    abi: verbs_context,
+pub struct Context {
+    abi: Shared<verbs_context>,
     pub(crate) adapter: &'static Adapter,
     pub(crate) listed: &'static Listed,
     pub(crate) notices: Arc<Channel<Notice>>,
@@ -39,31 +40,18 @@ impl Context {
         let adapter = Adapter::get()?;
         let notices = Arc::new(Channel::new()?);
         let abi = abi(listed, token.descriptor(), notices.descriptor());
-        let context = Box::leak(Box::new(Self { abi, adapter, listed, notices, profile, _token: token }));
-        Ok(&raw mut context.abi.context)
+        let abi = Shared::new(abi);
+        let context = Box::into_raw(Box::new(Self { abi, adapter, listed, notices, profile, _token: token }));
+        Ok(context.wrapping_byte_add(IN_CONTEXT).cast())
     }
 
     /// Closes an open device.
     ///
     /// # Safety
-    /// `context` is open, and is not used afterwards.
-    pub(crate) unsafe fn close(context: *mut ibv_context) {
-        // SAFETY: it came from `open`.
-        drop(unsafe { Box::from_raw(Self::whole(context)) });
-    }
-
-    /// Returns the open device at C's pointer.
-    ///
-    /// # Safety
-    /// `context` is open.
-    pub(crate) unsafe fn of<'a>(context: *mut ibv_context) -> &'a Self {
-        // SAFETY: the caller's.
-        unsafe { &*Self::whole(context) }
-    }
-
-    unsafe fn whole(context: *mut ibv_context) -> *mut Self {
-        // SAFETY: the context stands there within `Self`.
-        unsafe { context.byte_sub(offset_of!(Self, abi) + offset_of!(verbs_context, context)).cast() }
+    /// The device is open, and is not used afterwards.
+    pub(crate) unsafe fn close(context: Borrowed<'_, ibv_context>) {
+        // SAFETY: `with` has made the box; the caller promises that nobody uses it.
+        drop(unsafe { Box::from_raw(context.whole().as_ptr()) });
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -75,9 +63,23 @@ impl Context {
     }
 }
 
+/// The position of C's context in [`Context`] in bytes.
+const IN_CONTEXT: usize = offset_of!(Context, abi) + offset_of!(verbs_context, context);
+
+/// Number of completion vectors, `num_comp_vectors`.
+pub(crate) const VECTORS: c_int = 1;
+
+impl<'c> Borrowed<'c, ibv_context> {
+    /// Returns the open device around C's context.
+    pub(crate) fn whole(self) -> Borrowed<'c, Context> {
+        let whole = self.as_ptr().wrapping_byte_sub(IN_CONTEXT).cast::<Context>();
+        // SAFETY: every context of this library is at that position in a `Context`, which lives as long.
+        unsafe { Borrowed::new(whole) }.expect("a context is not at the beginning of the address space")
+    }
+}
+
 fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context {
-    // SAFETY: zeros are null pointers and missing functions.
-    let mut abi: verbs_context = unsafe { std::mem::zeroed() };
+    let mut abi: verbs_context = zeroed();
     abi.query_port = Some(query::query_port);
     abi.query_device_ex = Some(query::query_device_ex);
     abi.advise_mr = Some(memory::advise_mr);
@@ -93,7 +95,7 @@ fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context
         ops: operations(),
         cmd_fd,
         async_fd,
-        num_comp_vectors: 1,
+        num_comp_vectors: VECTORS,
         mutex: libc::PTHREAD_MUTEX_INITIALIZER,
         // The value that tells `verbs.h` that there are extended operations before the context.
         abi_compat: ptr::without_provenance_mut::<c_void>(usize::MAX),
@@ -102,8 +104,7 @@ fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context
 }
 
 fn operations() -> ibv_context_ops {
-    // SAFETY: zeros are missing functions.
-    let mut operations: ibv_context_ops = unsafe { std::mem::zeroed() };
+    let mut operations: ibv_context_ops = zeroed();
     operations.alloc_mw = Some(window::alloc_mw);
     operations.bind_mw = Some(window::bind_mw);
     operations.dealloc_mw = Some(window::dealloc_mw);

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use selvedge_dataplane::rnic::Device;
 
 use crate::abi::{ibv_context, ibv_device};
+use crate::borrowed::{Borrowed, Out, allocated};
 use crate::context::Context;
 use crate::error;
 use crate::paths;
@@ -14,17 +15,12 @@ use crate::paths;
 /// A device: C's structure, and this library's description. A device is never freed: programs keep pointers after they
 /// free the list.
 #[repr(C)]
-pub(crate) struct Listed {
+pub struct Listed {
     abi: ibv_device,
     /// Zeros behind `ibv_device`, where libraries for real hardware look for marks of their own.
     nothing: [u8; 4096],
     pub(crate) device: Device,
 }
-
-// SAFETY: written once, before anybody sees it.
-unsafe impl Send for Listed {}
-// SAFETY: as above.
-unsafe impl Sync for Listed {}
 
 impl Listed {
     fn new(device: Device) -> Self {
@@ -42,14 +38,12 @@ impl Listed {
     pub(crate) fn as_c(&'static self) -> *mut ibv_device {
         ptr::from_ref(self).cast_mut().cast()
     }
-    /// Returns the device at C's pointer.
-    ///
-    /// # Safety
-    /// `device` is from this library's list.
-    pub(crate) unsafe fn of(device: *mut ibv_device) -> &'static Self {
-        debug_assert_eq!(size_of_val(&[0_u8; 4096]), 4096);
-        // SAFETY: the caller's; never freed.
-        unsafe { &*device.cast::<Self>() }
+}
+
+impl Borrowed<'_, Listed> {
+    fn forever(self) -> &'static Listed {
+        // SAFETY: devices are never freed.
+        unsafe { &*self.as_ptr() }
     }
 }
 
@@ -81,9 +75,9 @@ pub(crate) fn devices() -> std::io::Result<Vec<&'static Listed>> {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv_device {
-    if let Some(count) = unsafe { count.as_mut() } {
-        *count = 0;
+pub extern "C" fn ibv_get_device_list(mut count: Option<Out<'_, c_int>>) -> *mut *mut ibv_device {
+    if let Some(count) = &mut count {
+        count.write(0);
     }
     let devices = match devices() {
         Ok(devices) => devices,
@@ -97,43 +91,41 @@ pub unsafe extern "C" fn ibv_get_device_list(count: *mut c_int) -> *mut *mut ibv
     if devices.is_empty() {
         error::say("no RDMA devices: no network interface of this host has an IPv4 or a global IPv6 address");
     }
-    if let Some(count) = unsafe { count.as_mut() } {
-        *count = devices.len() as c_int;
+    if let Some(count) = &mut count {
+        count.write(devices.len() as c_int);
     }
     let list: Vec<_> = devices.iter().map(|device| device.as_c()).chain([ptr::null_mut()]).collect();
-    // The list is freed by its address alone: the C library knows its length.
-    unsafe {
-        let to = libc::calloc(list.len(), size_of::<*mut ibv_device>()).cast::<*mut ibv_device>();
-        if !to.is_null() {
-            ptr::copy_nonoverlapping(list.as_ptr(), to, list.len());
-        }
-        to
-    }
+    allocated(&list)
 }
 
+/// Frees a list of devices.
+///
+/// # Safety
+/// The list is from `ibv_get_device_list`, or null, and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut ibv_device) {
+    // SAFETY: as the caller promises.
     unsafe { libc::free(list.cast()) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_device_name(device: *mut ibv_device) -> *const c_char {
-    unsafe { (*device).name.as_ptr() }
+pub extern "C" fn ibv_get_device_name(device: Borrowed<'_, Listed>) -> *const c_char {
+    device.abi.name.as_ptr()
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_device_index(device: *mut ibv_device) -> c_int {
-    unsafe { Listed::of(device) }.device.index as c_int
+pub extern "C" fn ibv_get_device_index(device: Borrowed<'_, Listed>) -> c_int {
+    device.device.index as c_int
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_get_device_guid(device: *mut ibv_device) -> u64 {
-    u64::from_ne_bytes(unsafe { Listed::of(device) }.device.guid())
+pub extern "C" fn ibv_get_device_guid(device: Borrowed<'_, Listed>) -> u64 {
+    u64::from_ne_bytes(device.device.guid())
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context {
-    let listed = unsafe { Listed::of(device) };
+pub extern "C" fn ibv_open_device(device: Borrowed<'_, Listed>) -> *mut ibv_context {
+    let listed = device.forever();
     match Context::open(listed) {
         Ok(context) => context,
         Err(problem) => {
@@ -143,8 +135,13 @@ pub unsafe extern "C" fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_co
     }
 }
 
+/// Closes a device.
+///
+/// # Safety
+/// Nobody uses the device or its objects afterwards.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
+pub unsafe extern "C" fn ibv_close_device(context: Borrowed<'_, ibv_context>) -> c_int {
+    // SAFETY: as the caller promises.
     unsafe { Context::close(context) };
     0
 }
@@ -153,6 +150,10 @@ pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_register_driver(_: *const c_char, _: *const ()) {}
 
+/// Reads a file below a folder of `/sys`; returns the number of bytes, or -1.
+///
+/// # Safety
+/// `directory` and `file` are C strings; `buffer` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_read_sysfs_file(
     directory: *const c_char,
@@ -160,6 +161,7 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
     buffer: *mut c_char,
     size: usize,
 ) -> c_int {
+    // SAFETY: as the caller promises.
     let path = unsafe { [CStr::from_ptr(directory), CStr::from_ptr(file)] };
     let path = path.map(|part| part.to_string_lossy()).join("/");
     let known = paths::content(&path).map(String::into_bytes);
@@ -169,6 +171,7 @@ pub unsafe extern "C" fn ibv_read_sysfs_file(
         found.pop();
     }
     let ends = found.len() < size;
+    // SAFETY: at most `size` bytes, and the zero only where one more fits.
     unsafe {
         ptr::copy_nonoverlapping(found.as_ptr(), buffer.cast(), found.len());
         if ends {

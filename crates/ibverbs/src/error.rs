@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use selvedge_dataplane::rnic::Refusal;
 use selvedge_nic::verbs::VerbsError;
 
+use crate::borrowed::Given;
+
 /// Sets `errno`.
 pub(crate) fn set(errno: c_int) {
     // SAFETY: the C library's own, of this thread.
@@ -19,6 +21,17 @@ pub(crate) fn set(errno: c_int) {
 pub(crate) fn null<T>(errno: c_int) -> *mut T {
     set(errno);
     ptr::null_mut()
+}
+
+/// Sets `errno` and returns `None`, which is a null pointer in C.
+pub(crate) fn none<T>(errno: c_int) -> Option<T> {
+    set(errno);
+    None
+}
+
+/// Returns the object, or `None` with `errno` set.
+pub(crate) fn given<T>(made: Result<Given<T>, c_int>) -> Option<Given<T>> {
+    made.map_or_else(none, Some)
 }
 
 /// Returns the `errno` for a refusal.

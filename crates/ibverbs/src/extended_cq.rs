@@ -2,8 +2,11 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::abi::{ibv_context, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_poll_cq_attr};
+use crate::abi::{ibv_context, ibv_cq_init_attr_ex, ibv_poll_cq_attr};
+use crate::borrowed::{Borrowed, Given, store};
+use crate::channel::CompletionChannel;
 use crate::completion::{Cq, explain, translate};
+use crate::context::VECTORS;
 use crate::error;
 
 /// Readable fields of a completion: `IBV_WC_STANDARD_FLAGS`.
@@ -11,68 +14,69 @@ const READABLE: u64 = 0x7f;
 /// Known bits of `comp_mask`: flags, and a parent domain.
 const KNOWN: u32 = 3;
 
-pub(crate) unsafe extern "C" fn create_cq_ex(
-    context: *mut ibv_context,
-    attributes: *mut ibv_cq_init_attr_ex,
-) -> *mut ibv_cq_ex {
-    let wanted = unsafe { &*attributes };
+pub(crate) extern "C" fn create_cq_ex(
+    context: Borrowed<'_, ibv_context>,
+    wanted: Borrowed<'_, ibv_cq_init_attr_ex>,
+) -> Option<Given<Cq>> {
     if wanted.wc_flags & !READABLE != 0 || wanted.comp_mask & !KNOWN != 0 {
-        return error::null(libc::EOPNOTSUPP);
+        return error::none(libc::EOPNOTSUPP);
     }
-    if wanted.comp_vector >= unsafe { (*context).num_comp_vectors } as u32 {
-        return error::null(libc::EINVAL);
+    if wanted.comp_vector >= VECTORS as u32 {
+        return error::none(libc::EINVAL);
     }
     let depth = c_int::try_from(wanted.cqe).unwrap_or(-1);
-    let mut cq = match unsafe { Cq::create(context, depth, wanted.cq_context, wanted.channel) } {
+    // SAFETY: a channel of this library's, or null.
+    let channel = unsafe { Borrowed::new(wanted.channel.cast::<CompletionChannel>()) };
+    let mut cq = match Cq::create(context, depth, wanted.cq_context, channel) {
         Ok(cq) => cq,
-        Err(errno) => return error::null(errno),
+        Err(errno) => return error::none(errno),
     };
-    cq.abi.start_poll = Some(start_poll);
-    cq.abi.next_poll = Some(next_poll);
-    cq.abi.end_poll = Some(end_poll);
-    cq.abi.read_opcode = Some(read_opcode);
-    cq.abi.read_vendor_err = Some(read_vendor_err);
-    cq.abi.read_byte_len = Some(read_byte_len);
-    cq.abi.read_imm_data = Some(read_imm_data);
-    cq.abi.read_qp_num = Some(read_qp_num);
-    cq.abi.read_src_qp = Some(read_src_qp);
-    cq.abi.read_wc_flags = Some(read_wc_flags);
-    cq.abi.read_slid = Some(read_nothing);
-    cq.abi.read_sl = Some(read_sl);
-    cq.abi.read_dlid_path_bits = Some(read_no_bits);
-    Box::into_raw(cq).cast()
+    let abi = cq.abi.get_mut();
+    abi.start_poll = Some(start_poll);
+    abi.next_poll = Some(next_poll);
+    abi.end_poll = Some(end_poll);
+    abi.read_opcode = Some(read_opcode);
+    abi.read_vendor_err = Some(read_vendor_err);
+    abi.read_byte_len = Some(read_byte_len);
+    abi.read_imm_data = Some(read_imm_data);
+    abi.read_qp_num = Some(read_qp_num);
+    abi.read_src_qp = Some(read_src_qp);
+    abi.read_wc_flags = Some(read_wc_flags);
+    abi.read_slid = Some(read_nothing);
+    abi.read_sl = Some(read_sl);
+    abi.read_dlid_path_bits = Some(read_no_bits);
+    Some(cq.into())
 }
 
-unsafe extern "C" fn start_poll(cq: *mut ibv_cq_ex, attributes: *mut ibv_poll_cq_attr) -> c_int {
+extern "C" fn start_poll(cq: Borrowed<'_, Cq>, attributes: Option<Borrowed<'_, ibv_poll_cq_attr>>) -> c_int {
     // Bits of `comp_mask` would announce extensions, of which there are none.
-    if unsafe { attributes.as_ref() }.is_some_and(|attributes| attributes.comp_mask != 0) {
+    if attributes.is_some_and(|attributes| attributes.comp_mask != 0) {
         return libc::EINVAL;
     }
-    unsafe { next_poll(cq) }
+    next_poll(cq)
 }
 
-unsafe extern "C" fn next_poll(cq: *mut ibv_cq_ex) -> c_int {
-    let cq = unsafe { &mut *cq.cast::<Cq>() };
-    let current = &mut cq.current;
-    match cq.adapter.poll_cq(cq.id, 1, |completion| *current = translate(completion)) {
+extern "C" fn next_poll(cq: Borrowed<'_, Cq>) -> c_int {
+    match cq.adapter.poll_cq(cq.id, 1, |completion| cq.current.set(translate(completion))) {
         Ok(0) => libc::ENOENT,
         Ok(_) => {
-            explain(cq.adapter, &cq.current);
-            cq.abi.status = cq.current.status;
-            cq.abi.wr_id = cq.current.wr_id;
+            let current = cq.current.get();
+            explain(cq.adapter, &current);
+            store!(cq.abi, status = current.status);
+            store!(cq.abi, wr_id = current.wr_id);
             0
         }
         Err(refusal) => error::of(refusal),
     }
 }
 
-unsafe extern "C" fn end_poll(_: *mut ibv_cq_ex) {}
+extern "C" fn end_poll(_: Borrowed<'_, Cq>) {}
 
 macro_rules! readers {
     ($($name:ident: $type:ty = $field:ident,)*) => {
         $(
-            unsafe extern "C" fn $name(cq: *mut ibv_cq_ex) -> $type {
-                unsafe { (*cq.cast::<Cq>()).current.$field }
+            extern "C" fn $name(cq: Borrowed<'_, Cq>) -> $type {
+                cq.current.get().$field
             }
         )*
     };
@@ -89,9 +93,9 @@ readers! {
     read_sl: u8 = sl,
 }
 
-unsafe extern "C" fn read_nothing(_: *mut ibv_cq_ex) -> u32 {
+extern "C" fn read_nothing(_: Borrowed<'_, Cq>) -> u32 {
     0
 }
-unsafe extern "C" fn read_no_bits(_: *mut ibv_cq_ex) -> u8 {
+extern "C" fn read_no_bits(_: Borrowed<'_, Cq>) -> u8 {
     0
 }

@@ -2,19 +2,20 @@
 //!
 //! Between `wr_start` and `wr_complete` the queue pair is locked, as the manual says; errors are reported at the end.
 
-use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem;
-use std::slice;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use selvedge_nic::verbs::{Attached, Data, Destination, Flush, Operation, Remote, SendRequest, Service};
 use selvedge_wire::verbs::Feth;
 
-use crate::abi::{ibv_ah, ibv_data_buf, ibv_mw, ibv_mw_bind_info, ibv_qp_ex, ibv_sge};
+use crate::abi::{ibv_data_buf, ibv_mw_bind_info, ibv_qp_ex, ibv_sge};
+use crate::address::Ah;
+use crate::borrowed::{Borrowed, elements, load};
+use crate::error;
 use crate::pair::Qp;
 use crate::post::{self, flag};
-use crate::{error, window};
+use crate::window::{self, Window};
 
 /// The Atomics in `enum ibv_qp_create_send_ops_flags`.
 pub(crate) const ATOMICS: u64 = 0b11 << 5;
@@ -32,15 +33,14 @@ pub(crate) const fn operations(service: Service) -> u64 {
 }
 
 /// Type of the function `wr_flush`, which `struct ibv_qp_ex` has at its end since rdma-core 45.
-pub(crate) type WrFlush = unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, usize, u8, u8);
+pub(crate) type WrFlush = extern "C" fn(Borrowed<'_, Qp>, u32, u64, usize, u8, u8);
 
-/// Send requests under construction, and the lock that the building thread holds.
+/// Send requests under construction, by one thread at a time.
 #[derive(Default)]
 pub(crate) struct Builder {
-    /// Held from `wr_start` to `wr_complete` or `wr_abort`.
-    lock: Mutex<()>,
-    /// Accessed by the thread that holds `lock`, alone.
-    building: UnsafeCell<Building>,
+    building: Mutex<Building>,
+    /// Notified when a thread has finished building.
+    finished: Condvar,
 }
 
 /// Send requests under construction.
@@ -49,15 +49,42 @@ struct Building {
     requests: Vec<SendRequest>,
     /// The first error.
     failed: Option<c_int>,
-    /// The builder's lock, between calls.
-    guard: Option<MutexGuard<'static, ()>>,
+    /// Whether a thread is building, from `wr_start` to `wr_complete` or `wr_abort`. Calls in between take the mutex for
+    /// themselves, so that no guard outlives a call.
+    is_taken: bool,
 }
 
-// SAFETY: `building` is accessed under `lock` alone, and the guard is put there and taken away by the thread that holds
-// it.
-unsafe impl Send for Builder {}
-// SAFETY: as above.
-unsafe impl Sync for Builder {}
+impl Builder {
+    /// Waits until no thread builds, and begins.
+    fn start(&self) {
+        let free = self.finished.wait_while(self.building(), |building| building.is_taken);
+        let mut building = free.unwrap_or_else(PoisonError::into_inner);
+        building.requests.clear();
+        building.failed = None;
+        building.is_taken = true;
+    }
+    /// Ends the construction; returns the requests and the first error.
+    fn finish(&self) -> (Vec<SendRequest>, Option<c_int>) {
+        let mut building = self.building();
+        building.is_taken = false;
+        self.finished.notify_one();
+        (mem::take(&mut building.requests), building.failed.take())
+    }
+    fn building(&self) -> MutexGuard<'_, Building> {
+        self.building.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn fail(&self, errno: c_int) {
+        self.building().failed = Some(errno);
+    }
+    /// Changes the latest request under construction.
+    fn set(&self, change: impl FnOnce(&mut SendRequest)) {
+        let mut building = self.building();
+        match building.requests.last_mut() {
+            Some(request) => change(request),
+            None => building.failed = Some(libc::EINVAL),
+        }
+    }
+}
 
 /// Sets the functions of the extended interface in a queue pair.
 pub(crate) fn equip(qp: &mut ibv_qp_ex) {
@@ -82,56 +109,25 @@ pub(crate) fn equip(qp: &mut ibv_qp_ex) {
     qp.wr_atomic_write = Some(atomic_write);
 }
 
-unsafe extern "C" fn start(qp: *mut ibv_qp_ex) {
-    // SAFETY: the queue pair outlives the lock, or the application destroys what it is using.
-    let qp: &'static Qp = unsafe { &*qp.cast() };
-    let guard = qp.builder.lock.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the lock is held.
-    let building = unsafe { &mut *qp.builder.building.get() };
-    building.requests.clear();
-    building.failed = None;
-    building.guard = Some(guard);
+extern "C" fn start(qp: Borrowed<'_, Qp>) {
+    qp.builder.start();
 }
 
-/// Returns the requests under construction, for the thread that has called `start`.
-///
-/// # Safety
-/// The calling thread holds the lock, and has no other reference to them.
-unsafe fn building<'a>(qp: *mut ibv_qp_ex) -> &'a mut Building {
-    // SAFETY: the queue pair exists, and the calling thread holds the lock.
-    unsafe { &mut *(*qp.cast::<Qp>()).builder.building.get() }
-}
-
-/// Releases the lock; returns the requests and the first error.
-///
-/// # Safety
-/// The conditions of [`building`] hold.
-unsafe fn finish(qp: *mut ibv_qp_ex) -> (Vec<SendRequest>, Option<c_int>) {
-    // SAFETY: as the caller promises; the reference ends before the lock is released.
-    let (taken, guard) = unsafe {
-        let building = building(qp);
-        ((mem::take(&mut building.requests), building.failed.take()), building.guard.take())
-    };
-    drop(guard);
-    taken
-}
-
-unsafe extern "C" fn complete(qp: *mut ibv_qp_ex) -> c_int {
-    let (requests, failed) = unsafe { finish(qp) };
+extern "C" fn complete(qp: Borrowed<'_, Qp>) -> c_int {
+    let (requests, failed) = qp.builder.finish();
     if let Some(errno) = failed {
         return errno;
     }
-    let qp = unsafe { &*qp.cast::<Qp>() };
     error::code_of(qp.adapter.post_send(qp.number, |rnic, cx| rnic.post_sends(cx, qp.number, requests)))
 }
 
-unsafe extern "C" fn abort(qp: *mut ibv_qp_ex) {
-    unsafe { finish(qp) };
+extern "C" fn abort(qp: Borrowed<'_, Qp>) {
+    qp.builder.finish();
 }
 
-unsafe fn begin(qp: *mut ibv_qp_ex, operation: Operation) {
-    let (id, flags) = unsafe { ((*qp).wr_id, (*qp).wr_flags) };
-    unsafe { building(qp) }.requests.push(SendRequest {
+fn begin(qp: Borrowed<'_, Qp>, operation: Operation) {
+    let (id, flags) = (load!(qp.abi, wr_id), load!(qp.abi, wr_flags));
+    qp.builder.building().requests.push(SendRequest {
         id,
         operation,
         data: Data::Gather(Vec::new()),
@@ -142,20 +138,18 @@ unsafe fn begin(qp: *mut ibv_qp_ex, operation: Operation) {
     });
 }
 
-unsafe extern "C" fn compare_swap(qp: *mut ibv_qp_ex, key: u32, address: u64, compare: u64, swap: u64) {
-    unsafe { begin(qp, Operation::CompareSwap { remote: Remote { address, key }, compare, swap }) }
+extern "C" fn compare_swap(qp: Borrowed<'_, Qp>, key: u32, address: u64, compare: u64, swap: u64) {
+    begin(qp, Operation::CompareSwap { remote: Remote { address, key }, compare, swap });
 }
-unsafe extern "C" fn fetch_add(qp: *mut ibv_qp_ex, key: u32, address: u64, add: u64) {
-    unsafe { begin(qp, Operation::FetchAdd { remote: Remote { address, key }, add }) }
+extern "C" fn fetch_add(qp: Borrowed<'_, Qp>, key: u32, address: u64, add: u64) {
+    begin(qp, Operation::FetchAdd { remote: Remote { address, key }, add });
 }
-unsafe extern "C" fn atomic_write(qp: *mut ibv_qp_ex, key: u32, address: u64, value: *const c_void) {
-    unsafe {
-        begin(qp, Operation::AtomicWrite(Remote { address, key }));
-        set(qp, |request| request.data = Data::Inline(post::copy(value, size_of::<u64>())));
-    }
+extern "C" fn atomic_write(qp: Borrowed<'_, Qp>, key: u32, address: u64, value: Borrowed<'_, [u8; 8]>) {
+    begin(qp, Operation::AtomicWrite(Remote { address, key }));
+    qp.builder.set(|request| request.data = Data::Inline(value.to_vec()));
 }
-pub(crate) unsafe extern "C" fn flush(
-    qp: *mut ibv_qp_ex,
+pub(crate) extern "C" fn flush(
+    qp: Borrowed<'_, Qp>,
     key: u32,
     address: u64,
     length: usize,
@@ -171,70 +165,117 @@ pub(crate) unsafe extern "C" fn flush(
     match u32::try_from(length) {
         Ok(length) if is_known && (global || persistent) => {
             let flush = Flush { remote, length, whole_region, global, persistent };
-            unsafe { begin(qp, Operation::Flush(flush)) }
+            begin(qp, Operation::Flush(flush));
         }
-        _ => unsafe { building(qp).failed = Some(libc::EINVAL) },
+        _ => qp.builder.fail(libc::EINVAL),
     }
 }
-unsafe extern "C" fn bind(qp: *mut ibv_qp_ex, mw: *mut ibv_mw, key: u32, info: *const ibv_mw_bind_info) {
-    match unsafe { window::bind_type_2(mw, key, &*info) } {
-        Ok(operation) => unsafe { begin(qp, operation) },
-        Err(errno) => unsafe { building(qp).failed = Some(errno) },
+extern "C" fn bind(
+    qp: Borrowed<'_, Qp>,
+    mw: Option<Borrowed<'_, Window>>,
+    key: u32,
+    info: Borrowed<'_, ibv_mw_bind_info>,
+) {
+    match window::bind_type_2(mw, key, &info) {
+        Ok(operation) => begin(qp, operation),
+        Err(errno) => qp.builder.fail(errno),
     }
 }
-unsafe extern "C" fn local_invalidate(qp: *mut ibv_qp_ex, key: u32) {
-    unsafe { begin(qp, Operation::LocalInvalidate(key)) }
+extern "C" fn local_invalidate(qp: Borrowed<'_, Qp>, key: u32) {
+    begin(qp, Operation::LocalInvalidate(key));
 }
-unsafe extern "C" fn read(qp: *mut ibv_qp_ex, key: u32, address: u64) {
-    unsafe { begin(qp, Operation::Read(Remote { address, key })) }
+extern "C" fn read(qp: Borrowed<'_, Qp>, key: u32, address: u64) {
+    begin(qp, Operation::Read(Remote { address, key }));
 }
-unsafe extern "C" fn write(qp: *mut ibv_qp_ex, key: u32, address: u64) {
-    unsafe { begin(qp, Operation::Write { remote: Remote { address, key }, immediate: None }) }
+extern "C" fn write(qp: Borrowed<'_, Qp>, key: u32, address: u64) {
+    begin(qp, Operation::Write { remote: Remote { address, key }, immediate: None });
 }
-unsafe extern "C" fn write_immediate(qp: *mut ibv_qp_ex, key: u32, address: u64, immediate: u32) {
+extern "C" fn write_immediate(qp: Borrowed<'_, Qp>, key: u32, address: u64, immediate: u32) {
     let immediate = Some(immediate.to_ne_bytes());
-    unsafe { begin(qp, Operation::Write { remote: Remote { address, key }, immediate }) }
+    begin(qp, Operation::Write { remote: Remote { address, key }, immediate });
 }
-unsafe extern "C" fn send(qp: *mut ibv_qp_ex) {
-    unsafe { begin(qp, Operation::Send(Attached::Nothing)) }
+extern "C" fn send(qp: Borrowed<'_, Qp>) {
+    begin(qp, Operation::Send(Attached::Nothing));
 }
-unsafe extern "C" fn send_immediate(qp: *mut ibv_qp_ex, immediate: u32) {
-    unsafe { begin(qp, Operation::Send(Attached::Immediate(immediate.to_ne_bytes()))) }
+extern "C" fn send_immediate(qp: Borrowed<'_, Qp>, immediate: u32) {
+    begin(qp, Operation::Send(Attached::Immediate(immediate.to_ne_bytes())));
 }
-unsafe extern "C" fn send_invalidate(qp: *mut ibv_qp_ex, key: u32) {
-    unsafe { begin(qp, Operation::Send(Attached::Invalidate(key))) }
-}
-
-/// Changes the latest request under construction.
-unsafe fn set(qp: *mut ibv_qp_ex, change: impl FnOnce(&mut SendRequest)) {
-    let builder = unsafe { building(qp) };
-    match builder.requests.last_mut() {
-        Some(request) => change(request),
-        None => builder.failed = Some(libc::EINVAL),
-    }
+extern "C" fn send_invalidate(qp: Borrowed<'_, Qp>, key: u32) {
+    begin(qp, Operation::Send(Attached::Invalidate(key)));
 }
 
-unsafe extern "C" fn set_address(qp: *mut ibv_qp_ex, ah: *mut ibv_ah, remote: u32, qkey: u32) {
-    let to: Option<Destination> = unsafe { post::destination(ah, remote, qkey) };
-    unsafe {
-        set(qp, |request| request.destination = to);
-        if to.is_none() {
-            building(qp).failed = Some(libc::EINVAL);
-        }
+extern "C" fn set_address(qp: Borrowed<'_, Qp>, ah: Option<Borrowed<'_, Ah>>, remote: u32, qkey: u32) {
+    let to: Option<Destination> = post::destination(ah, remote, qkey);
+    qp.builder.set(|request| request.destination = to);
+    if to.is_none() {
+        qp.builder.fail(libc::EINVAL);
     }
 }
-unsafe extern "C" fn set_inline(qp: *mut ibv_qp_ex, from: *mut c_void, length: usize) {
-    unsafe { set(qp, |request| request.data = Data::Inline(post::copy(from, length))) }
+/// Sets the data of a request.
+///
+/// # Safety
+/// `length` bytes are there.
+unsafe extern "C" fn set_inline(qp: Borrowed<'_, Qp>, from: *mut c_void, length: usize) {
+    // SAFETY: as the caller promises.
+    let bytes = unsafe { post::copy(from, length) };
+    qp.builder.set(|request| request.data = Data::Inline(bytes));
 }
-unsafe extern "C" fn set_inline_list(qp: *mut ibv_qp_ex, count: usize, list: *const ibv_data_buf) {
-    let pieces = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(list, count) } };
-    let bytes = pieces.iter().flat_map(|piece| unsafe { post::copy(piece.addr, piece.length) }).collect();
-    unsafe { set(qp, |request| request.data = Data::Inline(bytes)) }
+/// Sets the data of a request from pieces.
+///
+/// # Safety
+/// The list has `count` elements, each with as many bytes as it says.
+unsafe extern "C" fn set_inline_list(qp: Borrowed<'_, Qp>, count: usize, list: *const ibv_data_buf) {
+    // SAFETY: as the caller promises.
+    let pieces = unsafe { elements(list, count) }.into_iter().flatten();
+    // SAFETY: as the caller promises.
+    let bytes = pieces.flat_map(|piece| unsafe { post::copy(piece.addr, piece.length) }).collect();
+    qp.builder.set(|request| request.data = Data::Inline(bytes));
 }
-unsafe extern "C" fn set_piece(qp: *mut ibv_qp_ex, lkey: u32, addr: u64, length: u32) {
-    unsafe { set(qp, |request| request.data = Data::Gather(post::list(&[ibv_sge { addr, length, lkey }]))) }
+extern "C" fn set_piece(qp: Borrowed<'_, Qp>, lkey: u32, addr: u64, length: u32) {
+    qp.builder.set(|request| request.data = Data::Gather(post::list(&[ibv_sge { addr, length, lkey }])));
 }
-unsafe extern "C" fn set_pieces(qp: *mut ibv_qp_ex, count: usize, list: *const ibv_sge) {
-    let pieces = if count == 0 { &[] } else { unsafe { slice::from_raw_parts(list, count) } };
-    unsafe { set(qp, |request| request.data = Data::Gather(post::list(pieces))) }
+/// Sets the memory of a request.
+///
+/// # Safety
+/// The list has `count` elements.
+unsafe extern "C" fn set_pieces(qp: Borrowed<'_, Qp>, count: usize, list: *const ibv_sge) {
+    // SAFETY: as the caller promises.
+    let pieces = unsafe { elements(list, count) }.unwrap_or_default();
+    qp.builder.set(|request| request.data = Data::Gather(post::list(pieces)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn threads_build_requests_one_after_the_other() {
+        const THREADS: u32 = 4;
+        const ROUNDS: u32 = 200;
+        let (builder, inside) = (Builder::default(), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (builder, inside) = (&builder, &inside);
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        builder.start();
+                        assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "another thread builds");
+                        builder.fail((thread * ROUNDS + round) as c_int);
+                        assert_eq!(inside.fetch_sub(1, Ordering::Relaxed), 1);
+                        assert_eq!(builder.finish().1, Some((thread * ROUNDS + round) as c_int));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_part_without_a_request_is_an_error() {
+        let builder = Builder::default();
+        builder.start();
+        builder.set(|request| request.fence = true);
+        assert_eq!(builder.finish().1, Some(libc::EINVAL));
+    }
 }

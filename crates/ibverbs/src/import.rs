@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use selvedge_nic::verbs::PdId;
 
-use crate::abi::{ibv_context, ibv_mr, ibv_pd};
+use crate::abi::{ibv_context, ibv_mr};
+use crate::borrowed::{Borrowed, Given};
 use crate::context::Context;
 use crate::device::Listed;
 use crate::error;
@@ -38,7 +39,7 @@ impl Token {
     /// # Errors
     /// Returns an error when the process may not have more descriptors.
     pub(crate) fn new(listed: &'static Listed) -> io::Result<Self> {
-        // SAFETY: a descriptor of our own, if it is one.
+        // SAFETY: the descriptor is new, and nobody else closes it.
         let file = unsafe {
             let descriptor = libc::memfd_create(c"selvedge-device".as_ptr(), libc::MFD_CLOEXEC);
             if descriptor < 0 {
@@ -64,9 +65,13 @@ impl Drop for Token {
     }
 }
 
+/// Opens the device that a descriptor names. The context takes the descriptor over.
+///
+/// # Safety
+/// The descriptor is open, and nobody closes it after a success.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_import_device(descriptor: c_int) -> *mut ibv_context {
-    // SAFETY: it is given back below, unless a context takes it, as rdma-core has it.
+    // SAFETY: as the caller promises; without a success, the descriptor is given back below.
     let file = unsafe { File::from_raw_fd(descriptor) };
     let found = file.metadata().ok().and_then(|metadata| open().get(&metadata.ino()).copied());
     let Some(listed) = found else {
@@ -77,25 +82,24 @@ pub unsafe extern "C" fn ibv_import_device(descriptor: c_int) -> *mut ibv_contex
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_import_pd(context: *mut ibv_context, handle: u32) -> *mut ibv_pd {
-    let adapter = unsafe { Context::of(context) }.adapter;
-    Pd::leak(context, PdId(handle), adapter, None)
+pub extern "C" fn ibv_import_pd(context: Borrowed<'_, ibv_context>, handle: u32) -> Option<Given<Pd>> {
+    Some(Pd::create(context, PdId(handle), context.whole().adapter, None))
 }
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_unimport_pd(pd: *mut ibv_pd) {
-    drop(unsafe { Box::from_raw(pd.cast::<Pd>()) });
+pub extern "C" fn ibv_unimport_pd(pd: Given<Pd>) {
+    pd.free();
 }
 
 /// Returns a memory region by its handle. Like rdma-core, without the memory's address.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_import_mr(pd: *mut ibv_pd, handle: u32) -> *mut ibv_mr {
-    let context = unsafe { (*pd).context };
+pub extern "C" fn ibv_import_mr(pd: Borrowed<'_, Pd>, handle: u32) -> Option<Given<ibv_mr>> {
+    let (context, pd) = (pd.abi.context, pd.as_c());
     let mr = ibv_mr { context, pd, addr: ptr::null_mut(), length: 0, handle, lkey: handle, rkey: handle };
-    Box::into_raw(Box::new(mr))
+    Some(Given::new(mr))
 }
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_unimport_mr(mr: *mut ibv_mr) {
-    drop(unsafe { Box::from_raw(mr) });
+pub extern "C" fn ibv_unimport_mr(mr: Given<ibv_mr>) {
+    mr.free();
 }
 
 /// Fails: devices have no memory of their own.

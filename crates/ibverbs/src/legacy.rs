@@ -5,14 +5,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::abi::{ibv_ah_attr, ibv_context, ibv_ece, ibv_qp};
+use crate::borrowed::Out;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_set_ece(_: *mut ibv_qp, _: *mut ibv_ece) -> c_int {
     libc::EOPNOTSUPP
 }
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_ece(_: *mut ibv_qp, ece: *mut ibv_ece) -> c_int {
-    unsafe { *ece = ibv_ece { vendor_id: 0, options: 0, comp_mask: 0 } };
+pub extern "C" fn ibv_query_ece(_: *mut ibv_qp, mut ece: Out<'_, ibv_ece>) -> c_int {
+    ece.write(ibv_ece { vendor_id: 0, options: 0, comp_mask: 0 });
     libc::EOPNOTSUPP
 }
 /// Does nothing: the kernel knows the neighbours' hardware addresses, and uses them itself.

@@ -10,13 +10,14 @@
 //! 3. An operation that this NIC does not support is a missing function in `verbs_context`; `verbs.h` turns it into
 //!    `EOPNOTSUPP`.
 //! 4. A panic aborts: it cannot unwind into C.
-//! 5. Reasons of failure that `errno` does not tell are printed on standard error, once.
+//! 5. What a function requires of a pointer is in the parameter's type ([`borrowed`]); the functions themselves are safe.
+//! 6. Reasons of failure that `errno` does not tell are printed on standard error, once.
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub, reason = "programs reach what is exported by its name in C")]
-#![allow(clippy::missing_safety_doc, reason = "the contract of each function is in verbs.h and its manual page")]
 
 pub mod abi;
 mod address;
+mod borrowed;
 mod channel;
 mod completion;
 mod context;

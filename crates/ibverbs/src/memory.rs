@@ -6,14 +6,17 @@ use selvedge_dataplane::rnic::Adapter;
 use selvedge_nic::verbs::{Access, PdId, Region, Sge};
 
 use crate::abi::{ibv_context, ibv_mr, ibv_parent_domain_init_attr, ibv_pd, ibv_sge, ibv_td};
+use crate::borrowed::{Borrowed, Exclusive, Given, Link, elements};
 use crate::context::Context;
 use crate::limits::{self, Held, Kind, Profile};
 use crate::{error, post};
 
 /// A protection domain: C's structure, followed by this library's fields.
 #[repr(C)]
-pub(crate) struct Pd {
-    abi: ibv_pd,
+pub struct Pd {
+    /// C's structure, which nobody changes.
+    pub(crate) abi: ibv_pd,
+    context: Link<Context>,
     pub(crate) id: PdId,
     pub(crate) adapter: &'static Adapter,
     /// The domain's share of the NIC's limit; `None` for a parent domain, which is another domain with more attributes.
@@ -21,79 +24,86 @@ pub(crate) struct Pd {
 }
 
 impl Pd {
-    /// Returns the protection domain at C's pointer.
-    ///
-    /// # Safety
-    /// `pd` is from this library.
-    pub(crate) unsafe fn of<'a>(pd: *mut ibv_pd) -> &'a Self {
-        // SAFETY: the caller's.
-        unsafe { &*pd.cast::<Self>() }
-    }
-    pub(crate) fn leak(
-        context: *mut ibv_context,
+    pub(crate) fn create(
+        context: Borrowed<'_, ibv_context>,
         id: PdId,
         adapter: &'static Adapter,
         held: Option<Held>,
-    ) -> *mut ibv_pd {
-        let abi = ibv_pd { context, handle: id.0 };
-        Box::into_raw(Box::new(Self { abi, id, adapter, held })).cast()
+    ) -> Given<Self> {
+        let abi = ibv_pd { context: context.as_ptr(), handle: id.0 };
+        // SAFETY: programs deallocate a domain before they close its device.
+        let context = unsafe { Link::to(context.whole()) };
+        Given::new(Self { abi, context, id, adapter, held })
+    }
+    /// Returns the device of the domain.
+    pub(crate) fn context(&self) -> Borrowed<'_, Context> {
+        self.context.get()
+    }
+    /// Returns the domain's address in C.
+    pub(crate) fn as_c(&self) -> *mut ibv_pd {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+}
+
+impl<'c> Borrowed<'c, ibv_mr> {
+    /// Returns the region's protection domain.
+    pub(crate) fn domain(self) -> Borrowed<'c, Pd> {
+        // SAFETY: programs deallocate a domain after its regions, and do not change the pointer.
+        unsafe { Borrowed::new(self.pd.cast()) }.expect("a region has a protection domain")
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
-    let Context { adapter, profile, .. } = unsafe { Context::of(context) };
+pub extern "C" fn ibv_alloc_pd(context: Borrowed<'_, ibv_context>) -> Option<Given<Pd>> {
+    let Context { adapter, profile, .. } = context.whole().get();
     let held = match Held::take(Kind::Domain, profile) {
         Ok(held) => held,
-        Err(errno) => return error::null(errno),
+        Err(errno) => return error::none(errno),
     };
     match adapter.command(|rnic, _| rnic.alloc_pd()) {
-        Ok(id) => Pd::leak(context, id, adapter, Some(held)),
-        Err(refusal) => error::null(error::of(refusal)),
+        Ok(id) => Some(Pd::create(context, id, adapter, Some(held))),
+        Err(refusal) => error::none(error::of(refusal)),
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
-    let inner = unsafe { Pd::of(pd) };
-    if inner.held.is_some() {
-        let code = error::code_of(inner.adapter.command(|rnic, _| rnic.dealloc_pd(inner.id)));
+pub extern "C" fn ibv_dealloc_pd(pd: Given<Pd>) -> c_int {
+    if pd.held.is_some() {
+        let code = error::code_of(pd.adapter.command(|rnic, _| rnic.dealloc_pd(pd.id)));
         if code != 0 {
             return code;
         }
     }
-    drop(unsafe { Box::from_raw(pd.cast::<Pd>()) });
+    pd.free();
     0
 }
 
 /// Allocates a thread domain. Such domains promise that only one thread uses their objects, which makes nothing faster
 /// here.
-pub(crate) unsafe extern "C" fn alloc_td(context: *mut ibv_context, attributes: *mut c_void) -> *mut ibv_td {
-    // Bits of `comp_mask` would announce extensions, of which there are none.
-    if unsafe { *attributes.cast::<u32>() } != 0 {
-        return error::null(libc::EINVAL);
+pub(crate) extern "C" fn alloc_td(context: *mut ibv_context, comp_mask: Borrowed<'_, u32>) -> Option<Given<ibv_td>> {
+    // Bits of `comp_mask`, the only attribute, would announce extensions, of which there are none.
+    if *comp_mask != 0 {
+        return error::none(libc::EINVAL);
     }
-    Box::into_raw(Box::new(ibv_td { context }))
+    Some(Given::new(ibv_td { context }))
 }
 
-pub(crate) unsafe extern "C" fn dealloc_td(td: *mut ibv_td) -> c_int {
-    drop(unsafe { Box::from_raw(td) });
+pub(crate) extern "C" fn dealloc_td(td: Given<ibv_td>) -> c_int {
+    td.free();
     0
 }
 
-pub(crate) unsafe extern "C" fn alloc_parent_domain(
-    context: *mut ibv_context,
-    attributes: *mut ibv_parent_domain_init_attr,
-) -> *mut ibv_pd {
+pub(crate) extern "C" fn alloc_parent_domain(
+    context: Borrowed<'_, ibv_context>,
+    wanted: Borrowed<'_, ibv_parent_domain_init_attr>,
+) -> Option<Given<Pd>> {
     /// Known bits of `comp_mask`: an allocator for memory that a driver shares with its hardware, and its argument.
     /// Both are ignored, because nothing is shared.
     const KNOWN: u32 = 3;
-    let wanted = unsafe { &*attributes };
-    if wanted.pd.is_null() || wanted.comp_mask & !KNOWN != 0 {
-        return error::null(libc::EINVAL);
-    }
-    let parent = unsafe { Pd::of(wanted.pd) };
-    Pd::leak(context, parent.id, parent.adapter, None)
+    // SAFETY: a domain of this library's, or null.
+    let parent = unsafe { Borrowed::new(wanted.pd.cast::<Pd>()) };
+    let Some(parent) = parent.filter(|_| wanted.comp_mask & !KNOWN == 0) else { return error::none(libc::EINVAL) };
+    Some(Pd::create(context, parent.id, parent.adapter, None))
 }
 
 /// Flags of `enum ibv_access_flags`.
@@ -159,8 +169,9 @@ pub(crate) fn flags(access: Access) -> c_uint {
 
 /// A memory region: C's structure, and its share of the NIC's limit.
 #[repr(C)]
-struct Mr {
-    abi: ibv_mr,
+pub struct Mr {
+    /// C's structure. Only [`ibv_rereg_mr`] changes it, for the thread that owns the region.
+    pub(crate) abi: ibv_mr,
     _held: Held,
 }
 
@@ -178,33 +189,43 @@ fn allowed(profile: &Profile, flags: c_uint, length: usize) -> Result<(), c_int>
     }
 }
 
-unsafe fn register(pd: *mut ibv_pd, addr: *mut c_void, length: usize, iova: u64, flags: c_uint) -> *mut ibv_mr {
-    let inner = unsafe { Pd::of(pd) };
+/// Registers memory.
+///
+/// # Safety
+/// The memory is the program's to share with its peers, until it deregisters the region.
+unsafe fn register(
+    inner: Borrowed<'_, Pd>,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    flags: c_uint,
+) -> Option<Given<Mr>> {
     let is_on_demand = flags & flag::ON_DEMAND != 0;
-    let profile = &unsafe { Context::of((*pd).context) }.profile;
+    let context = inner.context();
+    let profile = &context.profile;
     let held = match allowed(profile, flags, length).and_then(|()| Held::take(Kind::Region, profile)) {
         Ok(held) => held,
-        Err(errno) => return error::null(errno),
+        Err(errno) => return error::none(errno),
     };
     if flags & !flag::KNOWN != 0 || (is_on_demand && !inner.adapter.has_on_demand()) {
-        return error::null(libc::EOPNOTSUPP);
+        return error::none(libc::EOPNOTSUPP);
     }
     let address = if is_zero_based(flags) { 0 } else { iova };
     let start = addr.expose_provenance() as u64;
     let region = Region { pd: inner.id, address, start, length: length as u64, access: access(flags) };
     if !can_be_flushed(inner.adapter, &region) {
-        return error::null(libc::EINVAL);
+        return error::none(libc::EINVAL);
     }
-    // SAFETY: that the memory is the application's to share is what registering it says.
+    // SAFETY: as the caller promises.
     let outcome =
         unsafe { if is_on_demand { inner.adapter.reg_mr_on_demand(region) } else { inner.adapter.reg_mr(region) } };
     match outcome {
         Ok(key) => {
-            let context = unsafe { (*pd).context };
+            let (context, pd) = (inner.abi.context, inner.as_c());
             let abi = ibv_mr { context, pd, addr, length, handle: key, lkey: key, rkey: key };
-            Box::into_raw(Box::new(Mr { abi, _held: held })).cast()
+            Some(Given::new(Mr { abi, _held: held }))
         }
-        Err(refusal) => error::null(error::of(refusal)),
+        Err(refusal) => error::none(error::of(refusal)),
     }
 }
 
@@ -218,30 +239,50 @@ fn can_be_flushed(adapter: &Adapter, region: &Region) -> bool {
     is_well
 }
 
+/// Registers memory whose addresses for peers are its own.
+///
+/// # Safety
+/// The memory is the program's to share with its peers, until it deregisters the region.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_reg_mr(pd: *mut ibv_pd, addr: *mut c_void, length: usize, flags: c_int) -> *mut ibv_mr {
+pub unsafe extern "C" fn ibv_reg_mr(
+    pd: Borrowed<'_, Pd>,
+    addr: *mut c_void,
+    length: usize,
+    flags: c_int,
+) -> Option<Given<Mr>> {
+    // SAFETY: as the caller promises.
     unsafe { register(pd, addr, length, addr.addr() as u64, flags as c_uint) }
 }
 
+/// Registers memory whose addresses for peers begin at `iova`.
+///
+/// # Safety
+/// The memory is the program's to share with its peers, until it deregisters the region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_mr_iova(
-    pd: *mut ibv_pd,
+    pd: Borrowed<'_, Pd>,
     addr: *mut c_void,
     length: usize,
     iova: u64,
     flags: c_int,
-) -> *mut ibv_mr {
+) -> Option<Given<Mr>> {
+    // SAFETY: as the caller promises.
     unsafe { register(pd, addr, length, iova, flags as c_uint) }
 }
 
+/// Registers memory whose addresses for peers begin at `iova`, with flags that may be ignored.
+///
+/// # Safety
+/// The memory is the program's to share with its peers, until it deregisters the region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_mr_iova2(
-    pd: *mut ibv_pd,
+    pd: Borrowed<'_, Pd>,
     addr: *mut c_void,
     length: usize,
     iova: u64,
     flags: c_uint,
-) -> *mut ibv_mr {
+) -> Option<Given<Mr>> {
+    // SAFETY: as the caller promises.
     unsafe { register(pd, addr, length, iova, flags) }
 }
 
@@ -251,11 +292,15 @@ pub extern "C" fn ibv_reg_dmabuf_mr(_: *mut ibv_pd, _: u64, _: usize, _: u64, _:
     error::null(libc::EOPNOTSUPP)
 }
 
+/// Changes memory, protection domain or access rights of a region.
+///
+/// # Safety
+/// New memory is the program's to share with its peers, until it deregisters the region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_rereg_mr(
-    mr: *mut ibv_mr,
+    mut region: Exclusive<'_, ibv_mr>,
     what: c_int,
-    pd: *mut ibv_pd,
+    pd: Option<Borrowed<'_, Pd>>,
     addr: *mut c_void,
     length: usize,
     flags: c_int,
@@ -269,16 +314,16 @@ pub unsafe extern "C" fn ibv_rereg_mr(
     const FAILED: c_int = -4;
     if what & !(TRANSLATION | DOMAIN | ACCESS) != 0
         || what == 0
-        || (what & DOMAIN != 0 && pd.is_null())
+        || (what & DOMAIN != 0 && pd.is_none())
         || (what & TRANSLATION != 0 && (length == 0 || addr.is_null()))
         || (what & ACCESS != 0 && flags as c_uint & !flag::KNOWN != 0)
     {
         error::set(libc::EINVAL);
         return REFUSED;
     }
-    let region = unsafe { &mut *mr };
-    let owner = unsafe { Pd::of(region.pd) };
-    let Ok(Some(mut wanted)) = owner.adapter.command(|rnic, _| rnic.region(region.lkey)) else {
+    let adapter = Borrowed::of(&*region).domain().adapter;
+    let domain = pd.filter(|_| what & DOMAIN != 0);
+    let Ok(Some(mut wanted)) = adapter.command(|rnic, _| rnic.region(region.lkey)) else {
         error::set(libc::EINVAL);
         return REFUSED;
     };
@@ -287,18 +332,18 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         wanted.address = wanted.start;
         wanted.length = length as u64;
     }
-    if what & DOMAIN != 0 {
-        wanted.pd = unsafe { Pd::of(pd) }.id;
+    if let Some(domain) = domain {
+        wanted.pd = domain.id;
     }
     if what & ACCESS != 0 {
         wanted.access = access(flags as c_uint);
     }
-    if !can_be_flushed(owner.adapter, &wanted) {
+    if !can_be_flushed(adapter, &wanted) {
         error::set(libc::EINVAL);
         return REFUSED;
     }
-    // SAFETY: as registering.
-    if let Err(refusal) = unsafe { owner.adapter.rereg_mr(region.lkey, wanted) } {
+    // SAFETY: as the caller promises.
+    if let Err(refusal) = unsafe { adapter.rereg_mr(region.lkey, wanted) } {
         error::set(error::of(refusal));
         return FAILED;
     }
@@ -306,15 +351,18 @@ pub unsafe extern "C" fn ibv_rereg_mr(
         region.addr = addr;
         region.length = length;
     }
-    if what & DOMAIN != 0 {
-        region.pd = pd;
+    if let Some(domain) = domain {
+        region.pd = domain.as_c();
     }
     0
 }
 
 /// Prefetches memory: its pages are made present. Prefetching without page faults only checks the regions.
+///
+/// # Safety
+/// The list has `count` elements, or is null.
 pub(crate) unsafe extern "C" fn advise_mr(
-    pd: *mut ibv_pd,
+    inner: Borrowed<'_, Pd>,
     advice: c_int,
     flags: u32,
     list: *mut ibv_sge,
@@ -329,13 +377,10 @@ pub(crate) unsafe extern "C" fn advise_mr(
     if !is_known {
         return libc::EOPNOTSUPP;
     }
-    if list.is_null() || count == 0 {
-        return libc::EINVAL;
-    }
-    let inner = unsafe { Pd::of(pd) };
-    // SAFETY: the caller's.
-    let pieces = post::list(unsafe { std::slice::from_raw_parts(list, count as usize) });
-    let outcome = pieces.into_iter().try_for_each(|piece| match advice {
+    // SAFETY: as the caller promises.
+    let pieces = unsafe { elements(list, count as usize) }.filter(|pieces| !pieces.is_empty() && !list.is_null());
+    let Some(pieces) = pieces else { return libc::EINVAL };
+    let outcome = post::list(pieces).into_iter().try_for_each(|piece| match advice {
         PREFETCH_NO_FAULT => inner.adapter.prefetch(inner.id, Sge { length: 0, ..piece }, false),
         _ => inner.adapter.prefetch(inner.id, piece, advice == PREFETCH_WRITE),
     });
@@ -343,12 +388,11 @@ pub(crate) unsafe extern "C" fn advise_mr(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
-    let region = unsafe { &*mr };
-    let adapter = unsafe { Pd::of(region.pd) }.adapter;
-    let code = error::code_of(adapter.command(|rnic, _| rnic.dereg_mr(region.lkey)));
+pub extern "C" fn ibv_dereg_mr(mr: Given<Mr>) -> c_int {
+    let adapter = Borrowed::of(&mr.abi).domain().adapter;
+    let code = error::code_of(adapter.command(|rnic, _| rnic.dereg_mr(mr.abi.lkey)));
     if code == 0 {
-        drop(unsafe { Box::from_raw(mr.cast::<Mr>()) });
+        mr.free();
     }
     code
 }

@@ -8,9 +8,8 @@ use selvedge_nic::verbs::{Capacities, Operation, QpChange, QpInit, QpState, Send
 use selvedge_transport::CongestionConfig;
 use selvedge_units::{Bytes, Psn, QpNumber};
 
-use crate::abi::{
-    ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr, ibv_qp_init_attr_ex,
-};
+use crate::abi::{ibv_context, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr, ibv_qp_init_attr_ex};
+use crate::borrowed::{Borrowed, Exclusive, Given, Link, Out, Shared, load, store, zeroed};
 use crate::channel::Unacknowledged;
 use crate::completion::Cq;
 use crate::context::Context;
@@ -23,10 +22,11 @@ use crate::{address, error};
 
 /// A queue pair: C's structure, followed by this library's fields.
 #[repr(C)]
-pub(crate) struct Qp {
-    pub(crate) abi: ibv_qp_ex,
+pub struct Qp {
+    pub(crate) abi: Shared<ibv_qp_ex>,
     /// The function `wr_flush`, a part of C's structure since rdma-core 45.
     wr_flush: WrFlush,
+    domain: Link<Pd>,
     pub(crate) number: QpNumber,
     pub(crate) adapter: &'static Adapter,
     pub(crate) unacknowledged: Unacknowledged,
@@ -52,13 +52,9 @@ mod kind {
 const LEAST_INLINE: u32 = 64;
 
 impl Qp {
-    /// Returns the queue pair at C's pointer.
-    ///
-    /// # Safety
-    /// `qp` is from this library.
-    pub(crate) unsafe fn of<'a>(qp: *mut ibv_qp) -> &'a Self {
-        // SAFETY: the caller's.
-        unsafe { &*qp.cast::<Self>() }
+    /// Returns the device of the queue pair.
+    pub(crate) fn context(&self) -> Borrowed<'_, Context> {
+        self.domain.get().get().context()
     }
 
     /// Returns the request unchanged, if the emulated NIC supports it.
@@ -73,16 +69,23 @@ impl Qp {
         Ok(request)
     }
 
-    unsafe fn create(pd: *mut ibv_pd, wanted: &mut ibv_qp_init_attr, is_extended: bool) -> Result<*mut ibv_qp, c_int> {
+    fn create(
+        domain: Borrowed<'_, Pd>,
+        wanted: &mut ibv_qp_init_attr,
+        is_extended: bool,
+    ) -> Result<Given<Self>, c_int> {
         let service = service(wanted.qp_type).ok_or(libc::EOPNOTSUPP)?;
-        if wanted.send_cq.is_null() || wanted.recv_cq.is_null() {
-            return Err(libc::EINVAL);
-        }
-        let (context, domain) = unsafe { ((*pd).context, Pd::of(pd)) };
-        let profile = &unsafe { Context::of(context) }.profile;
+        // SAFETY: completion queues of this library's, or null.
+        let (send_cq, receive_cq) = unsafe {
+            let [send, receive] = [wanted.send_cq, wanted.recv_cq].map(|cq| Borrowed::new(cq.cast::<Cq>()));
+            (send.ok_or(libc::EINVAL)?, receive.ok_or(libc::EINVAL)?)
+        };
+        let context = domain.context();
+        let profile = &context.profile;
         let held = Held::take(Kind::QueuePair, profile)?;
         allowed(profile, wanted)?;
-        let shared = (!wanted.srq.is_null()).then(|| unsafe { Srq::of(wanted.srq) }.id);
+        // SAFETY: a shared receive queue of this library's, or null.
+        let shared = unsafe { Borrowed::new(wanted.srq.cast::<Srq>()) }.map(|srq| srq.id);
         if shared.is_some() {
             wanted.cap.max_recv_wr = 0;
             wanted.cap.max_recv_sge = 0;
@@ -92,8 +95,8 @@ impl Qp {
         let init = QpInit {
             service,
             pd: domain.id,
-            send_cq: unsafe { Cq::of(wanted.send_cq) }.id,
-            receive_cq: unsafe { Cq::of(wanted.recv_cq) }.id,
+            send_cq: send_cq.id,
+            receive_cq: receive_cq.id,
             srq: shared,
             capacities: capacities(&wanted.cap),
             all_signaled: wanted.sq_sig_all != 0,
@@ -104,12 +107,11 @@ impl Qp {
             ack_every: settings::ack_every(),
             options: settings::options().map_err(said)?,
         };
-        // SAFETY: zeros are null pointers, missing functions, numbers.
-        let mut abi: ibv_qp_ex = unsafe { std::mem::zeroed() };
+        let mut abi: ibv_qp_ex = zeroed();
         let base = &mut abi.qp_base;
-        base.context = context;
+        base.context = domain.abi.context;
         base.qp_context = wanted.qp_context;
-        base.pd = pd;
+        base.pd = domain.as_c();
         base.send_cq = wanted.send_cq;
         base.recv_cq = wanted.recv_cq;
         base.srq = wanted.srq;
@@ -118,8 +120,10 @@ impl Qp {
         base.cond = libc::PTHREAD_COND_INITIALIZER;
         extended_qp::equip(&mut abi);
         let mut qp = Box::new(Self {
-            abi,
+            abi: Shared::new(abi),
             wr_flush: extended_qp::flush,
+            // SAFETY: programs deallocate a domain after its queue pairs.
+            domain: unsafe { Link::to(domain) },
             number: QpNumber(0),
             adapter: domain.adapter,
             unacknowledged: Unacknowledged::default(),
@@ -128,11 +132,11 @@ impl Qp {
             no_atomics: profile.no_atomics,
             _held: held,
         });
-        let owner = unsafe { Context::of(context) }.owner(ptr::from_ref(&*qp), None);
+        let owner = context.owner(ptr::from_ref(&*qp), None);
         qp.number = domain.adapter.create_qp(init, owner).map_err(error::of)?;
-        qp.abi.qp_base.qp_num = qp.number.0;
-        qp.abi.qp_base.handle = qp.number.0;
-        Ok(Box::into_raw(qp).cast())
+        let base = &mut qp.abi.get_mut().qp_base;
+        (base.qp_num, base.handle) = (qp.number.0, qp.number.0);
+        Ok(qp.into())
     }
 }
 
@@ -185,29 +189,34 @@ fn cap(capacities: &Capacities) -> ibv_qp_cap {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, wanted: *mut ibv_qp_init_attr) -> *mut ibv_qp {
-    unsafe { Qp::create(pd, &mut *wanted, false) }.unwrap_or_else(error::null)
+pub extern "C" fn ibv_create_qp(
+    pd: Borrowed<'_, Pd>,
+    mut wanted: Exclusive<'_, ibv_qp_init_attr>,
+) -> Option<Given<Qp>> {
+    error::given(Qp::create(pd, &mut wanted, false))
 }
 
-pub(crate) unsafe extern "C" fn create_qp_ex(_: *mut ibv_context, wanted: *mut ibv_qp_init_attr_ex) -> *mut ibv_qp {
+pub(crate) extern "C" fn create_qp_ex(
+    _: *mut ibv_context,
+    mut all: Exclusive<'_, ibv_qp_init_attr_ex>,
+) -> Option<Given<Qp>> {
     const DOMAIN: u32 = 1;
     const CREATE_FLAGS: u32 = 1 << 2;
     const SEND_OPERATIONS: u32 = 1 << 6;
-    let all = unsafe { &mut *wanted };
-    if all.comp_mask & DOMAIN == 0 || all.pd.is_null() {
-        return error::null(libc::EINVAL);
-    }
+    let pd = if all.comp_mask & DOMAIN != 0 { all.pd } else { ptr::null_mut() };
+    // SAFETY: a domain of this library's, or null.
+    let Some(domain) = (unsafe { Borrowed::new(pd.cast::<Pd>()) }) else { return error::none(libc::EINVAL) };
     let builds = all.comp_mask & SEND_OPERATIONS != 0;
-    let profile = &unsafe { Context::of((*all.pd).context) }.profile;
+    let profile = &domain.context().get().profile;
     let operations = service(all.qp_type).map_or(0, extended_qp::operations);
     if builds && profile.no_atomics && all.send_ops_flags & extended_qp::ATOMICS != 0 {
-        return error::null(limits::refuse(libc::EOPNOTSUPP, "there are no Atomics"));
+        return error::none(limits::refuse(libc::EOPNOTSUPP, "there are no Atomics"));
     }
     if all.comp_mask & !(DOMAIN | CREATE_FLAGS | SEND_OPERATIONS) != 0
         || (all.comp_mask & CREATE_FLAGS != 0 && all.create_flags != 0)
         || (builds && all.send_ops_flags & !operations != 0)
     {
-        return error::null(libc::EOPNOTSUPP);
+        return error::none(libc::EOPNOTSUPP);
     }
     let mut plain = ibv_qp_init_attr {
         qp_context: all.qp_context,
@@ -218,9 +227,9 @@ pub(crate) unsafe extern "C" fn create_qp_ex(_: *mut ibv_context, wanted: *mut i
         qp_type: all.qp_type,
         sq_sig_all: all.sq_sig_all,
     };
-    let made = unsafe { Qp::create(all.pd, &mut plain, builds) };
+    let made = Qp::create(domain, &mut plain, builds);
     all.cap = plain.cap;
-    made.unwrap_or_else(error::null)
+    error::given(made)
 }
 
 /// Flags of `enum ibv_qp_attr_mask`.
@@ -307,23 +316,23 @@ fn change(context: &Context, wanted: &ibv_qp_attr, mask: c_int) -> Result<QpChan
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, wanted: *mut ibv_qp_attr, mask: c_int) -> c_int {
-    let (inner, context) = unsafe { (Qp::of(qp), Context::of((*qp).context)) };
-    let mut change = match change(context, unsafe { &*wanted }, mask) {
+pub extern "C" fn ibv_modify_qp(qp: Borrowed<'_, Qp>, wanted: Borrowed<'_, ibv_qp_attr>, mask: c_int) -> c_int {
+    let context = qp.context();
+    let mut change = match change(&context, &wanted, mask) {
         Ok(change) => change,
         Err(errno) => return errno,
     };
-    if unsafe { (*qp).qp_type } == kind::DATAGRAM && change.state == Some(QpState::Initialised) {
+    if load!(qp.abi, qp_base.qp_type) == kind::DATAGRAM && change.state == Some(QpState::Initialised) {
         // Datagrams are as long as the port allows: programs set no MTU for such queue pairs.
         change.mtu = Some(context.device().payload());
     }
-    let outcome = inner.adapter.command(|rnic, cx| {
-        rnic.modify_qp(cx, inner.number, &change)?;
-        Ok(rnic.qp_state(inner.number))
+    let outcome = qp.adapter.command(|rnic, cx| {
+        rnic.modify_qp(cx, qp.number, &change)?;
+        Ok(rnic.qp_state(qp.number))
     });
     match outcome {
         Ok(Ok(now)) => {
-            unsafe { (*qp).state = now.map_or(0, state_code) };
+            store!(qp.abi, qp_base.state = now.map_or(0, state_code));
             0
         }
         Ok(Err(error)) => error::of_verbs(error),
@@ -332,40 +341,37 @@ pub unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, wanted: *mut ibv_qp_attr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_qp(
-    qp: *mut ibv_qp,
-    to: *mut ibv_qp_attr,
+pub extern "C" fn ibv_query_qp(
+    qp: Borrowed<'_, Qp>,
+    mut to: Out<'_, ibv_qp_attr>,
     _mask: c_int,
-    init: *mut ibv_qp_init_attr,
+    mut init: Out<'_, ibv_qp_init_attr>,
 ) -> c_int {
-    let (inner, context) = unsafe { (Qp::of(qp), Context::of((*qp).context)) };
-    let found = inner.adapter.command(|rnic, _| (rnic.query_qp(inner.number), rnic.is_draining(inner.number)));
+    let found = qp.adapter.command(|rnic, _| (rnic.query_qp(qp.number), rnic.is_draining(qp.number)));
     let (now, made, is_draining) = match found {
         Ok((Some((now, made)), is_draining)) => (now, made, is_draining),
         Ok((None, _)) => return libc::EINVAL,
         Err(refusal) => return error::of(refusal),
     };
-    let base = unsafe { &mut *qp };
-    base.state = now.state.map_or(0, state_code);
-    unsafe {
-        *init = ibv_qp_init_attr {
-            qp_context: base.qp_context,
-            send_cq: base.send_cq,
-            recv_cq: base.recv_cq,
-            srq: base.srq,
-            cap: cap(&made.capacities),
-            qp_type: base.qp_type,
-            sq_sig_all: c_int::from(made.all_signaled),
-        };
-        *to = attributes(context, base.state, &now, cap(&made.capacities));
-        (*to).sq_draining = u8::from(is_draining);
-    }
+    let state = now.state.map_or(0, state_code);
+    store!(qp.abi, qp_base.state = state);
+    init.write(ibv_qp_init_attr {
+        qp_context: load!(qp.abi, qp_base.qp_context),
+        send_cq: load!(qp.abi, qp_base.send_cq),
+        recv_cq: load!(qp.abi, qp_base.recv_cq),
+        srq: load!(qp.abi, qp_base.srq),
+        cap: cap(&made.capacities),
+        qp_type: load!(qp.abi, qp_base.qp_type),
+        sq_sig_all: c_int::from(made.all_signaled),
+    });
+    let mut found = attributes(&qp.context(), state, &now, cap(&made.capacities));
+    found.sq_draining = u8::from(is_draining);
+    to.write(found);
     0
 }
 
 fn attributes(context: &Context, state: c_int, now: &QpChange, cap: ibv_qp_cap) -> ibv_qp_attr {
-    // SAFETY: numbers only.
-    let mut to: ibv_qp_attr = unsafe { std::mem::zeroed() };
+    let mut to: ibv_qp_attr = zeroed();
     to.qp_state = state;
     to.cur_qp_state = state;
     to.path_mtu = now.mtu.map_or(0, mtu_code);
@@ -391,19 +397,18 @@ fn attributes(context: &Context, state: c_int, now: &QpChange, cap: ibv_qp_cap) 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
-    let inner = unsafe { Qp::of(qp) };
-    let code = error::code(inner.adapter.destroy_qp(inner.number));
+pub extern "C" fn ibv_destroy_qp(qp: Given<Qp>) -> c_int {
+    let code = error::code(qp.adapter.destroy_qp(qp.number));
     if code == 0 {
-        inner.unacknowledged.wait();
-        drop(unsafe { Box::from_raw(qp.cast::<Qp>()) });
+        qp.unacknowledged.wait();
+        qp.free();
     }
     code
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
-    if unsafe { Qp::of(qp) }.is_extended { qp.cast() } else { error::null(libc::EINVAL) }
+pub extern "C" fn ibv_qp_to_qp_ex(qp: Borrowed<'_, Qp>) -> *mut ibv_qp_ex {
+    if qp.is_extended { qp.as_ptr().cast() } else { error::null(libc::EINVAL) }
 }
 
 /// Returns 0: no order of written data is promised, except that the last byte is written last.

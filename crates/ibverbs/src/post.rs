@@ -1,13 +1,16 @@
 //! Work requests, translated from C's lists.
 
 use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::slice;
 
+use selvedge_dataplane::rnic::Refusal;
 use selvedge_nic::verbs::{Attached, Data, Destination, Operation, ReceiveRequest, Remote, SendRequest, Sge};
 use selvedge_units::QpNumber;
 
-use crate::abi::{ibv_ah, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
+use crate::abi::{ibv_recv_wr, ibv_send_wr, ibv_sge};
 use crate::address::Ah;
+use crate::borrowed::{Borrowed, List, Out, elements, load};
 use crate::pair::Qp;
 use crate::srq::Srq;
 use crate::{error, window};
@@ -38,75 +41,96 @@ pub(crate) mod flag {
 /// `IBV_QPT_UD` of `enum ibv_qp_type`.
 const DATAGRAM: c_int = 4;
 
-pub(crate) unsafe extern "C" fn post_send(
-    qp: *mut ibv_qp,
-    first: *mut ibv_send_wr,
-    bad: *mut *mut ibv_send_wr,
+/// Outcome of posting a list: the refused request, null for an empty list, and its `errno`.
+type Posted<T> = Result<(), (*mut T, c_int)>;
+
+pub(crate) extern "C" fn post_send(
+    qp: Borrowed<'_, Qp>,
+    first: Option<Borrowed<'_, ibv_send_wr>>,
+    bad: Option<Out<'_, *mut ibv_send_wr>>,
 ) -> c_int {
-    let inner = unsafe { Qp::of(qp) };
-    let is_datagram = unsafe { (*qp).qp_type } == DATAGRAM;
-    let outcome = inner.adapter.post_send(inner.number, |rnic, cx| {
-        let mut next = first;
-        // SAFETY: a list as the caller promises.
-        while let Some(request) = unsafe { next.as_ref() } {
-            unsafe { send_request(request, is_datagram) }
-                .and_then(|request| inner.has(request))
-                .and_then(|request| rnic.post_send(cx, inner.number, request).map_err(error::of_verbs))
-                .map_err(|errno| (next, errno))?;
-            next = request.next;
-        }
-        Ok(())
+    let is_datagram = load!(qp.abi, qp_base.qp_type) == DATAGRAM;
+    let outcome = qp.adapter.post_send(qp.number, |rnic, cx| {
+        List(first).try_for_each(|request| {
+            send_request(request, is_datagram)
+                .and_then(|request| qp.has(request))
+                .and_then(|request| rnic.post_send(cx, qp.number, request).map_err(error::of_verbs))
+                .map_err(|errno| (request.as_ptr(), errno))
+        })
     });
-    unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
+    report(outcome, first, bad)
 }
 
 /// Stores the refused request of a list in `bad`; returns its `errno`, or 0.
-unsafe fn report<T>(outcome: Result<(), (*mut T, c_int)>, bad: *mut *mut T) -> c_int {
-    match outcome {
+fn report<T>(
+    outcome: Result<Posted<T>, Refusal>,
+    first: Option<Borrowed<'_, T>>,
+    bad: Option<Out<'_, *mut T>>,
+) -> c_int {
+    let first = first.map_or(ptr::null_mut(), Borrowed::as_ptr);
+    match outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))) {
         Ok(()) => 0,
         Err((request, errno)) => {
-            unsafe { *bad = request };
+            if let Some(mut bad) = bad {
+                bad.write(request);
+            }
             errno
         }
     }
 }
 
-unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendRequest, c_int> {
-    // SAFETY: the opcode and the kind of queue pair say which member of the union was set.
-    let (rdma, atomic) = unsafe { (wr.wr.rdma, wr.wr.atomic) };
-    let immediate = wr.imm_data.to_ne_bytes();
-    let remote = Remote { address: rdma.remote_addr, key: rdma.rkey };
-    let word = Remote { address: atomic.remote_addr, key: atomic.rkey };
+fn send_request(wr: Borrowed<'_, ibv_send_wr>, is_datagram: bool) -> Result<SendRequest, c_int> {
+    // Fields that the opcode does not use may be uninitialised, and are not read.
+    let immediate = || wr.imm_data.to_ne_bytes();
+    let remote = || {
+        // SAFETY: requests that call this set the member.
+        let rdma = unsafe { wr.wr.rdma };
+        Remote { address: rdma.remote_addr, key: rdma.rkey }
+    };
+    let atomic = || {
+        // SAFETY: Atomics set the member.
+        let atomic = unsafe { wr.wr.atomic };
+        (Remote { address: atomic.remote_addr, key: atomic.rkey }, atomic)
+    };
     let operation = match wr.opcode {
-        opcode::WRITE => Operation::Write { remote, immediate: None },
-        opcode::WRITE_IMMEDIATE => Operation::Write { remote, immediate: Some(immediate) },
+        opcode::WRITE => Operation::Write { remote: remote(), immediate: None },
+        opcode::WRITE_IMMEDIATE => Operation::Write { remote: remote(), immediate: Some(immediate()) },
         opcode::SEND => Operation::Send(Attached::Nothing),
-        opcode::SEND_IMMEDIATE => Operation::Send(Attached::Immediate(immediate)),
+        opcode::SEND_IMMEDIATE => Operation::Send(Attached::Immediate(immediate())),
         opcode::SEND_INVALIDATE => Operation::Send(Attached::Invalidate(wr.imm_data)),
-        opcode::READ => Operation::Read(remote),
-        opcode::COMPARE_SWAP => Operation::CompareSwap { remote: word, compare: atomic.compare_add, swap: atomic.swap },
-        opcode::FETCH_ADD => Operation::FetchAdd { remote: word, add: atomic.compare_add },
-        opcode::ATOMIC_WRITE => Operation::AtomicWrite(remote),
+        opcode::READ => Operation::Read(remote()),
+        opcode::COMPARE_SWAP => {
+            let (remote, given) = atomic();
+            Operation::CompareSwap { remote, compare: given.compare_add, swap: given.swap }
+        }
+        opcode::FETCH_ADD => {
+            let (remote, given) = atomic();
+            Operation::FetchAdd { remote, add: given.compare_add }
+        }
+        opcode::ATOMIC_WRITE => Operation::AtomicWrite(remote()),
         // The structure has no fields for a flush: only requests built field by field can flush.
         opcode::LOCAL_INVALIDATE => Operation::LocalInvalidate(wr.imm_data),
-        opcode::BIND => unsafe { window::bind_type_2(wr.bind_mw.mw, wr.bind_mw.rkey, &wr.bind_mw.bind_info)? },
+        opcode::BIND => {
+            // SAFETY: a window of this library's, or null.
+            let window = unsafe { Borrowed::new(wr.bind_mw.mw.cast()) };
+            window::bind_type_2(window, wr.bind_mw.rkey, &wr.bind_mw.bind_info)?
+        }
         _ => return Err(libc::EINVAL),
     };
-    // SAFETY: as above.
-    let destination = is_datagram.then(|| unsafe {
-        let to = wr.wr.ud;
-        destination(to.ah, to.remote_qpn, to.remote_qkey)
-    });
-    let destination = match destination {
-        Some(None) => return Err(libc::EINVAL),
-        Some(found) => found,
-        None => None,
+    let destination = if is_datagram {
+        // SAFETY: requests of datagram queue pairs have this member, with an address handle of this library's, or null.
+        let (ah, to) = unsafe { (Borrowed::new(wr.wr.ud.ah.cast()), wr.wr.ud) };
+        Some(destination(ah, to.remote_qpn, to.remote_qkey).ok_or(libc::EINVAL)?)
+    } else {
+        None
     };
+    // SAFETY: a request's list is as long as it says.
     let pieces = unsafe { pieces(wr.sg_list, wr.num_sge)? };
     let is_inline = wr.send_flags & flag::INLINE != 0;
     Ok(SendRequest {
         id: wr.wr_id,
         operation,
+        // SAFETY: the data of an inline request is the program's to read, registered or not.
         data: if is_inline { Data::Inline(unsafe { gather(pieces) }) } else { Data::Gather(list(pieces)) },
         signaled: wr.send_flags & flag::SIGNALED != 0,
         solicited: wr.send_flags & flag::SOLICITED != 0,
@@ -116,20 +140,21 @@ unsafe fn send_request(wr: &ibv_send_wr, is_datagram: bool) -> Result<SendReques
 }
 
 /// Returns the destination of a datagram; `None` without an address handle.
-pub(crate) unsafe fn destination(ah: *mut ibv_ah, qp: u32, qkey: u32) -> Option<Destination> {
-    // SAFETY: the caller's: from us, or null.
-    let route = unsafe { ah.cast::<Ah>().as_ref() }?.route;
-    Some(Destination { route, qp: QpNumber(qp & 0xff_ffff), qkey })
+pub(crate) fn destination(ah: Option<Borrowed<'_, Ah>>, qp: u32, qkey: u32) -> Option<Destination> {
+    Some(Destination { route: ah?.route, qp: QpNumber(qp & 0xff_ffff), qkey })
 }
 
-unsafe fn pieces<'a>(list: *const ibv_sge, count: c_int) -> Result<&'a [ibv_sge], c_int> {
-    match usize::try_from(count) {
-        Ok(0) => Ok(&[]),
-        Ok(_) if list.is_null() => Err(libc::EINVAL),
-        // SAFETY: the caller's.
-        Ok(count) => Ok(unsafe { slice::from_raw_parts(list, count) }),
-        Err(_) => Err(libc::EINVAL),
-    }
+/// Returns a list of `count` elements.
+///
+/// # Errors
+/// Returns `EINVAL` for a negative count, and for a list that is null and not empty.
+///
+/// # Safety
+/// The list has `count` elements, which nobody changes during `'c`, or is null.
+unsafe fn pieces<'c>(list: *const ibv_sge, count: c_int) -> Result<&'c [ibv_sge], c_int> {
+    let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+    // SAFETY: as the caller promises.
+    unsafe { elements(list, count) }.ok_or(libc::EINVAL)
 }
 
 pub(crate) fn list(pieces: &[ibv_sge]) -> Vec<Sge> {
@@ -137,62 +162,62 @@ pub(crate) fn list(pieces: &[ibv_sge]) -> Vec<Sge> {
 }
 
 /// Copies inline data of several elements.
+///
+/// # Safety
+/// The memory of the elements is the program's to read.
 unsafe fn gather(pieces: &[ibv_sge]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for sge in pieces.iter().filter(|sge| sge.length > 0) {
         let from = std::ptr::with_exposed_provenance::<u8>(sge.addr as usize);
-        // SAFETY: inline data is the caller's to read, registered or not.
+        // SAFETY: as the caller promises.
         bytes.extend_from_slice(unsafe { slice::from_raw_parts(from, sge.length as usize) });
     }
     bytes
 }
 
 /// Copies inline data of one element.
+///
+/// # Safety
+/// `length` bytes are there.
 pub(crate) unsafe fn copy(from: *const c_void, length: usize) -> Vec<u8> {
     if length == 0 {
         return Vec::new();
     }
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     unsafe { slice::from_raw_parts(from.cast::<u8>(), length) }.to_vec()
 }
 
-unsafe fn receive_request(wr: &ibv_recv_wr) -> Result<ReceiveRequest, c_int> {
-    Ok(ReceiveRequest { id: wr.wr_id, scatter: list(unsafe { pieces(wr.sg_list, wr.num_sge)? }) })
+fn receive_request(wr: Borrowed<'_, ibv_recv_wr>) -> Result<ReceiveRequest, c_int> {
+    // SAFETY: a request's list is as long as it says.
+    let pieces = unsafe { pieces(wr.sg_list, wr.num_sge)? };
+    Ok(ReceiveRequest { id: wr.wr_id, scatter: list(pieces) })
 }
 
-pub(crate) unsafe extern "C" fn post_recv(
-    qp: *mut ibv_qp,
-    first: *mut ibv_recv_wr,
-    bad: *mut *mut ibv_recv_wr,
+pub(crate) extern "C" fn post_recv(
+    qp: Borrowed<'_, Qp>,
+    first: Option<Borrowed<'_, ibv_recv_wr>>,
+    bad: Option<Out<'_, *mut ibv_recv_wr>>,
 ) -> c_int {
-    let inner = unsafe { Qp::of(qp) };
-    let outcome = inner.adapter.post_recv(|rnic| unsafe {
-        each(first, |request| rnic.post_recv(inner.number, request).map_err(error::of_verbs))
-    });
-    unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
+    let outcome =
+        qp.adapter.post_recv(|rnic| each(first, |request| rnic.post_recv(qp.number, request).map_err(error::of_verbs)));
+    report(outcome, first, bad)
 }
 
-pub(crate) unsafe extern "C" fn post_srq_recv(
-    srq: *mut ibv_srq,
-    first: *mut ibv_recv_wr,
-    bad: *mut *mut ibv_recv_wr,
+pub(crate) extern "C" fn post_srq_recv(
+    srq: Borrowed<'_, Srq>,
+    first: Option<Borrowed<'_, ibv_recv_wr>>,
+    bad: Option<Out<'_, *mut ibv_recv_wr>>,
 ) -> c_int {
-    let inner = unsafe { Srq::of(srq) };
-    let outcome = inner.adapter.post_recv(|rnic| unsafe {
-        each(first, |request| rnic.post_srq_recv(inner.id, request).map_err(error::of_verbs))
-    });
-    unsafe { report(outcome.unwrap_or_else(|refusal| Err((first, error::of(refusal)))), bad) }
+    let outcome = srq
+        .adapter
+        .post_recv(|rnic| each(first, |request| rnic.post_srq_recv(srq.id, request).map_err(error::of_verbs)));
+    report(outcome, first, bad)
 }
 
-unsafe fn each(
-    first: *mut ibv_recv_wr,
+fn each(
+    first: Option<Borrowed<'_, ibv_recv_wr>>,
     mut post: impl FnMut(ReceiveRequest) -> Result<(), c_int>,
-) -> Result<(), (*mut ibv_recv_wr, c_int)> {
-    let mut next = first;
-    // SAFETY: a list as the caller promises.
-    while let Some(request) = unsafe { next.as_ref() } {
-        unsafe { receive_request(request) }.and_then(&mut post).map_err(|errno| (next, errno))?;
-        next = request.next;
-    }
-    Ok(())
+) -> Posted<ibv_recv_wr> {
+    List(first)
+        .try_for_each(|request| receive_request(request).and_then(&mut post).map_err(|errno| (request.as_ptr(), errno)))
 }

@@ -1,6 +1,6 @@
 //! Queries of a device's attributes and capabilities.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::net::Ipv6Addr;
 use std::ptr;
 
@@ -8,6 +8,7 @@ use selvedge_dataplane::rnic::Device;
 use selvedge_nic::verbs::Limits;
 
 use crate::abi::{ibv_context, ibv_device_attr, ibv_device_attr_ex, ibv_gid, ibv_gid_entry, ibv_port_attr};
+use crate::borrowed::{Borrowed, Out, zeroed};
 use crate::context::Context;
 use crate::device::text;
 use crate::error;
@@ -32,33 +33,40 @@ pub(crate) fn is_port(port: u32) -> bool {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_device(context: *mut ibv_context, attributes: *mut ibv_device_attr) -> c_int {
-    unsafe { *attributes = device_attributes(Context::of(context)) };
+pub extern "C" fn ibv_query_device(
+    context: Borrowed<'_, ibv_context>,
+    mut attributes: Out<'_, ibv_device_attr>,
+) -> c_int {
+    attributes.write(device_attributes(&context.whole()));
     0
 }
 
+/// Queries a device. The only input is `comp_mask`.
+///
+/// # Safety
+/// `attributes` has room for `size` bytes.
 pub(crate) unsafe extern "C" fn query_device_ex(
-    context: *mut ibv_context,
-    input: *const c_void,
+    context: Borrowed<'_, ibv_context>,
+    comp_mask: Option<Borrowed<'_, u32>>,
     attributes: *mut ibv_device_attr_ex,
     size: usize,
 ) -> c_int {
     // Bits of `comp_mask` would announce extensions of the query, of which there are none.
-    if !input.is_null() && unsafe { *input.cast::<u32>() } != 0 {
+    if comp_mask.is_some_and(|bits| *bits != 0) {
         return libc::EINVAL;
     }
     if size < size_of::<ibv_device_attr>() {
         return libc::EINVAL;
     }
-    // SAFETY: numbers only.
-    let mut all: ibv_device_attr_ex = unsafe { std::mem::zeroed() };
-    all.orig_attr = device_attributes(unsafe { Context::of(context) });
-    let inner = unsafe { Context::of(context) };
+    let inner = context.whole();
+    let mut all: ibv_device_attr_ex = zeroed();
+    all.orig_attr = device_attributes(&inner);
     if inner.adapter.has_on_demand() && !inner.profile.no_odp {
         all.odp_caps = on_demand();
     }
     all.device_cap_flags_ex = u64::from(capabilities(&inner.profile)) | more_capabilities();
     all.phys_port_cnt_ex = 1;
+    // SAFETY: as the caller promises.
     unsafe { give(&all, attributes.cast(), size) };
     0
 }
@@ -78,7 +86,11 @@ fn on_demand() -> [u64; 3] {
 }
 
 /// Copies as much of `all` as the caller's structure holds, and zeros the rest.
+///
+/// # Safety
+/// `to` has room for `size` bytes.
 unsafe fn give<T>(all: &T, to: *mut u8, size: usize) {
+    // SAFETY: as the caller promises; padding is copied as it is.
     unsafe {
         ptr::write_bytes(to, 0, size);
         ptr::copy_nonoverlapping(ptr::from_ref(all).cast::<u8>(), to, size.min(size_of::<T>()));
@@ -89,8 +101,7 @@ fn device_attributes(context: &Context) -> ibv_device_attr {
     let (limits, profile) = (Limits::HERE, &context.profile);
     let of = |ours: u32, limit: Option<u32>| least(ours, limit) as c_int;
     let guid = u64::from_ne_bytes(context.device().guid());
-    // SAFETY: numbers only.
-    let mut attributes: ibv_device_attr = unsafe { std::mem::zeroed() };
+    let mut attributes: ibv_device_attr = zeroed();
     attributes.fw_ver = text(env!("CARGO_PKG_VERSION"));
     attributes.node_guid = guid;
     attributes.sys_image_guid = guid;
@@ -155,8 +166,12 @@ pub(crate) fn mtu_code(bytes: u16) -> c_int {
     (bytes.max(256).ilog2() - 7) as c_int
 }
 
+/// Queries a port.
+///
+/// # Safety
+/// `attributes` has room for `size` bytes.
 pub(crate) unsafe extern "C" fn query_port(
-    context: *mut ibv_context,
+    context: Borrowed<'_, ibv_context>,
     port: u8,
     attributes: *mut ibv_port_attr,
     size: usize,
@@ -164,14 +179,23 @@ pub(crate) unsafe extern "C" fn query_port(
     if !is_port(port.into()) {
         return libc::EINVAL;
     }
-    let all = port_attributes(unsafe { Context::of(context) });
+    let all = port_attributes(&context.whole());
+    // SAFETY: as the caller promises.
     unsafe { give(&all, attributes.cast(), size) };
     0
 }
 
 /// Queries a port for programs built before `flags` existed: their structure ends there.
+///
+/// # Safety
+/// `attributes` has room for the structure up to `flags`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_port(context: *mut ibv_context, port: u8, attributes: *mut ibv_port_attr) -> c_int {
+pub unsafe extern "C" fn ibv_query_port(
+    context: Borrowed<'_, ibv_context>,
+    port: u8,
+    attributes: *mut ibv_port_attr,
+) -> c_int {
+    // SAFETY: as the caller promises.
     unsafe { query_port(context, port, attributes, std::mem::offset_of!(ibv_port_attr, flags)) }
 }
 
@@ -230,19 +254,22 @@ pub(crate) fn lanes(speed: Option<u32>) -> (u8, u8) {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_gid(context: *mut ibv_context, port: u8, index: c_int, gid: *mut ibv_gid) -> c_int {
-    let found = unsafe { gid_at(context, port.into(), index) };
-    let Some(found) = found else {
+pub extern "C" fn ibv_query_gid(
+    context: Borrowed<'_, ibv_context>,
+    port: u8,
+    index: c_int,
+    mut gid: Out<'_, ibv_gid>,
+) -> c_int {
+    let Some(found) = gid_at(context.whole().device(), port.into(), index) else {
         error::set(libc::EINVAL);
         return -1;
     };
-    unsafe { *gid = found };
+    gid.write(found);
     0
 }
 
 /// Returns the GID at an index of the table, zeros at an empty index; `None` if the index or the port does not exist.
-unsafe fn gid_at(context: *mut ibv_context, port: u32, index: c_int) -> Option<ibv_gid> {
-    let device = unsafe { Context::of(context) }.device();
+fn gid_at(device: &Device, port: u32, index: c_int) -> Option<ibv_gid> {
     let at = usize::try_from(index).ok().filter(|&at| is_port(port) && at < gid_table(device))?;
     Some(device.gids.get(at).map_or(ibv_gid { raw: [0; 16] }, gid_of))
 }
@@ -256,20 +283,21 @@ pub(crate) fn gid_of(address: &Ipv6Addr) -> ibv_gid {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_gid_type(
-    context: *mut ibv_context,
+pub extern "C" fn ibv_query_gid_type(
+    context: Borrowed<'_, ibv_context>,
     port: u8,
     index: u32,
-    kind: *mut c_int,
+    mut kind: Out<'_, c_int>,
 ) -> c_int {
     /// The GID type that is reported for empty entries.
     const SYSFS_ROCE_V1: c_int = 0;
-    if unsafe { gid_at(context, port.into(), index as c_int) }.is_none() {
+    let device = context.whole().get().device();
+    if gid_at(device, port.into(), index as c_int).is_none() {
         error::set(libc::EINVAL);
         return -1;
     }
-    let is_there = unsafe { Context::of(context) }.device().gids.len() > index as usize;
-    unsafe { *kind = if is_there { SYSFS_ROCE_V2 } else { SYSFS_ROCE_V1 } };
+    let is_there = device.gids.len() > index as usize;
+    kind.write(if is_there { SYSFS_ROCE_V2 } else { SYSFS_ROCE_V1 });
     0
 }
 
@@ -278,9 +306,13 @@ fn entry(context: &Context, index: u32) -> Option<ibv_gid_entry> {
     Some(ibv_gid_entry { gid, gid_index: index, port_num: 1, gid_type: ROCE_V2, ndev_ifindex: context.device().index })
 }
 
+/// Queries an entry of the GID table.
+///
+/// # Safety
+/// `to` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _ibv_query_gid_ex(
-    context: *mut ibv_context,
+    context: Borrowed<'_, ibv_context>,
     port: u32,
     index: u32,
     to: *mut ibv_gid_entry,
@@ -293,18 +325,23 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
     if !is_port(port) {
         return libc::EINVAL;
     }
-    let context = unsafe { Context::of(context) };
-    let Some(found) = entry(context, index) else {
+    let context = context.whole();
+    let Some(found) = entry(&context, index) else {
         let is_empty = (index as usize) < gid_table(context.device());
         return if is_empty { libc::ENODATA } else { libc::EINVAL };
     };
+    // SAFETY: as the caller promises.
     unsafe { give(&found, to.cast(), size) };
     0
 }
 
+/// Queries all entries of the GID table; returns their number, or minus `errno`.
+///
+/// # Safety
+/// `to` has room for `most` entries of `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _ibv_query_gid_table(
-    context: *mut ibv_context,
+    context: Borrowed<'_, ibv_context>,
     to: *mut ibv_gid_entry,
     most: usize,
     flags: u32,
@@ -313,24 +350,25 @@ pub unsafe extern "C" fn _ibv_query_gid_table(
     if flags != 0 {
         return -libc::EOPNOTSUPP as isize;
     }
-    let context = unsafe { Context::of(context) };
+    let context = context.whole();
     let count = context.device().gids.len();
     if size < size_of::<ibv_gid_entry>() || most < count {
         return -libc::EINVAL as isize;
     }
-    for (at, found) in (0..count as u32).filter_map(|index| entry(context, index)).enumerate() {
+    for (at, found) in (0..count as u32).filter_map(|index| entry(&context, index)).enumerate() {
+        // SAFETY: as the caller promises: `at` is below `most`.
         unsafe { give(&found, to.cast::<u8>().add(at * size), size) };
     }
     count as isize
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ibv_query_pkey(_: *mut ibv_context, port: u8, index: c_int, key: *mut u16) -> c_int {
+pub extern "C" fn ibv_query_pkey(_: *mut ibv_context, port: u8, index: c_int, mut key: Out<'_, u16>) -> c_int {
     if !is_port(port.into()) || index != 0 {
         error::set(libc::EINVAL);
         return -1;
     }
-    unsafe { *key = EVERYBODY.to_be() };
+    key.write(EVERYBODY.to_be());
     0
 }
 

@@ -7,10 +7,10 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
-use crate::abi::{ibv_context, ibv_mr, ibv_pd};
-use crate::context::Context;
+use crate::abi::ibv_context;
+use crate::borrowed::{Borrowed, Given, Out, Zeroable, zeroed};
 use crate::error;
-use crate::memory::ibv_reg_mr_iova2;
+use crate::memory::{Mr, Pd, ibv_reg_mr_iova2};
 
 /// C's structure `struct ibv_mr_init_attr`.
 #[repr(C)]
@@ -26,6 +26,9 @@ pub struct ibv_mr_init_attr {
     buf: *const ibv_buf,
 }
 
+// SAFETY: numbers and null pointers.
+unsafe impl Zeroable for ibv_mr_init_attr {}
+
 /// Bits of `comp_mask` in `struct ibv_mr_init_attr`.
 mod given {
     pub(super) const IOVA: u64 = 1 << 0;
@@ -33,19 +36,26 @@ mod given {
     pub(super) const BUF: u64 = 1 << 5;
 }
 
+/// Registers memory by attributes.
+///
+/// # Safety
+/// The memory is the program's to share with its peers, until it deregisters the region.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_reg_mr_ex(pd: *mut ibv_pd, wanted: *mut ibv_mr_init_attr) -> *mut ibv_mr {
-    let wanted = unsafe { &*wanted };
+pub unsafe extern "C" fn ibv_reg_mr_ex(
+    pd: Borrowed<'_, Pd>,
+    wanted: Borrowed<'_, ibv_mr_init_attr>,
+) -> Option<Given<Mr>> {
     let has = |what: u64| wanted.comp_mask & what != 0;
     if wanted.comp_mask & !(given::IOVA | given::ADDR | given::BUF) != 0 {
-        return error::null(libc::EOPNOTSUPP);
+        return error::none(libc::EOPNOTSUPP);
     }
-    let fits = |buffer: &ibv_buf| buffer.has(pd, wanted.addr, wanted.length);
-    // SAFETY: from `ibv_alloc_buf`.
-    if !has(given::ADDR) || (has(given::BUF) && !unsafe { wanted.buf.as_ref() }.is_some_and(fits)) {
-        return error::null(libc::EINVAL);
+    // SAFETY: a buffer from `ibv_alloc_buf`, or null.
+    let fits = || unsafe { wanted.buf.as_ref() }.is_some_and(|buffer| buffer.has(pd, wanted.addr, wanted.length));
+    if !has(given::ADDR) || (has(given::BUF) && !fits()) {
+        return error::none(libc::EINVAL);
     }
     let iova = if has(given::IOVA) { wanted.iova } else { wanted.addr as u64 };
+    // SAFETY: as the caller promises.
     unsafe { ibv_reg_mr_iova2(pd, wanted.addr, wanted.length, iova, wanted.access as c_uint) }
 }
 
@@ -54,51 +64,53 @@ pub struct ibv_buf {
     address: *mut c_void,
     size: usize,
     /// The buffer's protection domain: no other may register it.
-    pd: *mut ibv_pd,
+    pd: *mut Pd,
 }
 
 impl ibv_buf {
-    fn has(&self, pd: *mut ibv_pd, addr: *mut c_void, length: usize) -> bool {
+    fn has(&self, pd: Borrowed<'_, Pd>, addr: *mut c_void, length: usize) -> bool {
         let offset = addr.addr().checked_sub(self.address.addr());
         let end = offset.and_then(|offset| offset.checked_add(length));
-        self.pd == pd && end.is_some_and(|end| end <= self.size)
+        self.pd == pd.as_ptr() && end.is_some_and(|end| end <= self.size)
     }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_alloc_buf(pd: *mut ibv_pd, size: usize, handle: *mut *mut ibv_buf) -> *mut c_void {
+pub extern "C" fn ibv_alloc_buf(pd: *mut Pd, size: usize, mut handle: Out<'_, Given<ibv_buf>>) -> *mut c_void {
     const PAGE: usize = 4_096;
     let mut address = ptr::null_mut();
-    // SAFETY: where to is ours.
+    // SAFETY: there is room for the address, and the alignment is a power of two.
     match unsafe { libc::posix_memalign(&raw mut address, PAGE, size.max(1)) } {
         0 => {
-            unsafe { *handle = Box::into_raw(Box::new(ibv_buf { address, size, pd })) };
+            handle.write(Given::new(ibv_buf { address, size, pd }));
             address
         }
         errno => error::null(errno),
     }
 }
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_free_buf(handle: *mut ibv_buf) {
-    // SAFETY: from `ibv_alloc_buf`.
-    unsafe {
-        let buffer = Box::from_raw(handle);
-        libc::free(buffer.address);
-    }
+pub extern "C" fn ibv_free_buf(handle: Given<ibv_buf>) {
+    // SAFETY: the memory is from `posix_memalign`, and by the contract of `Given` nobody uses it.
+    unsafe { libc::free(handle.address) };
+    handle.free();
 }
+/// Registers a part of a buffer.
+///
+/// # Safety
+/// The memory is the program's to share with its peers, until it deregisters the region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_reg_buf_mr(
-    pd: *mut ibv_pd,
+    pd: Borrowed<'_, Pd>,
     buf: *mut ibv_buf,
     addr: *mut c_void,
     length: usize,
     access: c_int,
-) -> *mut ibv_mr {
-    // SAFETY: zeros are null pointers and numbers.
-    let mut wanted: ibv_mr_init_attr = unsafe { std::mem::zeroed() };
+) -> Option<Given<Mr>> {
+    let mut wanted: ibv_mr_init_attr = zeroed();
     wanted.comp_mask = given::ADDR | given::BUF;
     (wanted.length, wanted.access, wanted.addr, wanted.buf) = (length, access, addr, buf);
-    unsafe { ibv_reg_mr_ex(pd, &raw mut wanted) }
+    // SAFETY: as the caller promises.
+    unsafe { ibv_reg_mr_ex(pd, Borrowed::of(&wanted)) }
 }
 /// Fails: ordinary memory cannot be shared by a DMA-BUF descriptor.
 #[unsafe(no_mangle)]
@@ -114,13 +126,17 @@ pub extern "C" fn ibv_dm_export_dmabuf_fd(_: *mut c_void) -> c_int {
 
 /// Stores the port's speed in units of 100 Mb/s.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ibv_query_port_speed(context: *mut ibv_context, port: u32, speed: *mut u64) -> c_int {
+pub extern "C" fn ibv_query_port_speed(
+    context: Borrowed<'_, ibv_context>,
+    port: u32,
+    mut speed: Out<'_, u64>,
+) -> c_int {
     if port != 1 {
         return libc::EINVAL;
     }
-    match unsafe { Context::of(context) }.device().speed {
+    match context.whole().device().speed {
         Some(mbps) => {
-            unsafe { *speed = u64::from(mbps) / 100 };
+            speed.write(u64::from(mbps) / 100);
             0
         }
         None => libc::EOPNOTSUPP,

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_uint};
 
 use selvedge_nic::verbs::{Bind, Data, Operation, SendRequest, WindowId, WindowKind};
 
-use crate::abi::{ibv_mw, ibv_mw_bind, ibv_mw_bind_info, ibv_pd, ibv_qp};
-use crate::context::Context;
+use crate::abi::{ibv_mw, ibv_mw_bind, ibv_mw_bind_info};
+use crate::borrowed::{Borrowed, Given, Link, Shared, load, store};
 use crate::error;
 use crate::limits::{Held, Kind};
 use crate::memory::{self, Pd};
@@ -20,47 +20,52 @@ mod kind {
 
 /// A memory window: C's structure, and its share of the NIC's limit.
 #[repr(C)]
-struct Window {
-    abi: ibv_mw,
+pub struct Window {
+    abi: Shared<ibv_mw>,
+    domain: Link<Pd>,
     _held: Held,
 }
 
-pub(crate) unsafe extern "C" fn alloc_mw(pd: *mut ibv_pd, wanted: c_int) -> *mut ibv_mw {
+pub(crate) extern "C" fn alloc_mw(domain: Borrowed<'_, Pd>, wanted: c_int) -> Option<Given<Window>> {
     let kind = match wanted {
         kind::TYPE_1 => WindowKind::Type1,
         kind::TYPE_2 => WindowKind::Type2,
-        _ => return error::null(libc::EINVAL),
+        _ => return error::none(libc::EINVAL),
     };
-    let (context, domain) = unsafe { ((*pd).context, Pd::of(pd)) };
-    let held = match Held::take(Kind::Window, &unsafe { Context::of(context) }.profile) {
+    let held = match Held::take(Kind::Window, &domain.context().profile) {
         Ok(held) => held,
-        Err(errno) => return error::null(errno),
+        Err(errno) => return error::none(errno),
     };
     match domain.adapter.alloc_mw(domain.id, kind) {
         Ok((id, rkey)) => {
-            let abi = ibv_mw { context, pd, rkey, handle: id.0, type_: wanted };
-            Box::into_raw(Box::new(Window { abi, _held: held })).cast()
+            let (context, pd) = (domain.abi.context, domain.as_c());
+            let abi = Shared::new(ibv_mw { context, pd, rkey, handle: id.0, type_: wanted });
+            // SAFETY: programs deallocate a domain after its windows.
+            let domain = unsafe { Link::to(domain) };
+            Some(Given::new(Window { abi, domain, _held: held }))
         }
-        Err(refusal) => error::null(error::of(refusal)),
+        Err(refusal) => error::none(error::of(refusal)),
     }
 }
 
-pub(crate) unsafe extern "C" fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
-    let (pd, window) = unsafe { ((*mw).pd, WindowId((*mw).handle)) };
-    let adapter = unsafe { Pd::of(pd) }.adapter;
+pub(crate) extern "C" fn dealloc_mw(mw: Given<Window>) -> c_int {
+    let (adapter, window) = (mw.domain.get().adapter, WindowId(load!(mw.abi, handle)));
     let code = error::code_of(adapter.command(|rnic, _| rnic.dealloc_mw(window)));
     if code == 0 {
-        drop(unsafe { Box::from_raw(mw.cast::<Window>()) });
+        mw.free();
     }
     code
 }
 
 /// Posts a request that binds a window of type 1. Such a request is not part of a list, and changes the window's key as
 /// soon as it is posted.
-pub(crate) unsafe extern "C" fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: *mut ibv_mw_bind) -> c_int {
-    let (wanted, inner) = unsafe { (&*bind, Qp::of(qp)) };
-    let key = next_key(unsafe { (*mw).rkey });
-    let operation = match unsafe { operation(mw, kind::TYPE_1, key, &wanted.bind_info) } {
+pub(crate) extern "C" fn bind_mw(
+    inner: Borrowed<'_, Qp>,
+    mw: Borrowed<'_, Window>,
+    wanted: Borrowed<'_, ibv_mw_bind>,
+) -> c_int {
+    let key = next_key(load!(mw.abi, rkey));
+    let operation = match operation(Some(mw), kind::TYPE_1, key, &wanted.bind_info) {
         Ok(operation) => operation,
         Err(errno) => return errno,
     };
@@ -76,7 +81,7 @@ pub(crate) unsafe extern "C" fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: 
     let code =
         error::code_of(inner.adapter.post_send(inner.number, |rnic, cx| rnic.post_send(cx, inner.number, request)));
     if code == 0 {
-        unsafe { (*mw).rkey = key };
+        store!(mw.abi, rkey = key);
     }
     code
 }
@@ -87,23 +92,32 @@ const fn next_key(key: u32) -> u32 {
 }
 
 /// Returns the operation that binds a window of type 2.
-pub(crate) unsafe fn bind_type_2(mw: *mut ibv_mw, key: u32, info: &ibv_mw_bind_info) -> Result<Operation, c_int> {
-    unsafe { operation(mw, kind::TYPE_2, key, info) }
+pub(crate) fn bind_type_2(
+    window: Option<Borrowed<'_, Window>>,
+    key: u32,
+    info: &ibv_mw_bind_info,
+) -> Result<Operation, c_int> {
+    operation(window, kind::TYPE_2, key, info)
 }
 
-unsafe fn operation(mw: *mut ibv_mw, kind: c_int, key: u32, info: &ibv_mw_bind_info) -> Result<Operation, c_int> {
-    // SAFETY: from us, or null.
-    let (window, region) = unsafe { (mw.as_ref(), info.mr.as_ref()) };
-    let window = window.filter(|window| window.type_ == kind).ok_or(libc::EINVAL)?;
+fn operation(
+    window: Option<Borrowed<'_, Window>>,
+    kind: c_int,
+    key: u32,
+    info: &ibv_mw_bind_info,
+) -> Result<Operation, c_int> {
+    // SAFETY: a region of this library's, or null.
+    let region = unsafe { Borrowed::new(info.mr) };
+    let window = window.filter(|window| load!(window.abi, type_) == kind).ok_or(libc::EINVAL)?;
     if (region.is_none() && info.length != 0) || !memory::opens_windows(info.mw_access_flags) {
         return Err(libc::EINVAL);
     }
-    if region.is_some_and(|region| unsafe { Pd::of(region.pd).id != Pd::of(window.pd).id }) {
+    if region.is_some_and(|region| region.domain().id != window.domain.get().id) {
         return Err(libc::EPERM);
     }
     let flags: c_uint = info.mw_access_flags;
     Ok(Operation::Bind(Bind {
-        window: WindowId(window.handle),
+        window: WindowId(load!(window.abi, handle)),
         key,
         region: region.map_or(0, |region| region.lkey),
         address: info.addr,

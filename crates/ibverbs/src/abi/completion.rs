@@ -3,6 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use super::{Missing, ibv_context, ibv_pd, structures};
+use crate::borrowed::Borrowed;
+use crate::completion::Cq;
 
 structures! {
     struct ibv_comp_channel {
@@ -37,19 +39,19 @@ structures! {
         comp_mask: u32,
         status: c_int,
         wr_id: u64,
-        start_poll: Option<unsafe extern "C" fn(*mut ibv_cq_ex, *mut ibv_poll_cq_attr) -> c_int>,
-        next_poll: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> c_int>,
-        end_poll: Option<unsafe extern "C" fn(*mut ibv_cq_ex)>,
-        read_opcode: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> c_int>,
-        read_vendor_err: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
-        read_byte_len: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
-        read_imm_data: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
-        read_qp_num: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
-        read_src_qp: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
-        read_wc_flags: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> c_uint>,
-        read_slid: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u32>,
-        read_sl: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u8>,
-        read_dlid_path_bits: Option<unsafe extern "C" fn(*mut ibv_cq_ex) -> u8>,
+        start_poll: Option<extern "C" fn(Borrowed<'_, Cq>, Option<Borrowed<'_, ibv_poll_cq_attr>>) -> c_int>,
+        next_poll: Option<extern "C" fn(Borrowed<'_, Cq>) -> c_int>,
+        end_poll: Option<extern "C" fn(Borrowed<'_, Cq>)>,
+        read_opcode: Option<extern "C" fn(Borrowed<'_, Cq>) -> c_int>,
+        read_vendor_err: Option<extern "C" fn(Borrowed<'_, Cq>) -> u32>,
+        read_byte_len: Option<extern "C" fn(Borrowed<'_, Cq>) -> u32>,
+        read_imm_data: Option<extern "C" fn(Borrowed<'_, Cq>) -> u32>,
+        read_qp_num: Option<extern "C" fn(Borrowed<'_, Cq>) -> u32>,
+        read_src_qp: Option<extern "C" fn(Borrowed<'_, Cq>) -> u32>,
+        read_wc_flags: Option<extern "C" fn(Borrowed<'_, Cq>) -> c_uint>,
+        read_slid: Option<extern "C" fn(Borrowed<'_, Cq>) -> u32>,
+        read_sl: Option<extern "C" fn(Borrowed<'_, Cq>) -> u8>,
+        read_dlid_path_bits: Option<extern "C" fn(Borrowed<'_, Cq>) -> u8>,
         read_completion_ts: Missing,
         read_cvlan: Missing,
         read_flow_tag: Missing,

@@ -2,7 +2,16 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::{Missing, ibv_cq, ibv_mw, ibv_mw_bind, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc, structures};
+use super::{Missing, ibv_mw_bind, ibv_recv_wr, ibv_send_wr, ibv_wc, structures};
+use crate::borrowed::{Borrowed, Given, Out};
+use crate::completion::Cq;
+use crate::memory::Pd;
+use crate::pair::Qp;
+use crate::srq::Srq;
+use crate::window::Window;
+
+/// Function that posts a list of requests to a queue, and tells which one was refused.
+pub(crate) type Post<Q, T> = extern "C" fn(Borrowed<'_, Q>, Option<Borrowed<'_, T>>, Option<Out<'_, *mut T>>) -> c_int;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -36,12 +45,12 @@ structures! {
         _compat_reg_mr: Missing,
         _compat_rereg_mr: Missing,
         _compat_dereg_mr: Missing,
-        alloc_mw: Option<unsafe extern "C" fn(*mut ibv_pd, c_int) -> *mut ibv_mw>,
-        bind_mw: Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_mw, *mut ibv_mw_bind) -> c_int>,
-        dealloc_mw: Option<unsafe extern "C" fn(*mut ibv_mw) -> c_int>,
+        alloc_mw: Option<extern "C" fn(Borrowed<'_, Pd>, c_int) -> Option<Given<Window>>>,
+        bind_mw: Option<extern "C" fn(Borrowed<'_, Qp>, Borrowed<'_, Window>, Borrowed<'_, ibv_mw_bind>) -> c_int>,
+        dealloc_mw: Option<extern "C" fn(Given<Window>) -> c_int>,
         _compat_create_cq: Missing,
-        poll_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int>,
-        req_notify_cq: Option<unsafe extern "C" fn(*mut ibv_cq, c_int) -> c_int>,
+        poll_cq: Option<unsafe extern "C" fn(Borrowed<'_, Cq>, c_int, *mut ibv_wc) -> c_int>,
+        req_notify_cq: Option<extern "C" fn(Borrowed<'_, Cq>, c_int) -> c_int>,
         _compat_cq_event: Missing,
         _compat_resize_cq: Missing,
         _compat_destroy_cq: Missing,
@@ -49,13 +58,13 @@ structures! {
         _compat_modify_srq: Missing,
         _compat_query_srq: Missing,
         _compat_destroy_srq: Missing,
-        post_srq_recv: Option<unsafe extern "C" fn(*mut ibv_srq, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int>,
+        post_srq_recv: Option<Post<Srq, ibv_recv_wr>>,
         _compat_create_qp: Missing,
         _compat_query_qp: Missing,
         _compat_modify_qp: Missing,
         _compat_destroy_qp: Missing,
-        post_send: Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_send_wr, *mut *mut ibv_send_wr) -> c_int>,
-        post_recv: Option<unsafe extern "C" fn(*mut ibv_qp, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int>,
+        post_send: Option<Post<Qp, ibv_send_wr>>,
+        post_recv: Option<Post<Qp, ibv_recv_wr>>,
         _compat_create_ah: Missing,
         _compat_destroy_ah: Missing,
         _compat_attach_mcast: Missing,

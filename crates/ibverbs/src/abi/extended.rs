@@ -3,9 +3,17 @@
 use std::ffi::{c_int, c_void};
 
 use super::{
-    Missing, ibv_context, ibv_cq_ex, ibv_cq_init_attr_ex, ibv_device_attr, ibv_pd, ibv_port_attr, ibv_qp,
-    ibv_qp_init_attr_ex, ibv_sge, ibv_srq, ibv_srq_init_attr_ex, structures,
+    Missing, ibv_context, ibv_cq_init_attr_ex, ibv_device_attr, ibv_pd, ibv_port_attr, ibv_qp_init_attr_ex, ibv_sge,
+    ibv_srq_init_attr_ex, structures,
 };
+use crate::borrowed::{Borrowed, Exclusive, Given};
+use crate::completion::Cq;
+use crate::memory::Pd;
+use crate::pair::Qp;
+use crate::srq::Srq;
+
+type QueryDevice =
+    unsafe extern "C" fn(Borrowed<'_, ibv_context>, Option<Borrowed<'_, u32>>, *mut ibv_device_attr_ex, usize) -> c_int;
 
 structures! {
     struct ibv_device_attr_ex {
@@ -39,8 +47,8 @@ structures! {
         pd_context: *mut c_void,
     }
     struct verbs_context {
-        query_port: Option<unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr, usize) -> c_int>,
-        advise_mr: Option<unsafe extern "C" fn(*mut ibv_pd, c_int, u32, *mut ibv_sge, u32) -> c_int>,
+        query_port: Option<unsafe extern "C" fn(Borrowed<'_, ibv_context>, u8, *mut ibv_port_attr, usize) -> c_int>,
+        advise_mr: Option<unsafe extern "C" fn(Borrowed<'_, Pd>, c_int, u32, *mut ibv_sge, u32) -> c_int>,
         alloc_null_mr: Missing,
         read_counters: Missing,
         attach_counters_point_flow: Missing,
@@ -54,9 +62,9 @@ structures! {
         create_flow_action_esp: Missing,
         modify_qp_rate_limit: Missing,
         alloc_parent_domain:
-            Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_parent_domain_init_attr) -> *mut ibv_pd>,
-        dealloc_td: Option<unsafe extern "C" fn(*mut ibv_td) -> c_int>,
-        alloc_td: Option<unsafe extern "C" fn(*mut ibv_context, *mut c_void) -> *mut ibv_td>,
+            Option<extern "C" fn(Borrowed<'_, ibv_context>, Borrowed<'_, ibv_parent_domain_init_attr>) -> Option<Given<Pd>>>,
+        dealloc_td: Option<extern "C" fn(Given<ibv_td>) -> c_int>,
+        alloc_td: Option<extern "C" fn(*mut ibv_context, Borrowed<'_, u32>) -> Option<Given<ibv_td>>>,
         modify_cq: Missing,
         post_srq_ops: Missing,
         destroy_rwq_ind_table: Missing,
@@ -65,18 +73,18 @@ structures! {
         modify_wq: Missing,
         create_wq: Missing,
         query_rt_values: Missing,
-        create_cq_ex: Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_cq_init_attr_ex) -> *mut ibv_cq_ex>,
+        create_cq_ex: Option<extern "C" fn(Borrowed<'_, ibv_context>, Borrowed<'_, ibv_cq_init_attr_ex>) -> Option<Given<Cq>>>,
         priv_: *mut c_void,
         query_device_ex:
-            Option<unsafe extern "C" fn(*mut ibv_context, *const c_void, *mut ibv_device_attr_ex, usize) -> c_int>,
+            Option<QueryDevice>,
         ibv_destroy_flow: Missing,
         ABI_placeholder2: Missing,
         ibv_create_flow: Missing,
         ABI_placeholder1: Missing,
         open_qp: Missing,
-        create_qp_ex: Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_qp_init_attr_ex) -> *mut ibv_qp>,
+        create_qp_ex: Option<extern "C" fn(*mut ibv_context, Exclusive<'_, ibv_qp_init_attr_ex>) -> Option<Given<Qp>>>,
         get_srq_num: Missing,
-        create_srq_ex: Option<unsafe extern "C" fn(*mut ibv_context, *mut ibv_srq_init_attr_ex) -> *mut ibv_srq>,
+        create_srq_ex: Option<extern "C" fn(*mut ibv_context, Borrowed<'_, ibv_srq_init_attr_ex>) -> Option<Given<Srq>>>,
         open_xrcd: Missing,
         close_xrcd: Missing,
         _ABI_placeholder3: u64,

@@ -30,7 +30,8 @@ pub struct Layout {
 pub const LAYOUTS: &[&[Layout]] =
     &[device::LAYOUTS, completion::LAYOUTS, pair::LAYOUTS, work::LAYOUTS, extended::LAYOUTS];
 
-/// Defines structures that C knows, and their layouts.
+/// Defines structures that C knows, and their layouts. All fields are numbers, pointers and functions that may be
+/// missing, or structures of such.
 macro_rules! structures {
     ($($kind:tt $name:ident { $($field:ident: $type:ty,)* })*) => {
         $(
@@ -39,6 +40,8 @@ macro_rules! structures {
             pub struct $name {
                 $(pub $field: $type,)*
             }
+            // SAFETY: numbers, null pointers and missing functions.
+            unsafe impl $crate::borrowed::Zeroable for $name {}
         )*
         #[doc = "The layouts of these."]
         pub const LAYOUTS: &[$crate::abi::Layout] = &[$(

@@ -2,9 +2,11 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{
-    Missing, ibv_context, ibv_cq, ibv_data_buf, ibv_gid, ibv_mw, ibv_mw_bind_info, ibv_pd, ibv_sge, structures,
-};
+use super::{Missing, ibv_context, ibv_cq, ibv_data_buf, ibv_gid, ibv_mw_bind_info, ibv_pd, ibv_sge, structures};
+use crate::address::Ah;
+use crate::borrowed::Borrowed;
+use crate::pair::Qp;
+use crate::window::Window;
 
 type Of<T> = Option<T>;
 
@@ -154,27 +156,27 @@ structures! {
         comp_mask: u64,
         wr_id: u64,
         wr_flags: c_uint,
-        wr_atomic_cmp_swp: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u64, u64)>,
-        wr_atomic_fetch_add: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u64)>,
-        wr_bind_mw: Of<unsafe extern "C" fn(*mut ibv_qp_ex, *mut ibv_mw, u32, *const ibv_mw_bind_info)>,
-        wr_local_inv: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32)>,
-        wr_rdma_read: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64)>,
-        wr_rdma_write: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64)>,
-        wr_rdma_write_imm: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u32)>,
-        wr_send: Of<unsafe extern "C" fn(*mut ibv_qp_ex)>,
-        wr_send_imm: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32)>,
-        wr_send_inv: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32)>,
+        wr_atomic_cmp_swp: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64, u64, u64)>,
+        wr_atomic_fetch_add: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64, u64)>,
+        wr_bind_mw: Of<extern "C" fn(Borrowed<'_, Qp>, Option<Borrowed<'_, Window>>, u32, Borrowed<'_, ibv_mw_bind_info>)>,
+        wr_local_inv: Of<extern "C" fn(Borrowed<'_, Qp>, u32)>,
+        wr_rdma_read: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64)>,
+        wr_rdma_write: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64)>,
+        wr_rdma_write_imm: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64, u32)>,
+        wr_send: Of<extern "C" fn(Borrowed<'_, Qp>)>,
+        wr_send_imm: Of<extern "C" fn(Borrowed<'_, Qp>, u32)>,
+        wr_send_inv: Of<extern "C" fn(Borrowed<'_, Qp>, u32)>,
         wr_send_tso: Missing,
-        wr_set_ud_addr: Of<unsafe extern "C" fn(*mut ibv_qp_ex, *mut ibv_ah, u32, u32)>,
+        wr_set_ud_addr: Of<extern "C" fn(Borrowed<'_, Qp>, Option<Borrowed<'_, Ah>>, u32, u32)>,
         wr_set_xrc_srqn: Missing,
-        wr_set_inline_data: Of<unsafe extern "C" fn(*mut ibv_qp_ex, *mut c_void, usize)>,
-        wr_set_inline_data_list: Of<unsafe extern "C" fn(*mut ibv_qp_ex, usize, *const ibv_data_buf)>,
-        wr_set_sge: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, u32)>,
-        wr_set_sge_list: Of<unsafe extern "C" fn(*mut ibv_qp_ex, usize, *const ibv_sge)>,
-        wr_start: Of<unsafe extern "C" fn(*mut ibv_qp_ex)>,
-        wr_complete: Of<unsafe extern "C" fn(*mut ibv_qp_ex) -> c_int>,
-        wr_abort: Of<unsafe extern "C" fn(*mut ibv_qp_ex)>,
-        wr_atomic_write: Of<unsafe extern "C" fn(*mut ibv_qp_ex, u32, u64, *const c_void)>,
+        wr_set_inline_data: Of<unsafe extern "C" fn(Borrowed<'_, Qp>, *mut c_void, usize)>,
+        wr_set_inline_data_list: Of<unsafe extern "C" fn(Borrowed<'_, Qp>, usize, *const ibv_data_buf)>,
+        wr_set_sge: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64, u32)>,
+        wr_set_sge_list: Of<unsafe extern "C" fn(Borrowed<'_, Qp>, usize, *const ibv_sge)>,
+        wr_start: Of<extern "C" fn(Borrowed<'_, Qp>)>,
+        wr_complete: Of<extern "C" fn(Borrowed<'_, Qp>) -> c_int>,
+        wr_abort: Of<extern "C" fn(Borrowed<'_, Qp>)>,
+        wr_atomic_write: Of<extern "C" fn(Borrowed<'_, Qp>, u32, u64, Borrowed<'_, [u8; 8]>)>,
     }
     struct ibv_ece {
         vendor_id: u32,

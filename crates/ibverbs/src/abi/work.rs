@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use super::{ibv_ah, ibv_context, ibv_mr, ibv_pd, structures};
+use crate::borrowed::Linked;
 
 structures! {
     struct ibv_sge {
@@ -49,6 +50,19 @@ structures! {
         wr_id: u64,
         send_flags: c_uint,
         bind_info: ibv_mw_bind_info,
+    }
+}
+
+// SAFETY: verbs.h has the contract: a list of requests is passed by its first.
+unsafe impl Linked for ibv_send_wr {
+    fn next(&self) -> *mut Self {
+        self.next
+    }
+}
+// SAFETY: verbs.h has the contract: a list of requests is passed by its first.
+unsafe impl Linked for ibv_recv_wr {
+    fn next(&self) -> *mut Self {
+        self.next
     }
 }
 

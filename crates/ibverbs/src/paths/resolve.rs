@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::store;
 use super::tree::{NODES, Tree, hardware, may_lead_here};
+use crate::borrowed::Text;
 use crate::device::{Listed, devices};
 use crate::error;
 
@@ -50,15 +51,8 @@ pub(super) fn enter() {
 
 /// Returns the target of a path that leads into the tree, or to something behind it; `None` for all other paths, which
 /// are nearly all. `follows` says whether a link at the path's end is followed.
-///
-/// # Safety
-/// `path` is null or a C string.
-pub(super) unsafe fn resolve(at: c_int, path: *const c_char, follows: bool) -> Option<Place> {
-    if path.is_null() {
-        return None;
-    }
-    // SAFETY: the caller's.
-    let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+pub(super) fn resolve(at: c_int, path: Text<'_>, follows: bool) -> Option<Place> {
+    let bytes = path.get()?.to_bytes();
     let is_relative = bytes.first().is_some_and(|&first| first != b'/');
     let may_be = may_lead_here(bytes) || (is_relative && is_inside());
     if bytes.is_empty() || !may_be || IS_BUSY.replace(true) {
@@ -165,7 +159,7 @@ fn walk(
 /// Returns the tree of the current devices, in files; `None` if it cannot be made.
 fn standing() -> Option<Standing> {
     let devices = devices().ok()?;
-    // SAFETY: it cannot fail.
+    // SAFETY: the call cannot fail.
     let user = unsafe { libc::geteuid() };
     let mut standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner);
     let is_same = |standing: &&Standing| {

@@ -12,16 +12,17 @@ use std::mem;
 use libc::{sockaddr, socklen_t};
 
 use super::real;
+use crate::borrowed::Passed;
 use crate::error;
 
-type Accept = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
-type Accept4 = unsafe extern "C" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
+type Accept = extern "C" fn(c_int, Passed<sockaddr>, Passed<socklen_t>) -> c_int;
+type Accept4 = extern "C" fn(c_int, Passed<sockaddr>, Passed<socklen_t>, c_int) -> c_int;
 type Control = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
-type DeviceControl = unsafe extern "C" fn(c_int, c_ulong, *mut c_void) -> c_int;
+type DeviceControl = extern "C" fn(c_int, c_ulong, Passed<c_void>) -> c_int;
 
 /// Returns the function of this name that programs call, if it is not the C library's.
 fn preloaded(name: &CStr, of_c: *mut c_void) -> Option<*mut c_void> {
-    // SAFETY: a name that ends; nothing is called.
+    // SAFETY: the name is a C string; nothing is called.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null() && found != of_c).then_some(found)
 }
@@ -29,15 +30,14 @@ fn preloaded(name: &CStr, of_c: *mut c_void) -> Option<*mut c_void> {
 /// Returns `fcntl` of a library that is loaded before the C library, if there is one.
 fn preloaded_control() -> Option<Control> {
     let of_c = real!(c"fcntl", Control) as *mut c_void;
-    // SAFETY: whoever stands before the function has its type.
+    // SAFETY: a library that replaces the function has its type.
     preloaded(c"fcntl", of_c).map(|found| unsafe { mem::transmute::<*mut c_void, Control>(found) })
 }
 
 #[unsafe(export_name = "selvedge_path_accept4")]
-pub unsafe extern "C" fn accept4(socket: c_int, to: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int {
+pub extern "C" fn accept4(socket: c_int, to: Passed<sockaddr>, length: Passed<socklen_t>, flags: c_int) -> c_int {
     let (real4, real_control) = (real!(c"accept4", Accept4), real!(c"fcntl", Control));
-    // SAFETY: the caller's.
-    let found = unsafe { real4(socket, to, length, flags) };
+    let found = real4(socket, to, length, flags);
     if found >= 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOTSOCK) {
         return found;
     }
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn accept4(socket: c_int, to: *mut sockaddr, length: *mut 
         error::set(libc::ENOTSOCK);
         return -1;
     };
-    // SAFETY: as above.
+    // SAFETY: a library that replaces `accept` has its type; `fcntl` takes numbers only.
     unsafe {
         let found = mem::transmute::<*mut c_void, Accept>(accept)(socket, to, length);
         if found < 0 {
@@ -65,20 +65,19 @@ pub unsafe extern "C" fn accept4(socket: c_int, to: *mut sockaddr, length: *mut 
 }
 
 #[unsafe(export_name = "selvedge_path_ioctl")]
-pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+pub extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: Passed<c_void>) -> c_int {
     let real = real!(c"ioctl", DeviceControl);
-    // SAFETY: the caller's.
-    let done = unsafe { real(descriptor, request, argument) };
+    let done = real(descriptor, request, argument);
     if request == libc::FIONBIO
         && done == 0
         && let Some(control) = preloaded_control()
     {
         // The kernel has set the placeholder's mode by now: the socket follows. For any other descriptor nothing
         // changes.
-        // SAFETY: as above: the kernel has read the number.
+        // SAFETY: the kernel has read the number that the argument points to; `fcntl` takes numbers only.
         unsafe {
             let flags = control(descriptor, libc::F_GETFL);
-            let waits = argument.cast::<c_int>().read_unaligned() == 0;
+            let waits = argument.as_ptr().cast::<c_int>().read_unaligned() == 0;
             let wanted = if waits { flags & !libc::O_NONBLOCK } else { flags | libc::O_NONBLOCK };
             if flags >= 0 && flags != wanted {
                 control(descriptor, libc::F_SETFL, wanted);

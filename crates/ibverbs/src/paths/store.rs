@@ -18,8 +18,9 @@ const PLACES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 
 /// Returns the folder of a user's copies at a place, as text.
 fn folder_at(place: &str) -> String {
-    // SAFETY: it cannot fail.
-    format!("{place}/selvedge-{}", unsafe { libc::geteuid() })
+    // SAFETY: the call cannot fail.
+    let user = unsafe { libc::geteuid() };
+    format!("{place}/selvedge-{user}")
 }
 
 /// Creates the copy of a tree, or joins an existing one; returns the folder that represents `/`.
@@ -55,10 +56,9 @@ fn open_at(folder: &str, tree: &Tree) -> io::Result<String> {
         if hold(Path::new(&root))? {
             return Ok(root);
         }
-        let unfinished = PathBuf::from(format!("{folder}/unfinished-{}-{:x}", std::process::id(), unsafe {
-            // SAFETY: a number.
-            libc::pthread_self()
-        }));
+        // SAFETY: the call cannot fail.
+        let thread = unsafe { libc::pthread_self() };
+        let unfinished = PathBuf::from(format!("{folder}/unfinished-{}-{thread:x}", std::process::id()));
         let _ = fs::remove_dir_all(&unfinished);
         DirBuilder::new().mode(0o700).create(&unfinished)?;
         let held = hold(&unfinished)?;
@@ -88,7 +88,7 @@ fn own(folder: &str) -> io::Result<()> {
         _ => {}
     }
     let found = fs::symlink_metadata(folder)?;
-    // SAFETY: it cannot fail.
+    // SAFETY: the call cannot fail.
     let user = unsafe { libc::geteuid() };
     if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
         return Err(io::Error::other(format!("{folder} is not a folder of this user's alone")));
@@ -163,7 +163,7 @@ fn hash(tree: &Tree) -> u64 {
 pub(super) fn link(path: &str) -> Option<String> {
     let path = CString::new(path).ok()?;
     let mut buffer = vec![0_u8; libc::PATH_MAX as usize];
-    // SAFETY: so many bytes.
+    // SAFETY: the path is a C string, and the buffer has so many bytes.
     let length = unsafe {
         libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, path.as_ptr(), buffer.as_mut_ptr(), buffer.len())
     };

@@ -3,59 +3,82 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io;
+use std::marker::PhantomData;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_dataplane::rnic::Device;
 
-use crate::abi::{ibv_context, ibv_pd};
+use crate::abi::ibv_context;
+use crate::borrowed::{Borrowed, zeroed};
 use crate::context::Context;
 use crate::device::devices;
-use crate::memory::ibv_alloc_pd;
+use crate::memory::{Pd, ibv_alloc_pd};
 
-/// Reads an address from C's structure; `None` if it is null or of another family than IPv4 and IPv6.
+/// A socket address of C's as a parameter.
 ///
-/// # Safety
-/// `from` is null or an address as long as its family says.
-pub(super) unsafe fn read(from: *const libc::sockaddr) -> Option<SocketAddr> {
-    // SAFETY: the caller's.
-    unsafe {
-        match c_int::from(from.as_ref()?.sa_family) {
-            libc::AF_INET => {
-                let v4 = ptr::read_unaligned(from.cast::<libc::sockaddr_in>());
-                Some(SocketAddrV4::new(v4.sin_addr.s_addr.to_ne_bytes().into(), u16::from_be(v4.sin_port)).into())
+/// Contract: the pointer is null, or an address is there that is as long as its family says, aligned or not, until the
+/// function returns.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct CAddress<'c>(*const libc::sockaddr, PhantomData<&'c libc::sockaddr>);
+
+impl<'c> CAddress<'c> {
+    /// Returns the pointer as a parameter would be.
+    ///
+    /// # Safety
+    /// The pointer fulfils the contract of [`CAddress`] for the lifetime `'c`.
+    pub(super) unsafe fn new(pointer: *const libc::sockaddr) -> Self {
+        Self(pointer, PhantomData)
+    }
+    /// Returns a pointer to an address in a structure that has room for any.
+    pub(super) fn of(storage: &'c libc::sockaddr_storage) -> Self {
+        Self(ptr::from_ref(storage).cast(), PhantomData)
+    }
+    /// Reads the address; `None` if it is null or of another family than IPv4 and IPv6.
+    pub(super) fn read(self) -> Option<SocketAddr> {
+        let from = self.0;
+        if from.is_null() {
+            return None;
+        }
+        // SAFETY: by the contract, the family is there, and behind it an address of that family.
+        unsafe {
+            match c_int::from((&raw const (*from).sa_family).read_unaligned()) {
+                libc::AF_INET => {
+                    let v4 = ptr::read_unaligned(from.cast::<libc::sockaddr_in>());
+                    Some(SocketAddrV4::new(v4.sin_addr.s_addr.to_ne_bytes().into(), u16::from_be(v4.sin_port)).into())
+                }
+                libc::AF_INET6 => {
+                    let v6 = ptr::read_unaligned(from.cast::<libc::sockaddr_in6>());
+                    let (port, scope) = (u16::from_be(v6.sin6_port), v6.sin6_scope_id);
+                    Some(SocketAddrV6::new(v6.sin6_addr.s6_addr.into(), port, 0, scope).into())
+                }
+                _ => None,
             }
-            libc::AF_INET6 => {
-                let v6 = ptr::read_unaligned(from.cast::<libc::sockaddr_in6>());
-                let (port, scope) = (u16::from_be(v6.sin6_port), v6.sin6_scope_id);
-                Some(SocketAddrV6::new(v6.sin6_addr.s6_addr.into(), port, 0, scope).into())
-            }
-            _ => None,
         }
     }
 }
 
 /// Returns an address in C's structure.
 pub(super) fn written(address: SocketAddr) -> libc::sockaddr_storage {
-    // SAFETY: zeros are an address of no family.
-    let mut to: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let mut to: libc::sockaddr_storage = zeroed();
     match address {
         SocketAddr::V4(v4) => {
-            // SAFETY: as above; the storage has room for either.
-            let mut inner: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+            let mut inner: libc::sockaddr_in = zeroed();
             inner.sin_family = libc::AF_INET as u16;
             inner.sin_port = v4.port().to_be();
             inner.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+            // SAFETY: the storage has room for an address of any family, and the alignment.
             unsafe { ptr::write((&raw mut to).cast(), inner) };
         }
         SocketAddr::V6(v6) => {
-            // SAFETY: as above.
-            let mut inner: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+            let mut inner: libc::sockaddr_in6 = zeroed();
             inner.sin6_family = libc::AF_INET6 as u16;
             inner.sin6_port = v6.port().to_be();
             inner.sin6_addr.s6_addr = v6.ip().octets();
             inner.sin6_scope_id = v6.scope_id();
+            // SAFETY: the storage has room for an address of any family, and the alignment.
             unsafe { ptr::write((&raw mut to).cast(), inner) };
         }
     }
@@ -128,7 +151,7 @@ static OPEN: Mutex<BTreeMap<(u32, String), [usize; 2]>> = Mutex::new(BTreeMap::n
 ///
 /// # Errors
 /// Returns an error when no device has the address, or it cannot be opened.
-pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(*mut ibv_context, *mut ibv_pd)> {
+pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(Borrowed<'static, ibv_context>, Borrowed<'static, Pd>)> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let has = |device: &Device| device.gids.contains(&gid);
     let listed = match devices() {
@@ -138,24 +161,26 @@ pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(*mut ibv_context, *mut i
         Err(problem) => {
             let process = std::process::id();
             let here = open.iter().filter(|((of, _), _)| *of == process).map(|(_, &[context, _])| context);
-            // SAFETY: it lives as long as the process.
-            let listed = |context| unsafe { Context::of(ptr::with_exposed_provenance_mut(context)) }.listed;
+            let listed = |context| kept::<ibv_context>(context).whole().listed;
             Some(here.map(listed).find(|listed| has(&listed.device)).ok_or(problem)?)
         }
     };
     let listed = listed.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
     let key = (std::process::id(), listed.device.name.clone());
     if let Some(&[context, domain]) = open.get(&key) {
-        return Ok((ptr::with_exposed_provenance_mut(context), ptr::with_exposed_provenance_mut(domain)));
+        return Ok((kept(context), kept(domain)));
     }
-    let context = Context::open(listed)?;
-    // SAFETY: it was opened just now.
-    let domain = unsafe { ibv_alloc_pd(context) };
-    if domain.is_null() {
-        return Err(io::Error::last_os_error());
-    }
-    open.insert(key, [context.expose_provenance(), domain.expose_provenance()]);
-    Ok((context, domain))
+    let context = kept::<ibv_context>(Context::open(listed)?.expose_provenance());
+    let domain = ibv_alloc_pd(context).ok_or_else(io::Error::last_os_error)?;
+    let domain = domain.as_ptr().expose_provenance();
+    open.insert(key, [context.as_ptr().expose_provenance(), domain]);
+    Ok((context, kept(domain)))
+}
+
+/// Returns a device or a protection domain of [`OPEN`].
+fn kept<T>(address: usize) -> Borrowed<'static, T> {
+    // SAFETY: the object was made for `OPEN`, with this type, and is never destroyed.
+    unsafe { Borrowed::new(ptr::with_exposed_provenance_mut(address)) }.expect("an open device has an address")
 }
 
 /// Returns all devices, open.
@@ -164,5 +189,5 @@ pub(super) fn device_with(gid: Ipv6Addr) -> io::Result<(*mut ibv_context, *mut i
 /// Returns an error when the devices cannot be listed, or one cannot be opened.
 pub(super) fn all_devices() -> io::Result<Vec<*mut ibv_context>> {
     let gids = devices()?.into_iter().filter_map(|listed| listed.device.gids.first().copied());
-    gids.map(|gid| device_with(gid).map(|(context, _)| context)).collect()
+    gids.map(|gid| device_with(gid).map(|(context, _)| context.as_ptr())).collect()
 }

@@ -8,10 +8,11 @@ use selvedge_dataplane::rnic::{Channel, Hears};
 use selvedge_nic::cm::{CmEvent, ConnectionId};
 use selvedge_wire::cm::Request;
 
-use super::abi::{rdma_cm_event, rdma_cm_id, rdma_conn_param, rdma_event_channel, rdma_param, rdma_ud_param};
-use super::id::Id;
+use super::abi::{rdma_cm_event, rdma_conn_param, rdma_event_channel, rdma_param, rdma_ud_param};
+use super::id::{Id, Peer};
 use super::multicast::{self, Joined};
 use super::{connect, pair};
+use crate::borrowed::{Borrowed, Given, Link, Out, zeroed};
 use crate::{address as ah, error};
 
 /// Types of `enum rdma_cm_event_type`.
@@ -44,64 +45,85 @@ pub(super) enum QueuedEvent {
 
 /// An event channel: C's structure, and the queue behind it.
 #[repr(C)]
-pub(super) struct EventChannel {
-    abi: rdma_event_channel,
+pub struct EventChannel {
+    _abi: rdma_event_channel,
     pub(super) queue: Arc<Channel<(usize, QueuedEvent)>>,
 }
 
 impl EventChannel {
-    pub(super) fn create() -> std::io::Result<*mut rdma_event_channel> {
+    pub(super) fn create() -> std::io::Result<Given<Self>> {
         let queue = Channel::new()?;
         let abi = rdma_event_channel { fd: queue.descriptor() };
-        Ok(Box::into_raw(Box::new(Self { abi, queue: Arc::new(queue) })).cast())
-    }
-    /// Returns the event channel at C's pointer.
-    ///
-    /// # Safety
-    /// `channel` is from this library.
-    pub(super) unsafe fn of<'a>(channel: *mut rdma_event_channel) -> &'a Self {
-        // SAFETY: the caller's.
-        unsafe { &*channel.cast::<Self>() }
+        Ok(Given::new(Self { _abi: abi, queue: Arc::new(queue) }))
     }
 }
 
 /// Returns a callback that puts an identifier's events into its channel's queue.
-pub(super) fn hears(queue: &Arc<Channel<(usize, QueuedEvent)>>, id: *const Id) -> Hears {
-    let (queue, id) = (Arc::clone(queue), id.expose_provenance());
+pub(super) fn hears(queue: &Arc<Channel<(usize, QueuedEvent)>>, id: &Id) -> Hears {
+    let (queue, id) = (Arc::clone(queue), id.address());
     Arc::new(move |event| queue.push((id, QueuedEvent::Remote(Box::new(event)))))
 }
 
 /// An event: C's structure, and the data that it points to.
 #[repr(C)]
-struct Event {
+pub struct Event {
     abi: rdma_cm_event,
     private: Vec<u8>,
     /// The identifier whose count of unacknowledged events includes this event.
-    counted: *mut Id,
+    counted: Link<Id>,
+}
+
+impl Event {
+    /// Returns 0, minus `errno`, or the other side's reason for a refusal.
+    pub(super) fn status(&self) -> c_int {
+        self.abi.status
+    }
+    pub(super) fn kind(&self) -> c_int {
+        self.abi.event
+    }
+    /// Returns the private data of the other side.
+    pub(super) fn private(&self) -> &[u8] {
+        &self.private
+    }
+    /// Returns the identifier that the event counts for: a request's is the new one.
+    pub(super) fn id(&self) -> Borrowed<'_, Id> {
+        self.counted.get()
+    }
 }
 
 #[unsafe(export_name = "selvedge_rdma_create_event_channel")]
-pub extern "C" fn create_event_channel() -> *mut rdma_event_channel {
-    EventChannel::create().unwrap_or_else(|problem| error::null(error::of_io(&problem)))
+pub extern "C" fn create_event_channel() -> Option<Given<EventChannel>> {
+    error::given(EventChannel::create().map_err(|problem| error::of_io(&problem)))
 }
 
 #[unsafe(export_name = "selvedge_rdma_destroy_event_channel")]
-pub unsafe extern "C" fn destroy_event_channel(channel: *mut rdma_event_channel) {
-    drop(unsafe { Box::from_raw(channel.cast::<EventChannel>()) });
+pub extern "C" fn destroy_event_channel(channel: Given<EventChannel>) {
+    channel.free();
 }
 
 #[unsafe(export_name = "selvedge_rdma_get_cm_event")]
-pub unsafe extern "C" fn get_cm_event(channel: *mut rdma_event_channel, to: *mut *mut rdma_cm_event) -> c_int {
-    let queue = Arc::clone(&unsafe { EventChannel::of(channel) }.queue);
-    let id_of = ptr::with_exposed_provenance_mut::<Id>;
-    // SAFETY: who destroys an identifier withdraws its events first.
-    match queue.take(|&(id, _)| unsafe { &*id_of(id) }.unacknowledged.took()) {
-        Ok((id, event)) => {
-            unsafe { *to = Box::into_raw(presented(id_of(id), event)).cast() };
+pub extern "C" fn get_cm_event(channel: Borrowed<'_, EventChannel>, mut to: Out<'_, Given<Event>>) -> c_int {
+    match take(&channel) {
+        Ok(event) => {
+            to.write(event);
             0
         }
         Err(problem) => fail(error::of_io(&problem)),
     }
+}
+
+/// Takes the next event of a channel.
+///
+/// # Errors
+/// Returns an error if there is none and the channel does not wait, or a signal arrived.
+pub(super) fn take(channel: &EventChannel) -> std::io::Result<Given<Event>> {
+    let queue = Arc::clone(&channel.queue);
+    // SAFETY: an event has the address of its identifier, which is destroyed after its events are withdrawn, or were
+    // taken and acknowledged.
+    let id_of =
+        |id| unsafe { Borrowed::<Id>::new(ptr::with_exposed_provenance_mut(id)) }.expect("an event's identifier");
+    let (id, event) = queue.take(|&(id, _)| id_of(id).unacknowledged.took())?;
+    Ok(presented(id_of(id), event))
 }
 
 /// Sets `errno` and returns -1.
@@ -111,52 +133,47 @@ pub(super) fn fail(errno: c_int) -> c_int {
 }
 
 #[unsafe(export_name = "selvedge_rdma_ack_cm_event")]
-pub unsafe extern "C" fn ack_cm_event(event: *mut rdma_cm_event) -> c_int {
-    let event = unsafe { Box::from_raw(event.cast::<Event>()) };
-    unsafe { &*event.counted }.unacknowledged.acknowledge(1);
+pub extern "C" fn ack_cm_event(event: Given<Event>) -> c_int {
+    event.id().unacknowledged.acknowledge(1);
+    event.free();
     0
 }
 
 /// Returns the event as the application sees it.
-unsafe fn presented(id: *mut Id, event: QueuedEvent) -> Box<Event> {
-    let mut found = new(id, ptr::null_mut());
+fn presented(id: Borrowed<'_, Id>, event: QueuedEvent) -> Given<Event> {
+    let mut found = new(id, id);
     match event {
         QueuedEvent::Local(kind, status) => {
             (found.abi.event, found.abi.status) = (kind, status);
         }
         QueuedEvent::Joined(joined) => {
-            let (parameters, errno) = unsafe { multicast::attached(&*id, &joined) };
+            let (parameters, errno) = multicast::attached(&id, &joined);
             found.abi.param.ud = parameters;
             found.abi.event = if errno == 0 { kind::MULTICAST_JOIN } else { kind::MULTICAST_ERROR };
             found.abi.status = -errno;
         }
-        QueuedEvent::Remote(event) => unsafe { fill_remote(&mut found, id, *event) },
+        QueuedEvent::Remote(event) => found = remote(id, *event),
     }
-    if found.counted != id {
+    if found.id().as_ptr() != id.as_ptr() {
         // A connection request is an event of the new identifier, not of the listener.
-        unsafe {
-            (*found.counted).unacknowledged.took();
-            (*id).unacknowledged.acknowledge(1);
-        }
+        found.id().unacknowledged.took();
+        id.unacknowledged.acknowledge(1);
     }
-    found
+    found.into()
 }
 
-/// Fills in an event of the connection manager's protocol.
-unsafe fn fill_remote(found: &mut Event, id: *mut Id, event: CmEvent) {
+/// Returns an event of the connection manager's protocol.
+fn remote(id: Borrowed<'_, Id>, event: CmEvent) -> Box<Event> {
+    let mut found = new(id, id);
     match event {
         CmEvent::Requested { id: connection, route, request } => {
-            let new = unsafe { connect::requested(id, connection, &route, &request) };
+            found = new(connect::requested(&id, connection, &route, &request).borrow(), id);
             found.abi.event = kind::CONNECT_REQUEST;
-            (found.abi.id, found.abi.listen_id) = (new.cast(), id.cast());
-            found.counted = new;
-            offered(found, &request);
+            offered(&mut found, &request);
         }
         CmEvent::Asked { id: connection, route, request } => {
-            let new = unsafe { connect::asked(id, connection, &route, request.service) };
+            found = new(connect::asked(&id, connection, &route, request.service).borrow(), id);
             found.abi.event = kind::CONNECT_REQUEST;
-            (found.abi.id, found.abi.listen_id) = (new.cast(), id.cast());
-            found.counted = new;
             found.private = request.private.to_vec();
             found.abi.param.conn = connection_parameters(&found.private);
         }
@@ -169,7 +186,7 @@ unsafe fn fill_remote(found: &mut Event, id: *mut Id, event: CmEvent) {
             parameters.srq = u8::from(reply.srq);
             parameters.qp_num = reply.qp.0;
             found.abi.param.conn = parameters;
-            (found.abi.event, found.abi.status) = unsafe { replied(id, connection, &reply) };
+            (found.abi.event, found.abi.status) = replied(&id, connection, &reply);
         }
         CmEvent::Established(_) => found.abi.event = kind::ESTABLISHED,
         CmEvent::Rejected { reason, private, .. } => {
@@ -183,31 +200,32 @@ unsafe fn fill_remote(found: &mut Event, id: *mut Id, event: CmEvent) {
         CmEvent::Disconnected(_) => found.abi.event = kind::DISCONNECTED,
         CmEvent::Resolved { reply, .. } => {
             found.private = reply.private.to_vec();
-            let inner = unsafe { &*id };
-            let context = unsafe { crate::context::Context::of(inner.abi.verbs) };
-            let attributes = inner.route().map(|route| ah::attributes(context, &route));
+            let route = id.verbs().zip(id.route());
             found.abi.param.ud = rdma_ud_param {
                 private_data: found.private.as_ptr().cast(),
                 private_data_len: found.private.len() as u8,
-                // SAFETY: numbers only.
-                ah_attr: attributes.unwrap_or_else(|| unsafe { std::mem::zeroed() }),
+                ah_attr: route.map_or_else(zeroed, |(verbs, route)| ah::attributes(&verbs.whole(), &route)),
                 qp_num: reply.qp.0,
                 qkey: reply.qkey,
             };
             found.abi.event = kind::ESTABLISHED;
         }
     }
+    found
 }
 
-fn new(id: *mut Id, listens: *mut rdma_cm_id) -> Box<Event> {
+/// Returns an event of an identifier; for a request, that of the new identifier, and `came_to` is the listener.
+fn new(id: Borrowed<'_, Id>, came_to: Borrowed<'_, Id>) -> Box<Event> {
     let param = rdma_param { conn: connection_parameters(&[]) };
-    let abi = rdma_cm_event { id: id.cast(), listen_id: listens, event: 0, status: 0, param };
-    Box::new(Event { abi, private: Vec::new(), counted: id })
+    let listens = if came_to.as_ptr() == id.as_ptr() { ptr::null_mut() } else { came_to.as_ptr().cast() };
+    let abi = rdma_cm_event { id: id.as_ptr().cast(), listen_id: listens, event: 0, status: 0, param };
+    // SAFETY: destroying the identifier waits until the event is acknowledged.
+    let counted = unsafe { Link::to(id) };
+    Box::new(Event { abi, private: Vec::new(), counted })
 }
 
 fn connection_parameters(private: &[u8]) -> rdma_conn_param {
-    // SAFETY: zeros are a null pointer and numbers.
-    let mut parameters: rdma_conn_param = unsafe { std::mem::zeroed() };
+    let mut parameters: rdma_conn_param = zeroed();
     if !private.is_empty() {
         parameters.private_data = private.as_ptr().cast();
         parameters.private_data_len = private.len() as u8;
@@ -230,15 +248,12 @@ fn offered(event: &mut Event, request: &Request) {
 
 /// Handles the acceptance of a connection by the other side: makes this side's queue pair ready, if it belongs to the
 /// identifier. Returns the event type, and 0 or minus `errno`.
-unsafe fn replied(id: *mut Id, connection: ConnectionId, reply: &selvedge_wire::cm::Reply) -> (c_int, c_int) {
-    let inner = unsafe { &mut *id };
-    inner.peer.qp = reply.qp.0;
-    inner.peer.psn = reply.psn.get();
-    inner.peer.not_ready_retries = reply.not_ready_retries;
-    if inner.abi.qp.is_null() {
-        return (kind::CONNECT_RESPONSE, 0);
-    }
-    let errno = unsafe { pair::make_ready(inner) };
+fn replied(inner: &Id, connection: ConnectionId, reply: &selvedge_wire::cm::Reply) -> (c_int, c_int) {
+    inner.change(|state| {
+        state.peer = Peer { qp: reply.qp.0, psn: reply.psn.get(), not_ready_retries: reply.not_ready_retries };
+    });
+    let Some(qp) = inner.qp() else { return (kind::CONNECT_RESPONSE, 0) };
+    let errno = pair::make_ready(inner, qp);
     if errno != 0 {
         return (kind::CONNECT_ERROR, -errno);
     }

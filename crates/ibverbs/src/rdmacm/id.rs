@@ -2,21 +2,24 @@
 
 use std::ffi::{c_int, c_void};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge_dataplane::rnic::{Adapter, At};
 use selvedge_nic::cm::{CmEvent, ConnectionId};
 use selvedge_nic::verbs::Route;
 
-use super::abi::{rdma_cm_event, rdma_cm_id, rdma_event_channel};
+use super::abi::{rdma_cm_id, rdma_event_channel};
 use super::address;
 use super::connect::anything;
-use super::event::{EventChannel, QueuedEvent, ack_cm_event, destroy_event_channel, fail, get_cm_event, hears};
+use super::event::{Event, EventChannel, QueuedEvent, ack_cm_event, fail, hears, take};
 use super::multicast::{self, Joined};
 use super::port::{self, Claim};
-use crate::abi::ibv_qp_init_attr;
+use crate::abi::{ibv_context, ibv_qp_init_attr};
+use crate::borrowed::{Borrowed, Given, Out, Shared, elements, load, store, zeroed};
 use crate::channel::Unacknowledged;
 use crate::error;
+use crate::memory::Pd;
+use crate::pair::Qp;
 use crate::query::gid_of;
 
 /// Port spaces of `enum rdma_port_space`.
@@ -39,9 +42,20 @@ pub(super) struct Peer {
 
 /// An identifier: C's structure, followed by this library's fields.
 #[repr(C)]
-pub(super) struct Id {
-    pub(super) abi: rdma_cm_id,
+pub struct Id {
+    pub(super) abi: Shared<rdma_cm_id>,
     pub(super) adapter: &'static Adapter,
+    state: Mutex<State>,
+    pub(super) unacknowledged: Unacknowledged,
+    /// Multicast groups that the identifier has joined.
+    groups: Mutex<Vec<Joined>>,
+    /// The identifier's own channel, if it has one: functions wait for their events then.
+    own_channel: Mutex<Option<Given<EventChannel>>>,
+}
+
+/// State of an identifier.
+#[derive(Clone, Copy)]
+pub(super) struct State {
     pub(super) source: Option<SocketAddr>,
     pub(super) destination: Option<SocketAddr>,
     pub(super) connection: Option<ConnectionId>,
@@ -61,40 +75,14 @@ pub(super) struct Id {
     /// Code of the acknowledgement timeout: 4.096 us times 2 to this power.
     pub(super) ack_timeout: u8,
     pub(super) traffic_class: u8,
-    pub(super) unacknowledged: Unacknowledged,
-    /// Multicast groups that the identifier has joined.
-    pub(super) groups: Vec<Joined>,
-    /// Whether the identifier has a channel of its own, so that functions wait for their events.
-    pub(super) waits: bool,
     /// The protection domain and attributes of the queue pairs that a listening endpoint creates for its connections.
-    pub(super) endpoint: Option<(usize, ibv_qp_init_attr)>,
+    pub(super) endpoint: Option<(*mut Pd, ibv_qp_init_attr)>,
 }
 
-impl Id {
-    /// Returns the identifier at C's pointer.
-    ///
-    /// # Safety
-    /// `id` is from this library.
-    pub(super) unsafe fn of<'a>(id: *mut rdma_cm_id) -> &'a mut Self {
-        // SAFETY: the caller's.
-        unsafe { &mut *id.cast::<Self>() }
-    }
-    /// Creates an identifier.
-    pub(super) fn new(
-        channel: *mut rdma_event_channel,
-        context: *mut c_void,
-        space: c_int,
-        waits: bool,
-    ) -> std::io::Result<Box<Self>> {
-        // SAFETY: zeros are null pointers and numbers.
-        let mut abi: rdma_cm_id = unsafe { std::mem::zeroed() };
-        abi.channel = channel;
-        abi.context = context;
-        abi.ps = space;
-        abi.qp_type = if space == UDP { DATAGRAM } else { RELIABLE };
-        Ok(Box::new(Self {
-            abi,
-            adapter: Adapter::get()?,
+impl State {
+    /// Returns the state of an identifier without addresses.
+    pub(super) fn new() -> Self {
+        Self {
             source: None,
             destination: None,
             connection: None,
@@ -109,62 +97,136 @@ impl Id {
             mtu: 3,
             ack_timeout: ACK_TIMEOUT,
             traffic_class: 0,
-            unacknowledged: Unacknowledged::default(),
-            groups: Vec::new(),
-            waits,
             endpoint: None,
-        }))
+        }
     }
     /// Returns the route to the other side, once both ends are known.
     pub(super) fn route(&self) -> Option<Route> {
         let (local, remote) = (address::gid(&self.source?), address::gid(&self.destination?));
         Some(Route { local, remote, traffic_class: self.traffic_class, hop_limit: 64, flow_label: 0 })
     }
-    pub(super) fn set_source(&mut self, source: SocketAddr) {
-        self.source = Some(source);
-        self.abi.route.addr.src_storage = address::written(source);
-        self.abi.route.addr.addr.sgid = gid_of(&address::gid(&source));
-        self.abi.route.addr.addr.pkey = u16::MAX.to_be();
+}
+
+impl Id {
+    /// Creates an identifier with the given fields of C's structure.
+    pub(super) fn new(
+        abi: rdma_cm_id,
+        adapter: &'static Adapter,
+        state: State,
+        own_channel: Option<Given<EventChannel>>,
+    ) -> Given<Self> {
+        Given::new(Self {
+            abi: Shared::new(abi),
+            adapter,
+            state: Mutex::new(state),
+            unacknowledged: Unacknowledged::default(),
+            groups: Mutex::default(),
+            own_channel: Mutex::new(own_channel),
+        })
     }
-    pub(super) fn set_destination(&mut self, destination: SocketAddr) {
-        self.destination = Some(destination);
-        self.abi.route.addr.dst_storage = address::written(destination);
-        self.abi.route.addr.addr.dgid = gid_of(&address::gid(&destination));
+    /// Creates an identifier whose events come through `channel`, or through one of its own.
+    ///
+    /// # Errors
+    /// Returns an error if the system has nothing left.
+    pub(super) fn create(
+        channel: Option<Borrowed<'_, EventChannel>>,
+        context: *mut c_void,
+        space: c_int,
+    ) -> std::io::Result<Given<Self>> {
+        let own = if channel.is_none() { Some(EventChannel::create()?) } else { None };
+        let mut abi: rdma_cm_id = zeroed();
+        abi.channel = address_of(channel, own.as_ref());
+        abi.context = context;
+        abi.ps = space;
+        abi.qp_type = if space == UDP { DATAGRAM } else { RELIABLE };
+        Ok(Self::new(abi, Adapter::get()?, State::new(), own))
+    }
+    pub(super) fn state(&self) -> State {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Changes the state. `change` calls no function of this identifier.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    pub(super) fn groups(&self) -> MutexGuard<'_, Vec<Joined>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn own_channel(&self) -> MutexGuard<'_, Option<Given<EventChannel>>> {
+        self.own_channel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Returns whether functions of the identifier wait for their events.
+    pub(super) fn waits(&self) -> bool {
+        self.own_channel().is_some()
+    }
+    /// Returns the identifier's address, by which ports and events know it.
+    pub(super) fn address(&self) -> usize {
+        std::ptr::from_ref(self).expose_provenance()
+    }
+    pub(super) fn channel(&self) -> Borrowed<'_, EventChannel> {
+        let channel = load!(self.abi, channel).cast();
+        // SAFETY: programs destroy a channel after its identifiers.
+        unsafe { Borrowed::new(channel) }.expect("an identifier has a channel")
+    }
+    /// Returns the device, once it is chosen.
+    pub(super) fn verbs(&self) -> Option<Borrowed<'_, ibv_context>> {
+        let verbs = load!(self.abi, verbs);
+        // SAFETY: the device of an identifier is open as long as the process lives.
+        unsafe { Borrowed::new(verbs) }
+    }
+    /// Returns the queue pair, if there is one.
+    pub(super) fn qp(&self) -> Option<Borrowed<'_, Qp>> {
+        let qp = load!(self.abi, qp).cast();
+        // SAFETY: the pointer is null, or a queue pair of this library's; programs that destroy it themselves reset it.
+        unsafe { Borrowed::new(qp) }
+    }
+    /// Returns the route to the other side, once both ends are known.
+    pub(super) fn route(&self) -> Option<Route> {
+        self.state().route()
+    }
+    pub(super) fn set_source(&self, source: SocketAddr) {
+        self.change(|state| state.source = Some(source));
+        store!(self.abi, route.addr.src_storage = address::written(source));
+        store!(self.abi, route.addr.addr.sgid = gid_of(&address::gid(&source)));
+        store!(self.abi, route.addr.addr.pkey = u16::MAX.to_be());
+    }
+    pub(super) fn set_destination(&self, destination: SocketAddr) {
+        self.change(|state| state.destination = Some(destination));
+        store!(self.abi, route.addr.dst_storage = address::written(destination));
+        store!(self.abi, route.addr.addr.dgid = gid_of(&address::gid(&destination)));
     }
     /// Chooses the device by the source address.
     ///
     /// # Errors
     /// Returns an error when no device has the address, or it cannot be opened.
-    pub(super) fn choose_device(&mut self) -> std::io::Result<()> {
-        let Some(source) = self.source else { return Ok(()) };
+    pub(super) fn choose_device(&self) -> std::io::Result<()> {
+        let Some(source) = self.state().source else { return Ok(()) };
         let (context, domain) = address::device_with(address::gid(&source))?;
-        self.abi.verbs = context;
-        if self.abi.pd.is_null() {
-            self.abi.pd = domain;
+        store!(self.abi, verbs = context.as_ptr());
+        if load!(self.abi, pd).is_null() {
+            store!(self.abi, pd = domain.as_c());
         }
-        self.abi.port_num = 1;
-        // SAFETY: it was opened just now, or before.
-        self.mtu = crate::query::mtu_code(unsafe { crate::context::Context::of(context) }.device().payload());
+        store!(self.abi, port_num = 1);
+        self.change(|state| state.mtu = crate::query::mtu_code(context.whole().device().payload()));
         Ok(())
     }
     /// Reserves the port of an address, any if it is 0; returns the port.
     ///
     /// # Errors
     /// Returns an error if the port is taken.
-    pub(super) fn claim(&mut self, address: SocketAddr) -> std::io::Result<u16> {
-        let claim = Claim { address, space: self.abi.ps, shares: self.shares_port };
-        let port = port::claim(self.adapter, std::ptr::from_ref(self).addr(), claim)?;
-        self.reserved = Some(port);
+    pub(super) fn claim(&self, address: SocketAddr) -> std::io::Result<u16> {
+        let claim = Claim { address, space: load!(self.abi, ps), shares: self.state().shares_port };
+        let port = port::claim(self.adapter, self.address(), claim)?;
+        self.change(|state| state.reserved = Some(port));
         Ok(port)
     }
     /// Reserves a port that no other identifier of this process has; returns the port.
     ///
     /// # Errors
     /// Returns an error if no port is left.
-    pub(super) fn claim_any(&mut self, address: SocketAddr) -> std::io::Result<u16> {
-        let claim = Claim { address, space: self.abi.ps, shares: self.shares_port };
-        let port = port::any(std::ptr::from_ref(self).addr(), claim, anything())?;
-        self.reserved = Some(port);
+    pub(super) fn claim_any(&self, address: SocketAddr) -> std::io::Result<u16> {
+        let claim = Claim { address, space: load!(self.abi, ps), shares: self.state().shares_port };
+        let port = port::any(self.address(), claim, anything())?;
+        self.change(|state| state.reserved = Some(port));
         Ok(port)
     }
     /// Queues a local event.
@@ -176,97 +238,107 @@ impl Id {
         self.push(QueuedEvent::Joined(joined));
     }
     fn push(&self, event: QueuedEvent) {
-        // SAFETY: the channel outlives its identifiers.
-        let queue = unsafe { &EventChannel::of(self.abi.channel).queue };
-        queue.push((std::ptr::from_ref(self).expose_provenance(), event));
+        self.channel().queue.push((self.address(), event));
     }
     pub(super) fn hears(&self) -> selvedge_dataplane::rnic::Hears {
-        // SAFETY: as above.
-        hears(unsafe { &EventChannel::of(self.abi.channel).queue }, self)
+        hears(&self.channel().queue, self)
+    }
+    /// Returns the event that a function of a waiting identifier took for the program, and forgets it.
+    fn taken_event(&self) -> Option<Given<Event>> {
+        let event = load!(self.abi, event);
+        store!(self.abi, event = std::ptr::null_mut());
+        // SAFETY: null, or an event that `complete` or `get_request` has put there; programs leave it to this library.
+        unsafe { Given::from_c(event.cast()) }
     }
     /// Waits for the event of the operation just begun, if the identifier is synchronous; returns 0, or -1 with
     /// `errno`.
-    ///
-    /// # Safety
-    /// The identifier is used by one thread.
-    pub(super) unsafe fn complete(&mut self) -> c_int {
-        if !self.waits {
+    pub(super) fn complete(&self) -> c_int {
+        if !self.waits() {
             return 0;
         }
-        unsafe {
-            if !self.abi.event.is_null() {
-                ack_cm_event(self.abi.event);
-                self.abi.event = std::ptr::null_mut();
-            }
-            let mut event: *mut rdma_cm_event = std::ptr::null_mut();
-            if get_cm_event(self.abi.channel, &raw mut event) != 0 {
-                return -1;
-            }
-            self.abi.event = event;
-            match (*event).status {
-                0 => 0,
-                // A positive status is the other side's reason for a refusal.
-                reason if reason > 0 => fail(libc::ECONNREFUSED),
-                status => fail(-status),
-            }
+        if let Some(event) = self.taken_event() {
+            ack_cm_event(event);
+        }
+        let event = match take(&self.channel()) {
+            Ok(event) => event,
+            Err(problem) => return fail(error::of_io(&problem)),
+        };
+        store!(self.abi, event = event.as_ptr().cast());
+        match event.status() {
+            0 => 0,
+            // A positive status is the other side's reason for a refusal.
+            reason if reason > 0 => fail(libc::ECONNREFUSED),
+            status => fail(-status),
         }
     }
+}
+
+/// Returns the address of the channel that an identifier uses: the given one, or its own.
+fn address_of(given: Option<Borrowed<'_, EventChannel>>, own: Option<&Given<EventChannel>>) -> *mut rdma_event_channel {
+    let own = own.map_or(std::ptr::null_mut(), Given::as_ptr);
+    given.map_or(own, Borrowed::as_ptr).cast()
 }
 
 #[unsafe(export_name = "selvedge_rdma_create_id")]
-pub unsafe extern "C" fn create_id(
-    channel: *mut rdma_event_channel,
-    to: *mut *mut rdma_cm_id,
+pub extern "C" fn create_id(
+    channel: Option<Borrowed<'_, EventChannel>>,
+    mut to: Out<'_, Given<Id>>,
     context: *mut c_void,
     space: c_int,
 ) -> c_int {
-    if space != TCP && space != UDP {
-        return fail(libc::EOPNOTSUPP);
-    }
-    let waits = channel.is_null();
-    let made = (if waits { EventChannel::create() } else { Ok(channel) })
-        .and_then(|channel| Id::new(channel, context, space, waits));
-    match made {
+    match created(channel, context, space) {
         Ok(id) => {
-            unsafe { *to = Box::into_raw(id).cast() };
+            to.write(id);
             0
         }
-        Err(problem) => {
-            // Some failures have no `errno`, so the reason is printed.
-            error::say(&format!("cannot make an RDMA identifier: {problem}"));
-            fail(error::of_io(&problem))
-        }
+        Err(errno) => fail(errno),
     }
 }
 
+/// Creates an identifier of a port space.
+///
+/// # Errors
+/// Returns `errno`; prints the reason, which some failures have instead.
+pub(super) fn created(
+    channel: Option<Borrowed<'_, EventChannel>>,
+    context: *mut c_void,
+    space: c_int,
+) -> Result<Given<Id>, c_int> {
+    if space != TCP && space != UDP {
+        return Err(libc::EOPNOTSUPP);
+    }
+    Id::create(channel, context, space).map_err(|problem| {
+        error::say(&format!("cannot make an RDMA identifier: {problem}"));
+        error::of_io(&problem)
+    })
+}
+
 #[unsafe(export_name = "selvedge_rdma_destroy_id")]
-pub unsafe extern "C" fn destroy_id(id: *mut rdma_cm_id) -> c_int {
-    let inner = unsafe { Id::of(id) };
-    if let Some(at) = inner.listens_to {
-        let _ = inner.adapter.unlisten(at);
+pub extern "C" fn destroy_id(id: Given<Id>) -> c_int {
+    let state = id.state();
+    if let Some(at) = state.listens_to {
+        let _ = id.adapter.unlisten(at);
     }
-    if let Some(port) = inner.reserved {
-        port::release(inner.adapter, id.addr(), port);
+    if let Some(port) = state.reserved {
+        port::release(id.adapter, id.address(), port);
     }
-    unsafe { multicast::leave_all(inner) };
-    if let Some(connection) = inner.connection {
-        let _ = inner.adapter.connect(|manager, cx| manager.disconnect(cx, connection));
-        let _ = inner.adapter.forget_connection(connection);
+    multicast::leave_all(&id);
+    if let Some(connection) = state.connection {
+        let _ = id.adapter.connect(|manager, cx| manager.disconnect(cx, connection));
+        let _ = id.adapter.forget_connection(connection);
     }
-    let own = id.expose_provenance();
-    unsafe {
-        if !inner.abi.event.is_null() {
-            ack_cm_event(inner.abi.event);
-        }
-        for (_, event) in EventChannel::of(inner.abi.channel).queue.withdraw(|(of, _)| *of == own) {
-            refuse(inner.adapter, &event);
-        }
-        inner.unacknowledged.wait();
-        if inner.waits {
-            destroy_event_channel(inner.abi.channel);
-        }
-        drop(Box::from_raw(id.cast::<Id>()));
+    if let Some(event) = id.taken_event() {
+        ack_cm_event(event);
     }
+    let own = id.address();
+    for (_, event) in id.channel().queue.withdraw(|(of, _)| *of == own) {
+        refuse(id.adapter, &event);
+    }
+    id.unacknowledged.wait();
+    if let Some(channel) = id.own_channel().take() {
+        channel.free();
+    }
+    id.free();
     0
 }
 
@@ -285,38 +357,40 @@ fn refuse(adapter: &Adapter, event: &QueuedEvent) {
 }
 
 #[unsafe(export_name = "selvedge_rdma_migrate_id")]
-pub unsafe extern "C" fn migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_event_channel) -> c_int {
-    let inner = unsafe { Id::of(id) };
-    let old = inner.abi.channel;
-    let waits = channel.is_null();
-    let channel = match if waits { EventChannel::create() } else { Ok(channel) } {
-        Ok(channel) => channel,
+pub extern "C" fn migrate_id(id: Borrowed<'_, Id>, channel: Option<Borrowed<'_, EventChannel>>) -> c_int {
+    let own = match if channel.is_none() { EventChannel::create().map(Some) } else { Ok(None) } {
+        Ok(own) => own,
         Err(problem) => return fail(error::of_io(&problem)),
     };
-    inner.abi.channel = channel;
-    let had_own = std::mem::replace(&mut inner.waits, waits);
-    if let Some(connection) = inner.connection {
-        let _ = inner.adapter.own_connection(connection, inner.hears());
+    let old = Arc::clone(&id.channel().queue);
+    store!(id.abi, channel = address_of(channel, own.as_ref()));
+    let old_own = std::mem::replace(&mut *id.own_channel(), own);
+    let state = id.state();
+    if let Some(connection) = state.connection {
+        let _ = id.adapter.own_connection(connection, id.hears());
     }
-    if let Some(at) = inner.listens_to {
-        let _ = inner.adapter.own_service(at, inner.hears());
+    if let Some(at) = state.listens_to {
+        let _ = id.adapter.own_service(at, id.hears());
     }
     // All further events go to the new channel; pending ones are moved there.
-    let own = id.expose_provenance();
-    for event in unsafe { EventChannel::of(old) }.queue.withdraw(|(of, _)| *of == own) {
-        queue_of(inner).push(event);
+    let address = id.address();
+    for event in old.withdraw(|(of, _)| *of == address) {
+        id.channel().queue.push(event);
     }
-    if had_own {
-        unsafe { destroy_event_channel(old) };
+    if let Some(channel) = old_own {
+        channel.free();
     }
     0
 }
 
 /// Sets an option. Effective are the type of service, the acknowledgement timeout, and sharing of the port. Other
 /// options, like that for IPv6 alone, are accepted without effect.
+///
+/// # Safety
+/// `length` bytes are at `value`.
 #[unsafe(export_name = "selvedge_rdma_set_option")]
 pub unsafe extern "C" fn set_option(
-    id: *mut rdma_cm_id,
+    id: Borrowed<'_, Id>,
     level: c_int,
     option: c_int,
     value: *mut c_void,
@@ -327,16 +401,22 @@ pub unsafe extern "C" fn set_option(
     const TYPE_OF_SERVICE: c_int = 0;
     const SHARES_PORT: c_int = 1;
     const ACK_TIMEOUT: c_int = 3;
-    let inner = unsafe { Id::of(id) };
-    if (level, option, length) == (OF_IDENTIFIER, SHARES_PORT, size_of::<c_int>()) {
-        // SAFETY: so many bytes.
-        inner.shares_port = unsafe { value.cast::<c_int>().read_unaligned() } != 0;
-        return 0;
-    }
-    let given = if length == 1 { unsafe { value.cast::<u8>().as_ref() } } else { None };
-    match (level, option, given) {
-        (OF_IDENTIFIER, TYPE_OF_SERVICE, Some(&class)) => inner.traffic_class = class,
-        (OF_IDENTIFIER, ACK_TIMEOUT, Some(&timeout)) if timeout < 32 => inner.ack_timeout = timeout,
+    const WORD: usize = size_of::<c_int>();
+    let value = match length {
+        // SAFETY: as the caller promises.
+        1 => unsafe { elements(value.cast::<u8>(), 1) },
+        // SAFETY: as the caller promises.
+        WORD => unsafe { elements(value.cast::<u8>(), WORD) },
+        _ => None,
+    };
+    match (level, option, value) {
+        (OF_IDENTIFIER, SHARES_PORT, Some(&[a, b, c, d])) => {
+            id.change(|state| state.shares_port = c_int::from_ne_bytes([a, b, c, d]) != 0);
+        }
+        (OF_IDENTIFIER, TYPE_OF_SERVICE, Some(&[class])) => id.change(|state| state.traffic_class = class),
+        (OF_IDENTIFIER, ACK_TIMEOUT, Some(&[timeout])) if timeout < 32 => {
+            id.change(|state| state.ack_timeout = timeout);
+        }
         (OF_IDENTIFIER, TYPE_OF_SERVICE | ACK_TIMEOUT, _) => return fail(libc::EINVAL),
         _ => {}
     }
@@ -348,17 +428,11 @@ fn port_of(address: Option<SocketAddr>) -> u16 {
 }
 
 #[unsafe(export_name = "selvedge_rdma_get_src_port")]
-pub unsafe extern "C" fn get_src_port(id: *mut rdma_cm_id) -> u16 {
-    port_of(unsafe { Id::of(id) }.source)
+pub extern "C" fn get_src_port(id: Borrowed<'_, Id>) -> u16 {
+    port_of(id.state().source)
 }
 
 #[unsafe(export_name = "selvedge_rdma_get_dst_port")]
-pub unsafe extern "C" fn get_dst_port(id: *mut rdma_cm_id) -> u16 {
-    port_of(unsafe { Id::of(id) }.destination)
-}
-
-/// Returns the queue of an identifier's channel, for identifiers that are created from it.
-pub(super) fn queue_of(id: &Id) -> Arc<selvedge_dataplane::rnic::Channel<(usize, QueuedEvent)>> {
-    // SAFETY: the channel outlives its identifiers.
-    Arc::clone(unsafe { &EventChannel::of(id.abi.channel).queue })
+pub extern "C" fn get_dst_port(id: Borrowed<'_, Id>) -> u16 {
+    port_of(id.state().destination)
 }

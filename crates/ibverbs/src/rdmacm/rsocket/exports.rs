@@ -7,11 +7,12 @@ use std::{ptr, slice};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
 use selvedge_dataplane::rnic::Adapter;
 
-use super::super::address;
+use super::super::address::{self, CAddress};
 use super::options::{Options, Value};
 use super::socket::Socket;
 use super::stream::How;
 use super::{poll, repoll, table};
+use crate::borrowed::zeroed;
 use crate::error;
 
 /// Returns the number of a success, or sets `errno` and returns -1.
@@ -56,8 +57,13 @@ fn create(domain: c_int, kind: c_int, protocol: c_int) -> Result<c_int, c_int> {
     Ok(socket.number())
 }
 
+/// Binds a socket to an address.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `bind`.
 #[unsafe(export_name = "selvedge_rbind")]
 pub unsafe extern "C" fn rbind(socket: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    // SAFETY: as the caller promises.
     let bind = || table::find(socket)?.bind(unsafe { given(to, length) }?);
     told(bind().map(|()| 0))
 }
@@ -67,11 +73,16 @@ pub extern "C" fn rlisten(socket: c_int, _backlog: c_int) -> c_int {
     told(table::find(socket).and_then(|socket| socket.listen()).map(|()| 0))
 }
 
+/// Accepts a connection.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `accept`.
 #[unsafe(export_name = "selvedge_raccept")]
 pub unsafe extern "C" fn raccept(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let accept = || {
         let new = table::find(socket)?.accept()?;
         if !to.is_null() && !length.is_null() {
+            // SAFETY: as the caller promises.
             unsafe { write_address(&new, new.peer(), to, length) };
         }
         Ok(new.number())
@@ -79,8 +90,13 @@ pub unsafe extern "C" fn raccept(socket: c_int, to: *mut sockaddr, length: *mut 
     told(accept())
 }
 
+/// Connects a socket.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `connect`.
 #[unsafe(export_name = "selvedge_rconnect")]
 pub unsafe extern "C" fn rconnect(socket: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    // SAFETY: as the caller promises.
     let connect = || table::find(socket)?.connect(unsafe { given(to, length) }?);
     told(connect().map(|()| 0))
 }
@@ -104,12 +120,21 @@ pub extern "C" fn rclose(socket: c_int) -> c_int {
     told(table::remove(socket).map(|socket| socket.close()).map(|()| 0))
 }
 
+/// Receives bytes.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `recv`.
 #[unsafe(export_name = "selvedge_rrecv")]
 pub unsafe extern "C" fn rrecv(socket: c_int, to: *mut c_void, length: usize, flags: c_int) -> isize {
+    // SAFETY: as the caller promises.
     let recv = || table::find(socket)?.recv(&mut [unsafe { bytes_mut(to, length) }?], flags);
     told_bytes(recv())
 }
 
+/// Receives bytes and tells the peer.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `recvfrom`.
 #[unsafe(export_name = "selvedge_rrecvfrom")]
 pub unsafe extern "C" fn rrecvfrom(
     socket: c_int,
@@ -121,8 +146,10 @@ pub unsafe extern "C" fn rrecvfrom(
 ) -> isize {
     let recv = || {
         let socket = table::find(socket)?;
+        // SAFETY: as the caller promises.
         let got = socket.recv(&mut [unsafe { bytes_mut(to, length) }?], flags)?;
         if !from.is_null() && !from_length.is_null() {
+            // SAFETY: as the caller promises.
             unsafe { write_address(&socket, socket.peer(), from, from_length) };
         }
         Ok(got)
@@ -130,10 +157,16 @@ pub unsafe extern "C" fn rrecvfrom(
     told_bytes(recv())
 }
 
+/// Receives bytes into the buffers of a message.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `recvmsg`.
 #[unsafe(export_name = "selvedge_rrecvmsg")]
 pub unsafe extern "C" fn rrecvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> isize {
     let recv = || {
+        // SAFETY: as the caller promises.
         let message = unsafe { message.as_mut() }.ok_or(libc::EFAULT)?;
+        // SAFETY: as the caller promises.
         let mut pieces = unsafe { pieces_mut(message.msg_iov, message.msg_iovlen) }?;
         let got = table::find(socket)?.recv(&mut pieces, flags)?;
         // Stream data comes without control messages and addresses.
@@ -143,26 +176,45 @@ pub unsafe extern "C" fn rrecvmsg(socket: c_int, message: *mut msghdr, flags: c_
     told_bytes(recv())
 }
 
+/// Receives bytes, like `read`.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `read`.
 #[unsafe(export_name = "selvedge_rread")]
 pub unsafe extern "C" fn rread(socket: c_int, to: *mut c_void, length: usize) -> isize {
+    // SAFETY: as the caller promises.
     unsafe { rrecv(socket, to, length, 0) }
 }
 
+/// Receives bytes into several buffers.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `readv`.
 #[unsafe(export_name = "selvedge_rreadv")]
 pub unsafe extern "C" fn rreadv(socket: c_int, pieces: *const iovec, count: c_int) -> isize {
     let recv = || {
         let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+        // SAFETY: as the caller promises.
         table::find(socket)?.recv(&mut unsafe { pieces_mut(pieces, count) }?, 0)
     };
     told_bytes(recv())
 }
 
+/// Sends bytes.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `send`.
 #[unsafe(export_name = "selvedge_rsend")]
 pub unsafe extern "C" fn rsend(socket: c_int, from: *const c_void, length: usize, flags: c_int) -> isize {
+    // SAFETY: as the caller promises.
     let send = || table::find(socket)?.send(&[unsafe { bytes(from, length) }?], flags);
     told_bytes(send())
 }
 
+/// Sends bytes on a connection, without a destination.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `sendto`.
 #[unsafe(export_name = "selvedge_rsendto")]
 pub unsafe extern "C" fn rsendto(
     socket: c_int,
@@ -175,46 +227,71 @@ pub unsafe extern "C" fn rsendto(
     if !to.is_null() || to_length != 0 {
         return told_bytes(table::find(socket).and(Err(libc::EISCONN)));
     }
+    // SAFETY: as the caller promises.
     unsafe { rsend(socket, from, length, flags) }
 }
 
+/// Sends the buffers of a message.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `sendmsg`.
 #[unsafe(export_name = "selvedge_rsendmsg")]
 pub unsafe extern "C" fn rsendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> isize {
     let send = || {
+        // SAFETY: as the caller promises.
         let message = unsafe { message.as_ref() }.ok_or(libc::EFAULT)?;
         if !message.msg_control.is_null() && message.msg_controllen != 0 {
             return Err(libc::EOPNOTSUPP);
         }
+        // SAFETY: as the caller promises.
         let pieces = unsafe { pieces(message.msg_iov, message.msg_iovlen) }?;
         table::find(socket)?.send(&pieces, flags)
     };
     told_bytes(send())
 }
 
+/// Sends bytes, like `write`.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `write`.
 #[unsafe(export_name = "selvedge_rwrite")]
 pub unsafe extern "C" fn rwrite(socket: c_int, from: *const c_void, length: usize) -> isize {
+    // SAFETY: as the caller promises.
     unsafe { rsend(socket, from, length, 0) }
 }
 
+/// Sends several buffers.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `writev`.
 #[unsafe(export_name = "selvedge_rwritev")]
 pub unsafe extern "C" fn rwritev(socket: c_int, from: *const iovec, count: c_int) -> isize {
     let send = || {
         let count = usize::try_from(count).map_err(|_| libc::EINVAL)?;
+        // SAFETY: as the caller promises.
         table::find(socket)?.send(&unsafe { pieces(from, count) }?, 0)
     };
     told_bytes(send())
 }
 
+/// Waits for events of sockets and other descriptors.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `poll`.
 #[unsafe(export_name = "selvedge_rpoll")]
 pub unsafe extern "C" fn rpoll(descriptors: *mut libc::pollfd, count: libc::nfds_t, timeout_ms: c_int) -> c_int {
     if descriptors.is_null() && count > 0 {
         return told(Err(libc::EFAULT));
     }
-    // SAFETY: the caller's; an empty list has no place.
+    // SAFETY: as the caller promises; an empty list has no place.
     let all = if count == 0 { &mut [][..] } else { unsafe { slice::from_raw_parts_mut(descriptors, count as usize) } };
     told(poll::poll(all, timeout_ms))
 }
 
+/// Waits for sockets and other descriptors.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `select`.
 #[unsafe(export_name = "selvedge_rselect")]
 pub unsafe extern "C" fn rselect(
     count: c_int,
@@ -223,34 +300,49 @@ pub unsafe extern "C" fn rselect(
     exceptions: *mut libc::fd_set,
     timeout: *mut libc::timeval,
 ) -> c_int {
+    // SAFETY: as the caller promises.
     let timeout_ms = unsafe { timeout.as_ref() }.map_or(-1, |timeout| {
         let ms = i128::from(timeout.tv_sec) * 1_000 + i128::from(timeout.tv_usec + 999) / 1_000;
         ms.clamp(0, c_int::MAX.into()) as c_int
     });
-    // SAFETY: the caller's: three sets, each of its own.
+    // SAFETY: as the caller promises: three sets, each of its own.
     let sets = unsafe { [reads.as_mut(), writes.as_mut(), exceptions.as_mut()] };
     told(poll::select(count, sets, timeout_ms))
 }
 
+/// Tells the peer's address.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `getpeername`.
 #[unsafe(export_name = "selvedge_rgetpeername")]
 pub unsafe extern "C" fn rgetpeername(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let name = || {
         let socket = table::find(socket)?;
         let peer = socket.peer().filter(|_| !socket.is_listening()).ok_or(libc::ENOTCONN)?;
+        // SAFETY: as the caller promises.
         unsafe { tell_address(&socket, Some(peer), to, length) }
     };
     told(name())
 }
 
+/// Tells the socket's own address.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `getsockname`.
 #[unsafe(export_name = "selvedge_rgetsockname")]
 pub unsafe extern "C" fn rgetsockname(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let name = || {
         let socket = table::find(socket)?;
+        // SAFETY: as the caller promises.
         unsafe { tell_address(&socket, socket.local(), to, length) }
     };
     told(name())
 }
 
+/// Sets an option.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `setsockopt`.
 #[unsafe(export_name = "selvedge_rsetsockopt")]
 pub unsafe extern "C" fn rsetsockopt(
     socket: c_int,
@@ -259,10 +351,15 @@ pub unsafe extern "C" fn rsetsockopt(
     value: *const c_void,
     length: socklen_t,
 ) -> c_int {
+    // SAFETY: as the caller promises.
     let set = || table::find(socket)?.set_option(level, name, unsafe { bytes(value, length as usize) }?);
     told(set().map(|()| 0))
 }
 
+/// Tells an option.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `getsockopt`.
 #[unsafe(export_name = "selvedge_rgetsockopt")]
 pub unsafe extern "C" fn rgetsockopt(
     socket: c_int,
@@ -273,9 +370,10 @@ pub unsafe extern "C" fn rgetsockopt(
 ) -> c_int {
     let get = || {
         let value = option(&*table::find(socket)?, level, name)?;
+        // SAFETY: as the caller promises.
         let room = unsafe { length.as_mut() }.filter(|_| !to.is_null()).ok_or(libc::EFAULT)?;
         let copied = value.len().min(*room as usize);
-        // SAFETY: the caller's: so much room.
+        // SAFETY: as the caller promises: so much room.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), to.cast::<u8>(), copied) };
         *room = copied as socklen_t;
         Ok(0)
@@ -352,19 +450,27 @@ pub extern "C" fn repoll_create(flags: c_int) -> c_int {
     told(repoll::create(flags))
 }
 
+/// Changes a set of descriptors.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `epoll_ctl`.
 #[unsafe(export_name = "selvedge_repoll_ctl")]
 pub unsafe extern "C" fn repoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
-    // SAFETY: the caller's: null, or an event, which need not be aligned.
+    // SAFETY: as the caller promises: null, or an event, which need not be aligned.
     let wanted = (!event.is_null()).then(|| unsafe { event.read_unaligned() });
     told(repoll::control(set, operation, fd, wanted).map(|()| 0))
 }
 
+/// Waits for the descriptors of a set.
+///
+/// # Safety
+/// Pointers fulfil the contract of the kernel's `epoll_wait`.
 #[unsafe(export_name = "selvedge_repoll_wait")]
 pub unsafe extern "C" fn repoll_wait(set: c_int, to: *mut libc::epoll_event, most: c_int, timeout_ms: c_int) -> c_int {
     let wait = || {
         let found = repoll::wait(set, usize::try_from(most).unwrap_or(0), timeout_ms)?;
         for (at, event) in found.iter().enumerate() {
-            // SAFETY: the caller's: room for as many.
+            // SAFETY: as the caller promises: room for as many.
             unsafe { to.add(at).write_unaligned(*event) };
         }
         Ok(found.len() as c_int)
@@ -383,12 +489,10 @@ unsafe fn given(address: *const sockaddr, length: socklen_t) -> Result<SocketAdd
     if address.is_null() || length < size_of::<libc::sa_family_t>() {
         return Err(libc::EINVAL);
     }
-    // SAFETY: the caller's; copied, because it may be shorter than what is read of it.
-    let mut whole: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    unsafe {
-        let copied = length.min(size_of_val(&whole));
-        ptr::copy_nonoverlapping(address.cast::<u8>(), (&raw mut whole).cast(), copied);
-    }
+    let mut whole: libc::sockaddr_storage = zeroed();
+    let copied = length.min(size_of_val(&whole));
+    // SAFETY: as the caller promises. The address is copied, because it may be shorter than what is read of it.
+    unsafe { ptr::copy_nonoverlapping(address.cast::<u8>(), (&raw mut whole).cast(), copied) };
     let least = match c_int::from(whole.ss_family) {
         libc::AF_INET => size_of::<libc::sockaddr_in>(),
         libc::AF_INET6 => SHORT_V6,
@@ -397,20 +501,29 @@ unsafe fn given(address: *const sockaddr, length: socklen_t) -> Result<SocketAdd
     if length < least {
         return Err(libc::EINVAL);
     }
-    // SAFETY: the whole of it is there.
-    unsafe { address::read((&raw const whole).cast()) }.ok_or(libc::EAFNOSUPPORT)
+    CAddress::of(&whole).read().ok_or(libc::EAFNOSUPPORT)
 }
 
+/// Tells an address; returns 0.
+///
+/// # Errors
+/// Returns `EFAULT` without room.
+///
+/// # Safety
+/// `length` is null, or `to` has as much space as it says.
 unsafe fn tell_address(
     socket: &Socket,
     address: Option<SocketAddr>,
     to: *mut sockaddr,
     length: *mut socklen_t,
 ) -> Result<c_int, c_int> {
-    if length.is_null() || (to.is_null() && unsafe { *length } != 0) {
-        return Err(libc::EFAULT);
+    // SAFETY: as the caller promises.
+    unsafe {
+        if length.is_null() || (to.is_null() && *length != 0) {
+            return Err(libc::EFAULT);
+        }
+        write_address(socket, address, to, length);
     }
-    unsafe { write_address(socket, address, to, length) };
     Ok(0)
 }
 
@@ -429,7 +542,7 @@ unsafe fn write_address(socket: &Socket, address: Option<SocketAddr>, to: *mut s
     };
     let whole = address::written(address);
     let own = if address.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     unsafe {
         ptr::copy_nonoverlapping((&raw const whole).cast::<u8>(), to.cast(), own.min(*length as usize));
         *length = own as socklen_t;
@@ -447,7 +560,7 @@ unsafe fn bytes<'a>(from: *const c_void, length: usize) -> Result<&'a [u8], c_in
     if from.is_null() {
         return Err(libc::EFAULT);
     }
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     Ok(unsafe { slice::from_raw_parts(from.cast(), length.min(isize::MAX as usize)) })
 }
 
@@ -462,7 +575,7 @@ unsafe fn bytes_mut<'a>(to: *mut c_void, length: usize) -> Result<&'a mut [u8], 
     if to.is_null() {
         return Err(libc::EFAULT);
     }
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     Ok(unsafe { slice::from_raw_parts_mut(to.cast(), length.min(isize::MAX as usize)) })
 }
 
@@ -476,7 +589,7 @@ unsafe fn vectors<'a>(list: *const iovec, count: usize) -> Result<&'a [iovec], c
         0 => Ok(&[]),
         _ if count > MOST => Err(libc::EINVAL),
         _ if list.is_null() => Err(libc::EFAULT),
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         _ => Ok(unsafe { slice::from_raw_parts(list, count) }),
     }
 }
@@ -486,8 +599,9 @@ unsafe fn vectors<'a>(list: *const iovec, count: usize) -> Result<&'a [iovec], c
 /// # Safety
 /// The conditions of [`bytes`] apply to each piece.
 unsafe fn pieces<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a [u8]>, c_int> {
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     let all = unsafe { vectors(list, count) }?.iter();
+    // SAFETY: as the caller promises.
     all.map(|vector| unsafe { bytes(vector.iov_base, vector.iov_len) }).collect()
 }
 
@@ -496,7 +610,8 @@ unsafe fn pieces<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a [u8]>, 
 /// # Safety
 /// The conditions of [`bytes_mut`] apply to each buffer.
 unsafe fn pieces_mut<'a>(list: *const iovec, count: usize) -> Result<Vec<&'a mut [u8]>, c_int> {
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     let all = unsafe { vectors(list, count) }?.iter();
+    // SAFETY: as the caller promises.
     all.map(|vector| unsafe { bytes_mut(vector.iov_base, vector.iov_len) }).collect()
 }

@@ -2,10 +2,10 @@
 //! with its buffers. This module is the unsafe half of a socket: everything here is used under the socket's lock, and
 //! functions on identifiers under [`MANAGER`], too.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge_dataplane::rnic::{Adapter, Channel};
@@ -14,20 +14,22 @@ use selvedge_nic::verbs::{
 };
 use selvedge_units::QpNumber;
 
-use super::super::abi::{rdma_cm_id, rdma_conn_param, rdma_event_channel};
+use super::super::abi::rdma_conn_param;
+use super::super::address::{self, CAddress};
 use super::super::connect::{accept, bind_addr, connect, disconnect, listen, reject, resolve};
-use super::super::id::{Id, RELIABLE, TCP, create_id, destroy_id, set_option};
-use super::super::{address, pair};
+use super::super::event::EventChannel;
+use super::super::id::{Id, RELIABLE, TCP, created, destroy_id, set_option};
+use super::super::pair;
 use super::memory::Memory;
 use super::stream::{CONTROL_SLOTS, Control, ENTRIES, ENTRY, Entry, Sizes, Transfer};
 use super::wire::{HELLO, Message, Region};
-use crate::abi::{ibv_comp_channel, ibv_cq, ibv_pd, ibv_qp_init_attr};
+use crate::abi::ibv_qp_init_attr;
+use crate::borrowed::{Borrowed, Exclusive, Given, Link, store, zeroed};
 use crate::channel::{CompletionChannel, ibv_create_comp_channel, ibv_destroy_comp_channel};
 use crate::completion::{Cq, ibv_create_cq, ibv_destroy_cq};
-use crate::context::Context;
 use crate::error;
 use crate::limits::least;
-use crate::memory::{ibv_alloc_pd, ibv_dealloc_pd};
+use crate::memory::{Pd, ibv_alloc_pd, ibv_dealloc_pd};
 
 /// Receives posted beyond those that the peer has credits for, because its control messages need no credits.
 const SPARE: u16 = 2 * CONTROL_SLOTS;
@@ -53,14 +55,15 @@ fn checked(code: c_int) -> Result<(), c_int> {
 /// The descriptor that programs call a socket by: readable when a requested completion event has arrived.
 #[derive(Debug)]
 pub(super) struct Descriptor {
-    abi: NonNull<ibv_comp_channel>,
+    /// The completion channel; `None` once it is destroyed.
+    abi: Option<Given<CompletionChannel>>,
     /// The queue behind the descriptor.
     pub(super) channel: Arc<Channel<u64>>,
 }
 
 // SAFETY: nothing of it belongs to a thread, and what it points to does not change.
 unsafe impl Send for Descriptor {}
-// SAFETY: as above.
+// SAFETY: nothing of it belongs to a thread, and what it points to does not change.
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
@@ -69,13 +72,11 @@ impl Descriptor {
     /// # Errors
     /// Returns `errno` if the process may not have more descriptors.
     pub(super) fn new() -> Result<Self, c_int> {
-        // SAFETY: the context is only handed back to whoever asks.
-        let abi = NonNull::new(unsafe { ibv_create_comp_channel(ptr::null_mut()) }).ok_or_else(last_error)?;
-        // SAFETY: it was made above.
-        let announced = unsafe { CompletionChannel::of(abi.as_ptr()) }.ok_or(libc::EIO)?;
-        let channel = announced.join();
-        announced.leave();
-        Ok(Self { abi, channel })
+        // The context, which is not needed, is only given back to whoever asks.
+        let abi = ibv_create_comp_channel(ptr::null_mut()).ok_or_else(last_error)?;
+        let channel = abi.join();
+        abi.leave();
+        Ok(Self { abi: Some(abi), channel })
     }
     pub(super) fn number(&self) -> c_int {
         self.channel.descriptor()
@@ -91,15 +92,16 @@ impl Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and completion queues that announce there are gone before: a socket drops its descriptor
-        // last.
-        unsafe { ibv_destroy_comp_channel(self.abi.as_ptr()) };
+        // Completion queues that announce there are gone: a socket drops its descriptor last.
+        if let Some(channel) = self.abi.take() {
+            ibv_destroy_comp_channel(channel);
+        }
     }
 }
 
-/// An identifier owned by this module.
+/// An identifier owned by this module; `None` once it is destroyed.
 #[derive(Debug)]
-pub(super) struct Identifier(NonNull<rdma_cm_id>);
+pub(super) struct Identifier(Option<Given<Id>>);
 
 // SAFETY: identifiers belong to no thread; the module's documentation says who uses one when.
 unsafe impl Send for Identifier {}
@@ -110,43 +112,30 @@ impl Identifier {
     /// # Errors
     /// Returns `errno` if the system or the NIC has nothing left.
     pub(super) fn new(channel: EventQueue, socket: usize) -> Result<Self, c_int> {
-        let mut id: *mut rdma_cm_id = ptr::null_mut();
-        let name = ptr::without_provenance_mut::<c_void>(socket);
-        // SAFETY: the channel lives as long as the process.
-        checked(unsafe { create_id(channel.0.as_ptr(), &raw mut id, name, TCP) })?;
-        NonNull::new(id).map(Self).ok_or(libc::ENOMEM)
+        created(Some(channel.0), ptr::without_provenance_mut(socket), TCP).map(|id| Self(Some(id)))
     }
     /// Takes over the identifier of a connection request; from now on its events have the name `socket`.
-    ///
-    /// # Safety
-    /// `id` came with a request, and nobody else has it.
-    pub(super) unsafe fn of_request(id: *mut rdma_cm_id, socket: usize) -> Option<Self> {
-        let id = NonNull::new(id)?;
-        // SAFETY: the caller's.
-        unsafe { (*id.as_ptr()).context = ptr::without_provenance_mut(socket) };
-        Some(Self(id))
+    pub(super) fn of_request(id: Given<Id>, socket: usize) -> Self {
+        store!(id.abi, context = ptr::without_provenance_mut(socket));
+        Self(Some(id))
     }
-    fn id(&self) -> *mut rdma_cm_id {
-        self.0.as_ptr()
-    }
-    fn inner(&self) -> &Id {
-        // SAFETY: it is ours until `drop`.
-        unsafe { Id::of(self.id()) }
+    fn id(&self) -> Borrowed<'_, Id> {
+        self.0.as_ref().expect("the identifier lives until it is dropped").borrow()
     }
 
     pub(super) fn local(&self) -> Option<SocketAddr> {
-        self.inner().source
+        self.id().state().source
     }
     pub(super) fn peer(&self) -> Option<SocketAddr> {
-        self.inner().destination
+        self.id().state().destination
     }
     /// Returns the largest payload of a packet on the identifier's path in bytes.
     pub(super) fn payload(&self) -> c_int {
-        128 << self.inner().mtu.clamp(1, 5)
+        128 << self.id().state().mtu.clamp(1, 5)
     }
     /// Returns whether a device was chosen by the identifier's address.
     fn has_device(&self) -> bool {
-        !self.inner().abi.verbs.is_null()
+        self.id().verbs().is_some()
     }
 
     /// Sets an option: sharing of the port, or the type of service.
@@ -155,8 +144,8 @@ impl Identifier {
     /// Returns `errno` if the option is refused.
     pub(super) fn set(&self, option: c_int, value: &[u8]) -> Result<(), c_int> {
         const OF_IDENTIFIER: c_int = 0;
-        // SAFETY: it is read only.
         let value = (value.as_ptr().cast_mut().cast(), value.len());
+        // SAFETY: so many bytes are there, which are only read.
         checked(unsafe { set_option(self.id(), OF_IDENTIFIER, option, value.0, value.1) })
     }
     /// Binds the identifier to an address.
@@ -164,26 +153,21 @@ impl Identifier {
     /// # Errors
     /// Returns `errno`, for example if the port is taken.
     pub(super) fn bind(&self, to: SocketAddr) -> Result<(), c_int> {
-        let mut to = address::written(to);
-        // SAFETY: an address of ours.
-        checked(unsafe { bind_addr(self.id(), (&raw mut to).cast()) })
+        checked(bind_addr(self.id(), CAddress::of(&address::written(to))))
     }
     /// Listens for connection requests.
     ///
     /// # Errors
     /// Returns `errno`, for example if the port is shared.
     pub(super) fn listen(&self) -> Result<(), c_int> {
-        // SAFETY: it is ours.
-        checked(unsafe { listen(self.id(), 0) })
+        checked(listen(self.id(), 0))
     }
     /// Finds the route to an address.
     ///
     /// # Errors
     /// Returns `errno`, for example if there is none.
     pub(super) fn resolve(&self, to: SocketAddr) -> Result<(), c_int> {
-        // SAFETY: it is ours.
-        let inner = unsafe { Id::of(self.id()) };
-        resolve(inner, None, to).map_err(|problem| error::of_io(&problem))?;
+        resolve(&self.id(), None, to).map_err(|problem| error::of_io(&problem))?;
         if self.has_device() { Ok(()) } else { Err(libc::ENETUNREACH) }
     }
     /// Requests a connection with the private data `hello`, or accepts the requested one if `is_answer`.
@@ -192,7 +176,7 @@ impl Identifier {
     /// Returns `errno` if the connection manager refuses.
     pub(super) fn greet(&self, hello: &[u8; HELLO], is_answer: bool) -> Result<(), c_int> {
         const RETRIES: u8 = 7;
-        let mut parameters = rdma_conn_param {
+        let parameters = rdma_conn_param {
             private_data: hello.as_ptr().cast(),
             private_data_len: HELLO as u8,
             responder_resources: 0,
@@ -203,72 +187,76 @@ impl Identifier {
             srq: 0,
             qp_num: 0,
         };
-        let (id, parameters) = (self.id(), &raw mut parameters);
-        // SAFETY: it is ours.
-        checked(unsafe { if is_answer { accept(id, parameters) } else { connect(id, parameters) } })
+        let (id, parameters) = (self.id(), Some(Borrowed::of(&parameters)));
+        checked(if is_answer { accept(id, parameters) } else { connect(id, parameters) })
     }
     pub(super) fn refuse(&self) {
-        // SAFETY: it is ours. A connection that is gone needs no refusal.
+        // SAFETY: there are no private data. A connection that is gone needs no refusal.
         unsafe { reject(self.id(), ptr::null(), 0) };
     }
     /// Ends the connection, and takes its queue pair to the error state.
     pub(super) fn end(&self) {
-        // SAFETY: it is ours.
-        unsafe { disconnect(self.id()) };
+        disconnect(self.id());
     }
     /// Takes the queue pair to the error state, which flushes all posted requests; the connection manager's state is
     /// unchanged.
     pub(super) fn stop(&self) {
-        // SAFETY: it is ours.
-        unsafe { pair::fail_all(self.inner()) };
+        pair::fail_all(&self.id());
     }
 }
 
 impl Drop for Identifier {
     fn drop(&mut self) {
-        // SAFETY: it is ours. Its events were taken and acknowledged under the lock that is held here.
-        unsafe { destroy_id(self.id()) };
+        // Events of the identifier were taken and acknowledged under the lock that is held here.
+        if let Some(id) = self.0.take() {
+            destroy_id(id);
+        }
     }
 }
 
 /// The event channel of all sockets, which lives as long as the process.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EventQueue(pub(super) NonNull<rdma_event_channel>);
+#[derive(Clone, Copy)]
+pub(super) struct EventQueue(pub(super) Borrowed<'static, EventChannel>);
 
-// SAFETY: it does not change.
+// SAFETY: a channel belongs to no thread, and does not change but for its queue, which has a lock.
 unsafe impl Send for EventQueue {}
-// SAFETY: as above.
+// SAFETY: a channel belongs to no thread, and does not change but for its queue, which has a lock.
 unsafe impl Sync for EventQueue {}
 
 /// A protection domain of one connection: with a guessed key, a peer reaches no memory of another connection.
+/// `None` once it is deallocated.
 #[derive(Debug)]
-struct Domain(NonNull<ibv_pd>);
+struct Domain(Option<Given<Pd>>);
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and what was made in it is gone.
-        unsafe { ibv_dealloc_pd(self.0.as_ptr()) };
+        // The domain's objects are gone.
+        if let Some(domain) = self.0.take() {
+            ibv_dealloc_pd(domain);
+        }
     }
 }
 
+/// A completion queue; `None` once it is destroyed.
 #[derive(Debug)]
-struct Queue(NonNull<ibv_cq>);
+struct Queue(Option<Given<Cq>>);
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and its queue pair is gone.
-        unsafe { ibv_destroy_cq(self.0.as_ptr()) };
+        // The queue's queue pair is gone.
+        if let Some(queue) = self.0.take() {
+            ibv_destroy_cq(queue);
+        }
     }
 }
 
-/// A queue pair of an identifier.
-#[derive(Debug)]
-struct Pair(NonNull<rdma_cm_id>);
+/// A queue pair of an identifier, which outlives it.
+struct Pair(Link<Id>);
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // SAFETY: the identifier outlives its queue pair; the completion queue is another's.
-        unsafe { pair::destroy_qp(self.0.as_ptr()) };
+        // The completion queue belongs to another object.
+        pair::destroy_qp(self.0.get());
     }
 }
 
@@ -308,11 +296,8 @@ impl Endpoint {
     /// # Errors
     /// Returns `ENODEV` without a device.
     pub(super) fn fit(id: &Identifier, wanted: Sizes) -> Result<Sizes, c_int> {
-        if !id.has_device() {
-            return Err(libc::ENODEV);
-        }
-        // SAFETY: the device was chosen when the address was resolved, or came with the request.
-        let context = unsafe { Context::of(id.inner().abi.verbs) };
+        let id = id.id();
+        let context = id.verbs().ok_or(libc::ENODEV)?.whole();
         let most = least(Limits::HERE.requests, context.profile.max_qp_wr);
         let most = u16::try_from(most).unwrap_or(u16::MAX - 1).max(Sizes::LEAST_QUEUE + SPARE) - SPARE;
         let fit = |queue: u16| queue.clamp(Sizes::LEAST_QUEUE, most);
@@ -324,37 +309,33 @@ impl Endpoint {
     /// # Errors
     /// Returns `errno` if the system or the NIC has nothing left.
     pub(super) fn new(id: &Identifier, descriptor: &Descriptor, sizes: Sizes) -> Result<Self, c_int> {
-        let inner = id.inner();
-        let (context, adapter) = (inner.abi.verbs, inner.adapter);
-        // SAFETY: the device is open as long as the process lives.
-        let domain = Domain(NonNull::new(unsafe { ibv_alloc_pd(context) }).ok_or_else(last_error)?);
-        let pd = domain.0.as_ptr();
-        // SAFETY: the domain goes after the memory, by the order of fields and of these variables.
-        let (ring, buffer, list) = unsafe {
-            (
-                Memory::new(pd, sizes.send_buffer as usize, false)?,
-                Memory::new(pd, sizes.receive_buffer as usize, true)?,
-                Memory::new(pd, (ENTRIES * ENTRY) as usize, true)?,
-            )
-        };
+        let id = id.id();
+        let context = id.verbs().ok_or(libc::ENODEV)?;
+        let domain = ibv_alloc_pd(context).ok_or_else(last_error)?;
+        // The domain goes after the memory, by the order of fields and of these variables.
+        let domain = Domain(Some(domain));
+        let pd = domain.0.as_ref().ok_or(libc::ENOMEM)?.borrow();
+        let ring = Memory::new(pd, sizes.send_buffer as usize, false)?;
+        let buffer = Memory::new(pd, sizes.receive_buffer as usize, true)?;
+        let list = Memory::new(pd, (ENTRIES * ENTRY) as usize, true)?;
         let receives = u32::from(sizes.receive_queue) + u32::from(SPARE);
         let depth = (u32::from(sizes.send_queue) + receives) as c_int;
-        // SAFETY: the channel is ours, and goes after the queue.
-        let cq = unsafe { ibv_create_cq(context, depth, ptr::null_mut(), descriptor.abi.as_ptr(), 0) };
-        let queue = Queue(NonNull::new(cq).ok_or_else(last_error)?);
-        // SAFETY: zeros are null pointers and numbers.
-        let mut wanted: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
-        (wanted.send_cq, wanted.recv_cq) = (cq, cq);
+        let channel = descriptor.abi.as_ref().map(Given::borrow);
+        let cq = ibv_create_cq(context, depth, ptr::null_mut(), channel, 0).ok_or_else(last_error)?;
+        let (number_of_queue, address) = (cq.id, cq.as_ptr().cast());
+        let queue = Queue(Some(cq));
+        let mut wanted: ibv_qp_init_attr = zeroed();
+        (wanted.send_cq, wanted.recv_cq) = (address, address);
         (wanted.qp_type, wanted.sq_sig_all) = (RELIABLE, 1);
         wanted.cap.max_send_wr = sizes.send_queue.into();
         wanted.cap.max_recv_wr = receives;
         (wanted.cap.max_send_sge, wanted.cap.max_recv_sge) = (2, 1);
         wanted.cap.max_inline_data = ENTRY;
-        // SAFETY: all of it was made above.
-        checked(unsafe { pair::create_qp(id.id(), pd, &raw mut wanted) })?;
-        let pair = Pair(id.0);
-        // SAFETY: both were made above.
-        let (cq, number) = unsafe { (Cq::of(cq).id, QpNumber((*id.inner().abi.qp).qp_num)) };
+        checked(pair::create_qp(id, Some(pd), Exclusive::of(&mut wanted)))?;
+        // SAFETY: a socket drops its identifier after its endpoint.
+        let pair = Pair(unsafe { Link::to(id) });
+        let number = id.qp().ok_or(libc::EIO)?.number;
+        let (adapter, cq) = (id.adapter, number_of_queue);
         let endpoint = Self { _pair: pair, _queue: queue, ring, buffer, list, _domain: domain, adapter, cq, number };
         endpoint.post_receives(receives)?;
         Ok(endpoint)

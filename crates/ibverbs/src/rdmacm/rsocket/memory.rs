@@ -4,8 +4,8 @@
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
-use crate::abi::{ibv_mr, ibv_pd};
-use crate::memory::{ibv_dereg_mr, ibv_reg_mr};
+use crate::borrowed::{Borrowed, Given};
+use crate::memory::{Mr, Pd, ibv_dereg_mr, ibv_reg_mr};
 
 /// Flags of `enum ibv_access_flags`.
 const LOCAL_WRITE: c_int = 1;
@@ -16,10 +16,11 @@ const REMOTE_WRITE: c_int = 1 << 1;
 pub(super) struct Memory {
     start: NonNull<u8>,
     length: usize,
-    region: NonNull<ibv_mr>,
+    /// The region; `None` once it is deregistered.
+    region: Option<Given<Mr>>,
 }
 
-// SAFETY: nothing of it belongs to a thread. It is reached through `&mut` and by the NIC, which has a lock.
+// SAFETY: nothing of it belongs to a thread. The memory is reached through `&mut` and by the NIC, which has a lock.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -27,10 +28,7 @@ impl Memory {
     ///
     /// # Errors
     /// Returns `errno` if the system or the NIC has none left.
-    ///
-    /// # Safety
-    /// `pd` is from this library, and outlives the memory.
-    pub(super) unsafe fn new(pd: *mut ibv_pd, length: usize, is_remote: bool) -> Result<Self, c_int> {
+    pub(super) fn new(pd: Borrowed<'_, Pd>, length: usize, is_remote: bool) -> Result<Self, c_int> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping touches nothing that is there.
@@ -39,8 +37,8 @@ impl Memory {
         let start = found.ok_or(libc::ENOMEM)?.cast::<u8>();
         let access = if is_remote { LOCAL_WRITE | REMOTE_WRITE } else { LOCAL_WRITE };
         // SAFETY: the mapping is ours, and stays until the region is gone.
-        match NonNull::new(unsafe { ibv_reg_mr(pd, start.as_ptr().cast(), length, access) }) {
-            Some(region) => Ok(Self { start, length, region }),
+        match unsafe { ibv_reg_mr(pd, start.as_ptr().cast(), length, access) } {
+            region @ Some(_) => Ok(Self { start, length, region }),
             None => {
                 let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENOMEM);
                 // SAFETY: it was mapped above, and nobody knows of it.
@@ -56,8 +54,7 @@ impl Memory {
     }
     /// Returns the key of the memory, local and remote.
     pub(super) fn key(&self) -> u32 {
-        // SAFETY: the region is ours until `drop`.
-        unsafe { self.region.as_ref() }.rkey
+        self.region.as_ref().map_or(0, |region| region.abi.rkey)
     }
 
     /// Copies bytes to the memory at offset `at`.
@@ -83,10 +80,10 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: both are ours; behind the deregistration the NIC leaves the memory alone.
-        unsafe {
-            ibv_dereg_mr(self.region.as_ptr());
-            libc::munmap(self.start.as_ptr().cast(), self.length);
+        if let Some(region) = self.region.take() {
+            ibv_dereg_mr(region);
         }
+        // SAFETY: the mapping is ours; after the deregistration the NIC leaves the memory alone.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn select(count: c_int, sets: [Set<'_>; 3], timeout_ms: c_int) -> Res
             unsafe { libc::FD_CLR(fd, set) };
         }
         for found in all.iter().filter(|found| found.events & asked != 0 && found.revents & told != 0) {
-            // SAFETY: as above.
+            // SAFETY: the number is below `FD_SETSIZE`.
             unsafe { libc::FD_SET(found.fd, set) };
             bits += 1;
         }

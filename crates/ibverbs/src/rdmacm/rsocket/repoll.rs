@@ -94,6 +94,7 @@ pub(super) fn control(set: c_int, operation: c_int, fd: c_int, wanted: Option<li
         return Err(libc::EINVAL);
     }
     let set = find(set)?;
+    // SAFETY: the call asks for the flags of a descriptor, if there is one, and changes nothing.
     let is_open = super::table::find(fd).is_ok() || unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;
     let mut interests = set.interests();
     let is_known = interests.contains_key(&fd);

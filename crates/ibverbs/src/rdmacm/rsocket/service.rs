@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::ptr::{self, NonNull};
-use std::slice;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,12 +12,13 @@ use selvedge_dataplane::Clock;
 use selvedge_dataplane::rnic::Channel;
 use selvedge_units as units;
 
-use super::super::abi::{rdma_cm_event, rdma_cm_id};
-use super::super::event::{EventChannel, ack_cm_event, get_cm_event, kind};
+use super::super::event::{EventChannel, ack_cm_event, kind, take as take_event};
+use super::super::id::Id;
 use super::link::{EventQueue, Identifier, manager};
 use super::socket::Socket;
 use super::wait::{self, Bell, Deadline, readable};
 use super::{stream, table};
+use crate::borrowed::{Borrowed, Given, load};
 use crate::error;
 
 /// Longest time that the end of the process waits for bytes that the peers have not acknowledged.
@@ -50,10 +50,11 @@ pub(super) fn start() -> Result<EventQueue, c_int> {
         return Ok(found.queue);
     }
     let channel = EventChannel::create().map_err(|problem| error::of_io(&problem))?;
-    let queue = EventQueue(NonNull::new(channel).ok_or(libc::ENOMEM)?);
+    // SAFETY: the channel is never destroyed.
+    let queue = EventQueue(unsafe { Borrowed::new(channel.as_ptr()) }.ok_or(libc::ENOMEM)?);
     let bell: Bell = Arc::new(Channel::new().map_err(|problem| error::of_io(&problem))?);
     let descriptor = queue.descriptor();
-    // SAFETY: a descriptor of ours.
+    // SAFETY: the descriptor is the channel's, and its flags are this module's to set.
     unsafe { libc::fcntl(descriptor, libc::F_SETFL, libc::O_NONBLOCK) };
     spawn(queue, Arc::clone(&bell))?;
     let is_first = service.is_none();
@@ -142,7 +143,8 @@ struct Event {
     name: usize,
     kind: c_int,
     status: c_int,
-    id: *mut rdma_cm_id,
+    /// The new identifier of a connection request.
+    new: Option<Given<Id>>,
     private: Vec<u8>,
 }
 
@@ -150,37 +152,26 @@ struct Event {
 /// request.
 fn take(queue: EventQueue) -> Option<Event> {
     let _manager = manager();
-    let mut event: *mut rdma_cm_event = ptr::null_mut();
-    // SAFETY: the channel lives as long as the process. Identifiers are destroyed under the same lock, and withdraw
-    // their events: what is taken is about one that is there.
-    unsafe {
-        if get_cm_event(queue.0.as_ptr(), &raw mut event) != 0 {
-            return None;
-        }
-        let found = &*event;
-        let has_private = matches!(found.event, kind::CONNECT_REQUEST | kind::ESTABLISHED);
-        // All events of sockets with private data are about connections.
-        let given = found.param.conn;
-        let private = if has_private && !given.private_data.is_null() {
-            slice::from_raw_parts(given.private_data.cast::<u8>(), given.private_data_len.into()).to_vec()
-        } else {
-            Vec::new()
-        };
-        let name = (*found.id).context.addr();
-        let taken = Event { name, kind: found.event, status: found.status, id: found.id, private };
-        ack_cm_event(event);
-        Some(taken)
-    }
+    // Identifiers are destroyed under the same lock, and withdraw their events: the event is about one that exists.
+    let event = take_event(&queue.0).ok()?;
+    let kind = event.kind();
+    let has_private = matches!(kind, kind::CONNECT_REQUEST | kind::ESTABLISHED);
+    let private = if has_private { event.private().to_vec() } else { Vec::new() };
+    let id = event.id();
+    // SAFETY: the identifier of a request is new, and came with this event alone.
+    let new = if kind == kind::CONNECT_REQUEST { unsafe { Given::from_c(id.as_ptr()) } } else { None };
+    let taken = Event { name: load!(id.abi, context).addr(), kind, status: event.status(), new, private };
+    ack_cm_event(event);
+    Some(taken)
 }
 
 impl Event {
     fn deliver(self) {
         let socket = table::named(self.name);
-        if self.kind == kind::CONNECT_REQUEST {
-            // SAFETY: the identifier is new, and came with this event alone.
+        if let Some(new) = self.new {
             return match socket {
-                Some(listener) => unsafe { listener.admit(self.id, &self.private) },
-                None => unsafe { refuse(self.id) },
+                Some(listener) => listener.admit(new, &self.private),
+                None => refuse(new),
             };
         }
         let Some(socket) = socket else { return };
@@ -205,16 +196,12 @@ impl Event {
 }
 
 /// Refuses a request whose listener is gone.
-///
-/// # Safety
-/// `id` came with a request, and nobody else has it.
-unsafe fn refuse(id: *mut rdma_cm_id) {
-    // SAFETY: the caller's.
-    let id = unsafe { Identifier::of_request(id, 0) };
+fn refuse(id: Given<Id>) {
+    let id = Identifier::of_request(id, 0);
     let _manager = manager();
-    if let Some(id) = id {
-        id.refuse();
-    }
+    id.refuse();
+    // The identifier is dropped under the lock.
+    drop(id);
 }
 
 /// Ends a connection that the program has never seen.
@@ -246,7 +233,6 @@ extern "C" fn finish() {
 
 impl EventQueue {
     fn descriptor(self) -> c_int {
-        // SAFETY: the channel lives as long as the process.
-        unsafe { EventChannel::of(self.0.as_ptr()) }.queue.descriptor()
+        self.0.queue.descriptor()
     }
 }

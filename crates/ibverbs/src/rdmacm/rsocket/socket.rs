@@ -15,13 +15,14 @@ use std::time::Duration;
 
 use selvedge_nic::verbs::Status;
 
-use super::super::abi::rdma_cm_id;
+use super::super::id::Id;
 use super::link::{Arrival, Descriptor, Endpoint, Identifier, manager};
 use super::options::{Effect, Options};
 use super::stream::{ENTRY, FIRST_TRANSFER, How, Stream};
 use super::wait::{self, Bell, Deadline, readable};
 use super::wire::{Hello, Message};
 use super::{service, table};
+use crate::borrowed::Given;
 
 /// Checks in a row before a call requests an event and sleeps: the answer often comes within them.
 const LOOKS: u32 = 20;
@@ -490,10 +491,7 @@ impl Socket {
 /// Handlers of connection events, called by the thread of [`super::service`].
 impl Socket {
     /// Handles a request for a connection to this listener, with this private data.
-    ///
-    /// # Safety
-    /// `id` came with the request, and nobody else has it.
-    pub(super) unsafe fn admit(&self, id: *mut rdma_cm_id, private: &[u8]) {
+    pub(super) fn admit(&self, id: Given<Id>, private: &[u8]) {
         let begun = table::all().iter().filter(|socket| socket.is_accepting_for(self.name)).count();
         let options = {
             let inner = self.lock();
@@ -504,8 +502,7 @@ impl Socket {
         };
         let made = options.and_then(Self::new);
         let name = made.as_ref().map_or(0, |socket| socket.name);
-        // SAFETY: the caller's.
-        let Some(id) = (unsafe { Identifier::of_request(id, name) }) else { return };
+        let id = Identifier::of_request(id, name);
         let granted = made.and_then(|socket| {
             let hello = Hello::decode(private).ok_or(libc::EPROTO)?;
             table::insert(&socket, None);
