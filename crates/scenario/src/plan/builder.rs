@@ -5,12 +5,11 @@ use std::iter;
 use std::sync::Arc;
 
 use selvedge_document::KeyPath;
-use selvedge_sim::Network;
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_sim::fault::{LossPlan, link_events};
 use selvedge_sim::topology::{Framing, LinkLoad, Topology};
 use selvedge_sim::workload::{BuildEnv, Extent, Measure, WorkloadConfig, WorkloadSummary};
-use selvedge_sim::{ConfigError, Transports, sampling_interval};
+use selvedge_sim::{ConfigError, Network, Transports, sampling_interval};
 use selvedge_units::{Duration, Setting};
 
 use super::paths::absolute_paths;

@@ -22,6 +22,7 @@ const MOST: usize = 1 << 16;
 /// Packets of one node and window by time of arrival, either all together or for each output apart. Of simultaneous
 /// packets, the one with the lowest input port comes first, unless [`Ties`] say otherwise. Kept from visit to visit to
 /// reuse its memory.
+#[derive(Default)]
 pub(crate) struct Order {
     /// Keys, one per packet. A key before all others stands in front; where all packets are sorted together, a key
     /// beyond all windows stands at the end.
@@ -39,12 +40,6 @@ pub(crate) struct Order {
 
 // SAFETY: the order owns the keys to whose ends it points.
 unsafe impl Send for Order {}
-
-impl Default for Order {
-    fn default() -> Self {
-        Self { keys: Vec::new(), outputs: Vec::new(), dealt: Vec::new(), width: 0, ends: Vec::new() }
-    }
-}
 
 /// Key of a packet: its time of arrival, its input port and its place in the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
