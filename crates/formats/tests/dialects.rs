@@ -1,5 +1,6 @@
 //! Tests of dialects, spellings, warnings and wiring that the samples do not contain, on small files.
 
+use expect_test::expect;
 use selvedge_formats::cdf::{self, SizeUnit};
 use selvedge_formats::htsim_cm::{self, Message, Start, StartUnit, SwitchTier, TriggerKind};
 use selvedge_formats::htsim_topo::{self, Node};
@@ -11,6 +12,11 @@ use selvedge_units::{Bytes, Chance, Duration, Instant, Rate};
 
 fn messages(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+}
+
+/// Returns the warnings, one per line.
+fn told(warnings: &[Warning]) -> String {
+    messages(warnings).iter().map(|message| format!("{message}\n")).collect()
 }
 
 #[test]
@@ -54,17 +60,18 @@ fn a_simai_topology_has_nvswitches() {
 fn stale_counts_of_a_topology_are_warned_about() {
     let parsed = ns3_topology::read(&b"5 1 9\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"[..], "f").unwrap();
     assert_eq!((parsed.value.switches.len(), parsed.value.links.len()), (2, 2));
-    assert_eq!(
-        messages(&parsed.warnings),
-        [
-            "1: the header says 1 switch id, the list has 2: all of them are taken",
-            "1: the header says 9 links, the file has 2: 7 are missing, and those found are taken",
-            "1: 1 node without a link, the first of them node 4: left out",
-        ]
-    );
+    expect![[r#"
+        1: the header says 1 switch id, the list has 2: all of them are taken
+        1: the header says 9 links, the file has 2: 7 are missing, and those found are taken
+        1: 1 node without a link, the first of them node 4: left out
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
     let parsed = ns3_topology::read(&b"3 1 1\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n"[..], "f").unwrap();
     assert_eq!(parsed.value.links.len(), 2);
-    assert_eq!(messages(&parsed.warnings), ["1: the header says 1 link, the file has 2: all of them are taken"]);
+    expect![[r#"
+        1: the header says 1 link, the file has 2: all of them are taken
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
 }
 
 #[test]
@@ -92,12 +99,10 @@ fn notes_end_a_list_after_a_blank_line_only() {
     let parsed =
         ns3_flow::read(&b"9\n1 2 3 9 2\n\nFirst line: # of flows\n\xff\n"[..], "f", Options::default()).unwrap();
     assert_eq!(parsed.value.flows.len(), 1);
-    assert_eq!(
-        messages(&parsed.warnings),
-        [
-            "1: the first line says 9 flows, the file has 1 above the notes from line 4 on: 8 are missing, and those found are taken"
-        ]
-    );
+    expect![[r#"
+        1: the first line says 9 flows, the file has 1 above the notes from line 4 on: 8 are missing, and those found are taken
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
     // A stale count that is too small must not turn a mistake in the middle into the beginning of notes.
     for file in ["1\n1 2 3 9 2\n1 2 3 9 2\nx 2 3 9 2\n1 2 3 9 2\n", "9\n1 2 3 9 2\nx 2 3 9 2\n"] {
         let error = ns3_flow::read(file.as_bytes(), "f", Options::default()).unwrap_err();
@@ -145,16 +150,17 @@ fn a_flow_list_is_sorted_and_counted() {
     let parsed = ns3_flow::read(&b"72\n1 2 3 9 2.5\n2 3 3 8 2\n3 4 3 7 2.5\n"[..], "f", Options::default()).unwrap();
     let order: Vec<u32> = parsed.value.flows.iter().map(|flow| flow.src).collect();
     assert_eq!(order, [2, 1, 3]);
-    assert_eq!(
-        messages(&parsed.warnings),
-        [
-            "3: starts at 2s, before the flow above it: the list is not sorted",
-            "1: the first line says 72 flows, the file has 3: 69 are missing, and those found are taken",
-        ]
-    );
+    expect![[r#"
+        3: starts at 2s, before the flow above it: the list is not sorted
+        1: the first line says 72 flows, the file has 3: 69 are missing, and those found are taken
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
     let parsed = ns3_flow::read(&b"1 2 3 9 2.5\n"[..], "f", Options::default()).unwrap();
     assert_eq!(parsed.value.flows.len(), 1);
-    assert_eq!(messages(&parsed.warnings), ["1: the first line is a flow, not the number of flows"]);
+    expect![[r#"
+        1: the first line is a flow, not the number of flows
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
 }
 
 #[test]
@@ -219,16 +225,14 @@ fn a_matrix_that_will_not_run_as_meant_is_warned_about() {
         0->3 id 3 trigger 2 size 1\n0->4 id 4 start 0 size 1 send_done_trigger 2 recv_done_trigger 3\n\
         0->5 id 5 trigger 3 size 1\ntrigger id 1 oneshot\ntrigger id 2 multishot\ntrigger id 3 barrier count 2\n";
     let parsed = htsim_cm::read(&file[..], "f", StartUnit::Auto).unwrap();
-    assert_eq!(
-        messages(&parsed.warnings),
-        [
-            "2: \"Connections 7\", but the file has 5 flows: all are taken",
-            "1: the header has no \"Triggers 3\", which htsim needs",
-            "8: trigger 1 is activated by nobody: none of its 1 flow will start",
-            "9: trigger 2 is activated 1 time and needs 2: not all of its 2 flows will start",
-            "10: trigger 3 is activated 1 time and needs 2: none of its 1 flow will start",
-        ]
-    );
+    expect![[r#"
+        2: "Connections 7", but the file has 5 flows: all are taken
+        1: the header has no "Triggers 3", which htsim needs
+        8: trigger 1 is activated by nobody: none of its 1 flow will start
+        9: trigger 2 is activated 1 time and needs 2: not all of its 2 flows will start
+        10: trigger 3 is activated 1 time and needs 2: none of its 1 flow will start
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
 }
 
 #[test]
@@ -286,7 +290,10 @@ fn a_radix_that_htsim_does_not_wire_is_warned_about() {
         Radix_Up 1\nOversubscribed 4\nTier 1\nDownlink_speed_Gbps 200\nDownlink_Latency_ns 1\nRadix_Down 4\n";
     let parsed = htsim_topo::read(&file[..], "f").unwrap();
     assert_eq!((parsed.value.aggs_per_pod, parsed.value.links().count()), (1, 32 + 8));
-    assert_eq!(messages(&parsed.warnings), ["13: Radix_Down is 4, but htsim connects 8 ports: those are taken"]);
+    expect![[r#"
+        13: Radix_Down is 4, but htsim connects 8 ports: those are taken
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
 }
 
 #[test]
@@ -360,5 +367,8 @@ fn sender_traces_have_three_kinds_of_events() {
         ]
     );
     let warning = events.warning().unwrap();
-    assert_eq!(messages(&[warning]), ["1: the first line says 4 events, the file has 3: all are taken"]);
+    expect![[r#"
+        1: the first line says 4 events, the file has 3: all are taken
+    "#]]
+    .assert_eq(&told(&[warning]));
 }

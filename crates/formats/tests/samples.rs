@@ -3,12 +3,18 @@
 mod common;
 
 use common::shared;
+use expect_test::expect;
 use selvedge_formats::cdf::{self, CdfPoints};
 use selvedge_formats::{Dialect, Warning, detect, htsim_cm, htsim_topo, irn_trace, ns3_flow, ns3_topology};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate};
 
 fn messages(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().map(|warning| format!("{}: {}", warning.line, warning.message)).collect()
+}
+
+/// Returns the warnings, one per line.
+fn told(warnings: &[Warning]) -> String {
+    messages(warnings).iter().map(|message| format!("{message}\n")).collect()
 }
 
 #[test]
@@ -43,11 +49,10 @@ fn ns3_topology_of_hpcc_has_a_switch_0_and_left_over_links() {
     assert!(topology.hosts().eq(1..=65));
     assert_eq!(topology.links.len(), 65);
     assert_eq!(topology.links[0].delay, Duration::from_us(1));
-    assert_eq!(
-        messages(&parsed.warnings),
-        ["68: the header says 65 links, and more lines follow, of which this one does not fit \
-          (found \"66\", expected a node id from 0 to 65): only the first 65 are taken, as ns-3 does"]
-    );
+    expect![[r#"
+        68: the header says 65 links, and more lines follow, of which this one does not fit (found "66", expected a node id from 0 to 65): only the first 65 are taken, as ns-3 does
+    "#]]
+    .assert_eq(&told(&parsed.warnings));
 }
 
 #[test]
