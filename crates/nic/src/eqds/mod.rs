@@ -34,8 +34,8 @@ use sending::{Message, Outbound};
 /// Queue pair number under which tunnels and their deadlines are stored.
 pub(crate) const TUNNEL: QpNumber = QpNumber(0);
 
-/// Queue pair number of the deadlines of tunnels for native messages that end here. Their slots are those of tunnels for
-/// packets of stacks.
+/// Queue pair number of the deadlines of tunnels for native messages that end here. Their slots are those of tunnels
+/// for packets of stacks.
 pub(crate) const NATIVE_END: QpNumber = QpNumber(1);
 
 /// All tunnels of one NIC.

@@ -24,7 +24,7 @@ fn speaking(tcp: Option<Share>, rdma: Option<Share>, native: Option<Share>) -> N
     speaking_with(tcp, rdma, native, |_| {})
 }
 
-/// As [`speaking`] says, with other settings.
+/// Returns the parameters of [`speaking`] with other settings.
 fn speaking_with(
     tcp: Option<Share>,
     rdma: Option<Share>,

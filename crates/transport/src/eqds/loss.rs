@@ -19,8 +19,8 @@ pub struct LossConfig {
     /// Largest measured timeout, back-off included, not below `rto-floor`. Default: 1s.
     pub rto_ceiling: Duration,
     /// Reordering that a path may cause: a packet is lost if one sent later on the same path has arrived, and the round
-    /// trip of that one plus this margin has passed (RACK, RFC 8985, per path). "auto": a quarter of the round-trip time
-    /// of an idle path. Default: "off", only timeouts and reports of trimming count.
+    /// trip of that one plus this margin has passed (RACK, RFC 8985, per path). "auto": a quarter of the round-trip
+    /// time of an idle path. Default: "off", only timeouts and reports of trimming count.
     pub path_margin: Setting<Duration>,
     /// Time for which the reorder queue has a gap before the receiver reports the missing packets as lost, once each.
     /// "auto": the round-trip time of an idle path. Default: "off", receivers report trimmed packets only.
@@ -35,7 +35,7 @@ pub enum Source {
     /// The setting, always.
     #[default]
     Fixed,
-    /// What was measured; the setting before there is a measurement.
+    /// The measurement; the setting before there is one.
     Measured,
 }
 

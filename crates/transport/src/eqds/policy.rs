@@ -1,5 +1,5 @@
-//! Policies by which a receiver shares its link among its senders: queues with insertion at any position and removal from
-//! the front (PIFO, Sivaraman et al., SIGCOMM'16; section 5).
+//! Policies by which a receiver shares its link among its senders: queues with insertion at any position and removal
+//! from the front (PIFO, Sivaraman et al., SIGCOMM'16; section 5).
 
 use alloc::collections::BinaryHeap;
 use alloc::format;

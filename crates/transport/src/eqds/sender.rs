@@ -99,8 +99,8 @@ pub enum Event {
     /// Nothing was sent for the idle time of the settings: the owner may [`Sender::close`] the tunnel.
     Idle,
     /// The other host has not answered for too long. The tunnel does nothing more until it is supplied or told to
-    /// [`Sender::retry`]. An owner that drops the packets that wait ([`Sender::forget`]) tells the stack that sent them:
-    /// ICMP destination unreachable.
+    /// [`Sender::retry`]. An owner that drops the packets that wait ([`Sender::forget`]) tells the stack that sent
+    /// them: ICMP destination unreachable.
     PeerUnreachable,
 }
 
@@ -740,8 +740,8 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Returns whether `number` is one that a receiver may still expect of an unreliable tunnel: its sender has given up
-    /// packets that the receiver waits for.
+    /// Returns whether `number` is one that a receiver may still expect of an unreliable tunnel: its sender has given
+    /// up packets that the receiver waits for.
     #[cold]
     fn lags(&self, params: &EqdsParams, number: u32) -> bool {
         let numbers = params.numbers;

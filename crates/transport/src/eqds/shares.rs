@@ -9,8 +9,8 @@
 //!
 //! The receiver, not the sender, says in which class a tunnel is: by address prefix, host, or what its owner likes. In
 //! each class, members of greater priority come first; those of equal priority share by weight (start-time fair
-//! queueing, Goyal, Vin and Cheng, SIGCOMM'96). A class that wants nothing leaves its share to the others of its parent,
-//! so no user's policy takes from another user.
+//! queueing, Goyal, Vin and Cheng, SIGCOMM'96). A class that wants nothing leaves its share to the others of its
+//! parent, so no user's policy takes from another user.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;

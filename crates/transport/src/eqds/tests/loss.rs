@@ -1,5 +1,5 @@
-//! Detection of losses without trimming: by later packets of the same path, by reports of gaps, and by timeouts measured
-//! from round trips.
+//! Detection of losses without trimming: by later packets of the same path, by reports of gaps, and by timeouts
+//! measured from round trips.
 
 use alloc::vec;
 use alloc::vec::Vec;
