@@ -213,7 +213,7 @@ fn a_scenario_that_says_nothing_is_a_simulation_that_is_told_nothing() {
     let text = "title = 'nothing'\nstop = { flows = 100 }\n\
         topology.fat-tree = { k = 4, link = { rate = '40Gbps', delay = '2us' } }\n\
         workload.poisson = { load = 0.5, sizes = { fixed = '10KB' } }\n";
-    let plan = plan(text, &Changes::default()).expect("a plan");
+    let plan = plan(text, &Changes::default()).unwrap();
     let Some(point) = plan.points().next() else { panic!("a plan has a run") };
     let by_file = plan.config(point);
 

@@ -1,5 +1,5 @@
-//! Atomics, locks and threads of the standard library, or those of loom, which runs tests in every interleaving that the
-//! memory model allows: `RUSTFLAGS="--cfg loom" cargo test --package selvedge-sim --lib loom_`.
+//! Atomics and locks of the standard library, or those of loom, which runs tests in every interleaving that the memory
+//! model allows: `RUSTFLAGS="--cfg loom" cargo test --package selvedge-sim --lib loom_`.
 
 #[cfg(loom)]
 pub(crate) use loom::hint::spin_loop;

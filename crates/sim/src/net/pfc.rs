@@ -98,8 +98,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         prefetch_at(&raw const extra.pauses_sent);
     }
 
-    /// Prefetches the pause state of the ports of `switch` at which a pause of the port or of its peer may soon begin or
-    /// end.
+    /// Prefetches the pause state of the ports of `switch` at which a pause of the port or of its peer may soon begin
+    /// or end.
     #[inline(always)]
     pub(crate) fn prefetch_likely_pauses(&self, switch: &Switch) {
         for (n, (output, input)) in self.ports_of(switch).enumerate() {
