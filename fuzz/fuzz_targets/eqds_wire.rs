@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a tunnel's packet of version 1, and as a datagram around one: no panic, and the fields of a packet
-//! that parses survive a round trip.
+//! Arbitrary bytes as a tunnel's packet of version 1, and as a datagram around one: no panic, and the fields of a
+//! packet that parses survive a round trip.
 #![no_main]
 
 #[allow(dead_code, reason = "other headers have their own target")]

@@ -21,7 +21,8 @@ impl EpochKeys {
         self.mac.hash(covered) ^ u64::from_le_bytes(mac) == 0
     }
 
-    /// Encrypts a payload in place; returns the tag, which follows it. `header` is authenticated, too, its MAC included.
+    /// Encrypts a payload in place; returns the tag, which follows it. `header` is authenticated, too, its MAC
+    /// included.
     pub fn seal(&self, number: u32, header: &[u8], payload: &mut [u8]) -> [u8; TAG] {
         let nonce = self.nonce(number);
         let tag = self.seal.seal_in_place_separate_tag(nonce, Aad::from(header), payload);

@@ -42,7 +42,8 @@ pub enum Refused {
     Unsealed,
 }
 
-/// Content of a reset that concerns the key epoch rather than a tunnel. The tunnels to the peer then begin anew, with SYN.
+/// Content of a reset that concerns the key epoch rather than a tunnel. The tunnels to the peer then begin anew, with
+/// SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The peer accepts only epochs greater than this one: [`crate::Outbound::exceed`]. Obeying an old notice does

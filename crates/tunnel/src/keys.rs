@@ -85,7 +85,7 @@ impl Suite {
     }
 }
 
-/// What two peers share; it is the same at both.
+/// Secret that two peers share, and from which all their keys derive; the same at both.
 #[derive(Clone)]
 pub struct Pair {
     prk: hmac::Key,

@@ -62,8 +62,8 @@ impl Outbound {
         self.renew(epochs)
     }
 
-    /// Records the answer to a challenge of the peer and begins another epoch: the peer cannot tell which packets of the
-    /// present one it has seen. Does nothing if the challenge was answered before.
+    /// Records the answer to a challenge of the peer and begins another epoch: the peer cannot tell which packets of
+    /// the present one it has seen. Does nothing if the challenge was answered before.
     ///
     /// # Errors
     /// If there is no epoch.
@@ -81,8 +81,8 @@ impl Outbound {
         self.with_answer(packet).header() + payload + self.tag(payload)
     }
 
-    /// Writes a packet to the start of `buffer`: key id, epoch and number are filled in, the payload is encrypted if the
-    /// peer wants that, the MAC is computed. Returns the packet's bytes.
+    /// Writes a packet to the start of `buffer`: key id, epoch and number are filled in, the payload is encrypted if
+    /// the peer wants that, the MAC is computed. Returns the packet's bytes.
     ///
     /// # Errors
     /// If a new key epoch is necessary and there is none.

@@ -15,7 +15,8 @@
 //! receivers that give credit by priority (section 5) need it, and the IP header's priority is lost where switches
 //! trim.
 //!
-//! These headers are version 0, which the simulator charges for and captures show. [`v1`] is the form for real networks.
+//! These headers are version 0, which the simulator charges for and captures show. [`v1`] is the form for real
+//! networks.
 
 mod compact;
 mod datagram;

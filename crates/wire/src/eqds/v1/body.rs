@@ -187,7 +187,8 @@ pub enum ResetReason {
     NoTunnel,
     /// The key epoch is not greater than the one that option "floor" names.
     OldEpoch,
-    /// The receiver does not know whether the key epoch is old: repeat option "challenge" as "answer" with the next SYN.
+    /// The receiver does not know whether the key epoch is old: repeat option "challenge" as "answer" with the next
+    /// SYN.
     Challenge,
     /// The receiver's policy refuses the traffic: an unknown EQIF, or a payload that should be sealed.
     Refused,

@@ -39,7 +39,8 @@ impl Datagram {
     /// Bytes of the longest headers around a UDP payload.
     pub const LONGEST: usize = Ipv6::LENGTH + Udp::LENGTH;
 
-    /// Reads a datagram from its IP header on; also returns the UDP payload that is there, and whether lengths say more.
+    /// Reads a datagram from its IP header on; also returns the UDP payload that is there, and whether lengths say
+    /// more.
     ///
     /// # Errors
     /// If the IP or UDP header is truncated or malformed, or the protocol is not UDP.
@@ -68,8 +69,8 @@ impl Datagram {
         }
     }
 
-    /// Writes the headers around `payload`, and the payload, to the start of `buffer`; returns the datagram. Lengths and
-    /// UDP's checksum are those of the payload, whatever `self` says.
+    /// Writes the headers around `payload`, and the payload, to the start of `buffer`; returns the datagram. Lengths
+    /// and UDP's checksum are those of the payload, whatever `self` says.
     ///
     /// # Panics
     /// If `buffer` is too short, or the datagram is longer than IP allows.

@@ -64,8 +64,8 @@ impl Packet {
     /// Reads a UDP payload, of which a switch may have cut off the end behind the header.
     ///
     /// # Errors
-    /// If the version or the type is unknown, a length is impossible, the header is truncated, an option is malformed or
-    /// is unknown and critical, or there are more bytes than were sent.
+    /// If the version or the type is unknown, a length is impossible, the header is truncated, an option is malformed
+    /// or is unknown and critical, or there are more bytes than were sent.
     pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
         let (common, frame, inside) = Common::parse(bytes)?;
         if bytes.len() > usize::from(frame.original) {
