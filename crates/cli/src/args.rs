@@ -94,6 +94,8 @@ pub(crate) enum Described {
     Scenario,
     /// summary.json, among the results
     Summary,
+    /// eqds.toml, the settings of EQDS's daemon
+    Eqds,
 }
 
 /// Input of a study.

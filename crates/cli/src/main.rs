@@ -65,6 +65,7 @@ fn main() -> ExitCode {
             let schema = match of {
                 Described::Scenario => selvedge_scenario::schema(),
                 Described::Summary => selvedge_results::summary_schema(),
+                Described::Eqds => selvedge_tunnel::config::schema(),
             };
             print(&(output::json(&schema) + "\n"))
         }

@@ -3,6 +3,7 @@
 -- Copy it to a plugin folder (Help, About Wireshark, Folders), or: tshark -X lua_script:eqds.lua -r FILE
 -- SPDX-License-Identifier: Apache-2.0
 
+local bit = bit or bit32
 local eqds = Proto("eqds", "Edge-Queued Datagram Service")
 
 local PORT = 49016
@@ -182,7 +183,6 @@ local function body(kind, tvb, tree)
 end
 
 local function payload(next, tvb, pinfo, tree, root)
-    local rest = tvb
     if next == 0 or next == 6 then
         if tvb:len() < 12 then
             complain(tree, "a part of a message without its three words")
@@ -198,21 +198,21 @@ local function payload(next, tvb, pinfo, tree, root)
         return
     end
     local name = next == 5 and "vxlan" or nil
-    if next == 4 then name = bit.rshift(rest(0, 1):uint(), 4) == 6 and "ipv6" or "ip" end
+    if next == 4 then name = bit.rshift(tvb(0, 1):uint(), 4) == 6 and "ipv6" or "ip" end
     local inside = name and Dissector.get(name)
     if inside then
         -- What is inside has its own columns; those of the tunnel stay.
         local info = tostring(pinfo.cols.info)
-        inside:call(rest:tvb(), pinfo, root)
+        inside:call(tvb, pinfo, root)
         pinfo.cols.protocol = "EQDS"
         pinfo.cols.info = info
     else
-        tree:add(f.payload, rest)
+        tree:add(f.payload, tvb())
     end
 end
 
 local function version_1(tvb, pinfo, tree, root)
-    local length = tvb:len()
+    local length = tvb:reported_len()
     tree:add(f.version, tvb(0, 1))
     local kind = bit.band(tvb(0, 1):uint(), 0xf)
     tree:add(f.type, tvb(0, 1))
@@ -223,7 +223,7 @@ local function version_1(tvb, pinfo, tree, root)
     end
     local name = TYPES[kind]
     pinfo.cols.info = name
-    if length < COMMON then return complain(tree, "shorter than the common part") end
+    if tvb:len() < COMMON then return complain(tree, "shorter than the common part") end
     local flags = tvb(1, 1):uint()
     local branch = tree:add(f.flags, tvb(1, 1))
     for at = 1, #FLAGS do branch:add(flag_fields[at], tvb(1, 1)) end
@@ -242,6 +242,10 @@ local function version_1(tvb, pinfo, tree, root)
         return complain(tree, "the header is cut")
     elseif length > original then
         return complain(tree, "more bytes than were sent")
+    elseif header > tvb:len() then
+        -- The capture, not a switch, has cut it.
+        pinfo.cols.info:append(", cut by the capture")
+        return
     end
     local summary = body(kind, tvb(COMMON, BODIES[kind]):tvb(), tree)
     pinfo.cols.info = name .. flag_names(flags) .. summary
@@ -251,7 +255,9 @@ local function version_1(tvb, pinfo, tree, root)
     if is_trimmed then
         tree:add_proto_expert_info(e.trimmed)
         pinfo.cols.info:append(", trimmed")
-        if length > header then tree:add(f.left, tvb(header)) end
+        if tvb:len() > header then tree:add(f.left, tvb(header)) end
+    elseif tvb:len() < length then
+        if tvb:len() > header then tree:add(f.payload, tvb(header)) end
     elseif length > header then
         local rest = tvb(header)
         if bit.band(flags, 0x40) ~= 0 then

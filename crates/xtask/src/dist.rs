@@ -78,6 +78,9 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
         let pages = to.join("share/man/man7");
         fs::create_dir_all(&pages)?;
         fs::copy(root().join("docs/selvedge-verbs.7"), pages.join("selvedge-verbs.7"))?;
+        let dissectors = to.join("share/selvedge/wireshark");
+        fs::create_dir_all(&dissectors)?;
+        fs::copy(root().join("crates/tunnel/dist/eqds.lua"), dissectors.join("eqds.lua"))?;
     }
     if options.deb {
         debian::package(&to)?;

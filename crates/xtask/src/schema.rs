@@ -17,9 +17,10 @@ pub(crate) struct Options {
 }
 
 /// Arguments that print each schema, and its file.
-const FILES: [(&[&str], &str); 3] = [
+const FILES: [(&[&str], &str); 4] = [
     (&["schema", "scenario"], "schema/scenario.schema.json"),
     (&["schema", "summary"], "schema/summary.schema.json"),
+    (&["schema", "eqds"], "schema/eqds.schema.json"),
     (&["keys", "--all"], "docs/keys.md"),
 ];
 

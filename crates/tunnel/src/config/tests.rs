@@ -206,3 +206,14 @@ fn the_schema_has_every_key() {
     }
     assert_eq!(schema["additionalProperties"], Value::Bool(false));
 }
+
+#[test]
+fn the_committed_schema_is_current() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/eqds.schema.json");
+    let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("SELVEDGE_WRITE_SCHEMA").is_some() {
+        fs::write(file, &current).unwrap();
+    }
+    let committed = fs::read_to_string(file).expect("schema/eqds.schema.json is part of the repository");
+    assert!(committed == current, "out of date: run `cargo xtask schema` and commit it");
+}

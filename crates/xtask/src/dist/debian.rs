@@ -28,6 +28,7 @@ pub(crate) fn package(dist: &Path) -> Result<()> {
         ("lib/librdmacm.so.1", "usr/lib/selvedge/librdmacm.so.1"),
         ("lib/libselvedge-paths.so", "usr/lib/selvedge/libselvedge-paths.so"),
         ("share/man/man7/selvedge-verbs.7", "usr/share/man/man7/selvedge-verbs.7"),
+        ("share/selvedge/wireshark/eqds.lua", "usr/share/selvedge/wireshark/eqds.lua"),
     ] {
         copy(&dist.join(from), &tree.join(to))?;
     }
