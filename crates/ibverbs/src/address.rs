@@ -143,7 +143,8 @@ pub extern "C" fn ibv_init_ah_from_wc(
 /// The bytes before a datagram in its buffer, `struct ibv_grh`.
 type Header = [u8; 40];
 
-/// Returns the attributes of the route back to the sender of a datagram; `None` if it has no header, or without the port.
+/// Returns the attributes of the route back to the sender of a datagram; `None` if it has no header, or the port does
+/// not exist.
 fn attributes_back(
     context: &Context,
     port: u8,

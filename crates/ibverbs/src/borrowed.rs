@@ -1,6 +1,6 @@
 //! Pointers between C and this library, as types of parameters and results.
 //!
-//! 1. A program makes a value of these types by calling an exported function. Its type is the contract of the parameter,
+//! 1. A program makes a value of these types by calling an exported function. The type is the parameter's contract,
 //!    which verbs.h and the manual pages state in words; the compiler holds this library to it from there on. A pointer
 //!    that may be null is an `Option`.
 //! 2. No value is a Rust reference: C may free what it points to during the call, and other threads may use it.
@@ -17,8 +17,8 @@ use std::ptr::{self, NonNull};
 
 /// A pointer to a value that the function reads: the attributes of a request, or an object of this library.
 ///
-/// Contract: the pointer is aligned and not null. Until the function returns, or frees the object itself, a `T` is there,
-/// and nobody changes it, except through cells. Numbers that the request does not use may be uninitialised.
+/// Contract: the pointer is aligned and not null. Until the function returns, or frees the object itself, a `T` is
+/// there, and nobody changes it, except through cells. Numbers that the request does not use may be uninitialised.
 #[repr(transparent)]
 pub struct Borrowed<'c, T>(NonNull<T>, PhantomData<&'c T>);
 
@@ -104,8 +104,8 @@ impl<T> Out<'_, T> {
     }
 }
 
-/// An object of this library that a program owns: the result of a function that creates one, the parameter of a function
-/// that destroys it.
+/// An object of this library that a program owns: the result of a function that creates one, the parameter of a
+/// function that destroys it.
 ///
 /// Contract: the pointer is from this library, as a `Given<T>`; the object was not destroyed, and while it is being
 /// destroyed nobody else uses it. An object whose `Given` is dropped stays with the program.
@@ -314,8 +314,8 @@ impl<'c> Text<'c> {
 
 /// A pointer that this library hands on to the C library's function in whose place a program calls this library's.
 ///
-/// Contract: the one of the parameter in the C library's function, until the function returns. Nothing is read or written
-/// here without another contract.
+/// Contract: the one of the parameter in the C library's function, until the function returns. Code that reads or
+/// writes there itself says by which part of that contract.
 #[repr(transparent)]
 pub struct Passed<T>(*mut T);
 

@@ -1,13 +1,13 @@
 //! The list of devices, and opening them.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_dataplane::rnic::Device;
 
 use crate::abi::{ibv_context, ibv_device};
-use crate::borrowed::{Borrowed, Out, allocated};
+use crate::borrowed::{Borrowed, Out, Text, allocated};
 use crate::context::Context;
 use crate::error;
 use crate::paths;
@@ -153,17 +153,15 @@ pub extern "C" fn ibv_register_driver(_: *const c_char, _: *const ()) {}
 /// Reads a file below a folder of `/sys`; returns the number of bytes, or -1.
 ///
 /// # Safety
-/// `directory` and `file` are C strings; `buffer` has room for `size` bytes.
+/// `buffer` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ibv_read_sysfs_file(
-    directory: *const c_char,
-    file: *const c_char,
+    directory: Text<'_>,
+    file: Text<'_>,
     buffer: *mut c_char,
     size: usize,
 ) -> c_int {
-    // SAFETY: as the caller promises.
-    let path = unsafe { [CStr::from_ptr(directory), CStr::from_ptr(file)] };
-    let path = path.map(|part| part.to_string_lossy()).join("/");
+    let path = [directory, file].map(|part| part.get().unwrap_or_default().to_string_lossy()).join("/");
     let known = paths::content(&path).map(String::into_bytes);
     let Some(mut found) = known.or_else(|| std::fs::read(path).ok()) else { return -1 };
     found.truncate(size);

@@ -49,7 +49,7 @@ struct Building {
     requests: Vec<SendRequest>,
     /// The first error.
     failed: Option<c_int>,
-    /// Whether a thread is building, from `wr_start` to `wr_complete` or `wr_abort`. Calls in between take the mutex for
+    /// Whether a thread is building, from `wr_start` to `wr_complete` or `wr_abort`. Calls in between lock the mutex
     /// themselves, so that no guard outlives a call.
     is_taken: bool,
 }

@@ -1,6 +1,6 @@
 //! Endpoints, which create an identifier with its queue pair in one call; and resolution of host names.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::ptr;
 
 use super::abi::rdma_addrinfo;
@@ -10,7 +10,7 @@ use super::event::{fail, take};
 use super::id::{DATAGRAM, Id, RELIABLE, TCP, UDP, created, destroy_id, migrate_id};
 use super::pair::{create_qp, destroy_qp, rdma_destroy_srq};
 use crate::abi::ibv_qp_init_attr;
-use crate::borrowed::{Borrowed, Exclusive, Given, Out, allocated, store, zeroed};
+use crate::borrowed::{Borrowed, Exclusive, Given, Out, Text, allocated, store, zeroed};
 use crate::error;
 use crate::memory::Pd;
 
@@ -90,24 +90,21 @@ pub extern "C" fn get_request(listener: Borrowed<'_, Id>, mut to: Out<'_, *mut I
 }
 
 /// Resolves names; returns 0, -1 with `errno`, or the error code of the C library's `getaddrinfo`.
-///
-/// # Safety
-/// `node` and `service` are C strings, or null.
 #[unsafe(export_name = "selvedge_rdma_getaddrinfo")]
-pub unsafe extern "C" fn getaddrinfo(
-    node: *const c_char,
-    service: *const c_char,
+pub extern "C" fn getaddrinfo(
+    node: Text<'_>,
+    service: Text<'_>,
     hints: Option<Borrowed<'_, rdma_addrinfo>>,
     mut to: Out<'_, Given<rdma_addrinfo>>,
 ) -> c_int {
     let hints = hints.map(Borrowed::get);
-    if node.is_null() && service.is_null() && hints.is_none() {
+    let is_named = node.get().is_some() || service.get().is_some();
+    if !is_named && hints.is_none() {
         return fail(libc::EINVAL);
     }
     let mut result = described(hints);
-    if !node.is_null() || !service.is_null() {
-        // SAFETY: as the caller promises.
-        let code = unsafe { look_up(node, service, hints, &mut result) };
+    if is_named {
+        let code = look_up(node, service, hints, &mut result);
         if code != 0 {
             return code;
         }
@@ -142,16 +139,9 @@ fn described(hints: Option<&rdma_addrinfo>) -> rdma_addrinfo {
     result
 }
 
-/// Looks an address up; returns 0, or the error code of `getaddrinfo`.
-///
-/// # Safety
-/// `node` and `service` are C strings, or null. The destination in `result` is null, or from [`copy`].
-unsafe fn look_up(
-    node: *const c_char,
-    service: *const c_char,
-    hints: Option<&rdma_addrinfo>,
-    result: &mut rdma_addrinfo,
-) -> c_int {
+/// Looks an address up; returns 0, or the error code of `getaddrinfo`. The destination in `result` is null, or from
+/// [`copy`].
+fn look_up(node: Text<'_>, service: Text<'_>, hints: Option<&rdma_addrinfo>, result: &mut rdma_addrinfo) -> c_int {
     let mut plain: libc::addrinfo = zeroed();
     let flags = result.ai_flags;
     plain.ai_socktype = libc::SOCK_STREAM;
@@ -165,9 +155,9 @@ unsafe fn look_up(
         plain.ai_family = hints.ai_family;
     }
     let mut found: *mut libc::addrinfo = ptr::null_mut();
-    // SAFETY: as the caller promises; the C library allocates the result.
+    // SAFETY: the names are C strings, or null; the C library allocates the result; `copy` has allocated the address.
     unsafe {
-        let code = libc::getaddrinfo(node, service, &raw const plain, &raw mut found);
+        let code = libc::getaddrinfo(node.as_ptr(), service.as_ptr(), &raw const plain, &raw mut found);
         let Some(first) = found.as_ref() else { return code };
         result.ai_family = first.ai_family;
         let copy = copy(first.ai_addr, first.ai_addrlen);
@@ -182,7 +172,8 @@ unsafe fn look_up(
     0
 }
 
-/// Returns a copy of an address, for C to free, at most as long as the longest of any family; null if there is no memory.
+/// Returns a copy of an address, for C to free, at most as long as the longest of any family; null if there is no
+/// memory.
 ///
 /// # Safety
 /// `length` bytes are there.

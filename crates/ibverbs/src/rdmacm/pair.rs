@@ -207,45 +207,25 @@ pub extern "C" fn rdma_create_qp_ex(id: Borrowed<'_, Id>, mut wanted: Exclusive<
     })
 }
 
-/// Takes a pointer out of C's structure, which has null in its place.
+/// Takes the objects that fields of C's structure name, each once: applications may use one queue or channel for both
+/// directions. The structure has null pointers in their place.
 macro_rules! taken {
-    ($id:ident, $field:ident) => {{
-        let pointer = load!($id.abi, $field);
-        store!($id.abi, $field = ptr::null_mut());
-        pointer
+    ($id:ident, $type:ty: $($field:ident),+) => {{
+        let pointers = [$(load!($id.abi, $field)),+];
+        $(store!($id.abi, $field = ptr::null_mut());)+
+        let once = pointers.iter().enumerate().filter(|(at, pointer)| !pointers[..*at].contains(pointer));
+        // SAFETY: the field is null, or names an object that was made for this identifier, of this type.
+        once.filter_map(|(_, pointer)| unsafe { Given::<$type>::from_c(pointer.cast()) }).collect::<Vec<_>>()
     }};
-}
-
-/// Returns the object of an identifier that a pointer from its structure names; `None` if it is null.
-///
-/// # Safety
-/// The pointer was taken out of the structure, and is null or an object of this library's, of the type `T`.
-unsafe fn owned<C, T>(pointer: *mut C) -> Option<Given<T>> {
-    // SAFETY: as the caller promises.
-    unsafe { Given::from_c(pointer.cast()) }
 }
 
 #[unsafe(export_name = "selvedge_rdma_destroy_qp")]
 pub extern "C" fn destroy_qp(id: Borrowed<'_, Id>) {
-    let qp = taken!(id, qp);
-    // SAFETY: the queue pair was made for this identifier.
-    if let Some(qp) = unsafe { owned::<_, Qp>(qp) } {
-        ibv_destroy_qp(qp);
-    }
-    let queues = [taken!(id, send_cq), taken!(id, recv_cq)];
-    let channels = [taken!(id, send_cq_channel), taken!(id, recv_cq_channel)];
-    // SAFETY: the queues were made for this identifier, and each is named once.
-    let queues = each_once(queues).filter_map(|cq| unsafe { owned::<_, Cq>(cq) });
-    queues.for_each(|cq| _ = ibv_destroy_cq(cq));
-    // SAFETY: the channels were made for this identifier, and each is named once.
-    let channels = each_once(channels).filter_map(|channel| unsafe { owned::<_, CompletionChannel>(channel) });
-    channels.for_each(|channel| _ = ibv_destroy_comp_channel(channel));
-}
-
-/// Returns the pointers that are not null, each once: applications may use one queue or channel for both directions.
-fn each_once<T>([first, second]: [*mut T; 2]) -> impl Iterator<Item = *mut T> {
-    let other = if second == first { ptr::null_mut() } else { second };
-    [first, other].into_iter().filter(|pointer| !pointer.is_null())
+    taken!(id, Qp: qp).into_iter().for_each(|qp| _ = ibv_destroy_qp(qp));
+    let queues = taken!(id, Cq: send_cq, recv_cq);
+    let channels = taken!(id, CompletionChannel: send_cq_channel, recv_cq_channel);
+    queues.into_iter().for_each(|cq| _ = ibv_destroy_cq(cq));
+    channels.into_iter().for_each(|channel| _ = ibv_destroy_comp_channel(channel));
 }
 
 fn kept(id: &Id, srq: Option<Given<Srq>>) -> c_int {
@@ -273,11 +253,7 @@ pub extern "C" fn rdma_create_srq_ex(id: Borrowed<'_, Id>, wanted: Borrowed<'_, 
 
 #[unsafe(export_name = "selvedge_rdma_destroy_srq")]
 pub extern "C" fn rdma_destroy_srq(id: Borrowed<'_, Id>) {
-    let srq = taken!(id, srq);
-    // SAFETY: the queue was made for this identifier.
-    if let Some(srq) = unsafe { owned::<_, Srq>(srq) } {
-        ibv_destroy_srq(srq);
-    }
+    taken!(id, Srq: srq).into_iter().for_each(|srq| _ = ibv_destroy_srq(srq));
 }
 
 /// Returns a list of all devices, open; null ends the list.

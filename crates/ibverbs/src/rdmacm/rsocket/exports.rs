@@ -12,7 +12,7 @@ use super::options::{Options, Value};
 use super::socket::Socket;
 use super::stream::How;
 use super::{poll, repoll, table};
-use crate::borrowed::zeroed;
+use crate::borrowed::{Borrowed, Exclusive, zeroed};
 use crate::error;
 
 /// Returns the number of a success, or sets `errno` and returns -1.
@@ -78,10 +78,10 @@ pub extern "C" fn rlisten(socket: c_int, _backlog: c_int) -> c_int {
 /// # Safety
 /// Pointers fulfil the contract of the kernel's `accept`.
 #[unsafe(export_name = "selvedge_raccept")]
-pub unsafe extern "C" fn raccept(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
+pub unsafe extern "C" fn raccept(socket: c_int, to: *mut sockaddr, length: Option<Exclusive<'_, socklen_t>>) -> c_int {
     let accept = || {
         let new = table::find(socket)?.accept()?;
-        if !to.is_null() && !length.is_null() {
+        if let Some(length) = length.filter(|_| !to.is_null()) {
             // SAFETY: as the caller promises.
             unsafe { write_address(&new, new.peer(), to, length) };
         }
@@ -142,15 +142,15 @@ pub unsafe extern "C" fn rrecvfrom(
     length: usize,
     flags: c_int,
     from: *mut sockaddr,
-    from_length: *mut socklen_t,
+    from_length: Option<Exclusive<'_, socklen_t>>,
 ) -> isize {
     let recv = || {
         let socket = table::find(socket)?;
         // SAFETY: as the caller promises.
         let got = socket.recv(&mut [unsafe { bytes_mut(to, length) }?], flags)?;
-        if !from.is_null() && !from_length.is_null() {
+        if let Some(length) = from_length.filter(|_| !from.is_null()) {
             // SAFETY: as the caller promises.
-            unsafe { write_address(&socket, socket.peer(), from, from_length) };
+            unsafe { write_address(&socket, socket.peer(), from, length) };
         }
         Ok(got)
     };
@@ -162,10 +162,9 @@ pub unsafe extern "C" fn rrecvfrom(
 /// # Safety
 /// Pointers fulfil the contract of the kernel's `recvmsg`.
 #[unsafe(export_name = "selvedge_rrecvmsg")]
-pub unsafe extern "C" fn rrecvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> isize {
+pub unsafe extern "C" fn rrecvmsg(socket: c_int, message: Option<Exclusive<'_, msghdr>>, flags: c_int) -> isize {
     let recv = || {
-        // SAFETY: as the caller promises.
-        let message = unsafe { message.as_mut() }.ok_or(libc::EFAULT)?;
+        let mut message = message.ok_or(libc::EFAULT)?;
         // SAFETY: as the caller promises.
         let mut pieces = unsafe { pieces_mut(message.msg_iov, message.msg_iovlen) }?;
         let got = table::find(socket)?.recv(&mut pieces, flags)?;
@@ -236,10 +235,9 @@ pub unsafe extern "C" fn rsendto(
 /// # Safety
 /// Pointers fulfil the contract of the kernel's `sendmsg`.
 #[unsafe(export_name = "selvedge_rsendmsg")]
-pub unsafe extern "C" fn rsendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> isize {
+pub unsafe extern "C" fn rsendmsg(socket: c_int, message: Option<Borrowed<'_, msghdr>>, flags: c_int) -> isize {
     let send = || {
-        // SAFETY: as the caller promises.
-        let message = unsafe { message.as_ref() }.ok_or(libc::EFAULT)?;
+        let message = message.ok_or(libc::EFAULT)?;
         if !message.msg_control.is_null() && message.msg_controllen != 0 {
             return Err(libc::EOPNOTSUPP);
         }
@@ -289,24 +287,19 @@ pub unsafe extern "C" fn rpoll(descriptors: *mut libc::pollfd, count: libc::nfds
 }
 
 /// Waits for sockets and other descriptors.
-///
-/// # Safety
-/// Pointers fulfil the contract of the kernel's `select`.
 #[unsafe(export_name = "selvedge_rselect")]
-pub unsafe extern "C" fn rselect(
+pub extern "C" fn rselect(
     count: c_int,
-    reads: *mut libc::fd_set,
-    writes: *mut libc::fd_set,
-    exceptions: *mut libc::fd_set,
-    timeout: *mut libc::timeval,
+    mut reads: Option<Exclusive<'_, libc::fd_set>>,
+    mut writes: Option<Exclusive<'_, libc::fd_set>>,
+    mut exceptions: Option<Exclusive<'_, libc::fd_set>>,
+    timeout: Option<Borrowed<'_, libc::timeval>>,
 ) -> c_int {
-    // SAFETY: as the caller promises.
-    let timeout_ms = unsafe { timeout.as_ref() }.map_or(-1, |timeout| {
+    let timeout_ms = timeout.map_or(-1, |timeout| {
         let ms = i128::from(timeout.tv_sec) * 1_000 + i128::from(timeout.tv_usec + 999) / 1_000;
         ms.clamp(0, c_int::MAX.into()) as c_int
     });
-    // SAFETY: as the caller promises: three sets, each of its own.
-    let sets = unsafe { [reads.as_mut(), writes.as_mut(), exceptions.as_mut()] };
+    let sets = [reads.as_deref_mut(), writes.as_deref_mut(), exceptions.as_deref_mut()];
     told(poll::select(count, sets, timeout_ms))
 }
 
@@ -315,7 +308,11 @@ pub unsafe extern "C" fn rselect(
 /// # Safety
 /// Pointers fulfil the contract of the kernel's `getpeername`.
 #[unsafe(export_name = "selvedge_rgetpeername")]
-pub unsafe extern "C" fn rgetpeername(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
+pub unsafe extern "C" fn rgetpeername(
+    socket: c_int,
+    to: *mut sockaddr,
+    length: Option<Exclusive<'_, socklen_t>>,
+) -> c_int {
     let name = || {
         let socket = table::find(socket)?;
         let peer = socket.peer().filter(|_| !socket.is_listening()).ok_or(libc::ENOTCONN)?;
@@ -330,7 +327,11 @@ pub unsafe extern "C" fn rgetpeername(socket: c_int, to: *mut sockaddr, length: 
 /// # Safety
 /// Pointers fulfil the contract of the kernel's `getsockname`.
 #[unsafe(export_name = "selvedge_rgetsockname")]
-pub unsafe extern "C" fn rgetsockname(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int {
+pub unsafe extern "C" fn rgetsockname(
+    socket: c_int,
+    to: *mut sockaddr,
+    length: Option<Exclusive<'_, socklen_t>>,
+) -> c_int {
     let name = || {
         let socket = table::find(socket)?;
         // SAFETY: as the caller promises.
@@ -366,12 +367,11 @@ pub unsafe extern "C" fn rgetsockopt(
     level: c_int,
     name: c_int,
     to: *mut c_void,
-    length: *mut socklen_t,
+    length: Option<Exclusive<'_, socklen_t>>,
 ) -> c_int {
     let get = || {
         let value = option(&*table::find(socket)?, level, name)?;
-        // SAFETY: as the caller promises.
-        let room = unsafe { length.as_mut() }.filter(|_| !to.is_null()).ok_or(libc::EFAULT)?;
+        let mut room = length.filter(|_| !to.is_null()).ok_or(libc::EFAULT)?;
         let copied = value.len().min(*room as usize);
         // SAFETY: as the caller promises: so much room.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), to.cast::<u8>(), copied) };
@@ -451,13 +451,14 @@ pub extern "C" fn repoll_create(flags: c_int) -> c_int {
 }
 
 /// Changes a set of descriptors.
-///
-/// # Safety
-/// Pointers fulfil the contract of the kernel's `epoll_ctl`.
 #[unsafe(export_name = "selvedge_repoll_ctl")]
-pub unsafe extern "C" fn repoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
-    // SAFETY: as the caller promises: null, or an event, which need not be aligned.
-    let wanted = (!event.is_null()).then(|| unsafe { event.read_unaligned() });
+pub extern "C" fn repoll_ctl(
+    set: c_int,
+    operation: c_int,
+    fd: c_int,
+    event: Option<Borrowed<'_, libc::epoll_event>>,
+) -> c_int {
+    let wanted = event.map(|event| *event);
     told(repoll::control(set, operation, fd, wanted).map(|()| 0))
 }
 
@@ -515,15 +516,11 @@ unsafe fn tell_address(
     socket: &Socket,
     address: Option<SocketAddr>,
     to: *mut sockaddr,
-    length: *mut socklen_t,
+    length: Option<Exclusive<'_, socklen_t>>,
 ) -> Result<c_int, c_int> {
+    let length = length.filter(|length| !to.is_null() || **length == 0).ok_or(libc::EFAULT)?;
     // SAFETY: as the caller promises.
-    unsafe {
-        if length.is_null() || (to.is_null() && *length != 0) {
-            return Err(libc::EFAULT);
-        }
-        write_address(socket, address, to, length);
-    }
+    unsafe { write_address(socket, address, to, length) };
     Ok(0)
 }
 
@@ -531,7 +528,12 @@ unsafe fn tell_address(
 ///
 /// # Safety
 /// `to` has as much space as `length` says, or that is 0.
-unsafe fn write_address(socket: &Socket, address: Option<SocketAddr>, to: *mut sockaddr, length: *mut socklen_t) {
+unsafe fn write_address(
+    socket: &Socket,
+    address: Option<SocketAddr>,
+    to: *mut sockaddr,
+    mut length: Exclusive<'_, socklen_t>,
+) {
     let family = socket.lock().options.family;
     let address = match (address, family) {
         (None, libc::AF_INET6) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
@@ -543,10 +545,8 @@ unsafe fn write_address(socket: &Socket, address: Option<SocketAddr>, to: *mut s
     let whole = address::written(address);
     let own = if address.is_ipv4() { size_of::<libc::sockaddr_in>() } else { size_of::<libc::sockaddr_in6>() };
     // SAFETY: as the caller promises.
-    unsafe {
-        ptr::copy_nonoverlapping((&raw const whole).cast::<u8>(), to.cast(), own.min(*length as usize));
-        *length = own as socklen_t;
-    }
+    unsafe { ptr::copy_nonoverlapping((&raw const whole).cast::<u8>(), to.cast(), own.min(*length as usize)) };
+    *length = own as socklen_t;
 }
 
 /// Returns the caller's bytes as a slice.
