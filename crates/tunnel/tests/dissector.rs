@@ -1,5 +1,5 @@
-//! The Wireshark dissector that comes with the package, on a capture with packets of every type, trimmed ones and damaged
-//! ones.
+//! The Wireshark dissector that comes with the package, on a capture with packets of every type, trimmed ones and
+//! damaged ones.
 
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
