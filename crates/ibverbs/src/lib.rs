@@ -10,7 +10,7 @@
 //! 3. An operation that this NIC does not support is a missing function in `verbs_context`; `verbs.h` turns it into
 //!    `EOPNOTSUPP`.
 //! 4. A panic aborts: it cannot unwind into C.
-//! 5. The parameter's type says what a function requires of a pointer ([`borrowed`]): most functions are safe.
+//! 5. The parameter's type says what a function requires of a pointer (`borrowed`): most functions are safe.
 //! 6. Reasons of failure that `errno` does not tell are printed on standard error, once.
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub, reason = "programs reach what is exported by its name in C")]
