@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use selvedge_transport::recovery::irn::{Completion, Completions};
 use selvedge_transport::{
-    Acceptance, Congestion, Cx, Next, Receiver, Recovery, RecoveryConfig, Scheme, Sender, Verdict,
+    Congestion, Cx, DataVerdict, Next, Receiver, Recovery, RecoveryConfig, RecoveryReceiver, Scheme, Sender,
 };
 use selvedge_units::{Bytes, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Body, Data, Datagram, Header};
@@ -105,7 +105,7 @@ pub fn send<R: Recovery, C: Congestion>(
 ///
 /// # Errors
 /// Returns an error if the network fails.
-pub fn receive<A: Acceptance>(
+pub fn receive<A: RecoveryReceiver>(
     network: &mut impl Datagrams,
     clock: &Clock,
     receiver: &mut Receiver<A>,
@@ -129,14 +129,14 @@ pub fn receive<A: Acceptance>(
         let before = receiver.expected();
         let reply = receiver.on_data(&mut Cx::at(clock.now()), &mut pools, &data, false);
         match reply.verdict {
-            Verdict::Accepted(seq) => (incoming.place)(seq, payload),
-            Verdict::Buffered(seq) => reorder.keep(seq, seq, payload),
-            Verdict::Released { seq, run } => {
+            DataVerdict::Accepted(seq) => (incoming.place)(seq, payload),
+            DataVerdict::Buffered(seq) => reorder.keep(seq, seq, payload),
+            DataVerdict::Released { seq, run } => {
                 (incoming.place)(seq, payload);
                 reorder.release(seq + 1, run, incoming.place);
             }
-            Verdict::Duplicate => duplicates += 1,
-            Verdict::Refused | Verdict::Invalid => {}
+            DataVerdict::Duplicate => duplicates += 1,
+            DataVerdict::Refused | DataVerdict::Invalid => {}
         }
         if let Some(seq) = reply.verdict.accepted() {
             let completion = if data.last { Completion::Receive } else { Completion::Nothing };

@@ -7,7 +7,7 @@ use selvedge_units::{Duration, Instant, PortId};
 
 use crate::alone::{self, Link};
 use crate::blame::{self, Weights};
-use crate::explanation::{Awaited, DropPlace, Explanation, HopDelays, Place};
+use crate::explanation::{Awaited, DelayingPort, DropPlace, Explanation, HopDelays};
 use crate::history::{FlowHistory, SenderEvent};
 use crate::names::Names;
 use crate::parts::Parts;
@@ -280,17 +280,17 @@ impl<'a> Account<'a> {
         drops
     }
 
-    fn places(&self) -> Vec<Place> {
-        let mut places: BTreeMap<PortId, Place> = BTreeMap::new();
-        let none = |port| Place { port, queueing: Duration::ZERO, pause: Duration::ZERO };
+    fn places(&self) -> Vec<DelayingPort> {
+        let mut places: BTreeMap<PortId, DelayingPort> = BTreeMap::new();
+        let none = |port| DelayingPort { port, queueing: Duration::ZERO, pause: Duration::ZERO };
         for (&port, &time) in &self.queueing {
             places.entry(port).or_insert(none(port)).queueing += time;
         }
         for (&port, weights) in &self.paused {
             places.entry(port).or_insert(none(port)).pause += weights.values().copied().sum();
         }
-        let total = |place: &Place| place.queueing + place.pause;
-        let mut places: Vec<Place> = places.into_values().filter(|place| !total(place).is_zero()).collect();
+        let total = |place: &DelayingPort| place.queueing + place.pause;
+        let mut places: Vec<DelayingPort> = places.into_values().filter(|place| !total(place).is_zero()).collect();
         places.sort_by_key(|place| (std::cmp::Reverse(total(place)), place.port));
         places
     }

@@ -20,7 +20,7 @@ pub struct Explanation {
     /// The event that an unfinished flow waited for when the run ended.
     pub awaited: Option<Awaited>,
     /// Ports where the flow waited, the longest wait first.
-    pub places: Vec<Place>,
+    pub places: Vec<DelayingPort>,
     /// Causes of the pauses among these waits, the longest first.
     pub pauses: Vec<PauseTree>,
     /// Path of the packet that finished the flow, or of the packet that it waits for.
@@ -70,7 +70,7 @@ pub enum Awaited {
 
 /// A port that delayed a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct DelayingPort {
     /// The port that the flow waited for.
     pub port: PortId,
     /// Delay by packets of other flows.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_sim::record::Event;
 use selvedge_telemetry::{DropReason, FlowRow};
-use selvedge_transport::Hold;
+use selvedge_transport::HoldReason;
 use selvedge_units::{HostId, Instant, PortId};
 use selvedge_wire::{Packet, Repr};
 
@@ -55,7 +55,7 @@ pub(crate) enum SenderEvent {
     /// A retransmission timeout expired.
     TimedOut,
     /// The reason for which the sender waits has changed to this one.
-    Held(Hold),
+    Held(HoldReason),
 }
 
 impl FlowHistory {

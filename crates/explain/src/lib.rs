@@ -53,7 +53,7 @@ mod transmission;
 
 pub use blame::{Cause, PauseTree, Root, roots};
 pub use cycle::{Cycle, Held, Stuck};
-pub use explanation::{Awaited, DropPlace, Explanation, HopDelays, Place, explain};
+pub use explanation::{Awaited, DelayingPort, DropPlace, Explanation, HopDelays, explain};
 pub use json::{CycleReport, Report};
 pub use names::Names;
 pub use parts::{EXPLAINED, Parts};

@@ -2,7 +2,7 @@
 //! that waits for its sender, until the end of the run.
 
 use selvedge_telemetry::TimePart;
-use selvedge_transport::Hold;
+use selvedge_transport::HoldReason;
 use selvedge_units::Instant;
 
 use crate::history::{End, FlowHistory, SenderEvent};
@@ -69,7 +69,7 @@ struct Walk<'a> {
     spans: Vec<Span>,
     /// Time until which everything is accounted for.
     at: Instant,
-    hold: Hold,
+    hold: HoldReason,
     /// Signal that reached the sender at the present time.
     news: News,
     /// Index of the first span since the last packet was sent.
@@ -79,7 +79,7 @@ struct Walk<'a> {
 /// Returns the spans of `history` until the sending of the packet that ends it.
 pub(crate) fn spans(history: &FlowHistory) -> Vec<Span> {
     let start = history.flow.start;
-    let mut walk = Walk { history, spans: Vec::new(), at: start, hold: Hold::Link, news: News::Nothing, gap: 0 };
+    let mut walk = Walk { history, spans: Vec::new(), at: start, hold: HoldReason::Link, news: News::Nothing, gap: 0 };
     let mut last = start;
     for &(time, event) in &history.events {
         if time > last {
@@ -111,11 +111,11 @@ impl Walk<'_> {
     fn pass(&mut self, time: Instant) {
         if time > self.at {
             let why = match self.hold {
-                Hold::Link => Why::Link,
-                Hold::Pacing(_) => Why::Pacing,
-                Hold::Recovery(_) | Hold::Acks => Why::Recovery,
-                Hold::Window => Why::Window(None),
-                Hold::Cap => Why::Cap(None),
+                HoldReason::Link => Why::Link,
+                HoldReason::Pacing(_) => Why::Pacing,
+                HoldReason::Recovery(_) | HoldReason::Acks => Why::Recovery,
+                HoldReason::Window => Why::Window(None),
+                HoldReason::Cap => Why::Cap(None),
             };
             self.spans.push(Span { from: self.at, to: time, why });
             self.at = time;
@@ -132,7 +132,7 @@ impl Walk<'_> {
     }
 
     /// Changes the sender's wait, as a result of the last signal.
-    fn change(&mut self, hold: Hold) {
+    fn change(&mut self, hold: HoldReason) {
         if !waits_for_news(hold) && waits_for_news(self.hold) {
             self.blame();
         }
@@ -175,6 +175,6 @@ impl Walk<'_> {
 }
 
 /// Returns whether only a received signal, or a timeout, can end this wait.
-fn waits_for_news(hold: Hold) -> bool {
-    matches!(hold, Hold::Window | Hold::Cap | Hold::Acks)
+fn waits_for_news(hold: HoldReason) -> bool {
+    matches!(hold, HoldReason::Window | HoldReason::Cap | HoldReason::Acks)
 }

@@ -12,7 +12,7 @@ use crate::borrowed::{Borrowed, Given, Link, Shared, elements, store, zeroed};
 use crate::channel::{CompletionChannel, Unacknowledged};
 use crate::context::{Context, VECTORS};
 use crate::error;
-use crate::limits::{self, Held, Kind};
+use crate::limits::{self, Held, ObjectKind};
 
 /// A completion queue: C's structure, followed by this library's fields.
 #[repr(C)]
@@ -44,7 +44,7 @@ impl Cq {
         let inner = context.whole();
         let depth = u32::try_from(cqe).map_err(|_| libc::EINVAL)?;
         limits::check(depth, inner.profile.max_cqe, "max_cqe")?;
-        let held = Held::take(Kind::CompletionQueue, &inner.profile)?;
+        let held = Held::take(ObjectKind::CompletionQueue, &inner.profile)?;
         let mut abi: ibv_cq_ex = zeroed();
         abi.context = context.as_ptr();
         abi.channel = announced.map_or(ptr::null_mut(), |channel| channel.as_ptr().cast());

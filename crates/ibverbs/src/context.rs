@@ -10,7 +10,7 @@ use selvedge_dataplane::rnic::{Adapter, Channel, Device, Notice, Owner};
 
 use crate::abi::{ibv_context, ibv_context_ops, verbs_context};
 use crate::borrowed::{Borrowed, Shared, zeroed};
-use crate::device::Listed;
+use crate::device::DeviceEntry;
 use crate::import::Token;
 use crate::limits::Profile;
 use crate::{completion, extended_cq, memory, pair, post, query, srq, window};
@@ -20,7 +20,7 @@ use crate::{completion, extended_cq, memory, pair, post, query, srq, window};
 pub struct Context {
     abi: Shared<verbs_context>,
     pub(crate) adapter: &'static Adapter,
-    pub(crate) listed: &'static Listed,
+    pub(crate) listed: &'static DeviceEntry,
     pub(crate) notices: Arc<Channel<Notice>>,
     /// The limits of the NIC that the context emulates.
     pub(crate) profile: Profile,
@@ -28,14 +28,14 @@ pub struct Context {
 }
 
 impl Context {
-    pub(crate) fn open(listed: &'static Listed) -> io::Result<*mut ibv_context> {
+    pub(crate) fn open(listed: &'static DeviceEntry) -> io::Result<*mut ibv_context> {
         Self::with(listed, Token::new(listed)?)
     }
     /// Opens a device with an existing token as its `cmd_fd`; otherwise like [`Self::open`].
     ///
     /// # Errors
     /// Returns an error when the profile is invalid, or the adapter cannot be created.
-    pub(crate) fn with(listed: &'static Listed, token: Token) -> io::Result<*mut ibv_context> {
+    pub(crate) fn with(listed: &'static DeviceEntry, token: Token) -> io::Result<*mut ibv_context> {
         let profile = Profile::chosen()?;
         let adapter = Adapter::get()?;
         let notices = Arc::new(Channel::new()?);
@@ -78,7 +78,7 @@ impl<'c> Borrowed<'c, ibv_context> {
     }
 }
 
-fn abi(listed: &'static Listed, cmd_fd: c_int, async_fd: c_int) -> verbs_context {
+fn abi(listed: &'static DeviceEntry, cmd_fd: c_int, async_fd: c_int) -> verbs_context {
     let mut abi: verbs_context = zeroed();
     abi.query_port = Some(query::query_port);
     abi.query_device_ex = Some(query::query_device_ex);

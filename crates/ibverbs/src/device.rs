@@ -15,14 +15,14 @@ use crate::paths;
 /// A device: C's structure, and this library's description. A device is never freed: programs keep pointers after they
 /// free the list.
 #[repr(C)]
-pub struct Listed {
+pub struct DeviceEntry {
     abi: ibv_device,
     /// Zeros behind `ibv_device`, where libraries for real hardware look for marks of their own.
     nothing: [u8; 4096],
     pub(crate) device: Device,
 }
 
-impl Listed {
+impl DeviceEntry {
     fn new(device: Device) -> Self {
         let abi = ibv_device {
             _ops: [None; 2],
@@ -40,8 +40,8 @@ impl Listed {
     }
 }
 
-impl Borrowed<'_, Listed> {
-    fn forever(self) -> &'static Listed {
+impl Borrowed<'_, DeviceEntry> {
+    fn forever(self) -> &'static DeviceEntry {
         // SAFETY: devices are never freed.
         unsafe { &*self.as_ptr() }
     }
@@ -56,17 +56,17 @@ pub(crate) fn text<const N: usize>(from: &str) -> [c_char; N] {
     to
 }
 
-static KNOWN: Mutex<Vec<&'static Listed>> = Mutex::new(Vec::new());
+static KNOWN: Mutex<Vec<&'static DeviceEntry>> = Mutex::new(Vec::new());
 
 /// Returns the current devices; unchanged devices keep their addresses.
 ///
 /// # Errors
 /// Returns an error when the system does not tell its interfaces.
-pub(crate) fn devices() -> std::io::Result<Vec<&'static Listed>> {
+pub(crate) fn devices() -> std::io::Result<Vec<&'static DeviceEntry>> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let listed = Device::all()?.into_iter().map(|device| {
         known.iter().copied().find(|listed| listed.device == device).unwrap_or_else(|| {
-            let listed: &'static Listed = Box::leak(Box::new(Listed::new(device)));
+            let listed: &'static DeviceEntry = Box::leak(Box::new(DeviceEntry::new(device)));
             known.push(listed);
             listed
         })
@@ -109,22 +109,22 @@ pub unsafe extern "C" fn ibv_free_device_list(list: *mut *mut ibv_device) {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ibv_get_device_name(device: Borrowed<'_, Listed>) -> *const c_char {
+pub extern "C" fn ibv_get_device_name(device: Borrowed<'_, DeviceEntry>) -> *const c_char {
     device.abi.name.as_ptr()
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ibv_get_device_index(device: Borrowed<'_, Listed>) -> c_int {
+pub extern "C" fn ibv_get_device_index(device: Borrowed<'_, DeviceEntry>) -> c_int {
     device.device.index as c_int
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ibv_get_device_guid(device: Borrowed<'_, Listed>) -> u64 {
+pub extern "C" fn ibv_get_device_guid(device: Borrowed<'_, DeviceEntry>) -> u64 {
     u64::from_ne_bytes(device.device.guid())
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ibv_open_device(device: Borrowed<'_, Listed>) -> *mut ibv_context {
+pub extern "C" fn ibv_open_device(device: Borrowed<'_, DeviceEntry>) -> *mut ibv_context {
     let listed = device.forever();
     match Context::open(listed) {
         Ok(context) => context,

@@ -15,14 +15,14 @@ use selvedge_nic::verbs::PdId;
 use crate::abi::{ibv_context, ibv_mr};
 use crate::borrowed::{Borrowed, Given};
 use crate::context::Context;
-use crate::device::Listed;
+use crate::device::DeviceEntry;
 use crate::error;
 use crate::memory::Pd;
 
 /// Open devices of this process, by the inode of their token.
-static OPEN: Mutex<BTreeMap<u64, &'static Listed>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<u64, &'static DeviceEntry>> = Mutex::new(BTreeMap::new());
 
-fn open() -> std::sync::MutexGuard<'static, BTreeMap<u64, &'static Listed>> {
+fn open() -> std::sync::MutexGuard<'static, BTreeMap<u64, &'static DeviceEntry>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -38,7 +38,7 @@ impl Token {
     ///
     /// # Errors
     /// Returns an error when the process may not have more descriptors.
-    pub(crate) fn new(listed: &'static Listed) -> io::Result<Self> {
+    pub(crate) fn new(listed: &'static DeviceEntry) -> io::Result<Self> {
         // SAFETY: the descriptor is new, and nobody else closes it.
         let file = unsafe {
             let descriptor = libc::memfd_create(c"selvedge-device".as_ptr(), libc::MFD_CLOEXEC);

@@ -11,7 +11,7 @@ use crate::error;
 
 /// Kinds of objects with a limited number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     QueuePair,
     CompletionQueue,
     Region,
@@ -25,7 +25,7 @@ const KINDS: usize = 6;
 /// Number of objects that this process holds, indexed by kind.
 static HELD: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
 
-impl Kind {
+impl ObjectKind {
     fn of(self, profile: &Profile) -> (Option<u32>, &'static str) {
         match self {
             Self::QueuePair => (profile.max_qp, "max_qp"),
@@ -40,14 +40,14 @@ impl Kind {
 
 /// An object's share of the limited number, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held(Kind);
+pub(crate) struct Held(ObjectKind);
 
 impl Held {
     /// Counts one more object, if the profile permits.
     ///
     /// # Errors
     /// Returns `EOPNOTSUPP` if the profile has no such objects, `ENOMEM` if all are in use.
-    pub(crate) fn take(kind: Kind, profile: &Profile) -> Result<Self, c_int> {
+    pub(crate) fn take(kind: ObjectKind, profile: &Profile) -> Result<Self, c_int> {
         let (limit, name) = kind.of(profile);
         let count = &HELD[kind as usize];
         let before = count.fetch_add(1, Ordering::Relaxed);

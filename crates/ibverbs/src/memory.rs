@@ -8,7 +8,7 @@ use selvedge_nic::verbs::{Access, PdId, Region, Sge};
 use crate::abi::{ibv_context, ibv_mr, ibv_parent_domain_init_attr, ibv_pd, ibv_sge, ibv_td};
 use crate::borrowed::{Borrowed, Exclusive, Given, Link, elements};
 use crate::context::Context;
-use crate::limits::{self, Held, Kind, Profile};
+use crate::limits::{self, Held, ObjectKind, Profile};
 use crate::{error, post};
 
 /// A protection domain: C's structure, followed by this library's fields.
@@ -56,7 +56,7 @@ impl<'c> Borrowed<'c, ibv_mr> {
 #[unsafe(no_mangle)]
 pub extern "C" fn ibv_alloc_pd(context: Borrowed<'_, ibv_context>) -> Option<Given<Pd>> {
     let Context { adapter, profile, .. } = context.whole().get();
-    let held = match Held::take(Kind::Domain, profile) {
+    let held = match Held::take(ObjectKind::Domain, profile) {
         Ok(held) => held,
         Err(errno) => return error::none(errno),
     };
@@ -203,7 +203,7 @@ unsafe fn register(
     let is_on_demand = flags & flag::ON_DEMAND != 0;
     let context = inner.context();
     let profile = &context.profile;
-    let held = match allowed(profile, flags, length).and_then(|()| Held::take(Kind::Region, profile)) {
+    let held = match allowed(profile, flags, length).and_then(|()| Held::take(ObjectKind::Region, profile)) {
         Ok(held) => held,
         Err(errno) => return error::none(errno),
     };

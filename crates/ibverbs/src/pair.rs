@@ -14,7 +14,7 @@ use crate::channel::Unacknowledged;
 use crate::completion::Cq;
 use crate::context::Context;
 use crate::extended_qp::{self, Builder, WrFlush};
-use crate::limits::{self, Held, Kind, Profile};
+use crate::limits::{self, Held, ObjectKind, Profile};
 use crate::memory::{Pd, access, flags};
 use crate::query::{is_port, mtu_code};
 use crate::srq::Srq;
@@ -82,7 +82,7 @@ impl Qp {
         };
         let context = domain.context();
         let profile = &context.profile;
-        let held = Held::take(Kind::QueuePair, profile)?;
+        let held = Held::take(ObjectKind::QueuePair, profile)?;
         allowed(profile, wanted)?;
         // SAFETY: a shared receive queue of this library's, or null.
         let shared = unsafe { Borrowed::new(wanted.srq.cast::<Srq>()) }.map(|srq| srq.id);

@@ -10,7 +10,7 @@ use crate::abi::{ibv_context, ibv_srq, ibv_srq_attr, ibv_srq_init_attr, ibv_srq_
 use crate::borrowed::{Borrowed, Given, Link, Out, Shared, zeroed};
 use crate::channel::Unacknowledged;
 use crate::error;
-use crate::limits::{self, Held, Kind};
+use crate::limits::{self, Held, ObjectKind};
 use crate::memory::Pd;
 
 /// A shared receive queue: C's structure, followed by this library's fields.
@@ -31,7 +31,7 @@ pub extern "C" fn ibv_create_srq(
 ) -> Option<Given<Srq>> {
     let context = domain.context();
     let profile = &context.profile;
-    let allowed = Held::take(Kind::SharedQueue, profile).and_then(|held| {
+    let allowed = Held::take(ObjectKind::SharedQueue, profile).and_then(|held| {
         limits::check(wanted.attr.max_wr, profile.max_srq_wr, "max_srq_wr")?;
         limits::check(wanted.attr.max_sge, profile.max_sge, "max_sge")?;
         Ok(held)

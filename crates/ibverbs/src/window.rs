@@ -7,7 +7,7 @@ use selvedge_nic::verbs::{Bind, Data, Operation, SendRequest, WindowId, WindowKi
 use crate::abi::{ibv_mw, ibv_mw_bind, ibv_mw_bind_info};
 use crate::borrowed::{Borrowed, Given, Link, Shared, load, store};
 use crate::error;
-use crate::limits::{Held, Kind};
+use crate::limits::{Held, ObjectKind};
 use crate::memory::{self, Pd};
 use crate::pair::Qp;
 use crate::post::flag;
@@ -32,7 +32,7 @@ pub(crate) extern "C" fn alloc_mw(domain: Borrowed<'_, Pd>, wanted: c_int) -> Op
         kind::TYPE_2 => WindowKind::Type2,
         _ => return error::none(libc::EINVAL),
     };
-    let held = match Held::take(Kind::Window, &domain.context().profile) {
+    let held = match Held::take(ObjectKind::Window, &domain.context().profile) {
         Ok(held) => held,
         Err(errno) => return error::none(errno),
     };

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use selvedge_transport::ndp::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
-use selvedge_transport::{Cx, Hold, Limits, Verdict};
+use selvedge_transport::{Cx, DataVerdict, HoldReason, Limits};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate};
 use selvedge_wire::{Ack, Data, Ecn, Packet, Pull, Repr};
 
@@ -141,7 +141,7 @@ impl Nic {
     }
 
     #[cold]
-    pub(crate) fn hold_ndp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
+    pub(crate) fn hold_ndp(&self, slot: u32, qp: QpNumber) -> Option<HoldReason> {
         self.ndp.sending(slot, qp).map(|flow| flow.sender.hold())
     }
 
@@ -186,18 +186,18 @@ impl Nic {
         let reply = flow.receiver.on_data(data, packet.ecn == Ecn::Marked);
         let Some(ack) = reply.ack else { return Handled::Taken };
         match reply.verdict {
-            Verdict::Accepted(_) => {
+            DataVerdict::Accepted(_) => {
                 self.stats.goodput += u64::from(data.payload);
                 flow.missing -= 1;
             }
-            Verdict::Duplicate => {
+            DataVerdict::Duplicate => {
                 self.stats.duplicates += 1;
                 flow.duplicates += 1;
             }
             // NDP places packets in the order of arrival.
-            Verdict::Refused | Verdict::Invalid | Verdict::Buffered(_) | Verdict::Released { .. } => {}
+            DataVerdict::Refused | DataVerdict::Invalid | DataVerdict::Buffered(_) | DataVerdict::Released { .. } => {}
         }
-        let is_received = flow.missing == 0 && matches!(reply.verdict, Verdict::Accepted(_));
+        let is_received = flow.missing == 0 && matches!(reply.verdict, DataVerdict::Accepted(_));
         let (is_missing_some, context, duplicates) = (flow.missing > 0, flow.context, flow.duplicates);
         let (frame, class) = (params.ack_frame, params.ack_class);
         self.answers.push_back(Packet { frame, class, repr: Repr::Ack(ack), ..answer(self.id, packet) });

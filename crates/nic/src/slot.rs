@@ -11,21 +11,21 @@
 
 /// Range of the slots of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct SlotRange {
     first: u32,
     end: u32,
 }
 
 /// NDP flows, at either end.
-pub(crate) const NDP: Kind = Kind { first: 1 << 28, end: NDP_PACER };
+pub(crate) const NDP: SlotRange = SlotRange { first: 1 << 28, end: NDP_PACER };
 /// EQDS tunnels for native messages that begin here, and messages.
-pub(crate) const TUNNELS: Kind = Kind { first: 1 << 29, end: EGRESS_TUNNELS.first };
+pub(crate) const TUNNELS: SlotRange = SlotRange { first: 1 << 29, end: EGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that begin here.
-pub(crate) const EGRESS_TUNNELS: Kind = Kind { first: (1 << 29) + (1 << 28), end: INGRESS_TUNNELS.first };
+pub(crate) const EGRESS_TUNNELS: SlotRange = SlotRange { first: (1 << 29) + (1 << 28), end: INGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that end here.
-pub(crate) const INGRESS_TUNNELS: Kind = Kind { first: (1 << 30) - (1 << 27), end: POLL };
+pub(crate) const INGRESS_TUNNELS: SlotRange = SlotRange { first: (1 << 30) - (1 << 27), end: POLL };
 /// TCP flows, at either end. Deadlines use one bit more.
-pub(crate) const TCP: Kind = Kind { first: 1 << 30, end: 1 << 31 };
+pub(crate) const TCP: SlotRange = SlotRange { first: 1 << 30, end: 1 << 31 };
 
 /// NDP's pacer.
 pub(crate) const NDP_PACER: u32 = (1 << 29) - 1;
@@ -43,7 +43,7 @@ pub(crate) const EDGE: u32 = TCP.first - 2;
 /// The pacer of all tunnels that end here.
 pub(crate) const PACER: u32 = TCP.first - 1;
 
-impl Kind {
+impl SlotRange {
     /// Returns the slot of the owner at index `place` of this kind.
     #[inline]
     pub(crate) const fn slot(self, place: u32) -> u32 {

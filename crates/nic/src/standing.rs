@@ -1,6 +1,6 @@
 //! Progress of flows at either end, for diagnosis of where their time goes.
 
-use selvedge_transport::Hold;
+use selvedge_transport::HoldReason;
 use selvedge_units::{HostId, Instant, Psn, QpNumber, TcpSeq};
 use selvedge_wire::tcp::Stream;
 use selvedge_wire::{Packet, Repr};
@@ -11,7 +11,7 @@ use crate::nic::Nic;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// Cause for which the flow waits.
-    pub hold: Hold,
+    pub hold: HoldReason,
     /// Packets sent, or octets where [`Received::count`] is in octets; each counted once. `None` where windows do not
     /// wait for the next packet in order.
     pub sent: Option<u64>,

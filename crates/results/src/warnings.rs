@@ -14,7 +14,7 @@ pub(crate) fn warnings(series: &[(&SeriesInfo, Vec<Option<&PointSummary>>)], see
     let mut found = Kinds::default();
     if seeds.len() == 1 {
         let text = "One seed: there are no confidence intervals. Use at least three, better five.";
-        found.0.push(Kind { one: text.into(), ..Kind::default() });
+        found.0.push(WarningKind { one: text.into(), ..WarningKind::default() });
     }
     for (info, points) in series {
         let of_seeds = points.iter().zip(seeds).filter_map(|(point, &seed)| Some((of_seed(*point)?, seed)));
@@ -72,11 +72,11 @@ fn hint(cut: Cut, points: &[&PointSummary], unfinished: impl Fn(&PointSummary) -
 
 /// Warnings by kind, in the order in which they were found.
 #[derive(Default)]
-struct Kinds(Vec<Kind>);
+struct Kinds(Vec<WarningKind>);
 
 /// One kind of warning, and the series it is about.
 #[derive(Default)]
-struct Kind {
+struct WarningKind {
     /// Text for one series, to follow its name.
     one: String,
     /// Text for several series, with [`SERIES`] in their place; equal for all of the kind.
@@ -100,7 +100,7 @@ impl Kinds {
         let about = (info.name.clone(), info.series.clone(), info.case.clone(), how_many.to_owned());
         match self.0.iter_mut().find(|kind| kind.many == many) {
             Some(kind) => kind.about.push(about),
-            None => self.0.push(Kind { one: one.to_owned(), many: many.to_owned(), about: vec![about] }),
+            None => self.0.push(WarningKind { one: one.to_owned(), many: many.to_owned(), about: vec![about] }),
         }
     }
 
@@ -233,7 +233,7 @@ impl Kinds {
     }
 }
 
-impl Kind {
+impl WarningKind {
     /// Returns the series: "irn (10 of 5,000) and roce (30 % load: 1 of 600; 70 % load: 3 of 600)".
     fn list(&self) -> String {
         let mut names: Vec<&str> = Vec::new();

@@ -11,7 +11,7 @@ use selvedge_units::words::{in_ranges, plural};
 use selvedge_units::{HostId, SwitchId};
 use serde::Serialize;
 
-use crate::listed::Listed;
+use crate::listed::FlowListTotals;
 use crate::plan::{Plan, PlannedSeries};
 
 /// Facts about a network, in numbers. `Display` is for people.
@@ -265,7 +265,7 @@ impl WorkloadFacts {
             dst: name(flow.dst),
             size_bytes: flow.size.get(),
         });
-        let lists = Listed::of(series, &workload);
+        let lists = FlowListTotals::of(series, &workload);
         let stop = series.scenario.stop;
         let endless = |summary: &WorkloadSummary| summary.extent == Extent::Endless;
         let per_second: f64 =
@@ -293,7 +293,7 @@ impl WorkloadFacts {
         let workloads: Vec<SourceFacts> = workloads.collect();
         // The load of workloads without lists is not known.
         let is_listed = lists.len() == workloads.len();
-        let worst = series.worst_link.or_else(|| Listed::worst_link(&lists, series).filter(|_| is_listed));
+        let worst = series.worst_link.or_else(|| FlowListTotals::worst_link(&lists, series).filter(|_| is_listed));
         let mut sizes: Vec<u64> = first.iter().map(|flow| flow.size.get()).collect();
         sizes.sort_unstable();
         let at = |level: f64| Some((level, *sizes.get(((sizes.len() as f64 * level).ceil() as usize).max(1) - 1)?));

@@ -10,7 +10,7 @@ use crate::plan::PlannedSeries;
 
 /// The flows of one or more lists.
 #[derive(Default)]
-pub(crate) struct Listed {
+pub(crate) struct FlowListTotals {
     flows: u64,
     payload: Bytes,
     /// Payload, and bytes on links including overheads, by sender and receiver.
@@ -20,7 +20,7 @@ pub(crate) struct Listed {
     end: Instant,
 }
 
-impl Listed {
+impl FlowListTotals {
     /// Returns the flows of `series` that come from lists and have start times of their own, each list by its
     /// workload's number.
     pub(crate) fn of(series: &PlannedSeries, workload: &Workload) -> BTreeMap<u16, Self> {

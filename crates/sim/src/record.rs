@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_telemetry::{DropReason, FlowRow, Trace};
-use selvedge_transport::{Hold, Limits};
+use selvedge_transport::{HoldReason, Limits};
 use selvedge_units::{Bytes, Duration, HostId, Instant, PortId, QpNumber};
 use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
@@ -157,7 +157,7 @@ pub enum What {
         /// The queue pair.
         qp: QpNumber,
         /// Reason for which the queue pair does not send.
-        hold: Hold,
+        hold: HoldReason,
         /// Total time for which the host's port has been transmitting since the run began.
         busy: Duration,
         /// Limits of the queue pair, where the engine reports them.

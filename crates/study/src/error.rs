@@ -12,11 +12,11 @@ use selvedge_traces::TraceError;
 #[derive(Debug)]
 pub struct StudyError {
     message: String,
-    kind: Kind,
+    kind: ErrorKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum ErrorKind {
     /// The call is invalid: a folder exists, or results are of another version.
     Input,
     /// A failure during the study.
@@ -28,20 +28,20 @@ enum Kind {
 impl StudyError {
     /// Returns whether the user can correct the error by another call.
     pub fn is_input(&self) -> bool {
-        self.kind == Kind::Input
+        self.kind == ErrorKind::Input
     }
 
     /// Returns whether the disk is full or does not work; the study can be continued once that is repaired.
     pub fn is_storage_failure(&self) -> bool {
-        self.kind == Kind::Storage
+        self.kind == ErrorKind::Storage
     }
 
     pub(crate) fn input(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: Kind::Input }
+        Self { message: message.into(), kind: ErrorKind::Input }
     }
 
     pub(crate) fn failure(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: Kind::Failure }
+        Self { message: message.into(), kind: ErrorKind::Failure }
     }
 
     /// Creates an error about invalid input, with the message of the input's own error.
@@ -55,7 +55,7 @@ impl StudyError {
         match is_storage_failure(error) {
             true => Self {
                 message: format!("{message}; see that there is space left there, or choose another folder"),
-                kind: Kind::Storage,
+                kind: ErrorKind::Storage,
             },
             false => Self::input(message),
         }
@@ -70,14 +70,14 @@ impl StudyError {
 impl From<ResultsError> for StudyError {
     /// Converts an error about a file, such as a full disk or a damaged part.
     fn from(error: ResultsError) -> Self {
-        let kind = if error.is_storage_failure() { Kind::Storage } else { Kind::Input };
+        let kind = if error.is_storage_failure() { ErrorKind::Storage } else { ErrorKind::Input };
         Self { message: error.to_string(), kind }
     }
 }
 
 impl From<TraceError> for StudyError {
     fn from(error: TraceError) -> Self {
-        let kind = if is_storage_failure(error.cause()) { Kind::Storage } else { Kind::Failure };
+        let kind = if is_storage_failure(error.cause()) { ErrorKind::Storage } else { ErrorKind::Failure };
         Self { message: error.to_string(), kind }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use selvedge_transport::congestion::{AnyCongestion, Congestion};
-use selvedge_transport::recovery::{Acceptance, AnyAcceptance, AnyRecovery, Recovery};
-use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Scheme, Sender, SharedPools, Verdict};
+use selvedge_transport::recovery::{AnyAcceptance, AnyRecovery, Recovery, RecoveryReceiver};
+use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Scheme, Sender, SharedPools};
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::{AckKind, Body, Data};
 
@@ -109,7 +109,7 @@ impl<T: Copy> Lane<T> {
     }
 }
 
-impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
+impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
     /// Turns per packet after which a transfer counts as stuck; an impaired one takes fewer than a hundred.
     const PATIENCE: u64 = 10_000;
 
@@ -171,24 +171,24 @@ impl<R: Recovery, C: Congestion, A: Acceptance> Pair<R, C, A> {
         while let Some(((data, seq), sent_at)) = self.data.arrive(self.now) {
             let reply = self.receiver.on_data(&mut cx, &mut self.chips.1, &data, false);
             match reply.verdict {
-                Verdict::Accepted(accepted) => {
+                DataVerdict::Accepted(accepted) => {
                     assert_eq!(accepted, seq, "the receiver takes a packet for another");
                     self.placed.place(seq, self.transfer.piece_of(seq));
                 }
-                Verdict::Buffered(buffered) => {
+                DataVerdict::Buffered(buffered) => {
                     assert_eq!(buffered, seq, "the receiver takes a packet for another");
                     self.reorder.keep(seq);
                 }
-                Verdict::Released { seq: released, run } => {
+                DataVerdict::Released { seq: released, run } => {
                     assert_eq!(released, seq, "the receiver takes a packet for another");
                     self.placed.place(seq, self.transfer.piece_of(seq));
                     for seq in self.reorder.take(seq, run) {
                         self.placed.place(seq, self.transfer.piece_of(seq));
                     }
                 }
-                Verdict::Duplicate => self.duplicates += 1,
-                Verdict::Refused => {}
-                Verdict::Invalid => panic!("an honest sender's {seq:?} lies outside the receiver's window"),
+                DataVerdict::Duplicate => self.duplicates += 1,
+                DataVerdict::Refused => {}
+                DataVerdict::Invalid => panic!("an honest sender's {seq:?} lies outside the receiver's window"),
             }
             if let Some(ack) = reply.ack {
                 let nack = (ack.kind == AckKind::Nack).then(|| self.receiver.with_holes(&ack)).flatten();

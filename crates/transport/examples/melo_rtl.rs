@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use selvedge_transport::recovery::Scheme;
 use selvedge_transport::recovery::melo::{MeloConfig, Recv};
-use selvedge_transport::{Cx, Receiver, SharedPools, Verdict};
+use selvedge_transport::{Cx, DataVerdict, Receiver, SharedPools};
 use selvedge_units::{Domain, Instant, Psn, Rng, Setting};
 use selvedge_wire::{AckKind, Data};
 
@@ -108,10 +108,10 @@ fn answer(
     let data = Data { psn: Psn::new(psn), payload: 0, last: false, retransmission: false, trimmed: false };
     let reply = receiver.on_data(&mut Cx::at(Instant::ZERO), pools, &data, false);
     let verdict = match reply.verdict {
-        Verdict::Accepted(_) => 0,
-        Verdict::Released { .. } => 1,
-        Verdict::Buffered(_) => 2,
-        Verdict::Duplicate => 3,
+        DataVerdict::Accepted(_) => 0,
+        DataVerdict::Released { .. } => 1,
+        DataVerdict::Buffered(_) => 2,
+        DataVerdict::Duplicate => 3,
         _ => 4,
     };
     let nack = u8::from(reply.ack.is_some_and(|ack| ack.kind == AckKind::Nack));

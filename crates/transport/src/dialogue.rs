@@ -8,7 +8,9 @@ use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Hole, HoleNack};
 
 use crate::congestion::none::NoneConfig;
-use crate::{CongestionConfig, Cx, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, Verdict};
+use crate::{
+    CongestionConfig, Cx, DataVerdict, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig,
+};
 
 /// The size of every frame: 1,000 bytes, so that 8 Gb/s is one microsecond per frame.
 pub(crate) const FRAME: Bytes = Bytes::new(1_000);
@@ -119,15 +121,15 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed: false };
         let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &mut pools, &data, true);
         let fate = match reply.verdict {
-            Verdict::Accepted(accepted) => {
+            DataVerdict::Accepted(accepted) => {
                 assert_eq!(accepted, Seq::new(seq));
                 "accepted"
             }
-            Verdict::Buffered(_) => "buffered",
-            Verdict::Released { .. } => "released",
-            Verdict::Duplicate => "duplicate",
-            Verdict::Refused => "refused",
-            Verdict::Invalid => "invalid",
+            DataVerdict::Buffered(_) => "buffered",
+            DataVerdict::Released { .. } => "released",
+            DataVerdict::Duplicate => "duplicate",
+            DataVerdict::Refused => "refused",
+            DataVerdict::Invalid => "invalid",
         };
         let expected = |ack: Ack| {
             assert!(ack.ecn_echo && ack.sack == psn, "the mark and the PSN come back");

@@ -3,7 +3,7 @@
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
-use crate::recovery::{Acceptance, AnyAcceptance, RecoveryConfig, Unanswered};
+use crate::recovery::{AnyAcceptance, RecoveryConfig, RecoveryReceiver, Unanswered};
 use crate::role::{Cx, Reply};
 use crate::shared_pools::SharedPools;
 
@@ -45,7 +45,7 @@ impl Receiver<crate::recovery::irn::Recv> {
     }
 }
 
-impl<A: Acceptance> Receiver<A> {
+impl<A: RecoveryReceiver> Receiver<A> {
     /// Creates a receiver around `acceptance` that expects `first_psn`.
     pub fn with(acceptance: A, first_psn: Psn) -> Self {
         Self { acceptance, first_psn }

@@ -15,7 +15,7 @@ use crate::receiver::Receiver;
 use crate::recovery::irn::context::{ReceiverContext, SenderContext};
 use crate::recovery::irn::hls::{Columns, Hls};
 use crate::recovery::irn::{Completion, Completions, IrnConfig, Recv};
-use crate::role::{Cx, Verdict};
+use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
 /// Parameters of the hardware that a trace was made for.
@@ -122,7 +122,7 @@ impl Responder {
         let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), &data, false);
         let after = self.receiver.expected();
         let mut cqes = 0;
-        if let Verdict::Accepted(seq) = reply.verdict {
+        if let DataVerdict::Accepted(seq) = reply.verdict {
             let completed = self.completions.on_accepted(seq, Completion::of_opcode(opcode), before, after);
             self.messages += completed.messages;
             cqes = completed.receives;

@@ -59,7 +59,7 @@ impl Next {
 
 /// The reason why a sender does not send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hold {
+pub enum HoldReason {
     /// The link: the sender has a packet and waits only for its turn.
     Link,
     /// Pacing, until this instant.
@@ -98,14 +98,14 @@ pub struct Segment {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// The treatment of the payload.
-    pub verdict: Verdict,
+    pub verdict: DataVerdict,
     /// The acknowledgement to send back, if any.
     pub ack: Option<Ack>,
 }
 
 /// The treatment of a data packet's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum DataVerdict {
     /// The packet has arrived for the first time, in order or not: place it.
     Accepted(Seq),
     /// The packet has arrived for the first time, out of order: keep it in the reorder buffer, together with its place
@@ -127,7 +127,7 @@ pub enum Verdict {
     Invalid,
 }
 
-impl Verdict {
+impl DataVerdict {
     /// Returns the packet if it has arrived for the first time.
     #[inline]
     pub const fn accepted(self) -> Option<Seq> {

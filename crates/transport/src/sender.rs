@@ -10,7 +10,7 @@ use crate::fabric::Fabric;
 use crate::pacing::Pacing;
 use crate::receiver::ReceiverConfig;
 use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig, Scheme};
-use crate::role::{Cx, Hold, Limits, Next, Segment};
+use crate::role::{Cx, HoldReason, Limits, Next, Segment};
 use crate::shared_pools::SharedPools;
 
 /// Settings of a sender.
@@ -164,17 +164,17 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Returns the reason behind [`Sender::next`]: what the sender waits for at `now`.
-    pub fn hold(&self, now: Instant) -> Hold {
+    pub fn hold(&self, now: Instant) -> HoldReason {
         match self.next(now) {
-            Next::Send(_) => return Hold::Link,
-            Next::Wait(until) if self.pacing.ready() == until => return Hold::Pacing(until),
-            Next::Wait(until) => return Hold::Recovery(until),
+            Next::Send(_) => return HoldReason::Link,
+            Next::Wait(until) if self.pacing.ready() == until => return HoldReason::Pacing(until),
+            Next::Wait(until) => return HoldReason::Recovery(until),
             Next::Idle => {}
         }
         match self.recovery.next(now, self.supplied, true) {
-            Next::Idle if self.recovery.sent() < self.supplied || self.recovery.has_lost() => Hold::Cap,
-            Next::Idle => Hold::Acks,
-            Next::Send(_) | Next::Wait(_) => Hold::Window,
+            Next::Idle if self.recovery.sent() < self.supplied || self.recovery.has_lost() => HoldReason::Cap,
+            Next::Idle => HoldReason::Acks,
+            Next::Send(_) | Next::Wait(_) => HoldReason::Window,
         }
     }
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{self, IrnConfig, PartialAcks, Timeouts};
-use selvedge_transport::recovery::{Acceptance, ParsedAck, Recovery};
-use selvedge_transport::{Cx, Next, Segment, SharedPools, Verdict};
+use selvedge_transport::recovery::{ParsedAck, Recovery, RecoveryReceiver};
+use selvedge_transport::{Cx, DataVerdict, Next, Segment, SharedPools};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
@@ -128,7 +128,7 @@ proptest! {
             let seq = near(go_back_n.0.expected());
             let answer = go_back_n.0.on_data(&mut cx, &mut SharedPools::default(), seq, false);
             assert_eq!(answer, go_back_n.1.on_data(seq));
-            assert!(answer.verdict != Verdict::Invalid);
+            assert!(answer.verdict != DataVerdict::Invalid);
         }
     }
 

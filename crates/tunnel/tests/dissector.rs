@@ -9,15 +9,15 @@ use std::process::Command;
 use selvedge_tunnel::keys::{Pair, Secret, Suite};
 use selvedge_tunnel::{Epochs, Outbound};
 use selvedge_wire::eqds::v1::{
-    Body, Capabilities, Close, Common, Data, Datagram, Flags, Kind, Next, Options, Outer, PORT, Packet, Probe, Range,
-    Ranges, Report, Reset, ResetReason, Words,
+    Body, Capabilities, Close, Common, Data, Datagram, Flags, Next, Options, Outer, PORT, Packet, PacketType, Probe,
+    Range, Ranges, Report, Reset, ResetReason, Words,
 };
 use selvedge_wire::{Ecn, Ipv4, Ipv6, Udp};
 
 /// Expectation of a packet in the capture.
 enum Expected {
     /// Nothing is wrong.
-    Good(Kind),
+    Good(PacketType),
     /// A switch has trimmed the packet. Where the lengths of IP and UDP say more than what is there, Wireshark itself
     /// complains about these.
     Trimmed { lengths_agree: bool },

@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use selvedge_wire::eqds::v1::{
-    Body, Capabilities, Close, Common, Cut, Data, Datagram, Flags, KEPT, Kind, LONGEST, MAC, Next, Options, Outer,
-    PORT, Packet, Probe, Range, Ranges, Report, Reset, ResetReason, Words,
+    Body, Capabilities, Close, Common, Cut, Data, Datagram, Flags, KEPT, LONGEST, MAC, Next, Options, Outer, PORT,
+    Packet, PacketType, Probe, Range, Ranges, Report, Reset, ResetReason, Words,
 };
 use selvedge_wire::{Ecn, Ipv4, Ipv6, ParseError, Udp, eqds};
 
@@ -176,17 +176,17 @@ proptest! {
         let mut bytes = written(&packet, &[]);
         let body = &mut bytes[Common::LENGTH..];
         match packet.body.kind() {
-            Kind::Data | Kind::Request => {
+            PacketType::Data | PacketType::Request => {
                 body[9] |= noise[0] & 0x1f;
                 body[10..12].copy_from_slice(&noise[..2]);
             }
-            Kind::Report => {}
-            Kind::Reset => body[5..8].copy_from_slice(&noise),
-            Kind::Close => {
+            PacketType::Report => {}
+            PacketType::Reset => body[5..8].copy_from_slice(&noise),
+            PacketType::Close => {
                 body[4] |= noise[0] & 0x7f;
                 body[5..8].copy_from_slice(&noise);
             }
-            Kind::Probe => body[6..8].copy_from_slice(&noise[..2]),
+            PacketType::Probe => body[6..8].copy_from_slice(&noise[..2]),
         }
         prop_assert_eq!(Packet::parse(&bytes).unwrap().packet, packet);
     }
@@ -350,6 +350,6 @@ fn the_fuzz_corpus_passes_and_has_every_type() {
             Err(_) => refused += 1,
         }
     }
-    assert!(Kind::ALL.iter().all(|kind| types.contains(kind)), "{types:?}");
+    assert!(PacketType::ALL.iter().all(|kind| types.contains(kind)), "{types:?}");
     assert!(trimmed > 1 && refused > 1);
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use selvedge_units::TcpSeq;
 use selvedge_wire::ParseError;
-use selvedge_wire::tcp::{Flags, Header, Sacks, Segment, Stream, SynOptions, Tcp, Timestamps, Way};
+use selvedge_wire::tcp::{Flags, Header, Sacks, Segment, SegmentContext, Stream, SynOptions, Tcp, Timestamps};
 
 fn seq() -> impl Strategy<Value = TcpSeq> {
     any::<u32>().prop_map(TcpSeq::new)
@@ -32,8 +32,8 @@ prop_compose! {
     }
 }
 
-fn way() -> impl Strategy<Value = Way> {
-    any::<[bool; 2]>().prop_map(|[is_backward, is_again]| Way { is_backward, is_again })
+fn way() -> impl Strategy<Value = SegmentContext> {
+    any::<[bool; 2]>().prop_map(|[is_backward, is_again]| SegmentContext { is_backward, is_again })
 }
 
 proptest! {
@@ -92,7 +92,7 @@ proptest! {
             ..Segment::default()
         };
         let stream = Stream { mss, end };
-        let packed = Tcp::pack(&segment, Way { is_backward: true, is_again: false }, stream);
+        let packed = Tcp::pack(&segment, SegmentContext { is_backward: true, is_again: false }, stream);
         prop_assert_eq!(packed.unpack(TcpSeq::new(77), 5, stream), segment);
     }
 
@@ -109,7 +109,7 @@ proptest! {
             ..Segment::default()
         };
         let stream = Stream { mss, end: place(1 << 30) };
-        let packed = Tcp::pack(&segment, Way { is_backward: true, is_again: false }, stream);
+        let packed = Tcp::pack(&segment, SegmentContext { is_backward: true, is_again: false }, stream);
         for (from, to) in packed.unpack(TcpSeq::new(0), 0, stream).sacks.iter() {
             let (from, to) = (from.get().wrapping_sub(ack), to.get().wrapping_sub(ack));
             prop_assert!(from >= to || offsets.chunks(2).any(|edges| edges[0] <= from && to <= edges[1]));

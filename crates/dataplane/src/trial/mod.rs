@@ -54,7 +54,7 @@ pub struct Address {
 
 /// Operations of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum MessageKind {
     /// An RDMA Write, with an immediate or without.
     Write {
         /// Whether the Write has an immediate.
@@ -74,7 +74,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The operation.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The message's size; 8 bytes for Atomics.
     pub size: Bytes,
 }

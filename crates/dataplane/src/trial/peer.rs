@@ -12,7 +12,7 @@ use selvedge_nic::verbs::{
 use selvedge_transport::CongestionConfig;
 use selvedge_units::{Bytes, Instant, Psn, QpNumber};
 
-use super::{Address, Done, Kind, Message, Terms};
+use super::{Address, Done, Message, MessageKind, Terms};
 use crate::clock::Clock;
 use crate::rnic::{Adapter, Channel, Device, Owner, Refusal};
 
@@ -218,11 +218,11 @@ impl Peer {
         let remote = Remote { address: other.memory, key: other.key };
         let immediate = |wanted: bool| wanted.then(|| (id as u32).to_be_bytes());
         let operation = match message.kind {
-            Kind::Write { immediate: wanted } => Operation::Write { remote, immediate: immediate(wanted) },
-            Kind::Read => Operation::Read(remote),
-            Kind::Send(attached) => Operation::Send(attached),
-            Kind::FetchAdd => Operation::FetchAdd { remote, add: 1 },
-            Kind::CompareSwap => {
+            MessageKind::Write { immediate: wanted } => Operation::Write { remote, immediate: immediate(wanted) },
+            MessageKind::Read => Operation::Read(remote),
+            MessageKind::Send(attached) => Operation::Send(attached),
+            MessageKind::FetchAdd => Operation::FetchAdd { remote, add: 1 },
+            MessageKind::CompareSwap => {
                 self.seen += 1;
                 Operation::CompareSwap { remote, compare: self.seen - 1, swap: self.seen }
             }

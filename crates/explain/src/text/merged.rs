@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use selvedge_units::{Duration, PortId};
 
 use crate::blame::{Cause, PauseTree};
-use crate::explanation::{DropPlace, Explanation, Place};
+use crate::explanation::{DelayingPort, DropPlace, Explanation};
 
-pub(super) fn merged_places(explanations: &[Explanation]) -> Vec<Place> {
-    let mut sum: BTreeMap<PortId, Place> = BTreeMap::new();
+pub(super) fn merged_places(explanations: &[Explanation]) -> Vec<DelayingPort> {
+    let mut sum: BTreeMap<PortId, DelayingPort> = BTreeMap::new();
     for place in explanations.iter().flat_map(|explanation| &explanation.places) {
-        let none = Place { port: place.port, queueing: Duration::ZERO, pause: Duration::ZERO };
+        let none = DelayingPort { port: place.port, queueing: Duration::ZERO, pause: Duration::ZERO };
         let entry = sum.entry(place.port).or_insert(none);
         entry.queueing += place.queueing;
         entry.pause += place.pause;
     }
-    let mut places: Vec<Place> = sum.into_values().collect();
+    let mut places: Vec<DelayingPort> = sum.into_values().collect();
     places.sort_by_key(|place| (Reverse(place.queueing + place.pause), place.port));
     places
 }

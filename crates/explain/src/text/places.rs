@@ -1,13 +1,13 @@
 //! Text about the places where packets waited and were dropped.
 
 use super::page::{Page, count, us};
-use crate::explanation::{DropPlace, Place};
+use crate::explanation::{DelayingPort, DropPlace};
 use crate::names::Names;
 
 /// Number of places shown.
 const SHOWN: usize = 8;
 
-pub(super) fn write_places(page: &mut Page, places: &[Place], names: &Names) {
+pub(super) fn write_places(page: &mut Page, places: &[DelayingPort], names: &Names) {
     if places.is_empty() {
         return;
     }

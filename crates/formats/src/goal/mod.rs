@@ -46,7 +46,7 @@ pub struct Rank {
     /// Operations, in the order of the file.
     pub operations: Vec<Operation>,
     /// Place of each operation; empty for binary files.
-    pub places: Vec<Place>,
+    pub places: Vec<SourcePosition>,
     /// Pairs of an operation and another whose end it waits for.
     pub requires: Vec<(u32, u32)>,
     /// Pairs of an operation and another whose beginning it waits for.
@@ -55,7 +55,7 @@ pub struct Rank {
 
 /// Place of an operation in a text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct SourcePosition {
     /// Line of the operation, from 1.
     pub line: u32,
     /// Column of the operation's "send", "recv" or "calc" in characters, from 1.
@@ -158,7 +158,7 @@ fn several_nics(goal: &Goal) -> Option<Warning> {
         let operations = rank.operations.iter().enumerate().filter(|(_, operation)| is_other(operation));
         operations.map(move |(at, operation)| (rank.places.get(at), number, at, operation.nic))
     });
-    let others: Vec<(Option<&Place>, u32, usize, u8)> = others.collect();
+    let others: Vec<(Option<&SourcePosition>, u32, usize, u8)> = others.collect();
     let &(place, rank, at, nic) = others.iter().min()?;
     let where_ = if place.is_some() { String::new() } else { format!(" (operation {at} of rank {rank})") };
     let more = match others.len() - 1 {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use selvedge_units::Bytes;
 
-use super::{Goal, OperationKind, Place};
+use super::{Goal, OperationKind, SourcePosition};
 use crate::Warning;
 
 /// Receiver, sender and tag of a message.
@@ -23,7 +23,7 @@ struct End {
     size: Bytes,
     rank: u32,
     number: usize,
-    place: Option<Place>,
+    place: Option<SourcePosition>,
 }
 
 /// Returns a warning about receives whose size differs from all messages that they could get.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use selvedge_units::{Bytes, Duration};
 
 use super::{
-    Goal, LONGEST_NS, Operation, OperationKind, Place, RANKS_MAX, Rank, cycle, cycle_message, given, idle_ranks,
+    Goal, LONGEST_NS, Operation, OperationKind, RANKS_MAX, Rank, SourcePosition, cycle, cycle_message, given,
+    idle_ranks,
 };
 use crate::text::{BYTES_MAX, Line, Lines, Word, Words};
 use crate::{FormatError, Warning};
@@ -113,7 +114,7 @@ impl Block {
             }
         }
         self.rank.operations.push(operation);
-        self.rank.places.push(Place { line, column });
+        self.rank.places.push(SourcePosition { line, column });
         Ok(())
     }
 

@@ -6,14 +6,14 @@
 use selvedge_units::{Bytes, Duration, Rate};
 
 use super::read::{
-    BUNDLE, Block, HEADER_KEYS, HOSTS_MAX, Keys, LATENCY, NODES, Number, OVERSUBSCRIBED, PODSIZE, Place, QUEUE_DOWN,
-    QUEUE_UP, RADIX_DOWN, RADIX_UP, SPEED, SWITCH_LATENCY, TIER_KEYS, TIERS,
+    BUNDLE, Block, HEADER_KEYS, HOSTS_MAX, Keys, LATENCY, NODES, Number, OVERSUBSCRIBED, PODSIZE, PendingError,
+    QUEUE_DOWN, QUEUE_UP, RADIX_DOWN, RADIX_UP, SPEED, SWITCH_LATENCY, TIER_KEYS, TIERS,
 };
 use super::{FatTreeFile, Tier, WrittenQueue};
 use crate::{FormatError, Warning};
 
 /// Returns the network that `keys` describe; `end` is the end of the file.
-pub(super) fn check(keys: &Keys, end: &Place) -> Result<(FatTreeFile, Vec<Warning>), FormatError> {
+pub(super) fn check(keys: &Keys, end: &PendingError) -> Result<(FatTreeFile, Vec<Warning>), FormatError> {
     let written = Written::new(keys, end)?;
     let pods = written.pods()?;
     written.check_bundles()?;
@@ -51,7 +51,7 @@ struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    fn new(keys: &'a Keys, end: &Place) -> Result<Self, FormatError> {
+    fn new(keys: &'a Keys, end: &PendingError) -> Result<Self, FormatError> {
         let header = |which: usize| {
             let missing = || end.error(format!("the file ends here, expected \"{}\" and a number", HEADER_KEYS[which]));
             keys.header[which].as_ref().ok_or_else(missing)
@@ -257,6 +257,6 @@ impl Block {
 }
 
 /// Returns `whole / part` if that is a whole number of at least 1.
-fn divide(whole: u64, part: u64, place: &Place, message: impl Fn() -> String) -> Result<u64, FormatError> {
+fn divide(whole: u64, part: u64, place: &PendingError, message: impl Fn() -> String) -> Result<u64, FormatError> {
     if whole == 0 || !whole.is_multiple_of(part) { Err(place.error(message())) } else { Ok(whole / part) }
 }

@@ -34,7 +34,7 @@ pub fn read(input: impl BufRead, file: &str) -> Result<Parsed<FatTreeFile>, Form
     while let Some(line) = lines.next_filled()? {
         keys.read(line)?;
     }
-    let (value, warnings) = check(&keys, &Place(lines.error_at_end("")))?;
+    let (value, warnings) = check(&keys, &PendingError(lines.error_at_end("")))?;
     Ok(Parsed { value, warnings, dialect: Dialect::HtsimTopology })
 }
 
@@ -79,20 +79,20 @@ pub(super) struct Keys {
 
 /// Properties of one tier read so far.
 pub(super) struct Block {
-    pub(super) place: Place,
+    pub(super) place: PendingError,
     pub(super) numbers: [Option<Number>; TIER_KEYS.len()],
 }
 
 /// Number, and its place.
 pub(super) struct Number {
     pub(super) value: u64,
-    pub(super) place: Place,
+    pub(super) place: PendingError,
 }
 
 /// Place of a possible error: an error without its message.
-pub(super) struct Place(FormatError);
+pub(super) struct PendingError(FormatError);
 
-impl Place {
+impl PendingError {
     fn of(word: Word<'_>) -> Self {
         Self(word.error(""))
     }
@@ -122,20 +122,20 @@ impl Keys {
                     word.error(format!("found tier {tier}, which begins in line {line}, expected each tier once"))
                 );
             }
-            self.tiers[tier] = Some(Block { place: Place::of(key), numbers: Default::default() });
+            self.tiers[tier] = Some(Block { place: PendingError::of(key), numbers: Default::default() });
             self.current = Some(tier);
         } else if let Some(which) = HEADER_KEYS.iter().position(|name| is(name)) {
             let word = words.require("a number")?;
             let range = if which == TIERS { 2..=3 } else { 1..=HOSTS_MAX };
             let value = word.integer(&format!("a number for {}", HEADER_KEYS[which]), range)?;
-            set(&mut self.header[which], HEADER_KEYS[which], key, Number { value, place: Place::of(word) })?;
+            set(&mut self.header[which], HEADER_KEYS[which], key, Number { value, place: PendingError::of(word) })?;
         } else if let Some(which) = TIER_KEYS.iter().position(|(name, ..)| is(name)) {
             let (name, least, most) = TIER_KEYS[which];
             let tier = self.current.and_then(|tier| self.tiers[tier].as_mut());
             let block = tier.ok_or_else(|| key.unexpected("\"Tier 0\" before the keys of a tier"))?;
             let word = words.require("a number")?;
             let value = word.integer(&format!("a number for {name}"), least..=most)?;
-            set(&mut block.numbers[which], name, key, Number { value, place: Place::of(word) })?;
+            set(&mut block.numbers[which], name, key, Number { value, place: PendingError::of(word) })?;
         } else {
             let keys: Vec<&str> =
                 ["Tier"].into_iter().chain(HEADER_KEYS).chain(TIER_KEYS.iter().map(|(name, ..)| *name)).collect();

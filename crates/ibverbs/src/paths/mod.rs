@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::borrowed::{Passed, Text, allocated, zeroed};
 use crate::device::devices;
 use crate::error;
-use resolve::{Place, resolve};
+use resolve::{ResolvedPath, resolve};
 
 /// A function of the C library, looked up once.
 struct Real {
@@ -97,7 +97,7 @@ fn file(content: &str) -> std::io::Result<c_int> {
 }
 
 /// Returns the current content of a file that changes with each read; `None` for all other files.
-fn live(place: &Place) -> Option<String> {
+fn live(place: &ResolvedPath) -> Option<String> {
     if !place.is_ours || !place.shown.contains("counters/") {
         return None;
     }
@@ -106,7 +106,7 @@ fn live(place: &Place) -> Option<String> {
 }
 
 /// Opens a file of the tree, where nothing can be written; `call` opens it by its physical path.
-fn open_place(place: &Place, flags: c_int, call: impl FnOnce(Text<'_>) -> c_int) -> c_int {
+fn open_place(place: &ResolvedPath, flags: c_int, call: impl FnOnce(Text<'_>) -> c_int) -> c_int {
     if place.is_ours && (flags & libc::O_ACCMODE != libc::O_RDONLY || flags & libc::O_CREAT != 0) {
         error::set(libc::EACCES);
         return -1;

@@ -10,12 +10,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::store;
 use super::tree::{NODES, Tree, hardware, may_lead_here};
 use crate::borrowed::Text;
-use crate::device::{Listed, devices};
+use crate::device::{DeviceEntry, devices};
 use crate::error;
 
 /// The target of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     /// The path to use instead.
     pub(super) physical: CString,
     /// The path in the tree, without links.
@@ -28,7 +28,7 @@ pub(super) struct Place {
 #[derive(Clone)]
 struct Standing {
     /// The devices that the tree shows.
-    devices: Vec<&'static Listed>,
+    devices: Vec<&'static DeviceEntry>,
     user: libc::uid_t,
     tree: std::sync::Arc<Tree>,
     root: String,
@@ -51,7 +51,7 @@ pub(super) fn enter() {
 
 /// Returns the target of a path that leads into the tree, or to something behind it; `None` for all other paths, which
 /// are nearly all. `follows` says whether a link at the path's end is followed.
-pub(super) fn resolve(at: c_int, path: Text<'_>, follows: bool) -> Option<Place> {
+pub(super) fn resolve(at: c_int, path: Text<'_>, follows: bool) -> Option<ResolvedPath> {
     let bytes = path.get()?.to_bytes();
     let is_relative = bytes.first().is_some_and(|&first| first != b'/');
     let may_be = may_lead_here(bytes) || (is_relative && is_inside());
@@ -73,7 +73,7 @@ fn is_inside() -> bool {
     IS_INSIDE.load(Ordering::Relaxed) || *BEGAN.get_or_init(began)
 }
 
-fn from(at: c_int, path: &str, follows: bool) -> Option<Place> {
+fn from(at: c_int, path: &str, follows: bool) -> Option<ResolvedPath> {
     let whole = if path.starts_with('/') {
         path.to_owned()
     } else {
@@ -94,7 +94,7 @@ fn from(at: c_int, path: &str, follows: bool) -> Option<Place> {
     let shown = walk(&whole, follows, is_ours, |path| store::link(&physical(path)))?;
     let is_ours = is_ours(&shown);
     let physical = CString::new(physical(&shown)).ok()?;
-    Some(Place { physical, shown, is_ours })
+    Some(ResolvedPath { physical, shown, is_ours })
 }
 
 /// Returns a path without `.`, `..` and empty parts, as if nothing were a link.

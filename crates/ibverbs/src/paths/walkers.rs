@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
-use super::resolve::{Place, resolve};
+use super::resolve::{ResolvedPath, resolve};
 use super::{real, shown_at};
 use crate::borrowed::{Borrowed, Linked, List, Passed, Text};
 
@@ -95,7 +95,7 @@ extern "C" fn visit(
 }
 
 /// Calls a function that walks with a visitor, with this library's visitor in the place of the program's.
-fn walk(place: &Place, shown: Text<'_>, visit: Visit, real: impl FnOnce(Text<'_>) -> c_int) -> c_int {
+fn walk(place: &ResolvedPath, shown: Text<'_>, visit: Visit, real: impl FnOnce(Text<'_>) -> c_int) -> c_int {
     let walk = Walk { visit, physical: place.physical.as_bytes().len(), shown: shown.as_ptr() };
     let before = WALK.replace(Some(walk));
     let told = real(Text::of(&place.physical));

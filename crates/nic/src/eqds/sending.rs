@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use selvedge_transport::eqds::{EqdsParams, Event, Interest, Messages, Paths, Sender, State, Transmit};
-use selvedge_transport::{Cx, Hold, Limits};
+use selvedge_transport::{Cx, HoldReason, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
 use selvedge_wire::eqds::{Control, Data};
 use selvedge_wire::{Ecn, Packet, Repr};
@@ -329,13 +329,13 @@ impl Nic {
     }
 
     #[cold]
-    pub(crate) fn hold_message(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
+    pub(crate) fn hold_message(&self, slot: u32, qp: QpNumber) -> Option<HoldReason> {
         let message = self.message(slot, qp)?;
         let state = &self.tunnels.outbound[message.tunnel as usize];
         Some(match () {
-            () if state.queued => Hold::Link,
-            () if state.sender.demand() > 0 => Hold::Window,
-            () => Hold::Acks,
+            () if state.queued => HoldReason::Link,
+            () if state.sender.demand() > 0 => HoldReason::Window,
+            () => HoldReason::Acks,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, FeedbackDue, Receiver, Verdict};
+use selvedge_transport::{Cx, DataVerdict, FeedbackDue, Receiver};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
@@ -56,7 +56,7 @@ impl Nic {
         if !params.feedback.is_silent() {
             let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.gap));
             let told = state.feedback.on_data(&params.feedback, cx.now, frame, marked, data.last);
-            if told.ack && reply.verdict != Verdict::Invalid {
+            if told.ack && reply.verdict != DataVerdict::Invalid {
                 reply.ack = reply.ack.or_else(|| Some(state.receiver.acknowledge(data, marked)));
             }
             tell(&told, &mut self.answers, &mut self.reports, self.id, params, packet);
@@ -69,13 +69,13 @@ impl Nic {
             }
         }
         if reply.verdict.accepted().is_none() {
-            if reply.verdict == Verdict::Duplicate {
+            if reply.verdict == DataVerdict::Duplicate {
                 self.stats.duplicates += 1;
                 state.duplicates += 1;
             }
             return Handled::Taken;
         }
-        if let Verdict::Buffered(_) = reply.verdict {
+        if let DataVerdict::Buffered(_) = reply.verdict {
             self.stats.reordered += u64::from(data.payload);
         }
         self.stats.goodput += u64::from(data.payload);

@@ -20,7 +20,8 @@ use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, Hold, Limits, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig, SharedPools,
+    Cx, Feedback, FeedbackConfig, HoldReason, Limits, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
+    SharedPools,
 };
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Packet, Repr};
@@ -325,7 +326,7 @@ impl Nic {
     }
 
     /// Returns the cause for which a sending queue pair waits at `now`; `None` if the queue pair does not exist.
-    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Hold> {
+    pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<HoldReason> {
         let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
         state.map_or_else(
             || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)).or_else(|| self.hold_ndp(slot, qp)),

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::Coupling;
-use selvedge_transport::{Cx, Hold};
+use selvedge_transport::{Cx, HoldReason};
 use selvedge_units::{Bytes, HostId, QpNumber, mix64};
 use selvedge_wire::{Packet, Tcp};
 
@@ -225,15 +225,15 @@ impl Nic {
     }
 
     /// Returns the cause for which a flow waits: that of the subflow nearest to sending.
-    pub(super) fn hold_bundle(&self, at: u32) -> Option<Hold> {
+    pub(super) fn hold_bundle(&self, at: u32) -> Option<HoldReason> {
         let bundle = self.tcp.bundles.places.get(at as usize)?.as_deref()?;
         let all = bundle.subflows().filter_map(|(slot, qp)| self.tcp.get(slot, qp));
         all.map(|flow| flow.connection.hold()).min_by_key(|hold| match hold {
-            Hold::Link => 0,
-            Hold::Pacing(_) => 1,
-            Hold::Window | Hold::Cap => 2,
-            Hold::Recovery(_) => 3,
-            Hold::Acks => 4,
+            HoldReason::Link => 0,
+            HoldReason::Pacing(_) => 1,
+            HoldReason::Window | HoldReason::Cap => 2,
+            HoldReason::Recovery(_) => 3,
+            HoldReason::Acks => 4,
         })
     }
 

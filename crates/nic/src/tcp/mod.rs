@@ -10,9 +10,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use selvedge_transport::tcp::{Arrival, Connection, State, TcpConfig, Transmit, clock};
-use selvedge_transport::{Cx, Hold, Limits};
+use selvedge_transport::{Cx, HoldReason, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
-use selvedge_wire::tcp::{Stream, Tcp, Way};
+use selvedge_wire::tcp::{SegmentContext, Stream, Tcp};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
 
 use crate::nic::{Due, Handled, Nic, NicParams, put};
@@ -111,7 +111,7 @@ impl Flow {
     /// Returns the next segment as a packet, if there is one to send.
     fn poll(&mut self, cx: &mut Cx<'_>, host: HostId) -> Option<Packet> {
         let Transmit { segment, ecn_capable, is_again } = self.connection.poll_transmit(cx)?;
-        let way = Way { is_backward: !self.is_opener, is_again };
+        let way = SegmentContext { is_backward: !self.is_opener, is_again };
         let frame = Header::ETHERNET_IPV4.get() + segment.header() as u64 + u64::from(segment.payload);
         Some(Packet {
             sent_at: cx.now,
@@ -252,7 +252,7 @@ impl Nic {
     }
 
     #[cold]
-    pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<Hold> {
+    pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<HoldReason> {
         let flow = self.tcp.get(slot, qp)?;
         flow.bundle.map_or_else(|| Some(flow.connection.hold()), |at| self.hold_bundle(at))
     }

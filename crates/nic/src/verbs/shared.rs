@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use selvedge_transport::{SharedPools, Verdict};
+use selvedge_transport::{DataVerdict, SharedPools};
 use selvedge_units::QpNumber;
 
 use super::paths::Paths;
@@ -93,9 +93,9 @@ impl Shared {
         self.stats.goodput += u64::from(bytes);
     }
     /// Counts payload bytes received for the first time, where packets may arrive in any order.
-    pub(super) fn count_placed(&mut self, verdict: Verdict, bytes: u32) {
+    pub(super) fn count_placed(&mut self, verdict: DataVerdict, bytes: u32) {
         self.count_accepted(bytes);
-        if let Verdict::Buffered(_) = verdict {
+        if let DataVerdict::Buffered(_) = verdict {
             self.stats.reordered += u64::from(bytes);
         }
     }

@@ -7,7 +7,7 @@ use parquet::errors::Result as ParquetResult;
 
 use super::names::{Name, Names};
 use super::part::Columns;
-use super::schema::{Extra, Kind, Table};
+use super::schema::{ColumnType, Extra, Table};
 
 /// The labels of a run in tables.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -43,8 +43,8 @@ impl Labels {
     pub(super) fn extras(&self) -> Vec<Extra> {
         let names = column_names(self.swept.iter().map(|(key, _)| key.as_str()));
         let kind = |value: &Swept| match value {
-            Swept::Number(_) => Kind::Number,
-            Swept::Text(_) => Kind::Text,
+            Swept::Number(_) => ColumnType::Number,
+            Swept::Text(_) => ColumnType::Text,
         };
         names.into_iter().zip(&self.swept).map(|(name, (_, value))| Extra { name, kind: kind(value) }).collect()
     }

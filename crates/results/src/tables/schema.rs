@@ -28,12 +28,12 @@ pub enum Table {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Extra {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnType,
 }
 
 /// The type of an additional column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ColumnType {
     Number,
     Text,
 }
@@ -47,8 +47,8 @@ impl Table {
             Self::Links => ("link", LINKS),
         };
         let extra = |Extra { name, kind }: &Extra| match kind {
-            Kind::Number => format!("required double {name};"),
-            Kind::Text => format!("required binary {name} (UTF8);"),
+            ColumnType::Number => format!("required double {name};"),
+            ColumnType::Text => format!("required binary {name} (UTF8);"),
         };
         let extras: String = extras.iter().map(extra).collect();
         let text = format!("message {name} {{ {own} {extras} }}");
@@ -68,7 +68,7 @@ impl Table {
         let own = self.schema(&[]).get_fields().len();
         let extra = |field: &TypePtr| {
             let is_number = field.is_primitive() && field.get_physical_type() == PhysicalType::DOUBLE;
-            let kind = if is_number { Kind::Number } else { Kind::Text };
+            let kind = if is_number { ColumnType::Number } else { ColumnType::Text };
             Extra { name: field.name().to_owned(), kind }
         };
         found.get_fields().iter().skip(own).map(extra).collect()

@@ -33,13 +33,13 @@ pub(crate) struct Watch {
 }
 
 /// Reason why a run has to end.
-pub(crate) struct Verdict {
+pub(crate) struct EndReason {
     /// Cycle of a deadlock; `None` if nothing has arrived for too long.
     pub(crate) deadlock: Option<Deadlock>,
 }
 
 /// Class of a port in the fabric: the partition, the port's number there, and the class.
-type Place = (usize, u32, u8);
+type PortClass = (usize, u32, u8);
 
 impl Watch {
     pub(crate) fn new(limits: StallLimits) -> Self {
@@ -66,7 +66,7 @@ impl Watch {
         partitions: &[P],
         hopeful: bool,
         begin: Instant,
-    ) -> Option<Verdict> {
+    ) -> Option<EndReason> {
         self.next = now.saturating_add(self.limits.look);
         let events = partitions.iter().map(|p| p.events).sum();
         let still = std::mem::replace(&mut self.events, events) == events;
@@ -83,7 +83,7 @@ impl Watch {
         let since = std::mem::replace(&mut self.last, now);
         if let Some(cycle) = cycle {
             let deadlock = Deadlock { at: now, since, cycle };
-            return Some(Verdict { deadlock: Some(deadlock) });
+            return Some(EndReason { deadlock: Some(deadlock) });
         }
         // Hosts may compute for days, and senders wait for long timeouts: all checks until then but the last one would
         // see the same state, and are skipped.
@@ -94,7 +94,7 @@ impl Watch {
             let look = self.limits.look;
             self.next = now.saturating_add(look * ((until.since(now).as_ps() - 1) / look.as_ps()));
         }
-        (now >= end).then_some(Verdict { deadlock: None })
+        (now >= end).then_some(EndReason { deadlock: None })
     }
 
     /// Returns whether some link is at present losing everything that is sent over it.
@@ -115,7 +115,7 @@ impl Watch {
     ) -> Option<Vec<PausedHop>> {
         let mut frames = BTreeMap::new();
         // Ordered by port, so that the result does not depend on how the fabric is cut.
-        let mut stuck: BTreeMap<(PortId, u8), Place> = BTreeMap::new();
+        let mut stuck: BTreeMap<(PortId, u8), PortClass> = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
             for (at, port) in (0..).zip(partition.egress.iter()) {
                 // Lossless classes that wait and are paused.
@@ -136,13 +136,14 @@ impl Watch {
             }
         }
         self.frames = frames;
-        let mut waits: BTreeMap<Place, Vec<Place>> =
+        let mut waits: BTreeMap<PortClass, Vec<PortClass>> =
             stuck.values().map(|&place| (place, waits_for(place, partitions))).collect();
         // A port that waits for an output that is not stuck may be released by it. The ports that are left after
         // removing all such ports can only release each other.
         loop {
-            let hopeless = |next: &Vec<Place>| !next.is_empty() && next.iter().all(|place| waits.contains_key(place));
-            let hopeful: Vec<Place> =
+            let hopeless =
+                |next: &Vec<PortClass>| !next.is_empty() && next.iter().all(|place| waits.contains_key(place));
+            let hopeful: Vec<PortClass> =
                 waits.iter().filter(|(_, next)| !hopeless(next)).map(|(place, _)| *place).collect();
             if hopeful.is_empty() {
                 break;
@@ -165,9 +166,9 @@ impl Watch {
 /// Returns the outputs that hold packets of the paused class which came from the paused port `place`, each with that
 /// class.
 fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
-    (index, at, class): Place,
+    (index, at, class): PortClass,
     partitions: &[P],
-) -> Vec<Place> {
+) -> Vec<PortClass> {
     let port = &partitions[index].egress[at];
     let (there, peer) = (&partitions[port.peer_partition as usize], port.peer);
     let entry = &there.egress[peer];
@@ -184,7 +185,7 @@ fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
 }
 
 fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
-    (index, at, class): Place,
+    (index, at, class): PortClass,
     partitions: &[P],
 ) -> PausedHop {
     let partition = &partitions[index];

@@ -34,21 +34,21 @@ pub(crate) struct Log {
     pub(crate) fresh: Vec<QueuePair>,
     /// Slot of each followed queue pair that still sends in its NIC, and the queue pair of the first of its flows.
     slots: BTreeMap<QueuePair, (u32, QpNumber)>,
-    heard: Heard,
+    heard: EngineReports,
     /// Bytes by input. Kept to reuse its memory.
     by_input: Vec<u64>,
 }
 
 /// Reports of the engines during the present call.
 #[derive(Default)]
-struct Heard {
+struct EngineReports {
     /// Queue pairs that the NIC has named, in order.
     named: Vec<QpNumber>,
     /// Reports, with the queue pair that each is about, if it was named.
     traces: Vec<(Option<QpNumber>, Trace)>,
 }
 
-impl Probe for Heard {
+impl Probe for EngineReports {
     fn on_queue_pair(&mut self, qp: QpNumber) {
         self.named.push(qp);
     }

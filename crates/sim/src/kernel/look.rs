@@ -16,7 +16,7 @@ use std::ops::Deref;
 
 use selvedge_nic::{Received, Standing};
 use selvedge_telemetry::TimePart;
-use selvedge_transport::Hold;
+use selvedge_transport::HoldReason;
 use selvedge_transport::table::Table as Found;
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Rate, mix64};
 use selvedge_wire::{AckKind, Packet, Repr};
@@ -34,7 +34,7 @@ type Port = (usize, u32);
 
 /// Place of a packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum PacketPosition {
     /// On a link. `is_leaving`: its last bit has not left the sending port.
     Link { is_leaving: bool },
     /// In a queue, while its port has this state.
@@ -126,7 +126,7 @@ struct Subject {
     on_links: u64,
     in_queues: [u64; Busy::ALL],
     /// Data packet of the flow that was sent last: when, and where it is.
-    newest: Option<(Instant, Place)>,
+    newest: Option<(Instant, PacketPosition)>,
     /// Whether the packet that the receiver waits for was found in the fabric: `true` if as a retransmission.
     found: Option<bool>,
     /// Amount that the flow's data packets carry, in the unit of its receiver.
@@ -308,7 +308,9 @@ impl Scan {
             is_filled: false,
         });
         // A sender that wants to send and may not yet does not wait for a packet.
-        if let Some(Hold::Link | Hold::Pacing(_) | Hold::Recovery(_)) = standing.map(|standing| standing.hold) {
+        if let Some(HoldReason::Link | HoldReason::Pacing(_) | HoldReason::Recovery(_)) =
+            standing.map(|standing| standing.hold)
+        {
             return;
         }
         self.has_followed = true;
@@ -385,7 +387,7 @@ impl Scan {
         let packet = partition.pool.get(descriptor.slot);
         self.cost += PER_SEEN;
         if let Some(number) = self.whose(&packet) {
-            self.subjects[number].see(&packet, Place::Link { is_leaving });
+            self.subjects[number].see(&packet, PacketPosition::Link { is_leaving });
         }
     }
 
@@ -435,7 +437,7 @@ impl Scan {
             let packet = partition.pool.get(slot);
             let Some(number) = self.whose(&packet) else { return };
             let subject = &mut self.subjects[number];
-            subject.see(&packet, Place::Queue(stand.seen_by(subject)));
+            subject.see(&packet, PacketPosition::Queue(stand.seen_by(subject)));
         }
     }
 
@@ -453,7 +455,7 @@ impl Scan {
             if self.whose(packet) == Some(number) {
                 let stand = self.stand((there, host.port), packet.class, partitions);
                 let subject = &mut self.subjects[number];
-                subject.see(packet, Place::Queue(stand.seen_by(subject)));
+                subject.see(packet, PacketPosition::Queue(stand.seen_by(subject)));
             }
         }
     }
@@ -508,9 +510,9 @@ impl Scan {
         if let Some(packet) = sent.filter(|packet| pair_of(packet).is_some_and(|pair| subject.has(pair))) {
             return Answer::One(if is_again(&packet) { TimePart::Recovery } else { TimePart::Serialisation });
         }
-        let hold = subject.standing.map_or(Hold::Acks, |standing| standing.hold);
+        let hold = subject.standing.map_or(HoldReason::Acks, |standing| standing.hold);
         match hold {
-            Hold::Link => Answer::One(match self.stand(subject.port, subject.class, partitions).busy {
+            HoldReason::Link => Answer::One(match self.stand(subject.port, subject.class, partitions).busy {
                 Busy::Others if partition.egress[subject.port.1].busy_until <= now => TimePart::Serialisation,
                 Busy::Others => TimePart::Nic,
                 Busy::Own { .. } => TimePart::Serialisation,
@@ -518,17 +520,17 @@ impl Scan {
                 Busy::Paused => TimePart::Pause,
                 Busy::Down => TimePart::Outage,
             }),
-            Hold::Pacing(_) => Answer::One(TimePart::Pacing),
-            Hold::Recovery(_) => Answer::One(TimePart::Recovery),
+            HoldReason::Pacing(_) => Answer::One(TimePart::Pacing),
+            HoldReason::Recovery(_) => Answer::One(TimePart::Recovery),
             // Inside tunnels, the packets of a flow cannot be told apart.
             _ if partition.fabric.nic.eqif.is_some() => Answer::One(TimePart::Other),
-            Hold::Window => self.window(subject, TimePart::Window, partitions),
-            Hold::Cap => self.window(subject, TimePart::Cap, partitions),
-            Hold::Acks => match subject.newest {
+            HoldReason::Window => self.window(subject, TimePart::Window, partitions),
+            HoldReason::Cap => self.window(subject, TimePart::Cap, partitions),
+            HoldReason::Acks => match subject.newest {
                 Some((_, place)) if !subject.has_lost() => Answer::One(match place {
-                    Place::Link { is_leaving: true } => TimePart::Serialisation,
-                    Place::Link { is_leaving: false } => TimePart::Propagation,
-                    Place::Queue(busy) => busy.part(),
+                    PacketPosition::Link { is_leaving: true } => TimePart::Serialisation,
+                    PacketPosition::Link { is_leaving: false } => TimePart::Propagation,
+                    PacketPosition::Queue(busy) => busy.part(),
                 }),
                 _ => subject.lost(TimePart::Recovery),
             },
@@ -583,10 +585,10 @@ impl Subject {
     }
 
     /// Counts a packet of the subject, or an answer to one.
-    fn see(&mut self, packet: &Packet, place: Place) {
+    fn see(&mut self, packet: &Packet, place: PacketPosition) {
         match place {
-            Place::Link { .. } => self.on_links += 1,
-            Place::Queue(busy) => self.in_queues[busy.index()] += 1,
+            PacketPosition::Link { .. } => self.on_links += 1,
+            PacketPosition::Queue(busy) => self.in_queues[busy.index()] += 1,
         }
         if let Repr::Ack(ack) = packet.repr {
             // The acknowledgement answers one packet, and acknowledges others behind it.

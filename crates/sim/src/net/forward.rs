@@ -9,7 +9,7 @@ use crate::topology::{Group, Routes};
 /// Equal-cost next hops of every switch towards every leaf.
 pub(crate) struct Forwarding {
     /// Next hops: `ways[rows[switch] + leaf]`.
-    ways: Vec<Way>,
+    ways: Vec<PortGroup>,
     /// Next hops in the order of `ways`, as indices of `sets`.
     groups: Vec<u32>,
     sets: Vec<Group>,
@@ -25,13 +25,13 @@ pub(crate) const UNKNOWN: u32 = u16::MAX as u32;
 /// Ports that lead to a leaf, among which a hash chooses: `count` consecutive ports, or `count` entries of a list if
 /// they are not consecutive, or none where there is no path, or something else chooses.
 #[derive(Clone, Copy)]
-struct Way {
-    /// First port, or index in the list with the bit [`Way::LISTED`].
+struct PortGroup {
+    /// First port, or index in the list with the bit [`PortGroup::LISTED`].
     place: u32,
     count: u32,
 }
 
-impl Way {
+impl PortGroup {
     const LISTED: u32 = 1 << 31;
     const NONE: Self = Self { place: Self::LISTED, count: 0 };
 
@@ -43,13 +43,13 @@ impl Way {
 
 /// Next hops of one switch.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways<'a> {
+pub(crate) struct NextHops<'a> {
     /// Next hops, indexed by leaf.
-    ways: &'a [Way],
+    ways: &'a [PortGroup],
     members: &'a [u16],
 }
 
-impl Ways<'_> {
+impl NextHops<'_> {
     /// Returns the port through which a packet to `leaf` leaves, chosen by `hash`; [`UNKNOWN`] without a path, or where
     /// something else chooses.
     #[inline(always)]
@@ -61,28 +61,28 @@ impl Ways<'_> {
     }
 
     #[inline(never)]
-    fn listed(self, way: Way, place: u32) -> u32 {
-        if way.count > 0 { u32::from(self.members[(place & !Way::LISTED) as usize]) } else { UNKNOWN }
+    fn listed(self, way: PortGroup, place: u32) -> u32 {
+        if way.count > 0 { u32::from(self.members[(place & !PortGroup::LISTED) as usize]) } else { UNKNOWN }
     }
 }
 
 impl Forwarding {
     /// Creates the tables of `routes`. Where there are several ports, a hash chooses one (`by_hash`: ECMP), or
-    /// [`Ways::port`] returns [`UNKNOWN`]. `None` if the fabric has more different sets of equal paths than the tables
+    /// [`NextHops::port`] returns [`UNKNOWN`]. `None` if the fabric has more different sets of equal paths than the tables
     /// can tell apart (two thousand million).
     pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {
         let raw = routes.raw();
         let way = |group: &Group| {
             let Group { offset, len } = *group;
             if len == 0 || (len > 1 && !by_hash) {
-                return Some(Way::NONE);
+                return Some(PortGroup::NONE);
             }
             let ports = &raw.members[offset as usize..][..len as usize];
             let in_a_row = ports.windows(2).all(|two| two[0] + 1 == two[1]);
-            let place = if in_a_row { u32::from(ports[0]) } else { offset | Way::LISTED };
-            (offset < Way::LISTED).then_some(Way { place, count: len })
+            let place = if in_a_row { u32::from(ports[0]) } else { offset | PortGroup::LISTED };
+            (offset < PortGroup::LISTED).then_some(PortGroup { place, count: len })
         };
-        let kinds: Vec<Way> = raw.groups.iter().map(way).collect::<Option<_>>()?;
+        let kinds: Vec<PortGroup> = raw.groups.iter().map(way).collect::<Option<_>>()?;
         let (mut ways, mut groups, mut rows, mut known) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
         for (switch, row) in (0..).map(SwitchId).zip(raw.table.chunks_exact(raw.leaves.max(1))) {
             let mut row: Vec<u32> = row.to_vec();
@@ -108,8 +108,8 @@ impl Forwarding {
 
     /// Returns the next hops of the switch whose first route is `routes`.
     #[inline(always)]
-    pub(crate) fn ways_of(&self, routes: u32) -> Ways<'_> {
-        Ways { ways: &self.ways[routes as usize..], members: &self.members }
+    pub(crate) fn ways_of(&self, routes: u32) -> NextHops<'_> {
+        NextHops { ways: &self.ways[routes as usize..], members: &self.members }
     }
 
     /// Returns all ports through which a packet to `leaf` may leave the switch whose first route is `routes`.

@@ -9,7 +9,7 @@ use selvedge_units::{Instant, SwitchId};
 
 use super::buffer::Queueing;
 use super::descriptor::Descriptor;
-use super::forward::{UNKNOWN, Ways};
+use super::forward::{NextHops, UNKNOWN};
 use super::netrt::TIMER;
 use super::port::Egress;
 use crate::kernel::busy_ports::{BusyPorts, NEVER};
@@ -72,7 +72,7 @@ pub(crate) struct SwitchFacts {
 impl SwitchFacts {
     /// Returns the output port of a packet; see [`Partition::route`].
     #[inline(always)]
-    pub(super) fn route(&self, ways: Ways<'_>, packet: &Descriptor) -> u32 {
+    pub(super) fn route(&self, ways: NextHops<'_>, packet: &Descriptor) -> u32 {
         if packet.leaf == self.leaf {
             return u32::from(packet.exit);
         }

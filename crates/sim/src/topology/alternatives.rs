@@ -16,13 +16,13 @@ pub(super) type Alternatives = BTreeMap<(usize, usize), Vec<Vec<u32>>>;
 
 /// Path from a switch to a leaf.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct PathToLeaf {
     /// Links of the path with their rates, the last one first.
     links: Vec<(Rate, u32)>,
     delay: Duration,
 }
 
-impl Way {
+impl PathToLeaf {
     /// Returns whether no flow is faster on `other`; both paths have the same number of links.
     fn is_as_good_as(&self, other: &Self) -> bool {
         let rates = self.links.iter().zip(&other.links);
@@ -36,17 +36,17 @@ impl Way {
 
 /// Adds the alternatives among the paths to the leaf with this index; `order`: switches, each behind all its next hops.
 pub(super) fn add(found: &mut Alternatives, graph: &Graph, routes: &Routes, leaf: usize, order: &[SwitchId]) {
-    let mut ways: Vec<Vec<Way>> = vec![Vec::new(); graph.switches.len()];
-    ways[routes.leaves()[leaf].index()] = vec![Way { links: Vec::new(), delay: Duration::ZERO }];
+    let mut ways: Vec<Vec<PathToLeaf>> = vec![Vec::new(); graph.switches.len()];
+    ways[routes.leaves()[leaf].index()] = vec![PathToLeaf { links: Vec::new(), delay: Duration::ZERO }];
     for &switch in order {
-        let mut best: Vec<Way> = Vec::new();
+        let mut best: Vec<PathToLeaf> = Vec::new();
         for &port in routes.next_hops(switch, leaf) {
             let port = routes.ports().of(switch)[usize::from(port)];
             let link = &graph.links[port.link as usize];
             let Some(next) = port.peer.switch() else { continue };
             for rest in &ways[next.index()] {
                 let links = rest.links.iter().copied().chain([(link.rate, port.link)]).collect();
-                keep(&mut best, Way { links, delay: rest.delay.saturating_add(link.delay) });
+                keep(&mut best, PathToLeaf { links, delay: rest.delay.saturating_add(link.delay) });
             }
         }
         if best.len() > MOST {
@@ -57,14 +57,14 @@ pub(super) fn add(found: &mut Alternatives, graph: &Graph, routes: &Routes, leaf
     for (from, &switch) in routes.leaves().iter().enumerate() {
         let ways = &ways[switch.index()];
         if ways.len() > 1 {
-            let links_of = |way: &Way| way.links.iter().rev().map(|&(_, link)| link).collect();
+            let links_of = |way: &PathToLeaf| way.links.iter().rev().map(|&(_, link)| link).collect();
             found.insert((from, leaf), ways.iter().map(links_of).collect());
         }
     }
 }
 
 /// Keeps a path unless another is as good, and drops those that it is as good as.
-fn keep(best: &mut Vec<Way>, way: Way) {
+fn keep(best: &mut Vec<PathToLeaf>, way: PathToLeaf) {
     if !best.iter().any(|other| other.is_as_good_as(&way)) {
         best.retain(|other| !way.is_as_good_as(other));
         best.push(way);
@@ -72,7 +72,7 @@ fn keep(best: &mut Vec<Way>, way: Way) {
 }
 
 /// Keeps the path with the least delay for each rate of the bottleneck.
-fn thin_out(best: &mut Vec<Way>) {
+fn thin_out(best: &mut Vec<PathToLeaf>) {
     best.sort_by_key(|way| (Reverse(way.bottleneck()), way.delay, way.links.clone()));
     best.dedup_by_key(|way| way.bottleneck());
 }

@@ -5,7 +5,7 @@ use selvedge_telemetry::GroupParts;
 use selvedge_units::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
+use super::build::{BuildEnv, Part, WorkloadKind, WorkloadSummary};
 use super::closed_loop::{LoopPlan, Pattern};
 use super::{ClosedLoop, Hosts, SizeDistribution};
 use crate::ConfigError;
@@ -38,7 +38,7 @@ impl AllToAll {
     }
 }
 
-impl Kind for AllToAll {
+impl WorkloadKind for AllToAll {
     const NAME: &'static str = "all-to-all";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

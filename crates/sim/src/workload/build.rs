@@ -135,7 +135,7 @@ impl WorkloadSummary {
 }
 
 /// Configuration of one kind of workload.
-pub(super) trait Kind {
+pub(super) trait WorkloadKind {
     /// Key of the kind in a scenario.
     const NAME: &'static str;
     /// Builds workload number `workload` of the scenario.
@@ -166,7 +166,7 @@ pub(super) enum Source {
     Stream(Box<dyn Generator>),
     Loop(ClosedLoop),
     Schedule(Executor),
-    Triggered(Box<Place>),
+    Triggered(Box<Installer>),
     /// Applications, their messages where these come at random, and their operations but the first.
     Posted {
         posting: Posting,
@@ -176,7 +176,7 @@ pub(super) enum Source {
 }
 
 /// Function that adds waiting flows to the table and returns the generator of the others.
-type Place = dyn FnOnce(&mut Triggers) -> Box<dyn Generator>;
+type Installer = dyn FnOnce(&mut Triggers) -> Box<dyn Generator>;
 
 impl Part {
     /// Creates the part of a closed loop, whose extent the loop itself gives.
@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
             offers: Vec::new(),
         }
     }
-    pub(super) fn add<K: Kind>(&mut self, configs: &Many<K>) -> Result<(), ConfigError> {
+    pub(super) fn add<K: WorkloadKind>(&mut self, configs: &Many<K>) -> Result<(), ConfigError> {
         for (n, config) in configs.iter().enumerate() {
             let key = if configs.len() == 1 { K::NAME.to_owned() } else { format!("{}[{n}]", K::NAME) };
             let number = u16::try_from(self.summaries.len());

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Domain, Duration, HostId, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
+use super::build::{BuildEnv, Part, WorkloadKind, WorkloadSummary};
 use super::flow::stream;
 use super::hosts::other_than;
 use super::{Extent, FlowSpec, Hosts, Measure, SizeDistribution, Sizes};
@@ -190,7 +190,7 @@ impl ClosedLoop {
     }
 }
 
-impl Kind for ClosedLoopConfig {
+impl WorkloadKind for ClosedLoopConfig {
     const NAME: &'static str = "closed-loop";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -103,9 +103,9 @@ impl WorkloadConfig {
 
 /// Conversions of one workload into the traffic of a run that has no other.
 macro_rules! from_kinds {
-    ($($field:ident: $Kind:ty,)+) => {
-        $(impl From<$Kind> for WorkloadConfig {
-            fn from(one: $Kind) -> Self {
+    ($($field:ident: $WorkloadKind:ty,)+) => {
+        $(impl From<$WorkloadKind> for WorkloadConfig {
+            fn from(one: $WorkloadKind) -> Self {
                 Self { $field: Many::from(one), ..Self::default() }
             }
         })+

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Bytes, Duration, HostId, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, WorkloadSummary};
+use super::build::{BuildEnv, Part, Source, WorkloadKind, WorkloadSummary};
 use super::{Extent, FlowSpec, Generator};
 use crate::ConfigError;
 use crate::topology::Graph;
@@ -281,7 +281,7 @@ impl ListedFlow {
     }
 }
 
-impl Kind for FlowFile {
+impl WorkloadKind for FlowFile {
     const NAME: &'static str = "flows";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -5,7 +5,7 @@ use selvedge_units::{Duration, HostId, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Hosts;
-use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
+use super::build::{BuildEnv, Part, WorkloadKind, WorkloadSummary};
 use super::schedule::{ExecutionPlan, Executor, ScheduleError};
 use crate::ConfigError;
 
@@ -40,7 +40,7 @@ impl GoalFile {
     }
 }
 
-impl Kind for GoalFile {
+impl WorkloadKind for GoalFile {
     const NAME: &'static str = "goal";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

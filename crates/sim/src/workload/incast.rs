@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, WorkloadSummary};
+use super::build::{BuildEnv, Part, Source, WorkloadKind, WorkloadSummary};
 use super::closed_loop::{MAX_OPEN, jitter};
 use super::flow::stream;
 use super::flow_list::ListedFlows;
@@ -81,7 +81,7 @@ impl Incast {
     }
 }
 
-impl Kind for Incast {
+impl WorkloadKind for Incast {
     const NAME: &'static str = "incast";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, WorkloadSummary};
+use super::build::{BuildEnv, Part, WorkloadKind, WorkloadSummary};
 use super::closed_loop::{LoopPlan, Pattern};
 use super::flow::stream;
 use super::{ClosedLoop, Hosts, SizeDistribution};
@@ -37,7 +37,7 @@ impl Permutation {
     }
 }
 
-impl Kind for Permutation {
+impl WorkloadKind for Permutation {
     const NAME: &'static str = "permutation";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

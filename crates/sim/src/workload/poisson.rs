@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Domain, Duration, HostId, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Offer, Part, Source, WorkloadSummary};
+use super::build::{BuildEnv, Offer, Part, Source, WorkloadKind, WorkloadSummary};
 use super::flow::stream;
 use super::hosts::other_than;
 use super::{Extent, FlowSpec, Fraction, Generator, Hosts, SizeDistribution, Sizes};
@@ -57,7 +57,7 @@ impl Poisson {
     }
 }
 
-impl Kind for Poisson {
+impl WorkloadKind for Poisson {
     const NAME: &'static str = "poisson";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use selvedge_sim::fault::LinkFailure;
 use selvedge_sim::record::{Chosen, Event, FlowKey, Focus, What};
 use selvedge_sim::topology::Node;
-use selvedge_transport::Hold;
+use selvedge_transport::HoldReason;
 use selvedge_units::{Duration, HostId, Instant, PortId};
 use selvedge_wire::Repr;
 
@@ -151,7 +151,7 @@ fn line(event: &Event) -> String {
         What::Held { hold, .. } => format!("waits: {hold:?}"),
         other => format!("{other:?}"),
     };
-    assert!(!matches!(&event.what, What::Held { hold: Hold::Cap | Hold::Window, .. }), "the flow is short");
+    assert!(!matches!(&event.what, What::Held { hold: HoldReason::Cap | HoldReason::Window, .. }), "the flow is short");
     format!("{:.3} {node} {what}", event.at.as_us_f64())
 }
 

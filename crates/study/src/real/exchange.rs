@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 use std::net::Ipv6Addr;
 
-use selvedge_dataplane::trial::{Address, Done, Kind, Message, Terms};
+use selvedge_dataplane::trial::{Address, Done, Message, MessageKind, Terms};
 use selvedge_nic::verbs::{Attached, Stats};
 use selvedge_sim::workload::Verb;
 use selvedge_transport::RecoveryConfig;
@@ -83,15 +83,15 @@ impl Setup {
     }
 }
 
-fn kind(verb: Verb) -> Kind {
+fn kind(verb: Verb) -> MessageKind {
     match verb {
-        Verb::Write => Kind::Write { immediate: false },
-        Verb::WriteImmediate => Kind::Write { immediate: true },
-        Verb::Read => Kind::Read,
-        Verb::Send => Kind::Send(Attached::Nothing),
-        Verb::SendImmediate => Kind::Send(Attached::Immediate([0; 4])),
-        Verb::FetchAdd => Kind::FetchAdd,
-        Verb::CompareSwap => Kind::CompareSwap,
+        Verb::Write => MessageKind::Write { immediate: false },
+        Verb::WriteImmediate => MessageKind::Write { immediate: true },
+        Verb::Read => MessageKind::Read,
+        Verb::Send => MessageKind::Send(Attached::Nothing),
+        Verb::SendImmediate => MessageKind::Send(Attached::Immediate([0; 4])),
+        Verb::FetchAdd => MessageKind::FetchAdd,
+        Verb::CompareSwap => MessageKind::CompareSwap,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_transport::Verdict;
+use selvedge_transport::DataVerdict;
 use selvedge_transport::recovery::Answer;
 use selvedge_units::Seq;
 use selvedge_wire::AckKind;
@@ -33,19 +33,19 @@ impl Receiver {
     pub fn on_data(&mut self, seq: Seq) -> Answer {
         let expected = self.expected();
         let (verdict, ack) = if seq < expected {
-            (Verdict::Duplicate, Some(AckKind::Ack))
+            (DataVerdict::Duplicate, Some(AckKind::Ack))
         } else if seq == expected {
-            (Verdict::Accepted(seq), Some(AckKind::Ack))
+            (DataVerdict::Accepted(seq), Some(AckKind::Ack))
         } else if self.window == 1 {
-            (Verdict::Refused, Some(AckKind::Nack))
+            (DataVerdict::Refused, Some(AckKind::Nack))
         } else if seq - expected >= self.window {
-            (Verdict::Invalid, None)
+            (DataVerdict::Invalid, None)
         } else if self.accepted.contains(&seq) {
-            (Verdict::Duplicate, Some(AckKind::Nack))
+            (DataVerdict::Duplicate, Some(AckKind::Nack))
         } else {
-            (Verdict::Accepted(seq), Some(AckKind::Nack))
+            (DataVerdict::Accepted(seq), Some(AckKind::Nack))
         };
-        if let Verdict::Accepted(seq) = verdict {
+        if let DataVerdict::Accepted(seq) = verdict {
             self.accepted.insert(seq);
         }
         Answer { verdict, ack }

@@ -32,7 +32,7 @@ pub(crate) struct Track(u64);
 
 /// The content of a track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TrackKind {
     /// Slices and instants, or only other tracks.
     Events,
     /// Bytes over time.
@@ -139,7 +139,7 @@ impl<W: Write> File<W> {
     }
 
     /// Adds a track below `parent`; `rank` orders it among its siblings.
-    pub(crate) fn track(&mut self, name: &str, parent: Option<Track>, rank: u32, kind: Kind) -> io::Result<Track> {
+    pub(crate) fn track(&mut self, name: &str, parent: Option<Track>, rank: u32, kind: TrackKind) -> io::Result<Track> {
         self.tracks += 1;
         let track = Track(self.tracks);
         let mut about = Message::default();
@@ -150,12 +150,12 @@ impl<W: Write> File<W> {
         about.uint(descriptor::CHILD_ORDERING, descriptor::EXPLICIT).uint(descriptor::RANK, u64::from(rank));
         let mut counter = Message::default();
         match kind {
-            Kind::Events => {}
-            Kind::Bytes => {
+            TrackKind::Events => {}
+            TrackKind::Bytes => {
                 counter.uint(descriptor::COUNTER_UNIT, descriptor::SIZE_BYTES);
                 about.message(descriptor::COUNTER, &counter);
             }
-            Kind::Count(unit) => {
+            TrackKind::Count(unit) => {
                 counter.text(descriptor::COUNTER_UNIT_NAME, unit);
                 about.message(descriptor::COUNTER, &counter);
             }

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use selvedge_sim::record::{Chosen, FlowKey, Focus};
 use selvedge_sim::topology::Node;
 use selvedge_telemetry::{FlowRow, Trace};
-use selvedge_transport::{Hold, Limits};
+use selvedge_transport::{HoldReason, Limits};
 use selvedge_units::{Bytes, HostId, Instant, PortId, Psn, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
-use super::file::{Arrow, Detail, Kind, Track};
+use super::file::{Arrow, Detail, Track, TrackKind};
 use super::{Rows, identity, title};
 
 /// A queue pair: the host that sends its data, and its number at that host.
@@ -43,7 +43,7 @@ struct Sender {
 #[derive(Clone, Copy)]
 struct Limit {
     name: &'static str,
-    kind: Kind,
+    kind: TrackKind,
     track: Option<Track>,
     value: Option<u64>,
 }
@@ -96,7 +96,7 @@ impl Flows {
             Detail::Number("queue pair", u64::from(pair.1.0)),
         ];
         rows.file.begin_slice(track, at, &name, None, &details)?;
-        let mut below = |rank, name| rows.file.track(name, Some(track), rank, Kind::Events);
+        let mut below = |rank, name| rows.file.track(name, Some(track), rank, TrackKind::Events);
         let sender = Sender {
             flow: *flow,
             track,
@@ -107,9 +107,9 @@ impl Flows {
             is_recovering: false,
             hears: below(3, "hears")?,
             limits: [
-                Limit { name: "window", kind: Kind::Bytes, track: None, value: None },
-                Limit { name: "rate", kind: Kind::Count("Mb/s"), track: None, value: None },
-                Limit { name: "in flight", kind: Kind::Count("packets"), track: None, value: None },
+                Limit { name: "window", kind: TrackKind::Bytes, track: None, value: None },
+                Limit { name: "rate", kind: TrackKind::Count("Mb/s"), track: None, value: None },
+                Limit { name: "in flight", kind: TrackKind::Count("packets"), track: None, value: None },
             ],
         };
         self.senders.insert(pair, sender);
@@ -176,16 +176,16 @@ impl Flows {
         rows: &mut Rows<impl Write>,
         at: Instant,
         pair: QueuePair,
-        hold: Hold,
+        hold: HoldReason,
     ) -> io::Result<()> {
         let Some(sender) = self.senders.get_mut(&pair) else { return Ok(()) };
         let name = match hold {
-            Hold::Link => "link",
-            Hold::Pacing(_) => "pacing",
-            Hold::Window => "congestion window",
-            Hold::Cap => "cap on packets in flight",
-            Hold::Recovery(_) => "retransmission",
-            Hold::Acks => "last acknowledgements",
+            HoldReason::Link => "link",
+            HoldReason::Pacing(_) => "pacing",
+            HoldReason::Window => "congestion window",
+            HoldReason::Cap => "cap on packets in flight",
+            HoldReason::Recovery(_) => "retransmission",
+            HoldReason::Acks => "last acknowledgements",
         };
         if sender.hold != Some(name) {
             sender.rest(rows, at)?;

@@ -32,9 +32,9 @@ use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr, eqds};
 
 use crate::fate::{is_lost_on_link, with_fates};
 use crate::names::PortNames;
-use file::{File, Kind, Track};
+use file::{File, Track, TrackKind};
 use flows::Flows;
-use ports::{Place, Ports};
+use ports::{PortEvent, Ports};
 
 /// A timeline in construction.
 pub(crate) struct Timeline<W> {
@@ -67,7 +67,7 @@ impl<W: Write> Timeline<W> {
         with_fates(events).try_for_each(|(event, fate)| match (&event.what, fate) {
             (What::Arrived { .. }, Some(reason)) if is_lost_on_link(reason) => Ok(()),
             (What::Arrived { port, packet, .. }, Some(_)) => {
-                self.ports.on_arrived(&mut self.rows, Place { at: event.at, port: *port, packet })
+                self.ports.on_arrived(&mut self.rows, PortEvent { at: event.at, port: *port, packet })
             }
             _ => self.on_event(event),
         })
@@ -83,10 +83,10 @@ impl<W: Write> Timeline<W> {
             What::FlowFinished { flow } => self.flows.on_finished(rows, at, flow),
             What::Sent { port, packet, serialisation, waiting, .. } => {
                 let flow = self.flows.name_of(packet);
-                self.ports.on_sent(rows, Place { at, port: *port, packet }, flow, *serialisation, *waiting)
+                self.ports.on_sent(rows, PortEvent { at, port: *port, packet }, flow, *serialisation, *waiting)
             }
             What::Arrived { port, packet, .. } => {
-                self.ports.on_arrived(rows, Place { at, port: *port, packet })?;
+                self.ports.on_arrived(rows, PortEvent { at, port: *port, packet })?;
                 match event.node {
                     Node::Host(host) => self.flows.on_arrived(rows, at, host, packet),
                     Node::Switch(_) => Ok(()),
@@ -94,14 +94,14 @@ impl<W: Write> Timeline<W> {
             }
             What::Queued { port, packet, ahead, .. } => {
                 let followed = self.flows.follows(packet);
-                self.ports.on_queued(rows, Place { at, port: *port, packet }, *ahead, followed)
+                self.ports.on_queued(rows, PortEvent { at, port: *port, packet }, *ahead, followed)
             }
             What::Trimmed { port, packet, class, waiting, .. } => {
                 let followed = self.flows.follows(packet);
-                self.ports.on_trimmed(rows, Place { at, port: *port, packet }, *class, *waiting, followed)
+                self.ports.on_trimmed(rows, PortEvent { at, port: *port, packet }, *class, *waiting, followed)
             }
             What::Dropped { port, packet, reason } => {
-                self.ports.on_dropped(rows, Place { at, port: *port, packet }, *reason)
+                self.ports.on_dropped(rows, PortEvent { at, port: *port, packet }, *reason)
             }
             What::Paused { port, classes } => self.ports.on_paused(rows, at, *port, *classes),
             What::Filled { port, .. } => self.ports.on_filled(rows, at, *port),
@@ -139,12 +139,12 @@ impl<W: Write> Rows<W> {
                 Node::Host(host) => host.0,
                 Node::Switch(switch) => self.graph.hosts.len() as u32 + switch.0,
             };
-            let track = self.file.track(self.graph.name(node), None, rank, Kind::Events)?;
+            let track = self.file.track(self.graph.name(node), None, rank, TrackKind::Events)?;
             self.nodes.insert(node, (track, 0));
         }
         let (parent, children) = self.nodes.get_mut(&node).expect("the entry has just been inserted");
         *children += 1;
-        self.file.track(name, Some(*parent), *children, Kind::Events)
+        self.file.track(name, Some(*parent), *children, TrackKind::Events)
     }
 }
 

@@ -9,7 +9,7 @@ use selvedge_telemetry::DropReason;
 use selvedge_units::{Bytes, Duration, Instant, PortId};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::file::{Arrow, Detail, Kind, Track};
+use super::file::{Arrow, Detail, Track, TrackKind};
 use super::{Rows, identity, title};
 
 /// Tracks of the ports with events, and the pauses of all ports.
@@ -45,7 +45,7 @@ struct Pause {
 
 /// A packet at a port, and the time.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct PortEvent<'a> {
     pub(super) at: Instant,
     pub(super) port: PortId,
     pub(super) packet: &'a Packet,
@@ -66,12 +66,12 @@ impl Ports {
     pub(super) fn on_sent(
         &mut self,
         rows: &mut Rows<impl Write>,
-        place: Place<'_>,
+        place: PortEvent<'_>,
         flow: &str,
         serialisation: Duration,
         waiting: Bytes,
     ) -> io::Result<()> {
-        let Place { at, port, packet } = place;
+        let PortEvent { at, port, packet } = place;
         let track = self.show(rows, port)?.packets;
         let mut details = vec![Detail::Number("frame bytes", u64::from(packet.frame))];
         if !flow.is_empty() {
@@ -92,11 +92,11 @@ impl Ports {
     pub(super) fn on_queued(
         &mut self,
         rows: &mut Rows<impl Write>,
-        place: Place<'_>,
+        place: PortEvent<'_>,
         ahead: Bytes,
         followed: bool,
     ) -> io::Result<()> {
-        let Place { at, port, packet } = place;
+        let PortEvent { at, port, packet } = place;
         // Packets from a selected port are reported here, too, but not when they leave.
         if !followed && !self.watched.contains(&port) {
             return Ok(());
@@ -109,12 +109,12 @@ impl Ports {
     pub(super) fn on_trimmed(
         &mut self,
         rows: &mut Rows<impl Write>,
-        place: Place<'_>,
+        place: PortEvent<'_>,
         class: u8,
         waiting: Bytes,
         followed: bool,
     ) -> io::Result<()> {
-        let Place { at, port, packet } = place;
+        let PortEvent { at, port, packet } = place;
         if !followed && !self.watched.contains(&port) {
             return Ok(());
         }
@@ -124,8 +124,8 @@ impl Ports {
         self.set_queue(rows, at, port, class, waiting)
     }
 
-    pub(super) fn on_arrived(&mut self, rows: &mut Rows<impl Write>, place: Place<'_>) -> io::Result<()> {
-        let Place { at, port, packet } = place;
+    pub(super) fn on_arrived(&mut self, rows: &mut Rows<impl Write>, place: PortEvent<'_>) -> io::Result<()> {
+        let PortEvent { at, port, packet } = place;
         let id = identity(packet, rows.names.info(port).peer_id);
         if let Repr::Pause(_) = packet.repr {
             self.frames.insert(port, id);
@@ -142,10 +142,10 @@ impl Ports {
     pub(super) fn on_dropped(
         &mut self,
         rows: &mut Rows<impl Write>,
-        place: Place<'_>,
+        place: PortEvent<'_>,
         reason: DropReason,
     ) -> io::Result<()> {
-        let Place { at, port, packet } = place;
+        let PortEvent { at, port, packet } = place;
         let track = self.show(rows, port)?.packets;
         let arrow = Arrow::End(identity(packet, rows.names.info(port).peer_id));
         let title = format!("{} dropped", title(packet));
@@ -248,7 +248,8 @@ impl Ports {
         let Some(shown) = self.shown.get_mut(&port) else { return Ok(()) };
         if !shown.queues.contains_key(&class) {
             let name = if class == 0 { "queue".to_owned() } else { format!("queue of class {class}") };
-            let track = rows.file.track(&name, Some(shown.packets), rank::QUEUE + u32::from(class), Kind::Bytes)?;
+            let track =
+                rows.file.track(&name, Some(shown.packets), rank::QUEUE + u32::from(class), TrackKind::Bytes)?;
             shown.queues.insert(class, Queue { track, depth: Bytes::ZERO });
         }
         let queue = shown.queues.get_mut(&class).expect("the entry has just been inserted");
@@ -271,7 +272,7 @@ fn child(
     if let Some(track) = *place {
         return Ok(track);
     }
-    let track = rows.file.track(name, Some(parent), rank, Kind::Events)?;
+    let track = rows.file.track(name, Some(parent), rank, TrackKind::Events)?;
     *place = Some(track);
     Ok(track)
 }

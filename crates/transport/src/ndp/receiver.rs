@@ -4,7 +4,7 @@ use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data};
 
 use crate::bitmap::{Bitmap, WIDEST_WINDOW};
-use crate::role::{Reply, Verdict};
+use crate::role::{DataVerdict, Reply};
 
 /// Arrival state of a flow.
 #[derive(Clone, Debug)]
@@ -28,13 +28,13 @@ impl NdpReceiver {
     pub fn on_data(&mut self, data: &Data, marked: bool) -> Reply {
         let seq = data.psn.near(self.expected, self.first);
         let Some(seq) = seq.filter(|&seq| seq < self.expected + WIDEST_WINDOW) else {
-            return Reply { verdict: Verdict::Invalid, ack: None };
+            return Reply { verdict: DataVerdict::Invalid, ack: None };
         };
         if data.trimmed {
-            return Reply { verdict: Verdict::Refused, ack: Some(self.answer(data, AckKind::Nack, marked)) };
+            return Reply { verdict: DataVerdict::Refused, ack: Some(self.answer(data, AckKind::Nack, marked)) };
         }
         let is_fresh = seq >= self.expected && self.take(seq);
-        let verdict = if is_fresh { Verdict::Accepted(seq) } else { Verdict::Duplicate };
+        let verdict = if is_fresh { DataVerdict::Accepted(seq) } else { DataVerdict::Duplicate };
         Reply { verdict, ack: Some(self.answer(data, AckKind::Ack, marked)) }
     }
 

@@ -18,7 +18,7 @@ use selvedge_wire::{Ack, AckKind};
 
 use super::config::NdpConfig;
 use super::paths::Paths;
-use crate::role::{Cx, Hold};
+use crate::role::{Cx, HoldReason};
 
 /// One packet to send, and its path hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -236,13 +236,13 @@ impl NdpSender {
     }
 
     /// Returns the reason why the sender does not send.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> HoldReason {
         if self.is_ready() {
-            Hold::Link
+            HoldReason::Link
         } else if self.next_new().is_some() || self.next_again().is_some() {
-            Hold::Window
+            HoldReason::Window
         } else {
-            Hold::Acks
+            HoldReason::Acks
         }
     }
 

@@ -8,7 +8,7 @@ use selvedge_wire::{Ack, AckKind, Data};
 
 use super::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
 use crate::fabric::Fabric;
-use crate::role::{Cx, Hold, Verdict};
+use crate::role::{Cx, DataVerdict, HoldReason};
 
 const FIRST: Psn = Psn::new(Psn::MODULUS - 3); // wraps soon
 
@@ -40,7 +40,7 @@ fn ack(kind: AckKind, expected: u64, seq: u64) -> Ack {
 fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     let mut sender = NdpSender::new(&config(3), FIRST, 10, 1);
     assert_eq!(sends(&mut sender, at(0)), [(0, false), (1, false), (2, false)]);
-    assert_eq!(sender.hold(), Hold::Window);
+    assert_eq!(sender.hold(), HoldReason::Window);
     sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 1, 0));
     assert_eq!(sends(&mut sender, at(5)), [], "an acknowledgement alone allows nothing");
     sender.on_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
@@ -145,14 +145,14 @@ fn receivers_refuse_headers_and_keep_what_comes_early() {
         let ack = reply.ack.expect("an answer to each");
         (reply.verdict, ack.kind, ack.expected.near(Seq::new(0), FIRST).expect("a PSN near the first").index())
     };
-    let accepted = |seq| Verdict::Accepted(Seq::new(seq));
+    let accepted = |seq| DataVerdict::Accepted(Seq::new(seq));
     assert_eq!(take(0, false), (accepted(0), AckKind::Ack, 1));
-    assert_eq!(take(1, true), (Verdict::Refused, AckKind::Nack, 1));
+    assert_eq!(take(1, true), (DataVerdict::Refused, AckKind::Nack, 1));
     assert_eq!(take(3, false), (accepted(3), AckKind::Ack, 1));
-    assert_eq!(take(3, false), (Verdict::Duplicate, AckKind::Ack, 1));
+    assert_eq!(take(3, false), (DataVerdict::Duplicate, AckKind::Ack, 1));
     assert_eq!(take(1, false), (accepted(1), AckKind::Ack, 2));
     assert_eq!(take(2, false), (accepted(2), AckKind::Ack, 4));
-    assert_eq!(take(0, false), (Verdict::Duplicate, AckKind::Ack, 4));
+    assert_eq!(take(0, false), (DataVerdict::Duplicate, AckKind::Ack, 4));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn transfer(seed: u64, total: u64) {
         }
         if let Some(data) = there.pop_front() {
             let reply = receiver.on_data(&data, false);
-            missing -= u64::from(matches!(reply.verdict, Verdict::Accepted(_)));
+            missing -= u64::from(matches!(reply.verdict, DataVerdict::Accepted(_)));
             if rng.below(12) > 0 {
                 back.extend(reply.ack);
             }

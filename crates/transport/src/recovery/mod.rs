@@ -1,7 +1,7 @@
 //! Loss recovery: which packet a sender sends next, and what acknowledgements tell about losses.
 //!
 //! An algorithm is a folder with its settings (`Config`), the sender's half (`Send`, a
-//! [`Recovery`]) and the receiver's half (`Recv`, an [`Acceptance`]), and one line in the registry
+//! [`Recovery`]) and the receiver's half (`Recv`, an [`RecoveryReceiver`]), and one line in the registry
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked before. Trait methods
 //! with a body fix the order in which all schemes call the other methods, so that [`AnyRecovery`] and [`AnyAcceptance`]
 //! dispatch once per packet. State that the queue pairs of a NIC share ([`SharedPools`]) is lent for each call.
@@ -15,7 +15,7 @@ use selvedge_wire::{Ack, AckKind, Data, Holes};
 use crate::fabric::{Fabric, SettingError};
 use crate::footprint::Footprint;
 use crate::registry::registry;
-use crate::role::{Cx, Next, Reply, Segment, Verdict};
+use crate::role::{Cx, DataVerdict, Next, Reply, Segment};
 use crate::shared_pools::SharedPools;
 
 pub mod go_back_n;
@@ -161,7 +161,7 @@ pub struct AckOutcome {
 }
 
 /// The receiver's half of a loss-recovery scheme: takes each data packet and answers it at most once.
-pub trait Acceptance {
+pub trait RecoveryReceiver {
     /// Returns the packet expected next: every packet before it has arrived.
     fn expected(&self) -> Seq;
     /// Handles packet `seq`; `last` says whether it is the last of its message.
@@ -191,7 +191,7 @@ pub trait Acceptance {
     #[inline(always)]
     fn answer(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool, first: Psn) -> Reply {
         let Some(seq) = data.psn.near(self.expected(), first) else {
-            return Reply { verdict: Verdict::Invalid, ack: None };
+            return Reply { verdict: DataVerdict::Invalid, ack: None };
         };
         let Answer { verdict, ack } = self.on_data(cx, pools, seq, data.last);
         let expected = self.expected().to_psn(first);
@@ -220,14 +220,14 @@ impl Unanswered {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// The treatment of the payload.
-    pub verdict: Verdict,
+    pub verdict: DataVerdict,
     /// The kind of acknowledgement to send back, if any.
     pub ack: Option<AckKind>,
 }
 
 impl Answer {
     #[inline]
-    pub(crate) const fn new(verdict: Verdict, ack: Option<AckKind>) -> Self {
+    pub(crate) const fn new(verdict: DataVerdict, ack: Option<AckKind>) -> Self {
         Self { verdict, ack }
     }
 }
@@ -302,7 +302,7 @@ registry! {
         ) -> Option<AckOutcome>;
     }
     /// Any loss recovery, receiver's half.
-    run AnyAcceptance: Acceptance = Recv {
+    run AnyAcceptance: RecoveryReceiver = Recv {
         fn expected(&self) -> Seq;
         fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
         fn holes(&self) -> Option<Holes>;

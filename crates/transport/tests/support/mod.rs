@@ -10,7 +10,7 @@ use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Connection, TcpConfig};
 use selvedge_transport::{
-    Cx, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, SharedPools, Verdict,
+    Cx, DataVerdict, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, SharedPools,
 };
 use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
@@ -229,15 +229,15 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
         };
         let reply = receiver.on_data(&mut Cx::at(now), &mut pools, &data, false);
         match reply.verdict {
-            Verdict::Accepted(seq) | Verdict::Buffered(seq) | Verdict::Released { seq, .. } => {
+            DataVerdict::Accepted(seq) | DataVerdict::Buffered(seq) | DataVerdict::Released { seq, .. } => {
                 accepted += 1;
                 assert_eq!(seq.to_psn(first), data.psn);
                 assert!(seq >= expected, "{seq:?} was accepted before");
             }
-            Verdict::Duplicate | Verdict::Refused => assert_eq!(receiver.expected(), expected),
-            Verdict::Invalid => assert!(reply.ack.is_none() && receiver.expected() == expected),
+            DataVerdict::Duplicate | DataVerdict::Refused => assert_eq!(receiver.expected(), expected),
+            DataVerdict::Invalid => assert!(reply.ack.is_none() && receiver.expected() == expected),
         }
-        if let Verdict::Released { seq, run } = reply.verdict {
+        if let DataVerdict::Released { seq, run } = reply.verdict {
             assert_eq!(receiver.expected(), seq + 1 + u64::from(run), "the run ends at what is expected next");
         }
         assert!(receiver.expected().index() <= accepted, "more is acknowledged than was accepted");

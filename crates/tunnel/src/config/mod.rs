@@ -16,7 +16,7 @@ pub use settings::{ClassSettings, PeerSettings, Seal, Settings, Written};
 
 use crate::auth::TAG;
 use crate::keys::Pair;
-use selvedge_wire::eqds::v1::{Common, Kind, MAC};
+use selvedge_wire::eqds::v1::{Common, MAC, PacketType};
 use selvedge_wire::{Ipv4, Ipv6, Udp};
 
 /// A checked configuration.
@@ -139,7 +139,7 @@ impl Peer {
 /// Returns the bytes of headers around a packet inside, and of the tag behind it.
 pub fn overhead(outside: IpAddr, seal: Seal) -> u32 {
     let ip = if outside.is_ipv4() { Ipv4::LENGTH } else { Ipv6::LENGTH };
-    let header = Common::LENGTH + Kind::Data.length() + MAC;
+    let header = Common::LENGTH + PacketType::Data.length() + MAC;
     let tag = if seal == Seal::Off { 0 } else { TAG };
     (ip + Udp::LENGTH + header + tag) as u32
 }

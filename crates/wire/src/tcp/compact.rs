@@ -96,7 +96,7 @@ impl Notes {
 
 /// Properties of a segment that its header does not contain, needed to pack it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct SegmentContext {
     /// Whether the segment goes from the passive opener to the active opener.
     pub is_backward: bool,
     /// Whether the segment carries octets sent before. For counting only; never read by engines.
@@ -114,7 +114,7 @@ pub struct Stream {
 
 impl Tcp {
     /// Packs a segment that acknowledges octets of `stream`. SACK blocks of a segment with data are omitted.
-    pub fn pack(segment: &Segment, way: Way, stream: Stream) -> Self {
+    pub fn pack(segment: &Segment, way: SegmentContext, stream: Stream) -> Self {
         let &Segment { seq, ack, flags, window, payload, syn, timestamps, sacks } = segment;
         let echo = timestamps.unwrap_or_default().echo;
         let notes = Notes::default()

@@ -19,7 +19,7 @@ mod datagram;
 mod options;
 mod segment;
 
-pub use compact::{Notes, Stream, Tcp, Way};
+pub use compact::{Notes, SegmentContext, Stream, Tcp};
 pub use datagram::TcpDatagram;
 pub use options::{Sacks, SynOptions, Timestamps};
 pub use segment::{Flags, Segment};

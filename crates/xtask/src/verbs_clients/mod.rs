@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use self::clients::CLIENTS;
-use self::run::{Outcome, Place};
+use self::run::{Outcome, TestBed};
 use crate::workspace::root;
 use crate::{dist, page};
 
@@ -36,7 +36,7 @@ const PAGE: &str = "docs/verbs.md";
 
 /// Runs `cargo xtask verbs-clients`.
 pub(crate) fn verbs_clients(options: &Options) -> Result<()> {
-    let place = Place::new(dist::libraries_of(options.debug)?)?;
+    let place = TestBed::new(dist::libraries_of(options.debug)?)?;
     let is_meant = |name: &str| options.names.is_empty() || options.names.iter().any(|part| name.contains(&**part));
     let mut table = "| program | packages | version | commands | result |\n|---|---|---|---|---|\n".to_owned();
     let mut failed = Vec::new();

@@ -22,13 +22,13 @@ pub(super) enum Outcome {
 }
 
 /// Pair of hosts, Selvedge's libraries, and a folder to write to.
-pub(super) struct Place {
+pub(super) struct TestBed {
     link: Link,
     libraries: PathBuf,
     scratch: PathBuf,
 }
 
-impl Place {
+impl TestBed {
     pub(super) fn new(libraries: PathBuf) -> Result<Self> {
         let scratch = root().join("target/verbs-clients");
         fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;

@@ -2,7 +2,7 @@
 //! each names its destination. Responses to Reads and Atomics have their own sequence, in which each packet is
 //! acknowledged.
 
-use selvedge_transport::{Cx, Receiver, ReceiverConfig, Segment, Verdict};
+use selvedge_transport::{Cx, DataVerdict, Receiver, ReceiverConfig, Segment};
 use selvedge_units::{Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -211,7 +211,7 @@ impl Requester {
             selective.acks.push(PendingAck::by(&selective.answers, ack, extension.sent_at).after(shared.paths.waited));
         }
         if reply.verdict.accepted().is_none() {
-            shared.stats.duplicates += u64::from(reply.verdict == Verdict::Duplicate);
+            shared.stats.duplicates += u64::from(reply.verdict == DataVerdict::Duplicate);
             return Ok(());
         }
         shared.count_placed(reply.verdict, arrival.brings());

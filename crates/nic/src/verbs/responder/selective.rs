@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
-use selvedge_transport::{Cx, Next, Receiver, ReceiverConfig, Sender, Verdict};
+use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Sender};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -165,7 +165,7 @@ impl Selective {
             }
         }
         let reply = self.receiver.on_data(cx, &mut site.shared.pools, &arrival.data(), headers.bth.fecn);
-        if reply.verdict == Verdict::Duplicate {
+        if reply.verdict == DataVerdict::Duplicate {
             site.shared.stats.duplicates += 1;
         }
         if reply.verdict.accepted().is_some() {

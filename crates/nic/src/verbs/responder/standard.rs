@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::go_back_n;
-use selvedge_transport::{Cx, Receiver, Verdict};
+use selvedge_transport::{Cx, DataVerdict, Receiver};
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
@@ -157,7 +157,7 @@ impl Standard {
     /// Passes a packet to the receiver; returns the missing sequence number if a NAK is due.
     fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, arrival: &Arrival<'_>) -> Option<Seq> {
         let reply = self.receiver.on_data(cx, &mut shared.pools, &arrival.data(), arrival.headers.bth.fecn);
-        (reply.verdict == Verdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
+        (reply.verdict == DataVerdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 
     /// Returns the syndrome of an acknowledgement that is sent now.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Team, exchange, one};
 use crate::ConfigError;
-use crate::workload::build::{BuildEnv, Kind, Part};
+use crate::workload::build::{BuildEnv, Part, WorkloadKind};
 use crate::workload::flow::stream;
 use crate::workload::schedule::{Rank, Step};
 
@@ -43,7 +43,7 @@ pub struct MixtureOfExperts {
     pub start: Duration,
 }
 
-impl Kind for MixtureOfExperts {
+impl WorkloadKind for MixtureOfExperts {
     const NAME: &'static str = "mixture-of-experts";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

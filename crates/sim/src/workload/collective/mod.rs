@@ -15,7 +15,7 @@ pub use experts::MixtureOfExperts;
 pub use pipeline::{Order, Pipeline};
 pub use team::{Placement, Team};
 
-use super::build::{BuildEnv, Kind, Part};
+use super::build::{BuildEnv, Part, WorkloadKind};
 use super::schedule::{Rank, Step};
 use crate::ConfigError;
 
@@ -74,7 +74,7 @@ pub enum Operation {
     },
 }
 
-impl Kind for Collective {
+impl WorkloadKind for Collective {
     const NAME: &'static str = "collective";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Team, one};
 use crate::ConfigError;
-use crate::workload::build::{BuildEnv, Kind, Part};
+use crate::workload::build::{BuildEnv, Part, WorkloadKind};
 use crate::workload::schedule::{Rank, Step};
 
 /// Pipeline-parallel training: the hosts of a group are the stages of a model. Micro-batches go forward through all
@@ -55,7 +55,7 @@ enum Work {
     Backward(u32),
 }
 
-impl Kind for Pipeline {
+impl WorkloadKind for Pipeline {
     const NAME: &'static str = "pipeline";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -14,7 +14,7 @@ pub(super) fn all_reduce(ranks: &mut [Rank], size: Bytes, chunk: Bytes, outstand
         let half = share(size, 2, tree);
         let chunks = u32::try_from(half.pieces(chunk)).unwrap_or(u32::MAX).max(1);
         for (own, rank) in (0..).zip(&mut *ranks) {
-            let place = Place { n, own, is_mirrored: tree == 1 };
+            let place = TreePosition { n, own, is_mirrored: tree == 1 };
             let mut sent = Sent { outstanding: outstanding as usize, chunks: Vec::new() };
             for number in 0..chunks {
                 let tag = 4 * number + 2 * tree;
@@ -40,13 +40,13 @@ impl Sent {
 }
 
 /// Position of a rank in a tree: numbered from the root, row by row; backwards in the mirrored one.
-struct Place {
+struct TreePosition {
     n: u32,
     own: u32,
     is_mirrored: bool,
 }
 
-impl Place {
+impl TreePosition {
     fn mirror(&self, rank: u32) -> u32 {
         if self.is_mirrored { self.n - 1 - rank } else { rank }
     }

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use selvedge_units::{Duration, HostId, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::build::{BuildEnv, Kind, Part, Source, WorkloadSummary};
+use super::build::{BuildEnv, Part, Source, WorkloadKind, WorkloadSummary};
 use super::{Extent, Fraction, Generator, Hosts, Sizes};
 use crate::ConfigError;
 
@@ -159,7 +159,7 @@ impl Verbs {
     }
 }
 
-impl Kind for Verbs {
+impl WorkloadKind for Verbs {
     const NAME: &'static str = "verbs";
 
     fn build(&self, workload: u16, env: &BuildEnv<'_>) -> Result<Part, ConfigError> {

@@ -13,13 +13,13 @@ use super::config::Share;
 /// The EQIFs of one host, each with its tunnels that have something to send.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    places: [Place; 3],
+    places: [ScheduledEqif; 3],
     /// EQIFs that had something to send at their last turn, in the order of their turns.
     ring: VecDeque<u8>,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct ScheduledEqif {
     share: Share,
     tunnels: VecDeque<u32>,
     /// Bytes left in the turn; negative if the EQIF has overdrawn.
@@ -31,7 +31,7 @@ impl Schedule {
     /// Creates a schedule of EQIFs with the given shares.
     pub fn new(shares: &[Share; 3]) -> Self {
         Self {
-            places: shares.map(|share| Place { share, tunnels: VecDeque::new(), balance: 0, in_ring: false }),
+            places: shares.map(|share| ScheduledEqif { share, tunnels: VecDeque::new(), balance: 0, in_ring: false }),
             ring: VecDeque::new(),
         }
     }

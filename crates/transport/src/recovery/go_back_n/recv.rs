@@ -6,8 +6,8 @@ use selvedge_wire::AckKind;
 
 use super::{Acks, GoBackNConfig, Nacks};
 use crate::fabric::resolved;
-use crate::recovery::{Acceptance, Answer, Unanswered};
-use crate::role::{Cx, Verdict};
+use crate::recovery::{Answer, RecoveryReceiver, Unanswered};
+use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
 /// The responder: accepts packets in order and reports gaps.
@@ -98,7 +98,7 @@ impl Recv {
     }
 }
 
-impl Acceptance for Recv {
+impl RecoveryReceiver for Recv {
     #[inline]
     fn expected(&self) -> Seq {
         self.expected
@@ -128,17 +128,17 @@ impl Acceptance for Recv {
     fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, last: bool) -> Answer {
         let (verdict, ack) = if seq == self.expected {
             self.advance(1);
-            (Verdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))
+            (DataVerdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))
         } else if seq < self.expected {
             // The requester missed the acknowledgement of this packet: repeat it.
-            (Verdict::Duplicate, (self.every > 0).then_some(AckKind::Ack))
+            (DataVerdict::Duplicate, (self.every > 0).then_some(AckKind::Ack))
         } else {
             cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
             let nack = cx.now >= self.silent_until;
             if nack {
                 self.silent_until = cx.now.saturating_add(self.nack_interval);
             }
-            (Verdict::Refused, nack.then_some(AckKind::Nack))
+            (DataVerdict::Refused, nack.then_some(AckKind::Nack))
         };
         if ack.is_some() {
             self.on_answer(cx.now);

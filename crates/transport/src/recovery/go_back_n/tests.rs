@@ -6,7 +6,7 @@ use crate::dialogue::Say::{Ack, Done, Nack, Rests, Sends, Supply, Waits, Wake};
 use crate::dialogue::{Answer, receiver, sender, with};
 use crate::fabric::Fabric;
 use crate::recovery::timer::RtoRestart;
-use crate::recovery::{Acceptance, Scheme};
+use crate::recovery::{RecoveryReceiver, Scheme};
 use crate::role::Cx;
 use crate::shared_pools::SharedPools;
 

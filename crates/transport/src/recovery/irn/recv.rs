@@ -10,8 +10,8 @@ use super::IrnConfig;
 use super::config::WIDEST_WITH_HOLES;
 use crate::bitmap::Bitmap;
 use crate::recovery::holes::NewestHoles;
-use crate::recovery::{Acceptance, Answer};
-use crate::role::{Cx, Verdict};
+use crate::recovery::{Answer, RecoveryReceiver};
+use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
 /// IRN's receiver (section 3.1; the `receiveData` module of section 6.2).
@@ -58,7 +58,7 @@ impl Recv {
     }
 }
 
-impl Acceptance for Recv {
+impl RecoveryReceiver for Recv {
     #[inline]
     fn expected(&self) -> Seq {
         self.expected
@@ -69,7 +69,7 @@ impl Acceptance for Recv {
         // Fast path of most packets: in order, and no packet is held.
         if seq == self.expected && self.end <= seq {
             self.expected += 1;
-            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
+            return Answer::new(DataVerdict::Accepted(seq), Some(AckKind::Ack));
         }
         // Rebuilt from its parts, so that only this answer is read from memory.
         let Answer { verdict, ack } = self.on_disorder(cx, seq);
@@ -87,15 +87,15 @@ impl Recv {
     #[inline(never)]
     fn on_disorder(&mut self, cx: &mut Cx<'_>, seq: Seq) -> Answer {
         let Some(ahead) = seq.checked_since(self.expected) else {
-            return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
+            return Answer::new(DataVerdict::Duplicate, Some(AckKind::Ack));
         };
         if ahead == 0 {
             self.note(seq);
             self.expected = self.arrived.take_run(seq + 1);
-            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
+            return Answer::new(DataVerdict::Accepted(seq), Some(AckKind::Ack));
         }
         if ahead >= self.window {
-            return Answer::new(Verdict::Invalid, None);
+            return Answer::new(DataVerdict::Invalid, None);
         }
         cx.trace(|| Trace::OutOfOrder { expected: self.expected, seq });
         // Every out-of-order packet is answered with a NACK, including a repeated one (section 3.1).
@@ -104,7 +104,7 @@ impl Recv {
             self.note(seq);
         }
         self.end = self.end.max(seq + 1);
-        let verdict = if fresh { Verdict::Accepted(seq) } else { Verdict::Duplicate };
+        let verdict = if fresh { DataVerdict::Accepted(seq) } else { DataVerdict::Duplicate };
         Answer::new(verdict, Some(AckKind::Nack))
     }
 }

@@ -8,8 +8,8 @@ use super::MeloConfig;
 use super::linked_bitmap::{LinkedBitmap, Set};
 use super::residents::{Entered, Name};
 use crate::recovery::holes::NewestHoles;
-use crate::recovery::{Acceptance, Answer};
-use crate::role::{Cx, Verdict};
+use crate::recovery::{Answer, RecoveryReceiver};
+use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
 /// MELO's receiver (section 3.2).
@@ -38,12 +38,12 @@ impl Recv {
         }
     }
 
-    /// Handles a packet like [`Acceptance::on_data`], where the bitmap may have to be loaded first. A packet is dropped
+    /// Handles a packet like [`RecoveryReceiver::on_data`], where the bitmap may have to be loaded first. A packet is dropped
     /// if that is not possible, like one without bits in the pool (section 3.2.5).
     fn on_data_swapping(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
         if pools.receivers.enter(&mut pools.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
             pools.exhausted += 1;
-            return Answer::new(Verdict::Refused, None);
+            return Answer::new(DataVerdict::Refused, None);
         }
         let answer = self.take(cx, pools, seq);
         pools.receivers.leave(&self.arrived);
@@ -55,19 +55,19 @@ impl Recv {
     fn take(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
         let expected = self.expected();
         let Some(ahead) = seq.checked_since(expected) else {
-            return Answer::new(Verdict::Duplicate, Some(AckKind::Ack));
+            return Answer::new(DataVerdict::Duplicate, Some(AckKind::Ack));
         };
         if ahead == 0 {
             if !self.arrived.is_empty() {
                 return self.on_front(pools, seq);
             }
             self.arrived.advance(&mut pools.receiving, seq + 1);
-            return Answer::new(Verdict::Accepted(seq), Some(AckKind::Ack));
+            return Answer::new(DataVerdict::Accepted(seq), Some(AckKind::Ack));
         }
         cx.trace(|| Trace::OutOfOrder { expected, seq });
         if ahead >= u64::from(self.slots) {
             pools.exhausted += 1;
-            Answer::new(Verdict::Refused, None)
+            Answer::new(DataVerdict::Refused, None)
         } else if seq < self.arrived.high() {
             self.on_late(pools, seq)
         } else {
@@ -81,7 +81,7 @@ impl Recv {
         self.arrived.set(&mut pools.receiving, seq);
         self.holes.fill(seq);
         let run = self.arrived.take_run(&mut pools.receiving);
-        Answer::new(Verdict::Released { seq, run: (run - 1) as u32 }, Some(AckKind::Ack))
+        Answer::new(DataVerdict::Released { seq, run: (run - 1) as u32 }, Some(AckKind::Ack))
     }
 
     /// Handles a packet below RCV.HIGH, which was retransmitted or overtaken. The middle of the list cannot be reached
@@ -90,12 +90,12 @@ impl Recv {
         match self.arrived.set(&mut pools.receiving, seq) {
             Set::Fresh => {
                 self.holes.fill(seq);
-                Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack))
+                Answer::new(DataVerdict::Buffered(seq), Some(AckKind::Ack))
             }
-            Set::Already => Answer::new(Verdict::Duplicate, Some(AckKind::Ack)),
+            Set::Already => Answer::new(DataVerdict::Duplicate, Some(AckKind::Ack)),
             Set::Middle => {
                 pools.middle += 1;
-                Answer::new(Verdict::Refused, None)
+                Answer::new(DataVerdict::Refused, None)
             }
         }
     }
@@ -106,11 +106,11 @@ impl Recv {
         let high = self.arrived.high();
         // Most packets behind a hole arrive one after the other.
         if seq == high && !self.arrived.is_empty() && self.arrived.extend(&mut pools.receiving) {
-            return Answer::new(Verdict::Buffered(seq), Some(AckKind::Ack));
+            return Answer::new(DataVerdict::Buffered(seq), Some(AckKind::Ack));
         }
         if !self.arrived.has_room(&pools.receiving, seq + 1) {
             pools.exhausted += 1;
-            return Answer::new(Verdict::Refused, None);
+            return Answer::new(DataVerdict::Refused, None);
         }
         self.arrived.push(&mut pools.receiving, seq, false);
         self.arrived.push(&mut pools.receiving, seq + 1, true);
@@ -119,11 +119,11 @@ impl Recv {
         if is_hole {
             self.holes.add(high, seq);
         }
-        Answer::new(Verdict::Buffered(seq), Some(if is_hole { AckKind::Nack } else { AckKind::Ack }))
+        Answer::new(DataVerdict::Buffered(seq), Some(if is_hole { AckKind::Nack } else { AckKind::Ack }))
     }
 }
 
-impl Acceptance for Recv {
+impl RecoveryReceiver for Recv {
     #[inline]
     fn expected(&self) -> Seq {
         self.arrived.first()

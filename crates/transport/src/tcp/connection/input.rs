@@ -10,7 +10,7 @@ use super::{Connection, Phase, State, age_of};
 use crate::role::Cx;
 use crate::tcp::TcpConfig;
 use crate::tcp::receiving::{Arrival, Echo, Text};
-use crate::tcp::sending::{Heard, place};
+use crate::tcp::sending::{Acknowledgement, place};
 
 impl Connection {
     /// Handles a segment; `marked` tells whether it arrived with congestion experienced. Call
@@ -158,7 +158,7 @@ impl Connection {
         }
         let is_syn = segment.flags.contains(Flags::SYN);
         let rtt = segment.timestamps.filter(|_| self.agreed.timestamps).map(|stamps| age_of(stamps.echo, cx.now));
-        let heard = Heard {
+        let heard = Acknowledgement {
             ack,
             seq: start,
             window: u64::from(segment.window) << if is_syn { 0 } else { self.agreed.scale },

@@ -7,7 +7,7 @@ use super::congestion::{CongestionConfig, Coupling};
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::{TcpConfig, TcpStats};
-use crate::role::{Hold, Limits};
+use crate::role::{HoldReason, Limits};
 
 mod input;
 mod output;
@@ -211,13 +211,13 @@ impl Connection {
         self.receiving.next.to_seq(self.receiving.initial)
     }
     /// Returns the reason why the sending half does not send.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> HoldReason {
         if self.sending.next().is_some() {
-            Hold::Link
+            HoldReason::Link
         } else if self.sending.has_unsent() {
-            Hold::Window
+            HoldReason::Window
         } else {
-            Hold::Acks
+            HoldReason::Acks
         }
     }
     /// Returns the limits of the sending half: the congestion window in octets of payload, and the full segments in

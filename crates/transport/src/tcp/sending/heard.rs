@@ -5,7 +5,7 @@ use core::ops::Range;
 use selvedge_telemetry::Trace;
 use selvedge_units::{Instant, Octet};
 
-use super::{Heard, Mode, Sending, place};
+use super::{Acknowledgement, Mode, Sending, place};
 use crate::role::Cx;
 use crate::tcp::congestion::{Acked, Control};
 
@@ -16,7 +16,7 @@ impl Sending {
     }
 
     /// Handles an acknowledgement, which must not be older than the newest.
-    pub(in crate::tcp) fn on_ack(&mut self, cx: &mut Cx<'_>, heard: &Heard<'_>) {
+    pub(in crate::tcp) fn on_ack(&mut self, cx: &mut Cx<'_>, heard: &Acknowledgement<'_>) {
         let flight = self.flight();
         let in_use = self.pipe() * 2 >= self.window.cwnd;
         let is_same_window = !self.update_window(heard);
@@ -39,7 +39,7 @@ impl Sending {
     }
 
     /// Updates the send window (RFC 9293, section 3.10.7.4). Returns whether the window changed.
-    fn update_window(&mut self, heard: &Heard<'_>) -> bool {
+    fn update_window(&mut self, heard: &Acknowledgement<'_>) -> bool {
         let (seq, ack) = self.window_from;
         if heard.seq < seq || (heard.seq == seq && heard.ack < ack) {
             return false;
@@ -75,7 +75,7 @@ impl Sending {
     }
 
     /// Handles an acknowledgement of new data.
-    fn on_progress(&mut self, cx: &mut Cx<'_>, heard: &Heard<'_>, octets: u64, in_use: bool) {
+    fn on_progress(&mut self, cx: &mut Cx<'_>, heard: &Acknowledgement<'_>, octets: u64, in_use: bool) {
         let was_syn = self.acked == Octet::SYN;
         let flight = self.flight();
         self.acked = heard.ack;
@@ -124,7 +124,7 @@ impl Sending {
 
     /// Takes a round-trip sample by time stamps (RFC 7323, section 4.1 and appendix G) or Karn's algorithm (RFC 6298,
     /// section 3).
-    fn take_sample(&mut self, now: Instant, heard: &Heard<'_>, flight: u64) {
+    fn take_sample(&mut self, now: Instant, heard: &Acknowledgement<'_>, flight: u64) {
         let timed = self.timed.filter(|(end, _)| heard.ack >= *end);
         if timed.is_some() {
             self.timed = None;
@@ -151,7 +151,7 @@ impl Sending {
     }
 
     /// Returns whether an acknowledgement is a duplicate (RFC 5681, section 2; with SACK RFC 6675, section 2).
-    fn is_duplicate(&self, heard: &Heard<'_>, news: u64, is_same_window: bool) -> bool {
+    fn is_duplicate(&self, heard: &Acknowledgement<'_>, news: u64, is_same_window: bool) -> bool {
         if self.settings.has_sack { news > 0 } else { heard.is_pure && is_same_window && self.flight() > 0 }
     }
 

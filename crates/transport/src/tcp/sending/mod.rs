@@ -147,7 +147,7 @@ impl Piece {
 }
 
 /// An acknowledgement, with its numbers expanded.
-pub(super) struct Heard<'a> {
+pub(super) struct Acknowledgement<'a> {
     pub(super) ack: Octet,
     /// Position of the segment that carries the acknowledgement, for window updates.
     pub(super) seq: Octet,

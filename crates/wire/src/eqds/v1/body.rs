@@ -54,7 +54,7 @@ use crate::error::{ParseError, take};
 /// Type of a header: the low four bits of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
-pub enum Kind {
+pub enum PacketType {
     /// Data of a tunnel.
     Data = 1,
     /// Request to send: data's header without payload. The sequence number remains available for the next packet.
@@ -69,7 +69,7 @@ pub enum Kind {
     Probe = 6,
 }
 
-impl Kind {
+impl PacketType {
     /// All types, in the order of their codes.
     pub const ALL: [Self; 6] = [Self::Data, Self::Request, Self::Report, Self::Reset, Self::Close, Self::Probe];
 
@@ -265,29 +265,29 @@ pub enum Body {
 
 impl Body {
     /// Returns the type.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> PacketType {
         match self {
-            Self::Data(_) => Kind::Data,
-            Self::Request(_) => Kind::Request,
-            Self::Report(_) => Kind::Report,
-            Self::Reset(_) => Kind::Reset,
-            Self::Close(_) => Kind::Close,
-            Self::Probe(_) => Kind::Probe,
+            Self::Data(_) => PacketType::Data,
+            Self::Request(_) => PacketType::Request,
+            Self::Report(_) => PacketType::Report,
+            Self::Reset(_) => PacketType::Reset,
+            Self::Close(_) => PacketType::Close,
+            Self::Probe(_) => PacketType::Probe,
         }
     }
 
     /// Reads the body of a type; also returns the rest of the bytes.
-    pub(super) fn parse(kind: Kind, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
+    pub(super) fn parse(kind: PacketType, bytes: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let long = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let short = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
         match kind {
-            Kind::Data | Kind::Request => {
+            PacketType::Data | PacketType::Request => {
                 let (bytes, rest) = take::<12>(bytes)?;
                 let next = Next::from_code(bytes[8]);
                 let data = Data { seq: long(bytes), pull_target: long(&bytes[4..]), next, priority: bytes[9] >> 5 };
-                Ok((if kind == Kind::Data { Self::Data(data) } else { Self::Request(data) }, rest))
+                Ok((if kind == PacketType::Data { Self::Data(data) } else { Self::Request(data) }, rest))
             }
-            Kind::Report => {
+            PacketType::Report => {
                 let (bytes, rest) = take::<20>(bytes)?;
                 let report = Report {
                     number: long(bytes),
@@ -299,15 +299,15 @@ impl Body {
                 };
                 Ok((Self::Report(report), rest))
             }
-            Kind::Reset => {
+            PacketType::Reset => {
                 let (bytes, rest) = take::<8>(bytes)?;
                 Ok((Self::Reset(Reset { seq: long(bytes), reason: ResetReason::from_code(bytes[4]) }), rest))
             }
-            Kind::Close => {
+            PacketType::Close => {
                 let (bytes, rest) = take::<8>(bytes)?;
                 Ok((Self::Close(Close { number: long(bytes), from_sender: bytes[4] & 0x80 != 0 }), rest))
             }
-            Kind::Probe => {
+            PacketType::Probe => {
                 let (bytes, rest) = take::<8>(bytes)?;
                 Ok((Self::Probe(Probe { token: long(bytes), size: short(&bytes[4..]) }), rest))
             }

@@ -3,7 +3,7 @@
 //! | bytes | bits  | field                                                                                |
 //! |-------|-------|--------------------------------------------------------------------------------------|
 //! | 0     | 7..4  | version, 1                                                                           |
-//! |       | 3..0  | type, see [`Kind`]                                                                   |
+//! |       | 3..0  | type, see [`PacketType`]                                                                   |
 //! | 1     | 7     | trimmed: set by a switch that cut the payload off; zero when the MAC is computed     |
 //! |       | 6     | sealed: the payload is encrypted and ends with a tag of 16 bytes                     |
 //! |       | 5     | ECN echo: the reported packet carried a mark                                         |
@@ -20,7 +20,7 @@
 //! | 17    |       | EQIF id: index of the tunnel's sending EQIF at its host                              |
 //! | 18-19 |       | path id of this packet                                                               |
 
-use super::{Kind, LONGEST, MAC, VERSION};
+use super::{LONGEST, MAC, PacketType, VERSION};
 use crate::eqds;
 use crate::error::{ParseError, take};
 
@@ -132,7 +132,7 @@ pub struct Common {
 /// Values of the common part that are about the packet as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
-    pub(super) kind: Kind,
+    pub(super) kind: PacketType,
     /// Bytes of the UDP payload as it was sent.
     pub(super) original: u16,
     /// Bytes of the header, MAC included.
@@ -150,7 +150,7 @@ impl Common {
         if first >> 4 != VERSION {
             return Err(ParseError::Version(first >> 4));
         }
-        let kind = Kind::from_code(first & 0xf)?;
+        let kind = PacketType::from_code(first & 0xf)?;
         let original = u16::from_be_bytes([o1, o0]);
         let header = 4 * usize::from(words);
         let least = Self::LENGTH + kind.length() + MAC;

@@ -10,7 +10,7 @@ use crate::dialogue::{FRAME, with};
 use crate::recovery::Scheme;
 use crate::recovery::melo::MeloConfig;
 use crate::shared_pools::SharedPools;
-use crate::{Cx, Receiver, ReceiverConfig, Sender, Verdict};
+use crate::{Cx, DataVerdict, Receiver, ReceiverConfig, Sender};
 
 const FLOWS: usize = 6;
 const PACKETS: u64 = 400;
@@ -65,8 +65,8 @@ impl Flow {
         let reply = self.receiver.on_data(cx, pools, data, false);
         self.accepted += u64::from(reply.verdict.accepted().is_some());
         match reply.verdict {
-            Verdict::Buffered(_) => self.buffered += 1,
-            Verdict::Released { run, .. } => self.buffered -= u64::from(run),
+            DataVerdict::Buffered(_) => self.buffered += 1,
+            DataVerdict::Released { run, .. } => self.buffered -= u64::from(run),
             _ => {}
         }
         let ack = reply.ack?;
