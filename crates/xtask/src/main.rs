@@ -5,6 +5,7 @@
 
 mod bless;
 mod command;
+mod deep;
 mod dist;
 mod figures;
 mod fingerprints;
@@ -50,6 +51,8 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Count the simulator's instructions per packet-hop and compare them with the committed numbers (valgrind)
     Instructions(instructions::Options),
+    /// Run tests with sanitizers (nightly compiler)
+    Deep(deep::Options),
     /// Run the figures and check the claims of their papers
     Figures(figures::Options),
     /// Make an installation: libraries and the command line, in one folder
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Schema(options) => schema::schema(&options),
         Task::Fingerprints(options) => fingerprints::fingerprints(&options),
         Task::Instructions(options) => instructions::instructions(&options),
+        Task::Deep(options) => deep::deep(&options),
         Task::Figures(options) => figures::figures(&options),
         Task::Dist(options) => dist::dist(&options),
         Task::KernelTcp(options) => kernel_tcp::kernel_tcp(&options),

@@ -113,6 +113,9 @@ const HARDWARE: Tool = Tool {
     advice: "install them, e.g. `sudo apt install verilator yosys python3-venv libpython3-dev g++ make`; rtl/tools.txt has the versions",
 };
 
+/// Command that installs the nightly compiler, with the sanitizers that `cargo xtask deep` uses.
+pub(crate) const NIGHTLY: &str = "rustup toolchain install nightly --profile minimal";
+
 /// Runs `cargo xtask setup`.
 pub(crate) fn setup() -> Result<()> {
     RUSTFMT.require()?;
@@ -122,6 +125,9 @@ pub(crate) fn setup() -> Result<()> {
     // Hardware tools are optional for most work.
     if let Err(error) = HARDWARE.require() {
         eprintln!("note: {error}");
+    }
+    if !crate::deep::is_possible() {
+        eprintln!("note: `cargo xtask deep` needs a nightly compiler: `{NIGHTLY}`");
     }
     // Systems other than Linux have no use for these tools.
     if cfg!(target_os = "linux") { RDMA.require() } else { Ok(()) }
