@@ -1,4 +1,4 @@
-//! Command `cargo xtask deep`: tests with AddressSanitizer.
+//! Command `cargo xtask deep`: threads in every interleaving, by loom, and tests with AddressSanitizer.
 //!
 //! 1. Sanitizers are parts of nightly compilers. The standard library comes without them; its sources (`rust-src`),
 //!    from which `-Zbuild-std` would make one with them, are not required here.
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::command::run;
+use crate::command::{cargo, run};
 use crate::tools::NIGHTLY;
 use crate::workspace::root;
 
@@ -47,11 +47,12 @@ const ADDRESS: Sanitizer = Sanitizer {
     options: ("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"),
 };
 
-/// Runs the tests with sanitizers.
+/// Runs the tests under loom and with sanitizers.
 ///
 /// # Errors
 /// Returns an error if a test fails, a sanitizer complains, or, with `--all`, the nightly compiler is missing.
 pub(crate) fn deep(options: &Options) -> Result<()> {
+    interleavings()?;
     let Some(nightly) = Nightly::find() else {
         if options.all {
             bail!("no nightly compiler with sanitizers: `{NIGHTLY}`");
@@ -66,6 +67,13 @@ pub(crate) fn deep(options: &Options) -> Result<()> {
     }
     println!("no complaints");
     Ok(())
+}
+
+/// Runs the tests of threads under loom.
+fn interleavings() -> Result<()> {
+    let mut command = cargo(["test", "--package", "selvedge-sim", "--lib", "loom_"]);
+    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/deep/loom"));
+    run(&mut command).context("loom")
 }
 
 /// Returns whether there is a nightly compiler with sanitizers.
