@@ -51,7 +51,7 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Count the simulator's instructions per packet-hop and compare them with the committed numbers (valgrind)
     Instructions(instructions::Options),
-    /// Run tests with sanitizers (nightly compiler)
+    /// Run tests of threads under loom, and tests with AddressSanitizer (nightly compiler)
     Deep(deep::Options),
     /// Run the figures and check the claims of their papers
     Figures(figures::Options),
