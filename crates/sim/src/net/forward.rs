@@ -68,8 +68,8 @@ impl NextHops<'_> {
 
 impl Forwarding {
     /// Creates the tables of `routes`. Where there are several ports, a hash chooses one (`by_hash`: ECMP), or
-    /// [`NextHops::port`] returns [`UNKNOWN`]. `None` if the fabric has more different sets of equal paths than the tables
-    /// can tell apart (two thousand million).
+    /// [`NextHops::port`] returns [`UNKNOWN`]. `None` if the fabric has more different sets of equal paths than the
+    /// tables can tell apart (two thousand million).
     pub(crate) fn new(routes: &Routes, by_hash: bool) -> Option<Self> {
         let raw = routes.raw();
         let way = |group: &Group| {
