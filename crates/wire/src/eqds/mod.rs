@@ -20,6 +20,7 @@
 
 mod compact;
 mod datagram;
+mod flags;
 mod header;
 pub mod v1;
 
@@ -51,28 +52,6 @@ impl Flags {
     pub const RST: Self = Self(0x40);
     /// The acknowledged packet carried an ECN mark.
     pub const ECN_ECHO: Self = Self(0x80);
-
-    /// Returns the union of both sets of flags.
-    #[inline]
-    pub const fn with(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
-    /// Returns these flags if `condition` holds, else none.
-    #[inline]
-    pub const fn when(self, condition: bool) -> Self {
-        if condition { self } else { Self::NONE }
-    }
-    /// Returns whether any flag of `of` is set.
-    #[inline]
-    pub const fn any(self, of: Self) -> bool {
-        self.0 & of.0 != 0
-    }
-    /// Returns the bits.
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-    /// Creates flags from bits.
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
-    }
 }
+
+flags::set_of_flags!(Flags);

@@ -49,35 +49,6 @@ impl Flags {
     /// A switch has cut the payload off. The MAC is computed with this flag cleared.
     pub const TRIMMED: Self = Self(0x80);
 
-    /// Returns the union of both sets of flags.
-    #[inline]
-    pub const fn with(self, others: Self) -> Self {
-        Self(self.0 | others.0)
-    }
-    /// Returns the flags that are not in `others`.
-    #[inline]
-    pub const fn without(self, others: Self) -> Self {
-        Self(self.0 & !others.0)
-    }
-    /// Returns these flags if `condition` holds, else none.
-    #[inline]
-    pub const fn when(self, condition: bool) -> Self {
-        if condition { self } else { Self::NONE }
-    }
-    /// Returns whether any flag of `of` is set.
-    #[inline]
-    pub const fn any(self, of: Self) -> bool {
-        self.0 & of.0 != 0
-    }
-    /// Returns the bits.
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-    /// Creates flags from bits.
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
-    }
-
     /// Returns the flags of a report for those of an engine's control packet; RST, which is a type here, is lost.
     pub const fn of_report(flags: eqds::Flags) -> Self {
         let mut all = Self::NONE;
@@ -101,6 +72,8 @@ impl Flags {
         all
     }
 }
+
+eqds::flags::set_of_flags!(Flags);
 
 /// Flags of version 1 beside those of engines.
 const IN_ENGINES: [(Flags, eqds::Flags); 6] = [
