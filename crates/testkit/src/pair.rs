@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_transport::congestion::{AnyCongestion, Congestion};
-use selvedge_transport::recovery::{AnyAcceptance, AnyRecovery, Recovery, RecoveryReceiver};
+use selvedge_transport::recovery::{AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryReceiver};
 use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Scheme, Sender, SharedPools};
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::{AckKind, Body, Data};
@@ -36,7 +36,7 @@ impl World for Link {
 }
 
 /// A sender and a receiver in virtual time, with one transfer between them.
-pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyAcceptance> {
+pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyRecoveryReceiver> {
     sender: Sender<R, C>,
     receiver: Receiver<A>,
     link: Link,

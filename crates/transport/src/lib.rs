@@ -35,7 +35,7 @@ pub use fabric::{Fabric, SettingError};
 pub use feedback::{Feedback, FeedbackConfig, FeedbackDue};
 pub use footprint::{Footprint, Item, Published, Scope};
 pub use receiver::{Receiver, ReceiverConfig};
-pub use recovery::{AnyAcceptance, AnyRecovery, Recovery, RecoveryConfig, RecoveryReceiver, Scheme};
+pub use recovery::{AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryConfig, RecoveryReceiver, Scheme};
 pub use role::{Cx, DataVerdict, HoldReason, Limits, Next, Reply, Segment};
 pub use sender::{Sender, SenderConfig, SenderStats};
 pub use shared_pools::SharedPools;

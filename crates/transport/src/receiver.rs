@@ -1,9 +1,9 @@
-//! The receiver of one flow: any acceptance, with PSNs converted to sequence numbers.
+//! The receiver of one flow: any loss recovery, with PSNs converted to sequence numbers.
 
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
-use crate::recovery::{AnyAcceptance, RecoveryConfig, RecoveryReceiver, Unanswered};
+use crate::recovery::{AnyRecoveryReceiver, RecoveryConfig, RecoveryReceiver, Unanswered};
 use crate::role::{Cx, Reply};
 use crate::shared_pools::SharedPools;
 
@@ -16,8 +16,8 @@ pub struct ReceiverConfig {
 
 /// The receiver of one flow.
 #[derive(Clone, Debug)]
-pub struct Receiver<A = AnyAcceptance> {
-    acceptance: A,
+pub struct Receiver<R = AnyRecoveryReceiver> {
+    recovery: R,
     first_psn: Psn,
 }
 
@@ -27,28 +27,28 @@ impl Receiver {
     /// # Panics
     /// When a setting still says "auto".
     pub fn new(config: &ReceiverConfig, first_psn: Psn) -> Self {
-        Self::with(AnyAcceptance::from(&config.recovery), first_psn)
+        Self::with(AnyRecoveryReceiver::from(&config.recovery), first_psn)
     }
 }
 
 impl Receiver<crate::recovery::go_back_n::Recv> {
     /// Skips the next `packets`, which will not arrive; see [`Recv::skip`](crate::recovery::go_back_n::Recv::skip).
     pub fn skip(&mut self, packets: u64) {
-        self.acceptance.skip(packets);
+        self.recovery.skip(packets);
     }
 }
 
 impl Receiver<crate::recovery::irn::Recv> {
     /// Returns whether packet `seq`, which lies at or beyond the expected one, has arrived.
     pub(crate) fn has(&self, seq: Seq) -> bool {
-        self.acceptance.has(seq)
+        self.recovery.has(seq)
     }
 }
 
-impl<A: RecoveryReceiver> Receiver<A> {
-    /// Creates a receiver around `acceptance` that expects `first_psn`.
-    pub fn with(acceptance: A, first_psn: Psn) -> Self {
-        Self { acceptance, first_psn }
+impl<R: RecoveryReceiver> Receiver<R> {
+    /// Creates a receiver around `recovery` that expects `first_psn`.
+    pub fn with(recovery: R, first_psn: Psn) -> Self {
+        Self { recovery, first_psn }
     }
 
     /// Handles a data packet; `marked` says whether it arrived with congestion experienced. Returns at most one
@@ -59,14 +59,14 @@ impl<A: RecoveryReceiver> Receiver<A> {
     /// [`Scheme::shared_pools`](crate::Scheme::shared_pools).
     #[inline(always)]
     pub fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
-        self.acceptance.answer(cx, pools, data, marked, self.first_psn)
+        self.recovery.answer(cx, pools, data, marked, self.first_psn)
     }
 
     /// Returns the PSN of the expected packet, and for how many packets from that one on no acknowledgement is due; for
     /// drivers that handle many such packets at once. `None` if that number is zero.
     #[inline(always)]
     pub fn unanswered(&self) -> Option<(Psn, Unanswered)> {
-        let unanswered = self.acceptance.unanswered();
+        let unanswered = self.recovery.unanswered();
         (unanswered.packets > 0).then(|| (self.expected().to_psn(self.first_psn), unanswered))
     }
 
@@ -74,7 +74,7 @@ impl<A: RecoveryReceiver> Receiver<A> {
     /// [unanswered](Receiver::unanswered).
     #[inline(always)]
     pub fn take_unanswered(&mut self, packets: u64) {
-        self.acceptance.take_unanswered(packets);
+        self.recovery.take_unanswered(packets);
     }
 
     /// Returns an acknowledgement of all packets that have arrived so far, triggered by `data`; for schemes that send
@@ -95,18 +95,18 @@ impl<A: RecoveryReceiver> Receiver<A> {
     /// Returns the newest holes, newest first, where NACKs carry them.
     #[inline]
     pub fn holes(&self) -> Option<Holes> {
-        Some(self.acceptance.holes()?.map(|hole| hole.shifted(self.first_psn)))
+        Some(self.recovery.holes()?.map(|hole| hole.shifted(self.first_psn)))
     }
 
     /// Releases the flow's part of the chip's memory, before the receiver is dropped.
     pub fn release(&mut self, pools: &mut SharedPools) {
-        self.acceptance.release(pools);
+        self.recovery.release(pools);
     }
 
     /// Returns the packet expected next: every packet before it has arrived.
     #[inline]
     pub fn expected(&self) -> Seq {
-        self.acceptance.expected()
+        self.recovery.expected()
     }
 }
 

@@ -1,10 +1,11 @@
 //! Loss recovery: which packet a sender sends next, and what acknowledgements tell about losses.
 //!
 //! An algorithm is a folder with its settings (`Config`), the sender's half (`Send`, a
-//! [`Recovery`]) and the receiver's half (`Recv`, an [`RecoveryReceiver`]), and one line in the registry
+//! [`Recovery`]) and the receiver's half (`Recv`, a [`RecoveryReceiver`]), and one line in the registry
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked before. Trait methods
-//! with a body fix the order in which all schemes call the other methods, so that [`AnyRecovery`] and [`AnyAcceptance`]
-//! dispatch once per packet. State that the queue pairs of a NIC share ([`SharedPools`]) is lent for each call.
+//! with a body fix the order in which all schemes call the other methods, so that [`AnyRecovery`] and
+//! [`AnyRecoveryReceiver`] dispatch once per packet. State that the queue pairs of a NIC share ([`SharedPools`]) is
+//! lent for each call.
 
 use core::ops::Range;
 
@@ -180,7 +181,8 @@ pub trait RecoveryReceiver {
     fn unanswered(&self) -> Unanswered {
         Unanswered::NONE
     }
-    /// Accepts the next `packets` packets, which have arrived in order and are [unanswered](Acceptance::unanswered).
+    /// Accepts the next `packets` packets, which have arrived in order and are
+    /// [unanswered](RecoveryReceiver::unanswered).
     #[inline(always)]
     fn take_unanswered(&mut self, packets: u64) {
         debug_assert_eq!(packets, 0, "something comes back");
@@ -302,7 +304,7 @@ registry! {
         ) -> Option<AckOutcome>;
     }
     /// Any loss recovery, receiver's half.
-    run AnyAcceptance: RecoveryReceiver = Recv {
+    run AnyRecoveryReceiver: RecoveryReceiver = Recv {
         fn expected(&self) -> Seq;
         fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
         fn holes(&self) -> Option<Holes>;

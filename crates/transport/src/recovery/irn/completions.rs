@@ -3,7 +3,7 @@
 //! Packets may arrive in any order, but the message sequence number (MSN) advances and receive work requests complete
 //! (a CQE each) only when every packet before has arrived. Each packet is in one of four states, hence two bits in the
 //! paper: not arrived, arrived, arrived and ends a message, arrived and ends a message that completes a receive work
-//! request. The acceptance records which packets have arrived; this module records the other two facts, one bit each.
+//! request. The receiver records which packets have arrived; this module records the other two facts, one bit each.
 
 use selvedge_units::Seq;
 
@@ -62,7 +62,7 @@ impl Completions {
         }
     }
 
-    /// Handles the first acceptance of packet `seq`; the receiver now expects `after`, and expected `before` until
+    /// Handles the first arrival of packet `seq`; the receiver now expects `after`, and expected `before` until
     /// then. Returns the completions.
     #[inline]
     pub fn on_accepted(&mut self, seq: Seq, completion: Completion, before: Seq, after: Seq) -> Completed {

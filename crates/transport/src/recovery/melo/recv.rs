@@ -129,7 +129,7 @@ impl RecoveryReceiver for Recv {
         self.arrived.first()
     }
 
-    // Not inlined, to keep the other schemes' arms of `AnyAcceptance` inlined.
+    // Not inlined, to keep the other schemes' arms of `AnyRecoveryReceiver` inlined.
     #[inline(never)]
     fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, _: bool) -> Answer {
         if pools.receivers.is_limited() { self.on_data_swapping(cx, pools, seq) } else { self.take(cx, pools, seq) }
