@@ -22,6 +22,9 @@ pub struct EqdsConfig {
     /// Whether a new tunnel sends its first window unsolicited, as NDP does, or requests credit first (section 5).
     /// Default: "auto", true where switches trim packets.
     pub burst: Toggle,
+    /// Bytes that a new or resumed tunnel sends unsolicited if it bursts; at most `window` counts. A small one lets
+    /// short messages go at once where switches do not trim. Default: "auto", `window`.
+    pub first_window: Setting<Bytes>,
     /// Credit of each tunnel, rounded up to whole packets, agreed between both ends. Default: "auto", the largest
     /// bandwidth-delay product of any path, serialisation included; at least 10 packets (section 5: "typically 10 to 30
     /// packets"). Tunnels inside servers, where NICs are faster, use the paths there.
@@ -123,6 +126,7 @@ impl Default for EqdsConfig {
     fn default() -> Self {
         Self {
             burst: Toggle::Auto,
+            first_window: Setting::Auto,
             window: Setting::Auto,
             reorder: Setting::Auto,
             pull_rate: Setting::Auto,
@@ -178,7 +182,9 @@ impl EqdsConfig {
         if let Setting::Value(window) = &mut self.window {
             *window = Bytes::new(window.get().div_ceil(frame) * frame);
         }
-        let window = self.window().get() / frame;
+        let window = self.window();
+        resolve(&mut self.first_window, || Some(window));
+        let window = window.get() / frame;
         let packets = u32::try_from(window).unwrap_or(u32::MAX);
         self.eqif.resolve(fabric, self.tunnel_header(), packets, hears_cnps);
         let widest = self.numbers().widest_window();
@@ -220,6 +226,9 @@ impl EqdsConfig {
             }
         }
         let widest = self.numbers().widest_window();
+        if self.first_window == Setting::Off {
+            return wrong("first-window", "a size in bytes; to request credit first, give `burst = false`".into());
+        }
         match self.reorder {
             Setting::Value(packets) if (2..=widest).contains(&packets) => {}
             Setting::Value(packets) => {
@@ -294,6 +303,9 @@ impl EqdsConfig {
     pub fn window(&self) -> Bytes {
         resolved(self.window, "window").unwrap_or(Bytes::ZERO)
     }
+    fn first_window(&self) -> Bytes {
+        resolved(self.first_window, "first-window").unwrap_or(Bytes::ZERO).min(self.window())
+    }
     /// Returns whether tunnels send their first window unsolicited.
     pub fn bursts(&self) -> bool {
         self.burst.resolve(|| panic!("burst still says \"auto\": resolve the configuration first"))
@@ -312,6 +324,7 @@ impl EqdsConfig {
             window: self.window().get() as u32,
             reorder: resolved(self.reorder, "reorder").unwrap_or(2),
             bursts: self.bursts(),
+            first_window: self.first_window().get() as u32,
             ordered: false,
             reliable: true,
             rto: self.rto(),
@@ -350,6 +363,8 @@ pub struct EqdsParams {
     pub reorder: u32,
     /// Whether a tunnel may send its first window unsolicited.
     pub bursts: bool,
+    /// Most bytes that such a tunnel sends unsolicited, at most `window`.
+    pub first_window: u32,
     /// Whether receivers put packets in order: those of stacks, not of native messages.
     pub ordered: bool,
     /// Whether lost packets are sent again.

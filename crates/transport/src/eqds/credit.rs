@@ -211,11 +211,11 @@ impl Credit {
         scale.numbers.distance(self.pull, self.wanted(scale, demand, lost)).max(0) as u32 >= enough
     }
 
-    /// Renews the unsolicited window: one window, less the credit held, requested, or in flight and not requested
-    /// again. The credit of packets sent when nothing waited ends when they arrive.
-    pub(super) fn restart(&mut self, scale: &Scale) {
+    /// Renews the unsolicited window: `most` bytes, at most a window, less the credit held, requested, or in flight and
+    /// not requested again. The credit of packets sent when nothing waited ends when they arrive.
+    pub(super) fn restart(&mut self, scale: &Scale, most: u32) {
         let own = self.held() + self.open + self.outstanding(scale) * scale.quantum;
-        self.burst += scale.window.saturating_sub(own);
+        self.burst += most.min(scale.window).saturating_sub(own);
     }
 
     /// Reserves the credit that acknowledgements will return for the demand beyond held and outstanding credit. A stack

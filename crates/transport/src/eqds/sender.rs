@@ -158,6 +158,18 @@ impl<H: Copy> Sender<H> {
         }
     }
 
+    /// Begins another epoch at once, with all packets that are not known to have arrived: the owner has learnt that the
+    /// other host discards the present ones, or has lost its state. Does nothing to a closed tunnel.
+    pub fn restart(&mut self, params: &EqdsParams, now: Instant) {
+        if let State::Closed(_) = self.state {
+            return;
+        }
+        let base = params.numbers.epoch_after(self.last(params), 1);
+        self.reopen(params, now, base, true);
+        self.repeat = self.demand() > 0;
+        self.arm(params, now);
+    }
+
     /// Adds new packets of `bytes` bytes in total to the backlog. `random` selects the epoch if the tunnel remembers
     /// none.
     pub fn supply(&mut self, params: &EqdsParams, now: Instant, bytes: u64, random: u32) {
@@ -576,7 +588,7 @@ impl<H: Copy> Sender<H> {
         if self.measured.is_none() {
             (self.span, self.room) = (params.window, params.reorder);
         }
-        self.credit = Credit::new(if bursts { self.span } else { 0 });
+        self.credit = Credit::new(if bursts { self.span.min(params.first_window) } else { 0 });
         (self.repeat, self.timeouts, self.deadline) = (false, 0, Instant::NEVER);
         if params.measures() && self.measured.is_none() {
             self.measured = Some(Box::default());
@@ -608,7 +620,7 @@ impl<H: Copy> Sender<H> {
             self.asked_at = now;
         }
         if params.bursts && now >= self.busy_until && !self.repeat && self.window.lost_bytes == 0 {
-            self.credit.restart(&self.scale(params));
+            self.credit.restart(&self.scale(params), params.first_window);
             self.credit.reserve(&self.scale(params), self.demand());
         } else if was_idle {
             self.credit.forfeit();

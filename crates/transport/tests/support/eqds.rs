@@ -42,6 +42,7 @@ impl Script<'_> {
             window: MTU * [1, 2, 10, 100][usize::from(self.byte()) % 4],
             reorder: [2, 20, 64, 512][usize::from(self.byte()) % 4],
             bursts: is(1),
+            first_window: MTU * [1, 100][usize::from(is(3))],
             ordered: is(2),
             reliable: is(2) || !is(6),
             rto: Duration::from_us(100),

@@ -29,6 +29,7 @@ fn params() -> EqdsParams {
         window: 10 * MTU,
         reorder: 64,
         bursts: true,
+        first_window: u32::MAX,
         ordered: true,
         reliable: true,
         rto: Duration::from_us(100),

@@ -4,7 +4,7 @@
 //!
 //! | bytes | bits | field                                                                  |
 //! |-------|------|------------------------------------------------------------------------|
-//! | 0-3   |      | sequence number; with SYN, its upper 22 bits are the tunnel's epoch     |
+//! | 0-3   |      | sequence number; with SYN, its upper 18 bits are the tunnel's epoch     |
 //! | 4-7   |      | pull target                                                            |
 //! | 8     |      | next protocol, see [`Next`]                                            |
 //! | 9     | 7..5 | priority                                                               |
@@ -137,7 +137,7 @@ impl Next {
 /// The body of data and of requests to send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Data {
-    /// Sequence number; with SYN, its upper 22 bits are the tunnel's epoch.
+    /// Sequence number; with SYN, its upper 18 bits are the tunnel's epoch.
     pub seq: u32,
     /// Pull number that would satisfy the sender's demand.
     pub pull_target: u32,
