@@ -44,7 +44,7 @@ fn write_clear(bencher: Bencher<'_, '_>, payload: usize) {
     let mut epochs = epochs();
     let mut out = Outbound::new(pair("a", "b", Suite::default()).outbound(), false, &mut epochs).expect("an epoch");
     let (payload, mut buffer) = (vec![7; payload], [0; 2_000]);
-    bencher.bench_local(|| out.write(&packet(), &payload, &mut epochs, &mut buffer).expect("an epoch").len());
+    bencher.bench_local(|| out.write(&packet(), [&payload, &[]], &mut epochs, &mut buffer).expect("an epoch").len());
 }
 
 #[divan::bench(consts = [false, true])]
@@ -56,6 +56,6 @@ fn check<const SEALED: bool>(bencher: Bencher<'_, '_>) {
     let source = "192.0.2.1".parse().expect("an address");
     let mut buffer = [0; 2_000];
     bencher
-        .with_inputs(|| out.write(&packet(), &[7; 1_400], &mut epochs, &mut buffer).expect("an epoch").to_vec())
+        .with_inputs(|| out.write(&packet(), [&[7; 1_400], &[]], &mut epochs, &mut buffer).expect("an epoch").to_vec())
         .bench_local_values(|mut bytes| gate.handle(0, source, &mut bytes).is_ok());
 }

@@ -1,11 +1,13 @@
 //! Key epochs: numbers that a daemon uses once, over restarts, also after its disk is lost.
 //!
 //! An epoch is greater than all that were used before, because of what was stored, and because epochs are at least the
-//! seconds since 2024: an epoch lasts a second at least, so that the clock alone would do. Either failing is no harm.
+//! seconds since 2024: if epochs last a second on average, the clock alone would do. Either failing is no harm.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use crate::gate::Floor;
 
 /// Seconds from 1970 to 2024.
 const BEGIN: u64 = 1_704_067_200;
@@ -36,8 +38,9 @@ pub enum EpochError {
 }
 
 impl Epochs {
-    /// Epochs that are reserved by one write.
-    pub const BLOCK: u32 = 64;
+    /// Epochs that are reserved by one write. A host that starts more often than once in as many seconds uses epochs
+    /// faster than its clock, and needs its disk.
+    pub const BLOCK: u32 = 16;
     /// Epochs by which a peer's floor may be ahead of the clock: 194 days.
     pub const AHEAD: u32 = 1 << 24;
 
@@ -144,6 +147,29 @@ impl EpochFile {
 }
 
 impl StoredEpochs {
+    /// Floor of a peer of which the record was lost.
+    const LOST: u32 = u32::MAX;
+
+    /// Creates the content from the own bound and the floors of all peers.
+    pub fn with_floors(own: u32, floors: impl Iterator<Item = (u32, Floor)>) -> Self {
+        let stored = |floor| match floor {
+            Floor::Known(floor) => floor,
+            Floor::Unknown => Self::LOST,
+        };
+        let mut floors: Vec<(u32, u32)> = floors.map(|(id, floor)| (id, stored(floor))).collect();
+        floors.sort_unstable();
+        Self { own, floors }
+    }
+
+    /// Returns the floor of the peer with this key id. A peer that the file does not have was never heard of.
+    pub fn floor(&self, id: u32) -> Floor {
+        match self.floors.iter().find(|(known, _)| *known == id) {
+            None => Floor::Known(0),
+            Some((_, Self::LOST)) => Floor::Unknown,
+            Some((_, floor)) => Floor::Known(*floor),
+        }
+    }
+
     const TITLE: &str = "selvedge eqds epochs 1";
     /// Last line, so that a file that was cut is recognised.
     const END: &str = "end";

@@ -185,6 +185,24 @@ impl Gate {
         peer
     }
 
+    /// Removes a peer: its packets are those of a stranger from now on. The indices of the others stay.
+    pub fn remove(&mut self, peer: usize) {
+        self.by_id.retain(|(_, of)| *of != peer);
+        if let Some(inbound) = self.peers.get_mut(peer) {
+            (inbound.current, inbound.previous) = (None, None);
+        }
+    }
+
+    /// Returns the key id of a peer's packets, and the smallest key epoch that is accepted of it.
+    ///
+    /// # Panics
+    /// If there is no such peer.
+    pub fn floor(&self, peer: usize) -> (u32, Floor) {
+        let inbound = &self.peers[peer];
+        let floor = inbound.current.as_ref().map_or(inbound.floor, |(keys, _)| Floor::Known(keys.epoch));
+        (inbound.direction.id, floor)
+    }
+
     /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -255,7 +273,9 @@ impl Gate {
         let challenge = self.challenges.hash(&packet.common.key_id.to_be_bytes());
         let has_answered = packet.options.answer == Some(challenge);
         let answer = match floor {
-            Floor::Known(floor) if epoch <= floor => Notice::Exceed(floor),
+            // The current epoch is accepted: a sender that has begun it must not give it up for packets that it
+            // overtook.
+            Floor::Known(floor) if epoch <= floor => Notice::Exceed(floor - u32::from(inbound.current.is_some())),
             Floor::Unknown if !has_answered => Notice::Answer(challenge),
             _ => {
                 let mut replay = Replay::new();

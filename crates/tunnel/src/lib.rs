@@ -1,14 +1,15 @@
-//! EQDS tunnels between real hosts: what stands between a socket and the engine.
+//! EQDS tunnels between real hosts: what stands between a TUN device, sockets and the engine.
 //!
-//! [`keys`] derives the keys of packets from those of peers, [`Outbound`] writes packets, [`Gate`] decides which
-//! datagrams come from a peer, for the first time, and [`config`] reads the settings. Time and bytes are arguments: no
-//! socket is opened, no clock read.
-//! docs/eqds-wire.md is the specification.
+//! [`endpoint`] joins all parts into one host's tunnels. [`keys`] derives the keys of packets from those of peers,
+//! [`Outbound`] writes packets, [`Gate`] decides which datagrams come from a peer, for the first time, and [`config`]
+//! reads the settings. Time and bytes are arguments: no socket is opened, no clock read. docs/eqds-wire.md is the
+//! specification.
 #![forbid(unsafe_code)]
 
 mod auth;
 pub mod base64;
 pub mod config;
+pub mod endpoint;
 mod epoch;
 mod gate;
 pub mod keys;

@@ -1,6 +1,6 @@
 //! Packets to one peer: numbers, MACs, encryption.
 
-use selvedge_wire::eqds::v1::{Flags, LONGEST, MAC, Packet};
+use selvedge_wire::eqds::v1::{Body, Flags, LONGEST, MAC, Packet};
 
 use crate::auth::TAG;
 use crate::epoch::{EpochError, Epochs};
@@ -14,7 +14,7 @@ pub struct Outbound {
     next: u32,
     /// Whether payloads are encrypted.
     sealed: bool,
-    /// Answer to the peer's challenge, for packets with SYN.
+    /// Answer to the peer's challenge, for requests and reports with SYN: data have no room for it.
     answer: Option<u64>,
 }
 
@@ -81,8 +81,8 @@ impl Outbound {
         self.with_answer(packet).header() + payload + self.tag(payload)
     }
 
-    /// Writes a packet to the start of `buffer`: key id, epoch and number are filled in, the payload is encrypted if
-    /// the peer wants that, the MAC is computed. Returns the packet's bytes.
+    /// Writes a packet, whose payload is `payload` joined, to the start of `buffer`: key id, epoch and number are
+    /// filled in, the payload is encrypted if the peer wants that, the MAC is computed. Returns the packet's bytes.
     ///
     /// # Errors
     /// If a new key epoch is necessary and there is none.
@@ -92,7 +92,7 @@ impl Outbound {
     pub fn write<'a>(
         &mut self,
         packet: &Packet,
-        payload: &[u8],
+        payload: [&[u8]; 2],
         epochs: &mut Epochs,
         buffer: &'a mut [u8],
     ) -> Result<&'a [u8], EpochError> {
@@ -102,20 +102,22 @@ impl Outbound {
         let number = self.next;
         self.next += 1;
         let mut packet = self.with_answer(packet);
-        let tag = self.tag(payload.len());
+        let length = payload[0].len() + payload[1].len();
+        let tag = self.tag(length);
         packet.common.flags = packet.common.flags.without(Flags::TRIMMED.with(Flags::SEALED));
         packet.common.flags = packet.common.flags.with(Flags::SEALED.when(tag > 0));
         packet.common.key_id = self.direction.id;
         packet.common.key_epoch = self.keys.epoch;
         packet.common.packet_number = number;
-        let length = packet.header() + payload.len() + tag;
-        let (bytes, _) = buffer.split_at_mut(length);
+        let (bytes, _) = buffer.split_at_mut(packet.header() + length + tag);
         let (header, rest) = bytes.split_at_mut(packet.header());
-        packet.emit(payload.len() + tag, header);
+        packet.emit(length + tag, header);
         let (covered, mac) = header.split_at_mut(packet.header() - MAC);
         mac.copy_from_slice(&self.keys.mac(covered));
-        let (content, place) = rest.split_at_mut(payload.len());
-        content.copy_from_slice(payload);
+        let (content, place) = rest.split_at_mut(length);
+        let (first, second) = content.split_at_mut(payload[0].len());
+        first.copy_from_slice(payload[0]);
+        second.copy_from_slice(payload[1]);
         if tag > 0 {
             place.copy_from_slice(&self.keys.seal(number, header, content));
         }
@@ -130,7 +132,7 @@ impl Outbound {
     /// Returns the packet with the answer to the peer's challenge, if it is one that may carry it.
     fn with_answer(&self, packet: &Packet) -> Packet {
         let mut packet = *packet;
-        if packet.common.flags.any(Flags::SYN) {
+        if packet.common.flags.any(Flags::SYN) && !matches!(packet.body, Body::Data(_)) {
             packet.options.answer = self.answer;
         }
         packet

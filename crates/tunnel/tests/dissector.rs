@@ -118,7 +118,7 @@ fn capture() -> Capture {
         for (flags, body, options, payload) in packets() {
             let packet = Packet { common: Common { flags, eqif: 1, path: 7, ..Common::default() }, body, options };
             let mut buffer = vec![0; 2_000];
-            let bytes = out.write(&packet, &payload, &mut epochs, &mut buffer).unwrap().to_vec();
+            let bytes = out.write(&packet, [&payload, &[]], &mut epochs, &mut buffer).unwrap().to_vec();
             let header = 4 * usize::from(bytes[16]);
             let whole = datagram(is_v6, PORT, &bytes);
             capture.add(&whole, Expected::Good(body.kind()));

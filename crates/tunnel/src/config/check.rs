@@ -32,23 +32,57 @@ impl Checker<'_> {
         self.check_addresses()?;
         let inside = self.check_prefixes()?;
         self.check_underlay(&inside)?;
+        self.check_device()?;
         self.check_secrets()?;
         let own = self.own_key()?;
         let peers = (0..settings.peer.len()).map(|at| self.peer(at, own.as_ref())).collect::<Result<Vec<_>, _>>()?;
         self.check_keys(&peers)?;
+        self.check_device_mtu(&peers)?;
         let last = settings.first_path_port + (settings.paths - 1) as u16;
-        Ok(Config {
+        let config = Config {
             name: settings.name.clone(),
             addresses: settings.addresses.iter().map(|address| address.0).collect(),
             port: settings.port,
             link_rate: settings.link_rate,
             path_ports: settings.first_path_port..=last,
             prefixes: unwritten(&settings.prefixes),
+            device: settings.device.clone(),
+            inner_addresses: settings.inner_addresses.iter().map(|address| address.0).collect(),
             state: self.beside(&settings.state),
             seal: settings.seal,
+            tunnel: settings.tunnel.clone(),
             peers,
             classes: self.classes()?,
-        })
+        };
+        self.check_tunnels(&config)?;
+        Ok(config)
+    }
+
+    /// Checks the behaviour of tunnels with each peer's MTU.
+    fn check_tunnels(&self, config: &Config) -> Result<(), DocumentError> {
+        let tunnel = &self.settings.tunnel;
+        let within = |name: &str| key("tunnel").join(name);
+        if !(1..=64).contains(&tunnel.batch) {
+            return self.wrong(&within("batch"), format!("{} packets; expected 1 to 64", tunnel.batch));
+        }
+        if let (Some(mark), Some(queue)) = (tunnel.mark_above, tunnel.queue)
+            && mark > queue
+        {
+            let message = format!("{mark} is more than `queue`, {queue}; expected that or less");
+            return self.wrong(&within("mark-above"), message);
+        }
+        if let Some(queue) = tunnel.queue.filter(|queue| queue.get() < 65_536) {
+            let message = format!("{queue} does not hold one packet with offload; expected \"64KiB\" or more");
+            return self.wrong(&within("queue"), message);
+        }
+        for peer in &config.peers {
+            if let Err(error) = crate::endpoint::check(config, peer) {
+                let name = error.key.rsplit('.').next().unwrap_or(error.key);
+                let message = format!("{} (peer \"{}\", MTU {})", error.message, peer.name, peer.mtu);
+                return self.wrong(&within(name), message);
+            }
+        }
+        Ok(())
     }
 
     fn wrong<T>(&self, key: &KeyPath, message: impl Into<String>) -> Result<T, DocumentError> {
@@ -220,6 +254,58 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// Checks the name of the device inside, and its addresses.
+    fn check_device(&self) -> Result<(), DocumentError> {
+        let settings = self.settings;
+        let name = &settings.device;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if !(1..=15).contains(&name.len()) || !name.chars().all(is_plain) || name.starts_with(['-', '.']) {
+            let message =
+                format!("{name:?} is no name of a device; expected 1 to 15 letters, digits, -, _ or ., as \"eqds0\"");
+            return self.wrong(&key("device"), message);
+        }
+        for (at, Written(inner)) in settings.inner_addresses.iter().enumerate() {
+            let key = element("inner-addresses", at);
+            self.check_unicast(&key, inner.address)?;
+            let Some(Written(own)) = settings.prefixes.iter().find(|prefix| prefix.0.contains(inner.address)) else {
+                let message = format!(
+                    "{} lies in none of this host's prefixes: peers would drop its packets; add its prefix to \
+                     `prefixes`, or take an address of {}",
+                    inner.address, settings.prefixes[0].0
+                );
+                return self.wrong(&key, message);
+            };
+            if inner.length < own.length {
+                let message =
+                    format!("{inner} reaches beyond this host's prefix {own}; write {}/{}", inner.address, own.length);
+                return self.wrong(&key, message);
+            }
+            if settings.inner_addresses[..at].iter().any(|other| other.0.address == inner.address) {
+                return self.wrong(&key, format!("{} is in the list twice; remove one", inner.address));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the device takes IPv6 if any is inside: Linux switches IPv6 off where the MTU is too small.
+    fn check_device_mtu(&self, peers: &[Peer]) -> Result<(), DocumentError> {
+        let settings = self.settings;
+        let is_v6 = |prefix: &Prefix| prefix.address.is_ipv6();
+        let has_v6 = settings.prefixes.iter().map(|prefix| &prefix.0).any(is_v6)
+            && peers.iter().flat_map(|peer| &peer.prefixes).any(is_v6);
+        let narrow = peers.iter().enumerate().find(|(_, peer)| peer.inner_mtu < 1_280);
+        let Some((at, peer)) = narrow.filter(|_| has_v6) else { return Ok(()) };
+        let key = if settings.peer[at].mtu.is_some() { peer_key(at, "mtu") } else { key("mtu") };
+        let message = format!(
+            "packets to peer \"{}\" have {} bytes at most, and all share one device, on which IPv6 needs 1280; expected \
+             {} or more",
+            peer.name,
+            peer.inner_mtu,
+            1_280 + overhead(settings.peer[at].address.0, settings.seal)
+        );
+        self.wrong(&key, message)
+    }
+
     /// Checks that nobody else can read a file with secrets.
     fn check_secrets(&self) -> Result<(), DocumentError> {
         let settings = self.settings;
@@ -266,6 +352,7 @@ impl Checker<'_> {
             name: peer.name.clone(),
             address: SocketAddr::new(peer.address.0, peer.port),
             prefixes: unwritten(&peer.prefixes),
+            mtu: peer.mtu.unwrap_or(settings.mtu),
             inner_mtu: self.inner_mtu(at, peer)?,
             pair: self.pair(at, peer, own, settings.seal)?,
         })

@@ -4,15 +4,17 @@ mod check;
 mod key;
 mod prefix;
 mod settings;
+mod tunnel;
 
 use core::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-pub use prefix::{Prefix, PrefixError};
+pub use prefix::{InnerAddress, Prefix, PrefixError};
 use selvedge_document::{Document, DocumentError, KeyPath, Place};
 use selvedge_units::Rate;
 use serde_json::Value;
 pub use settings::{ClassSettings, PeerSettings, Seal, Settings, Written};
+pub use tunnel::TunnelSettings;
 
 use crate::auth::TAG;
 use crate::keys::Pair;
@@ -34,10 +36,16 @@ pub struct Config {
     pub path_ports: std::ops::RangeInclusive<u16>,
     /// Prefixes inside that this host serves.
     pub prefixes: Vec<Prefix>,
+    /// Name of the device inside.
+    pub device: String,
+    /// Addresses of the device inside.
+    pub inner_addresses: Vec<InnerAddress>,
     /// File in which key epochs are remembered.
     pub state: PathBuf,
     /// Encryption of payloads.
     pub seal: Seal,
+    /// Behaviour of tunnels.
+    pub tunnel: TunnelSettings,
     /// Other hosts, in the order of the file.
     pub peers: Vec<Peer>,
     /// Shares of this host's incoming link, in the order of the file.
@@ -53,6 +61,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Prefixes inside that the peer serves.
     pub prefixes: Vec<Prefix>,
+    /// Bytes of the longest IP packet outside that the way to the peer takes.
+    pub mtu: u32,
     /// Bytes of the longest IP packet inside that fits one packet outside.
     pub inner_mtu: u32,
     /// Keys.
@@ -61,11 +71,12 @@ pub struct Peer {
 
 impl core::fmt::Debug for Peer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Self { name, address, prefixes, inner_mtu, pair: _ } = self;
+        let Self { name, address, prefixes, mtu, inner_mtu, pair: _ } = self;
         f.debug_struct("Peer")
             .field("name", name)
             .field("address", address)
             .field("prefixes", prefixes)
+            .field("mtu", mtu)
             .field("inner_mtu", inner_mtu)
             .finish_non_exhaustive()
     }
@@ -130,6 +141,13 @@ impl Config {
 }
 
 impl Peer {
+    /// Returns whether nothing about the peer differs from `other`.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let ids = |peer: &Self| (peer.pair.inbound().id, peer.pair.outbound().id);
+        let facts = |peer: &Self| (peer.name.clone(), peer.address, peer.prefixes.clone(), peer.mtu);
+        facts(self) == facts(other) && ids(self) == ids(other)
+    }
+
     /// Returns whether the peer serves an address inside. A packet whose source it does not serve is dropped.
     pub fn serves(&self, inner: IpAddr) -> bool {
         self.prefixes.iter().any(|prefix| prefix.contains(inner))

@@ -25,6 +25,41 @@ impl Prefix {
     }
 }
 
+/// An address of this host inside, with the length of the prefix that can be reached without a router, as
+/// "10.1.0.1/24".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct InnerAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// Number of bits that all addresses of the prefix have in common.
+    pub length: u8,
+}
+
+impl FromStr for InnerAddress {
+    type Err = PrefixError;
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let example = || {
+            PrefixError(format!(
+                "\"{text}\" is no address with its prefix's length; write one as \"10.1.0.1/24\" or \"2001:db8::1/64\""
+            ))
+        };
+        let (address, length) = text.split_once('/').ok_or_else(example)?;
+        let address: IpAddr = address.parse().map_err(|_| example())?;
+        let length: u8 = length.parse().map_err(|_| example())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        if mask(address, length).is_none() {
+            return Err(PrefixError(format!("\"{text}\": a length is at most {bits}")));
+        }
+        Ok(Self { address, length })
+    }
+}
+
+impl fmt::Display for InnerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
 /// Returns an address with all bits behind the first `length` cleared; `None` if it has fewer bits.
 fn mask(address: IpAddr, length: u8) -> Option<IpAddr> {
     let (bits, length) = match address {
@@ -114,5 +149,9 @@ mod tests {
         assert!(message("10.1.0.5").ends_with("its prefix is \"10.1.0.5/32\""));
         assert!(message("10.1.0.0/33").ends_with("a length is at most 32"));
         assert!(message("10.1/16").contains("write one as"));
+        let message = |text: &str| text.parse::<InnerAddress>().unwrap_err().to_string();
+        assert!(message("10.1.0.1").contains("write one as \"10.1.0.1/24\""));
+        assert!(message("10.1.0.1/33").ends_with("a length is at most 32"));
+        assert_eq!("2001:db8::1/64".parse::<InnerAddress>().unwrap().to_string(), "2001:db8::1/64");
     }
 }

@@ -11,7 +11,7 @@ use selvedge_units::Rate;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::Prefix;
+use super::{InnerAddress, Prefix, TunnelSettings};
 use crate::keys::Suite;
 
 /// Settings of EQDS's daemon on one host: the network outside, the prefixes inside, keys, and policy.
@@ -42,6 +42,14 @@ pub struct Settings {
     /// Prefixes inside that this host serves.
     #[schemars(length(min = 1))]
     pub prefixes: Vec<Written<Prefix>>,
+    /// Name of the network device that the daemon makes, through which packets inside pass.
+    #[serde(default = "device")]
+    #[schemars(length(min = 1, max = 15))]
+    pub device: String,
+    /// Addresses that the daemon gives to the device, with the lengths of their prefixes. Each lies in one of
+    /// `prefixes`. None if this host only forwards packets inside, as for containers.
+    #[serde(default)]
+    pub inner_addresses: Vec<Written<InnerAddress>>,
     /// Private key of this host (`wg genkey`). With it, this file must be readable by its owner only.
     pub private_key: Option<String>,
     /// File with the private key of this host, relative to this file. Only its owner may read it.
@@ -54,6 +62,9 @@ pub struct Settings {
     /// Encryption of payloads; both ends must agree.
     #[serde(default)]
     pub seal: Seal,
+    /// Behaviour of tunnels.
+    #[serde(default)]
+    pub tunnel: TunnelSettings,
     /// Other hosts.
     #[serde(default)]
     pub peer: Vec<PeerSettings>,
@@ -143,6 +154,9 @@ fn paths() -> u32 {
 fn first_path_port() -> u16 {
     49_152
 }
+fn device() -> String {
+    "eqds0".to_owned()
+}
 fn weight() -> u32 {
     1
 }
@@ -156,13 +170,21 @@ pub struct Written<T>(pub T);
 
 /// Text forms that a [`Written`] value has.
 pub trait Form {
+    /// Name of the form in the schema.
+    const NAME: &str;
     /// Description of the form, with an example.
     const FORM: &str;
 }
 impl Form for IpAddr {
+    const NAME: &str = "Address";
     const FORM: &str = "an address, as \"192.0.2.1\" or \"2001:db8::1\"";
 }
+impl Form for InnerAddress {
+    const NAME: &str = "InnerAddress";
+    const FORM: &str = "an address with its prefix's length, as \"10.1.0.1/24\" or \"2001:db8::1/64\"";
+}
 impl Form for Prefix {
+    const NAME: &str = "Prefix";
     const FORM: &str = "a prefix, as \"10.1.0.0/16\" or \"2001:db8::/48\"";
 }
 
@@ -192,7 +214,7 @@ impl<'de, T: FromStr<Err: core::fmt::Display> + Form> Deserialize<'de> for Writt
 
 impl<T: Form> JsonSchema for Written<T> {
     fn schema_name() -> Cow<'static, str> {
-        if T::FORM.starts_with("an address") { "Address".into() } else { "Prefix".into() }
+        T::NAME.into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "description": format!("Text: {}.", T::FORM) })

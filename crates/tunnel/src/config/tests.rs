@@ -18,6 +18,7 @@ addresses = ["192.0.2.1", "2001:db8::1"]
 link-rate = "25Gbps"
 mtu = 9000
 prefixes = ["10.1.0.0/24", "fd00:1::/64"]
+inner-addresses = ["10.1.0.1/24", "fd00:1::1/64"]
 private-key = "{ALICE}"
 
 [[peer]]
@@ -71,6 +72,11 @@ fn a_good_file_says_who_serves_what() {
     assert_eq!((config.peers[0].inner_mtu, config.peers[1].inner_mtu), (8_916, 1_396));
     assert_eq!(config.inner_mtu(), Some(1_396));
     assert_eq!((config.port, config.path_ports), (49_016, 49_152..=49_167));
+    assert_eq!(config.device, "eqds0");
+    assert_eq!(
+        config.inner_addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["10.1.0.1/24", "fd00:1::1/64"]
+    );
     assert_eq!(config.state, Path::new("/var/lib/selvedge/eqds-epochs"));
 }
 
@@ -132,6 +138,17 @@ fn faults_are_named_with_place_key_and_remedy() {
         (with(&format!("public-key = \"{}\"\n", public(2)), ""), "peer \"b\" has no key; add public-key, or"),
         (with(&format!("private-key = \"{ALICE}\"\n"), ""), "this host has no private key to use with it"),
         (with(&base64::encode(&[9; 32]), &base64::encode(&[0; 32])), "this key is all zeros; make one"),
+        (with("mtu = 9000", "mtu = 9000\ndevice = \"eqds-of-the-first-host\""), "expected 1 to 15 letters, digits"),
+        (with("mtu = 9000", "mtu = 9000\ndevice = \"eqds/0\""), "expected 1 to 15 letters, digits"),
+        (with("mtu = 9000", "mtu = 9000\ndevice = \"\""), "\"\" is no name of a device"),
+        (with("\"10.1.0.1/24\"", "\"10.1.0.1\""), "write one as \"10.1.0.1/24\""),
+        (with("\"10.1.0.1/24\"", "\"10.1.1.1/24\""), "10.1.1.1 lies in none of this host's prefixes"),
+        (
+            with("\"10.1.0.1/24\"", "\"10.1.0.1/16\""),
+            "reaches beyond this host's prefix 10.1.0.0/24; write 10.1.0.1/24",
+        ),
+        (with("\"fd00:1::1/64\"", "\"10.1.0.1/32\""), "10.1.0.1 is in the list twice"),
+        (with("public-key", "mtu = 1200\npublic-key"), "on which IPv6 needs 1280; expected 1364 or more"),
         (with("weight = 4", "weight = 0"), "0; expected 1 to 1000"),
         (with("priority = 1", "priority = 8"), "8; expected 0 to 7"),
         (with("[[peer]]", "[peer]"), "not TOML"),
@@ -201,7 +218,19 @@ fn arbitrary_texts_are_a_file_or_an_error() {
 #[test]
 fn the_schema_has_every_key() {
     let schema = schema();
-    for key in ["name", "addresses", "link-rate", "prefixes", "private-key-file", "peer", "class", "seal", "paths"] {
+    for key in [
+        "device",
+        "inner-addresses",
+        "name",
+        "addresses",
+        "link-rate",
+        "prefixes",
+        "private-key-file",
+        "peer",
+        "class",
+        "seal",
+        "paths",
+    ] {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
     assert_eq!(schema["additionalProperties"], Value::Bool(false));

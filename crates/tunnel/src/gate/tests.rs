@@ -39,7 +39,7 @@ impl End {
     }
     fn write(&mut self, packet: &Packet, payload: &[u8]) -> Vec<u8> {
         let mut buffer = [0; 2_000];
-        self.out.write(packet, payload, &mut self.epochs, &mut buffer).unwrap().to_vec()
+        self.out.write(packet, [payload, &[]], &mut self.epochs, &mut buffer).unwrap().to_vec()
     }
     fn obey(&mut self, notice: Notice) {
         let obeyed = match notice {
@@ -81,6 +81,11 @@ fn data(seq: u32) -> Packet {
     let common = Common { flags: Flags::SYN, ..Common::default() };
     let data = Data { seq, ..Data::default() };
     Packet { common, body: Body::Data(data), options: Options::NONE }
+}
+
+fn request(seq: u32) -> Packet {
+    let Packet { common, body: Body::Data(data), options } = data(seq) else { panic!("data") };
+    Packet { common, body: Body::Request(data), options }
 }
 
 fn report() -> Packet {
@@ -215,13 +220,14 @@ fn a_receiver_that_lost_its_record_asks_for_proof() {
     let reset = reset.expect("a challenge");
     let challenged = Packet::parse(&reset).unwrap().packet;
     assert!(a.hear(&reset).0);
-    assert!(b.hear(&a.write(&data(2), b"hello")).0, "the answer rides on the next SYN");
+    assert!(!b.hear(&a.write(&data(2), b"hello")).0, "data have no room for the answer");
+    assert!(b.hear(&a.write(&request(2), &[])).0, "the answer rides on the next request");
     assert!(!b.hear(&recorded).0, "a recorded packet proves nothing, although its sender has");
     let epoch = a.out.epoch();
     a.obey(Notice::of(&challenged).unwrap());
     assert_eq!(a.out.epoch(), epoch, "one challenge takes one epoch, however often it comes");
     // An answer is good for one run of one daemon.
-    let answered = a.write(&data(3), b"hello");
+    let answered = a.write(&request(3), &[]);
     let mut b = End::new("b", "a", 20, Floor::Unknown, false);
     assert!(!b.hear(&answered).0);
 }
@@ -238,7 +244,7 @@ fn two_ends_in_any_state_of_memory_come_to_talk() {
             loop {
                 round_trips += 1;
                 assert!(round_trips < 6, "{floor_a:?} {floor_b:?} {clock_a} {clock_b}");
-                let bytes = a.write(&data(round_trips << 10), b"hello");
+                let bytes = a.write(&request(round_trips << 10), &[]);
                 let (accepted, reset) = b.hear(&bytes);
                 let answer = reset.unwrap_or_else(|| b.write(&report(), &[]));
                 let (is_heard, reset) = a.hear(&answer);
@@ -263,7 +269,7 @@ fn resets_are_few_and_answer_nobody_else() {
     assert_eq!(answers.count(), Gate::RESETS as usize / 10);
     let mut other = Outbound::new(pair("c", "b").outbound(), false, &mut epochs(0)).unwrap();
     let mut buffer = [0; 100];
-    let length = other.write(&data(1), b"x", &mut epochs(0), &mut buffer).unwrap().len();
+    let length = other.write(&data(1), [b"x", &[]], &mut epochs(0), &mut buffer).unwrap().len();
     assert_eq!(b.gate.handle(0, source(), &mut buffer[..length]), Err(Refused::Stranger));
 }
 
