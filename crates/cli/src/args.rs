@@ -53,6 +53,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::impair::EXAMPLES)]
     Impair(Box<crate::impair::ImpairArgs>),
+    /// Carry traffic between hosts through EQDS tunnels: paced by credit from the receiver, spread over paths
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = crate::eqds::EXAMPLES)]
+    Eqds(crate::eqds::EqdsArgs),
     /// One end of a trial, started by `run --real`
     #[command(hide = true)]
     TrialEnd,

@@ -9,6 +9,8 @@ mod args;
 mod check;
 mod clock;
 mod compare;
+#[cfg(target_os = "linux")]
+mod eqds;
 mod exhausted;
 mod explain;
 #[cfg(target_os = "linux")]
@@ -19,6 +21,8 @@ mod progress;
 mod real;
 mod replay;
 mod run;
+#[cfg(target_os = "linux")]
+mod supervise;
 #[cfg(target_os = "linux")]
 mod verbs;
 
@@ -55,6 +59,8 @@ fn main() -> ExitCode {
         Command::Verbs(_) => Err(Failure::outcome("the software RNIC needs Linux")),
         #[cfg(target_os = "linux")]
         Command::Impair(args) => impair::impair(&args),
+        #[cfg(target_os = "linux")]
+        Command::Eqds(args) => eqds::eqds(&args),
         Command::TrialEnd => real::end(),
         Command::Keys { all: true, .. } => print(&KeyHelp::page()),
         Command::Keys { path, .. } => {

@@ -38,6 +38,9 @@ const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
 /// Version of the private interface whose functions are more than stubs.
 const CURRENT: u32 = 34;
 
+/// Unit of EQDS's daemon for systemd.
+const UNIT: &str = "selvedge-eqds@.service";
+
 /// Symbols that the other libraries of Selvedge call, as a version script.
 const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_r*;\n        selvedge_path_*;\n};\n";
 
@@ -78,6 +81,12 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
         let pages = to.join("share/man/man7");
         fs::create_dir_all(&pages)?;
         fs::copy(root().join("docs/selvedge-verbs.7"), pages.join("selvedge-verbs.7"))?;
+        let pages = to.join("share/man/man8");
+        fs::create_dir_all(&pages)?;
+        fs::copy(root().join("docs/selvedge-eqds.8"), pages.join("selvedge-eqds.8"))?;
+        let units = to.join("share/selvedge/systemd");
+        fs::create_dir_all(&units)?;
+        fs::copy(root().join("crates/tunnel/dist").join(UNIT), units.join(UNIT))?;
         let dissectors = to.join("share/selvedge/wireshark");
         fs::create_dir_all(&dissectors)?;
         fs::copy(root().join("crates/tunnel/dist/eqds.lua"), dissectors.join("eqds.lua"))?;

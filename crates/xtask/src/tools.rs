@@ -74,14 +74,14 @@ const RDMA: Tool = Tool {
     probe: &[
         "sh",
         "-c",
-        "which ib_write_bw ibv_rc_pingpong rping nft ucx_perftest mpicc && test -f /usr/include/rdma/rdma_cma.h && test -d /usr/share/doc/rdma-core/tests && /usr/bin/python3 -c 'import scapy, pyverbs'",
+        "which ib_write_bw ibv_rc_pingpong rping nft ucx_perftest mpicc iperf3 fi_pingpong ping && test -f /usr/include/rdma/rdma_cma.h && test -d /usr/share/doc/rdma-core/tests && /usr/bin/python3 -c 'import scapy, pyverbs'",
     ],
     install: &[&[
         "sh",
         "-c",
-        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables iproute2 python3-scapy rdma-core python3-pyverbs ucx-utils openmpi-bin libopenmpi-dev",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables iproute2 python3-scapy rdma-core python3-pyverbs ucx-utils openmpi-bin libopenmpi-dev iperf3 libfabric-bin iputils-ping",
     ]],
-    advice: "install them, e.g. `sudo apt install perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables python3-scapy rdma-core python3-pyverbs ucx-utils openmpi-bin libopenmpi-dev`; \
+    advice: "install them, e.g. `sudo apt install perftest ibverbs-utils rdmacm-utils libibverbs-dev librdmacm-dev nftables python3-scapy rdma-core python3-pyverbs ucx-utils openmpi-bin libopenmpi-dev iperf3 libfabric-bin iputils-ping`; \
              without them, those tests are skipped",
 };
 

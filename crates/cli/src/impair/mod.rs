@@ -2,13 +2,15 @@
 
 mod args;
 mod report;
-mod supervise;
+
+use std::process::Command;
 
 use selvedge_dataplane::impair::{ADDRESSES, Plan, Testbed, acquire};
 
 pub(crate) use args::{EXAMPLES, ImpairArgs};
 
 use crate::output::{self, Failure, print};
+use crate::supervise::{self, Signals};
 
 pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
     let plan = args.plan().map_err(Failure::input)?;
@@ -21,10 +23,10 @@ pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
         ));
     }
     // Handlers come before anything is written: from here on Ctrl-C ends the run in order.
-    let signals = supervise::Signals::listen()?;
+    let signals = Signals::listen()?;
     let testbed = Testbed::open(&plan).map_err(unable)?;
     let outcome = match args.command.split_first() {
-        Some((program, arguments)) => supervise::run(program, arguments, &signals),
+        Some((program, arguments)) => supervise::run(Command::new(program).args(arguments), &signals),
         None => {
             output::say(&ready(&plan));
             signals.wait();

@@ -26,7 +26,6 @@ mod privilege;
 mod settings;
 mod signal;
 mod testbed;
-mod tun;
 
 pub use class::{Class, classify};
 pub use counts::Counts;

@@ -1,17 +1,11 @@
-//! Named network namespaces, created with `ip netns`.
+//! Network namespaces with one device, whose other end is here.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
 
-use nix::sched::{CloneFlags, setns};
+use crate::netns::Netns;
+use crate::tun;
 
-use super::tun;
-
-/// The folder in which `ip netns` keeps names.
-const NAMES: &str = "/run/netns";
 /// Name of the network device in each namespace.
 pub(super) const DEVICE: &str = "eth0";
 /// Longest queue of packets before a device.
@@ -20,7 +14,7 @@ pub(super) const QUEUE: usize = 10_000;
 /// A network namespace with one device. Dropping the value removes the namespace.
 #[derive(Debug)]
 pub(super) struct Namespace {
-    name: String,
+    _netns: Netns,
     /// The file end of the namespace's TUN device.
     pub(super) device: File,
     /// The text file of the namespace's kernel counters.
@@ -33,40 +27,11 @@ impl Namespace {
     /// # Errors
     /// Returns an error if the name is not plain, or if `ip` or the kernel refuses a step.
     pub(super) fn new(name: &str, addresses: [&str; 2], mtu: u16) -> io::Result<Self> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(is_plain) {
-            let why = format!("\"{name}\" is no name for a namespace: letters, digits, -, _ and . are");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-        }
-        let path = Path::new(NAMES).join(name);
-        if path.exists() {
-            let why = format!("there is a network namespace {name} already: `ip netns delete {name}` removes it");
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
-        }
-        ip(&["netns", "add", name])?;
-        let made = within(&path).and_then(|(device, counters)| {
-            let this = Self { name: name.to_owned(), device, counters };
-            this.set_up(addresses, mtu).map(|()| this)
-        });
-        if made.is_err() {
-            remove(name);
-        }
-        made
-    }
-
-    fn set_up(&self, addresses: [&str; 2], mtu: u16) -> io::Result<()> {
-        let within = |words: &[&str]| ip(&[&["-n", &self.name], words].concat());
-        // The queue before the device must not lose packets: such losses would not be counted.
-        let (mtu, queue) = (mtu.to_string(), QUEUE.to_string());
-        within(&["link", "set", DEVICE, "mtu", &mtu, "txqueuelen", &queue, "up"])?;
-        for address in addresses {
-            let outcome = within(&["address", "add", address, "dev", DEVICE]);
-            // Some hosts have no IPv6.
-            if !address.contains(':') {
-                outcome?;
-            }
-        }
-        within(&["link", "set", "lo", "up"])
+        let netns = Netns::new(name)?;
+        let (device, counters) =
+            netns.visit(|| Ok((tun::open(DEVICE, tun::PLAIN)?, File::open("/proc/thread-self/net/dev")?)))?;
+        set_up(&netns, addresses, mtu)?;
+        Ok(Self { _netns: netns, device, counters })
     }
 
     /// Returns the number of packets that the kernel dropped before the device, because the thread was too slow.
@@ -81,42 +46,16 @@ impl Namespace {
     }
 }
 
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        remove(&self.name);
+fn set_up(netns: &Netns, addresses: [&str; 2], mtu: u16) -> io::Result<()> {
+    // The queue before the device must not lose packets: such losses would not be counted.
+    let (mtu, queue) = (mtu.to_string(), QUEUE.to_string());
+    netns.ip(&["link", "set", DEVICE, "mtu", &mtu, "txqueuelen", &queue, "up"])?;
+    for address in addresses {
+        let outcome = netns.ip(&["address", "add", address, "dev", DEVICE]);
+        // Some hosts have no IPv6.
+        if !address.contains(':') {
+            outcome?;
+        }
     }
-}
-
-fn remove(name: &str) {
-    let _ = ip(&["netns", "delete", name]);
-}
-
-/// Opens the TUN device in the namespace `path` and the file with its counters. A new thread enters the namespace; the
-/// process stays.
-fn within(path: &Path) -> io::Result<(File, File)> {
-    let visit = || {
-        let namespace = File::open(path)?;
-        setns(&namespace, CloneFlags::CLONE_NEWNET)
-            .map_err(|errno| explained(&format!("cannot enter {}", path.display()))(errno.into()))?;
-        Ok((tun::open(DEVICE)?, File::open("/proc/thread-self/net/dev")?))
-    };
-    thread::scope(|scope| scope.spawn(visit).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Runs `ip` with these arguments.
-fn ip(words: &[&str]) -> io::Result<()> {
-    let mut command = Command::new("ip");
-    let text = format!("ip {}", words.join(" "));
-    let output = command.args(words).stdin(Stdio::null()).output();
-    let output = output.map_err(explained(&format!("cannot run `{text}` (package iproute2)")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("`{text}` failed: {}", said.trim())))
-}
-
-/// Returns a function that puts `what` (the attempted action) before a system error's text.
-pub(super) fn explained(what: &str) -> impl FnOnce(io::Error) -> io::Error {
-    move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
+    netns.ip(&["link", "set", "lo", "up"])
 }

@@ -8,8 +8,12 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
 
-use super::namespace::explained;
+use crate::iproute::explained;
 
+/// The message where the kernel refuses: the missing permission, and ways to get it.
+const REMEDY: &str = "no permission to make network namespaces: run it as root, in a container with CAP_NET_ADMIN and \
+                      CAP_SYS_ADMIN, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
+                      kernel.apparmor_restrict_unprivileged_userns=0)";
 /// Numbers of the needed capabilities: `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`.
 const NEEDED: [u32; 2] = [12, 21];
 
@@ -24,15 +28,11 @@ pub fn acquire() -> io::Result<bool> {
         return Ok(false);
     }
     let (user, group) = (getuid(), getgid());
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).map_err(|errno| {
-        let why = "no permission to make network namespaces: run it as root, in a container with CAP_NET_ADMIN and \
-                   CAP_SYS_ADMIN, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
-                   kernel.apparmor_restrict_unprivileged_userns=0)";
-        explained(why)(errno.into())
-    })?;
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)
+        .map_err(|errno| explained(REMEDY)(errno.into()))?;
     let write = |file: &str, text: String| {
         let path = Path::new("/proc/self").join(file);
-        fs::write(&path, text).map_err(explained(&format!("cannot write {}", path.display())))
+        fs::write(&path, text).map_err(explained(&format!("{REMEDY}; cannot write {}", path.display())))
     };
     // A process may map its group only after it gives up choosing other groups.
     write("setgroups", "deny".to_owned())?;

@@ -13,10 +13,11 @@ use nix::sys::time::TimeSpec;
 use super::class::Class;
 use super::counts::Counts;
 use super::lane::Lane;
-use super::namespace::{Namespace, QUEUE, explained};
+use super::namespace::{Namespace, QUEUE};
 use super::pipe::Pipe;
 use super::settings::Impairment;
 use crate::clock::Clock;
+use crate::iproute::explained;
 
 /// Addresses of the two ends, with the lengths of their prefixes.
 pub const ADDRESSES: [[&str; 2]; 2] = [["10.78.0.1/24", "fd78::1/64"], ["10.78.0.2/24", "fd78::2/64"]];

@@ -23,7 +23,6 @@
 mod adapter;
 mod arrival;
 mod batch;
-mod busy_poll;
 mod channel;
 mod connections;
 mod datagrams;

@@ -17,8 +17,8 @@ use nix::sys::time::TimeSpec;
 use selvedge_units::{self as units, Instant};
 
 use super::adapter::{Adapter, TURNS};
-use super::busy_poll::BusyPoll;
 use super::state::State;
+use crate::busy_poll::{BusyPoll, Seen};
 
 /// Time that the thread sleeps at once while applications poll.
 const AWAY: Duration = Duration::from_micros(100);
@@ -87,10 +87,29 @@ fn run(adapter: &Adapter) {
             trust.is_abused(adapter.now());
         }
         // An application thread that was told of an event needs a processor first.
-        if !received || told || !busy_poll.finds_work(adapter, deadline) {
+        if !received || told || !finds_work(&mut busy_poll, adapter, deadline) {
             wait_for(adapter, true, wait);
         }
     }
+}
+
+/// Looks for packets until `deadline` at most, unless recent busy polls were unsuccessful; returns whether there is
+/// something to do. Ends when an application begins to poll, which then does the work itself.
+fn finds_work(busy_poll: &mut BusyPoll, adapter: &Adapter, deadline: Instant) -> bool {
+    let calls = adapter.calls.load(Ordering::Relaxed);
+    busy_poll.finds_work(
+        deadline,
+        || adapter.now(),
+        || {
+            if wait_for(adapter, true, Some(Duration::ZERO)) {
+                Seen::Work
+            } else if adapter.calls.load(Ordering::Relaxed) != calls {
+                Seen::Other
+            } else {
+                Seen::Nothing
+            }
+        },
+    )
 }
 
 /// State that decides whether the thread relies on applications' polls.

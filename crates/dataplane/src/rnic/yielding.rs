@@ -13,9 +13,10 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
-use selvedge_units::{self as units, Instant};
+use selvedge_units::Instant;
 
 use super::adapter::Adapter;
+use crate::busy_poll::REMEMBERED;
 
 /// Time that a polling thread waits at once. Shorter than the time after which the progress thread assumes that nobody
 /// polls.
@@ -23,8 +24,6 @@ const REST: Duration = Duration::from_micros(50);
 /// Time off the processor from which on another computing thread must have had it. The progress thread, and interrupts,
 /// take less.
 const LONG: Duration = Duration::from_micros(500);
-/// Time for which another computing thread is remembered.
-pub(super) const REMEMBERED: units::Duration = units::Duration::from_us(20_000);
 
 /// A polling thread's knowledge of other threads.
 #[derive(Clone, Copy)]

@@ -28,6 +28,8 @@ pub(crate) fn package(dist: &Path) -> Result<()> {
         ("lib/librdmacm.so.1", "usr/lib/selvedge/librdmacm.so.1"),
         ("lib/libselvedge-paths.so", "usr/lib/selvedge/libselvedge-paths.so"),
         ("share/man/man7/selvedge-verbs.7", "usr/share/man/man7/selvedge-verbs.7"),
+        ("share/man/man8/selvedge-eqds.8", "usr/share/man/man8/selvedge-eqds.8"),
+        ("share/selvedge/systemd/selvedge-eqds@.service", "usr/lib/systemd/system/selvedge-eqds@.service"),
         ("share/selvedge/wireshark/eqds.lua", "usr/share/selvedge/wireshark/eqds.lua"),
     ] {
         copy(&dist.join(from), &tree.join(to))?;
@@ -36,10 +38,12 @@ pub(crate) fn package(dist: &Path) -> Result<()> {
     let control = format!(
         "Package: selvedge\nVersion: {version}\nArchitecture: {}\nSection: net\nPriority: optional\n\
          Maintainer: The Selvedge authors <selvedge@localhost>\nDepends: libc6, libgcc-s1\n\
+         Recommends: iproute2\n\
          Description: RDMA programs without RDMA hardware, and a simulator of RDMA fabrics\n \
          libibverbs and librdmacm in user space, over UDP, with loss recovery after IRN;\n \
          `selvedge verbs -- PROGRAM` runs any program with them. `selvedge run` simulates\n \
-         RDMA traffic packet by packet.\n",
+         RDMA traffic packet by packet. `selvedge eqds` carries traffic between hosts\n \
+         through receiver-driven tunnels.\n",
         architecture.trim()
     );
     fs::create_dir_all(tree.join("DEBIAN"))?;

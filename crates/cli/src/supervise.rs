@@ -1,6 +1,6 @@
 //! Supervision of the user's program, and signals.
 
-use std::ffi::OsString;
+use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -19,34 +19,64 @@ const GRACE: u32 = 100;
 const ASKED: u32 = 200;
 
 /// Receiver of Ctrl-C and other signals to end.
-pub(super) struct Signals(Receiver<()>);
+pub(crate) struct Signals {
+    signals: Receiver<()>,
+    has_come: Cell<bool>,
+}
 
 impl Signals {
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let (send, receive) = channel();
         ctrlc::set_handler(move || send.send(()).unwrap_or_default())
             .map_err(|error| Failure::outcome(format!("cannot listen for Ctrl-C: {error}")))?;
-        Ok(Self(receive))
+        Ok(Self { signals: receive, has_come: Cell::new(false) })
     }
     /// Waits until a signal comes.
-    pub(super) fn wait(&self) {
-        let _ = self.0.recv();
+    pub(crate) fn wait(&self) {
+        let _ = self.signals.recv();
+    }
+    /// Waits until a signal comes, for [`GLANCE`] at most; returns whether one came.
+    fn glance(&self) -> bool {
+        match self.signals.recv_timeout(GLANCE) {
+            Ok(()) => self.has_come.set(true),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
+        }
+        true
+    }
+    /// Returns whether a signal has come since the start.
+    pub(crate) fn has_come(&self) -> bool {
+        self.has_come.set(self.has_come.get() || self.signals.try_recv().is_ok());
+        self.has_come.get()
+    }
+    /// Looks every 10 ms whether something is done, for `looks` times at most. Returns whether it was; a signal ends
+    /// the wait.
+    pub(crate) fn wait_for(&self, looks: u32, mut is_done: impl FnMut() -> bool) -> bool {
+        for _ in 0..looks {
+            if is_done() {
+                return true;
+            }
+            if self.glance() {
+                return false;
+            }
+        }
+        is_done()
     }
 }
 
 /// Runs a program to its end; returns its status, like a shell. Ctrl-C reaches the program, too; a program that it does
 /// not end is first sent a signal to end, and then killed.
-pub(super) fn run(program: &OsString, arguments: &[OsString], signals: &Signals) -> Result<u8, Failure> {
-    let unable = |error: std::io::Error| Failure::input(format!("cannot run {}: {error}", program.display()));
-    let mut child = Command::new(program).args(arguments).spawn().map_err(unable)?;
+pub(crate) fn run(command: &mut Command, signals: &Signals) -> Result<u8, Failure> {
+    let mut child = command
+        .spawn()
+        .map_err(|error| Failure::input(format!("cannot run {}: {error}", command.get_program().display())))?;
+    let unable = |error: std::io::Error| Failure::outcome(format!("cannot wait for the program: {error}"));
     let mut patience = None;
     loop {
         if let Some(status) = child.try_wait().map_err(unable)? {
             return Ok(as_shells_say(status));
         }
-        match signals.0.recv_timeout(GLANCE) {
-            Ok(()) => patience = patience.or(Some(GRACE + ASKED)),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        if signals.glance() {
+            patience = patience.or(Some(GRACE + ASKED));
         }
         patience = patience.map(|looks| looks.saturating_sub(1));
         match patience {
