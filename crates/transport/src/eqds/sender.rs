@@ -158,14 +158,14 @@ impl<H: Copy> Sender<H> {
         }
     }
 
-    /// Begins another epoch at once, with all packets that are not known to have arrived: the owner has learnt that the
-    /// other host discards the present ones, or has lost its state. Does nothing to a closed tunnel.
+    /// Begins another epoch at once, by a request, with all packets that are not known to have arrived: the owner has
+    /// learnt that the other host discards the present ones, or has lost its state. Does nothing to a closed tunnel.
     pub fn restart(&mut self, params: &EqdsParams, now: Instant) {
         if let State::Closed(_) = self.state {
             return;
         }
         let base = params.numbers.epoch_after(self.last(params), 1);
-        self.reopen(params, now, base, true);
+        self.reopen(params, now, base, false);
         self.repeat = self.demand() > 0;
         self.arm(params, now);
     }

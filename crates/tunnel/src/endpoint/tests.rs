@@ -215,6 +215,18 @@ fn the_first_packet_arrives_after_one_way() {
 }
 
 #[test]
+fn hosts_that_never_met_ask_each_other_first_and_lose_no_time_by_it() {
+    let mut net = Net::new(2, Torment::default(), "");
+    for host in [0, 1] {
+        net.hosts[host].stored = None;
+        net.restart(host, true, "");
+    }
+    net.send(0, &udp(inner(0), inner(1), 53, 0, b"hello"));
+    net.run_for(US * 500);
+    assert_eq!(net.payloads(1), [b"hello"], "{:#?} {:#?}", net.status(0), net.status(1));
+}
+
+#[test]
 fn long_packets_cross_in_parts_and_in_order() {
     let mut net = Net::new(2, Torment::default(), "");
     let sent = numbered(40, 20_000);
