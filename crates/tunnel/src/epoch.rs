@@ -150,24 +150,34 @@ impl StoredEpochs {
     /// Floor of a peer of which the record was lost.
     const LOST: u32 = u32::MAX;
 
-    /// Creates the content from the own bound and the floors of all peers.
-    pub fn with_floors(own: u32, floors: impl Iterator<Item = (u32, Floor)>) -> Self {
-        let stored = |floor| match floor {
+    /// Creates the content from the own bound, the floors of all peers, and stored ones of hosts that are no peers at
+    /// present, by key id.
+    pub fn with_floors(
+        own: u32,
+        present: impl Iterator<Item = (u32, Floor)>,
+        absent: &std::collections::BTreeMap<u32, u32>,
+    ) -> Self {
+        let mut floors = absent.clone();
+        floors.extend(present.map(|(id, floor)| (id, Self::number(floor))));
+        Self { own, floors: floors.into_iter().collect() }
+    }
+
+    /// Returns a floor as it is stored.
+    pub fn number(floor: Floor) -> u32 {
+        match floor {
             Floor::Known(floor) => floor,
             Floor::Unknown => Self::LOST,
-        };
-        let mut floors: Vec<(u32, u32)> = floors.map(|(id, floor)| (id, stored(floor))).collect();
-        floors.sort_unstable();
-        Self { own, floors }
+        }
+    }
+    /// Returns the floor that is stored as `number`.
+    pub fn floor_of(number: u32) -> Floor {
+        if number == Self::LOST { Floor::Unknown } else { Floor::Known(number) }
     }
 
     /// Returns the floor of the peer with this key id. A peer that the file does not have was never heard of.
     pub fn floor(&self, id: u32) -> Floor {
-        match self.floors.iter().find(|(known, _)| *known == id) {
-            None => Floor::Known(0),
-            Some((_, Self::LOST)) => Floor::Unknown,
-            Some((_, floor)) => Floor::Known(*floor),
-        }
+        let stored = self.floors.iter().find(|(known, _)| *known == id);
+        stored.map_or(Floor::Known(0), |(_, number)| Self::floor_of(*number))
     }
 
     const TITLE: &str = "selvedge eqds epochs 1";

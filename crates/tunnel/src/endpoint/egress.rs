@@ -11,7 +11,7 @@ use selvedge_wire::eqds::{Control, Flags as EngineFlags};
 
 use super::icmp::{self, Unreachable};
 use super::inside::{self, Facts, NOT_CAPABLE, VnetHeader};
-use super::inward::is_cumulative;
+use super::inward::{Last, is_cumulative};
 use super::outward::{Outgoing, Outward, Part};
 use super::{Endpoint, Link, Message, Timer, Transmit, name, place};
 use crate::config::Seal;
@@ -32,14 +32,15 @@ impl Message {
         Self { peer, eqif, path, flags: Flags::NONE, body, options: Options::NONE, padding: 0 }
     }
 
-    /// Creates the message that says what an engine's control packet says; `last` is the datagram that it is about.
-    pub(super) fn report(peer: usize, eqif: u8, last: &(u16, u32, u32), control: Control, busy: u32) -> Self {
-        let (path, number, epoch) = *last;
+    /// Creates the message that says what an engine's control packet says. `last` is the datagram that it echoes.
+    pub(super) fn report(now: Instant, peer: usize, eqif: u8, last: &Last, control: Control, busy: u32) -> Self {
+        let Last { path, number, key_epoch, at } = *last;
         let body = if control.flags.any(EngineFlags::RST) {
             Body::Reset(Reset { seq: control.number, reason: ResetReason::NoTunnel })
         } else {
             let report = Report::of(&Control { busy, ..control });
-            Body::Report(Report { echo: number, echo_epoch: epoch as u16, delay: 0, ..report })
+            let delay = u16::try_from(now.since(at).as_ps() / 1_000_000).unwrap_or(Report::NO_ECHO);
+            Body::Report(Report { echo: number, echo_epoch: key_epoch as u16, delay, ..report })
         };
         Self { flags: Flags::of_report(control.flags), ..Self::new(peer, eqif, path, body) }
     }
@@ -138,7 +139,7 @@ impl Endpoint {
             let inward = &mut link.tunnels[eqif].inward;
             let Some(control) = inward.take_pending() else { continue };
             let busy = self.pacer.busy_beside(inward.owed);
-            let message = Message::report(peer, eqif as u8 + 1, &inward.last, control, busy);
+            let message = Message::report(now, peer, eqif as u8 + 1, &inward.last, control, busy);
             if let Some(transmit) = self.write_message(&message, buffer) {
                 return Some(transmit);
             }
@@ -164,13 +165,13 @@ impl Endpoint {
             let (peer, eqif) = place(tunnel);
             let Some(link) = &mut self.links[peer] else { continue };
             if let Some(control) = link.tunnels[eqif].inward.grant(now, &link.params, &mut self.pacer, tunnel) {
-                self.push_report(tunnel, control);
+                self.push_report(now, tunnel, control);
             }
         }
     }
 
     /// Queues a report: joined to the pending one of its tunnel, if both are cumulative.
-    pub(super) fn push_report(&mut self, tunnel: u32, control: Control) {
+    pub(super) fn push_report(&mut self, now: Instant, tunnel: u32, control: Control) {
         let (peer, eqif) = place(tunnel);
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif].inward;
@@ -180,7 +181,7 @@ impl Endpoint {
             }
         } else {
             let busy = self.pacer.busy_beside(inward.owed);
-            self.messages.push_back(Message::report(peer, eqif as u8 + 1, &inward.last, control, busy));
+            self.messages.push_back(Message::report(now, peer, eqif as u8 + 1, &inward.last, control, busy));
         }
     }
 
@@ -233,7 +234,8 @@ impl Endpoint {
             sender.note_path(&link.params, sent.seq, path);
             counts.note(&sent);
             let start = buffer.len();
-            let ecn = self.append_data(peer, eqif, path, &sent, buffer)?;
+            // Without a key epoch the datagram counts as lost; those before it leave.
+            let Some(ecn) = self.append_data(peer, eqif, path, &sent, buffer) else { break };
             let length = buffer.len() - start;
             self.schedule.charge(eqif as u8, length as u32);
             let link = self.links[peer].as_mut()?;

@@ -11,7 +11,7 @@ use selvedge_wire::eqds::{Control, Data as EngineData, Flags as EngineFlags};
 
 use super::assembly::Added;
 use super::inside::{self, CONGESTED, Eqif, Facts, NOT_CAPABLE, VnetHeader};
-use super::inward::Arrived;
+use super::inward::{Arrived, Last};
 use super::path_mtu::Change;
 use super::{Endpoint, Link, Message, name};
 use crate::config::Seal;
@@ -129,7 +129,7 @@ impl Endpoint {
             inward.assembly.reset();
             inward.key_epoch = common.key_epoch;
         }
-        inward.last = (common.path, common.packet_number, common.key_epoch);
+        inward.last = Last { path: common.path, number: common.packet_number, key_epoch: common.key_epoch, at: now };
         let arrived = Arrived { next: data.next, is_marked };
         let own = self.parts.put([&[], &[]], arrived);
         let flags = common.flags.for_engine();
@@ -171,7 +171,7 @@ impl Endpoint {
         }
         if let Some(control) = control {
             let echo = EngineFlags::ECN_ECHO.when(is_marked);
-            self.push_report(tunnel, Control { flags: control.flags.with(echo), ..control });
+            self.push_report(now, tunnel, Control { flags: control.flags.with(echo), ..control });
         }
         self.arm_inward(tunnel);
     }

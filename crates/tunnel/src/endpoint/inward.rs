@@ -15,6 +15,17 @@ pub(super) struct Arrived {
     pub(super) is_marked: bool,
 }
 
+/// The last datagram that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub(super) path: u16,
+    /// Packet number.
+    pub(super) number: u32,
+    pub(super) key_epoch: u32,
+    /// Time of arrival.
+    pub(super) at: Instant,
+}
+
 /// The receiving end of a tunnel.
 #[derive(Debug)]
 pub(super) struct Inward {
@@ -26,8 +37,7 @@ pub(super) struct Inward {
     is_listed: bool,
     /// Report that is to be sent; later ones are joined to it.
     pending: Option<Control>,
-    /// Path, packet number and key epoch of the last datagram.
-    pub(super) last: (u16, u32, u32),
+    pub(super) last: Last,
     /// Key epoch under which the tunnel began.
     pub(super) key_epoch: u32,
     /// Earliest entry in the heap of deadlines.
@@ -44,7 +54,7 @@ impl Inward {
             owed: 0,
             is_listed: false,
             pending: None,
-            last: (0, 0, 0),
+            last: Last { path: 0, number: 0, key_epoch: 0, at: Instant::ZERO },
             key_epoch: 0,
             armed: Instant::NEVER,
             packets: 0,
@@ -96,6 +106,7 @@ impl Inward {
     pub(super) fn rebase(&mut self, by: Duration) {
         self.receiver.rebase(by);
         super::rebase(&mut self.armed, by);
+        super::rebase(&mut self.last.at, by);
     }
 }
 

@@ -77,6 +77,8 @@ pub struct Endpoint {
     written: Option<StoredEpochs>,
     /// Whether `written` is on disk.
     is_stored: bool,
+    /// Stored floors of peers that are not in the settings, by key id: they may come back.
+    absent: BTreeMap<u32, u32>,
     /// Peers by their index in the gate; `None` for those that were removed.
     links: Vec<Option<Link>>,
     /// Peers by the prefixes that they serve.
@@ -189,6 +191,7 @@ impl Endpoint {
             written: None,
             is_stored: false,
             links: Vec::new(),
+            absent: stored.map(|stored| stored.floors.iter().copied().collect()).unwrap_or_default(),
             by_prefix: BTreeMap::new(),
             packets: Store::default(),
             parts: Store::default(),
@@ -238,6 +241,7 @@ impl Endpoint {
             is_unreachable: false,
             is_probing: false,
         };
+        self.absent.remove(&peer.pair.inbound().id);
         debug_assert_eq!(at, self.links.len(), "the gate counts peers as the links do");
         self.links.push(Some(link));
         Ok(())
@@ -276,8 +280,8 @@ impl Endpoint {
             Some(written) if !self.epochs.is_low() => written.own,
             _ => self.epochs.reserve(),
         };
-        let floors = (0..self.links.len()).filter(|at| self.links[*at].is_some()).map(|at| self.gate.floor(at));
-        let now = StoredEpochs::with_floors(own, floors);
+        let present = (0..self.links.len()).filter(|at| self.links[*at].is_some()).map(|at| self.gate.floor(at));
+        let now = StoredEpochs::with_floors(own, present, &self.absent);
         if self.written.as_ref() == Some(&now) {
             return None;
         }
@@ -384,7 +388,8 @@ impl Endpoint {
         let slots = &mut self.slots;
         inward.receiver.handle_timeout(&link.params, now, |slot| slots.push(slot));
         while let Some(control) = inward.receiver.poll_missing(&link.params, now) {
-            let message = Message::report(peer, id, &inward.last, control, self.pacer.busy_beside(inward.owed));
+            let busy = self.pacer.busy_beside(inward.owed);
+            let message = Message::report(now, peer, id, &inward.last, control, busy);
             self.messages.push_back(message);
         }
         if inward.receiver.is_idle(&link.params, now) {
@@ -393,7 +398,7 @@ impl Endpoint {
             inward.account(now, &link.params, &mut self.pacer, tunnel);
             if let Some(reset) = reset {
                 let close = Close { number: reset.number, from_sender: false };
-                self.messages.push_back(Message::new(peer, id, inward.last.0, Body::Close(close)));
+                self.messages.push_back(Message::new(peer, id, inward.last.path, Body::Close(close)));
             }
         }
         self.deliver_parked(peer, Eqif::ALL[eqif]);
@@ -439,7 +444,7 @@ impl Endpoint {
             let Tunnel { outward, inward } = &mut tunnels[eqif as usize];
             outward.sender.restart(params, now);
             if let Some(control) = inward.receiver.grant(params, 0) {
-                self.push_report(name(peer, eqif), control);
+                self.push_report(now, name(peer, eqif), control);
             }
         }
         Eqif::ALL.into_iter().for_each(|eqif| self.settle(name(peer, eqif)));
@@ -458,7 +463,8 @@ impl Endpoint {
     pub fn reload(&mut self, now: Instant, config: Config) -> Result<(), EpochError> {
         let kept = |link: &Link| {
             let same = config.peers.iter().find(|peer| peer.name == link.peer.name);
-            same.is_some_and(|peer| link.peer.is_like(peer)) && config.tunnel == self.config.tunnel
+            let is_like = same.is_some_and(|peer| link.peer.is_like(peer));
+            is_like && config.tunnel == self.config.tunnel && config.seal == self.config.seal
         };
         let gone: Vec<usize> = (self.links.iter().enumerate())
             .filter(|(_, link)| link.as_ref().is_some_and(|link| !kept(link)))
@@ -470,7 +476,7 @@ impl Endpoint {
         for peer in &config.peers {
             if self.links.iter().flatten().all(|link| link.peer.name != peer.name) {
                 let id = peer.pair.inbound().id;
-                let floor = self.written.as_ref().map_or(Floor::Unknown, |written| written.floor(id));
+                let floor = self.absent.get(&id).map_or(Floor::Known(0), |stored| StoredEpochs::floor_of(*stored));
                 self.add(&config, peer, floor)?;
             }
         }
@@ -488,6 +494,8 @@ impl Endpoint {
 
     fn remove(&mut self, now: Instant, peer: usize) {
         self.close_peer(now, peer);
+        let (id, floor) = self.gate.floor(peer);
+        self.absent.insert(id, StoredEpochs::number(floor));
         self.gate.remove(peer);
         self.abandon(peer);
         self.write_messages_of(peer);
@@ -508,7 +516,7 @@ impl Endpoint {
             let Some(reset) = inward.receiver.close(&link.params, |slot| slots.push(slot)) else { continue };
             inward.account(now, &link.params, &mut self.pacer, name(peer, kind));
             let close = Close { number: reset.number, from_sender: false };
-            self.messages.push_back(Message::new(peer, kind.id(), inward.last.0, Body::Close(close)));
+            self.messages.push_back(Message::new(peer, kind.id(), inward.last.path, Body::Close(close)));
             self.deliver_parked(peer, kind);
         }
     }

@@ -430,6 +430,10 @@ fn peers_come_and_go_by_reload() {
     net.run_for(MS * 10);
     assert_eq!((net.payloads(1).len(), net.payloads(2).len()), (2, 1));
     assert!(net.status(0).datagrams["strangers"] > 0, "its key is gone");
+    // The epochs of a peer that went are remembered: its packets of before are no use when it comes back.
+    let id = config(0, 3, "").peers[1].pair.inbound().id;
+    let stored = net.hosts[0].stored.clone().expect("a file");
+    assert!(matches!(stored.floor(id), Floor::Known(1..)), "{stored:?}");
     let now = net.now;
     net.hosts[0].endpoint.reload(now, config(0, 3, "")).expect("epochs");
     net.hosts[0].delivered.clear();
