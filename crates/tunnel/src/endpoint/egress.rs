@@ -110,15 +110,10 @@ impl Endpoint {
         outward.sender.supply(params, now, credit, random);
         link.is_unreachable = false;
         link.used_at = now;
-        if !self.is_probing(peer) {
+        if !std::mem::replace(&mut link.is_probing, true) {
             self.timers.push(Reverse((now, Timer::PathMtu(peer))));
         }
         self.settle(tunnel);
-    }
-
-    /// Records that the deadline of a peer's path MTU is in the heap; returns whether it was.
-    fn is_probing(&mut self, peer: usize) -> bool {
-        self.links[peer].as_mut().is_none_or(|link| std::mem::replace(&mut link.is_probing, true))
     }
 
     /// Writes the next datagrams to be sent into `buffer`, which is cleared first; to be called until it returns

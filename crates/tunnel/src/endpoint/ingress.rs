@@ -22,7 +22,8 @@ impl Endpoint {
     pub fn handle_datagram(&mut self, now: Instant, source: SocketAddr, ecn: u8, datagram: &mut [u8]) {
         let length = datagram.len();
         match self.gate.handle(now.as_ps() / 1_000, source.ip(), datagram) {
-            Ok(Accepted { peer, packet, payload, sent_payload, .. }) => {
+            Ok(Accepted { peer, packet, payload, sent_payload, new_epoch }) => {
+                self.has_news |= new_epoch;
                 if let Some(link) = &mut self.links[peer] {
                     (link.answers, link.is_unreachable) = (true, false);
                 }

@@ -77,6 +77,8 @@ pub struct Endpoint {
     written: Option<StoredEpochs>,
     /// Whether `written` is on disk.
     is_stored: bool,
+    /// Whether peers or their epochs have changed since `written`.
+    has_news: bool,
     /// Stored floors of peers that are not in the settings, by key id: they may come back.
     absent: BTreeMap<u32, u32>,
     /// Peers by their index in the gate; `None` for those that were removed.
@@ -190,6 +192,7 @@ impl Endpoint {
             epochs: Epochs::new(stored.map(|stored| stored.own), clock),
             written: None,
             is_stored: false,
+            has_news: true,
             links: Vec::new(),
             absent: stored.map(|stored| stored.floors.iter().copied().collect()).unwrap_or_default(),
             by_prefix: BTreeMap::new(),
@@ -241,6 +244,7 @@ impl Endpoint {
             is_unreachable: false,
             is_probing: false,
         };
+        self.has_news = true;
         self.absent.remove(&peer.pair.inbound().id);
         debug_assert_eq!(at, self.links.len(), "the gate counts peers as the links do");
         self.links.push(Some(link));
@@ -276,6 +280,10 @@ impl Endpoint {
     /// Returns what must be on disk before the endpoint goes on, if that has changed; [`Endpoint::stored`] confirms.
     /// Until the first confirmation nothing is sent.
     pub fn poll_store(&mut self) -> Option<StoredEpochs> {
+        if !self.has_news && !self.epochs.is_low() {
+            return None;
+        }
+        self.has_news = false;
         let own = match &self.written {
             Some(written) if !self.epochs.is_low() => written.own,
             _ => self.epochs.reserve(),
@@ -495,6 +503,7 @@ impl Endpoint {
     fn remove(&mut self, now: Instant, peer: usize) {
         self.close_peer(now, peer);
         let (id, floor) = self.gate.floor(peer);
+        self.has_news = true;
         self.absent.insert(id, StoredEpochs::number(floor));
         self.gate.remove(peer);
         self.abandon(peer);
