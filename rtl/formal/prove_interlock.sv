@@ -1,8 +1,9 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// interlock: no queue pair is in flight twice, events leave in the order in which they came, and an event that could
-// enter does not wait. By induction, for any number of cycles.
+// interlock: no queue pair is in flight twice, events leave in the order in which they came, an event that could enter
+// does not wait, and a context is forwarded if and only if the event that leaves is of the same queue pair. By
+// induction, for any number of cycles.
 module prove_interlock #(
   parameter int unsigned QpBits = 3,
   parameter int unsigned KindBits = 1,
@@ -19,7 +20,7 @@ module prove_interlock #(
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
-  logic may_enter, valid;
+  logic may_enter, forward, valid;
   logic [QpBits-1:0] qp;
   logic [KindBits-1:0] kind;
 
@@ -28,6 +29,7 @@ module prove_interlock #(
     .rst_ni(rst_n),
     .qp_i,
     .may_enter_o(may_enter),
+    .forward_o(forward),
     .enter_i,
     .kind_i,
     .valid_o(valid),
@@ -53,9 +55,10 @@ module prove_interlock #(
 
   logic is_in_flight;
   always_comb begin
+    // What leaves in this cycle is not in flight any more.
     is_in_flight = 1'b0;
     for (int unsigned i = 0; i < Slots; i++) begin
-      if (i < 32'(count)) is_in_flight |= queue[PointerBits'(32'(out_q) + i)][KindBits+:QpBits] == qp_i;
+      if (i < 32'(count) && !(i == 0 && leave_i)) is_in_flight |= queue[PointerBits'(32'(out_q) + i)][KindBits+:QpBits] == qp_i;
     end
   end
 
@@ -65,6 +68,7 @@ module prove_interlock #(
     if (rst_n) begin
       never_more: assert (32'(count) <= Slots);
       never_twice: assert (!may_enter || !is_in_flight);
+      forwards_iff: assert (forward == (leave_i && queue[out_q][KindBits+:QpBits] == qp_i));
       never_in_vain: assert (may_enter || is_in_flight || 32'(count) == Slots);
       shows_oldest: assert (valid == (count != '0));
       in_order: assert (!valid || {qp, kind} == queue[out_q]);
@@ -79,6 +83,12 @@ module prove_interlock #(
         slot_event: assert (i >= 32'(count) || u_dut.event_q[i] == queue[PointerBits'(32'(out_q) + i)]);
       end
     end
+  end
+
+  // It happens: the proofs above are not about nothing.
+  always_comb begin
+    is_forwarded: cover (rst_n && enter_i && forward && 32'(count) > 1);
+    has_to_wait: cover (rst_n && !may_enter && 32'(count) < Slots);
   end
 
 endmodule

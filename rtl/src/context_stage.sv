@@ -4,9 +4,12 @@
 // Contexts of queue pairs between the stream of events and the modules that handle them.
 //
 // 1. An event enters in one cycle, in which its context is read, and is offered with it from the next cycle on.
-// 2. Its queue pair is in flight until `leave_i` writes the new context. Until then the interlock holds back events of
-//    that queue pair, and all behind them.
-// 3. Events leave in the order in which they entered: `done_*` is about the oldest.
+// 2. Its queue pair is in flight from when a module takes the event until `leave_i` writes the new context. An event
+//    of that queue pair waits that long, and all events behind it.
+// 3. A context is forwarded: the waiting event is offered in the cycle in which the one before it leaves, with the
+//    context that is written in that cycle. If no module takes it then, the context is kept, because the one that was
+//    read from the memory is old.
+// 4. Events leave in the order in which they entered: `done_*` is about the oldest.
 module context_stage #(
   parameter int unsigned QueuePairs = 64,
   parameter int unsigned ContextBits = 128,
@@ -43,19 +46,28 @@ module context_stage #(
   input  logic [ContextBits-1:0] done_ctx_i
 );
 
-  logic may_enter, enter, taken;
+  logic may_take, forward, enter, taken;
+  // An event waits to be taken, and its queue pair.
+  logic held_q;
+  logic [QpBits-1:0] qp_q;
+  // Its context has been written since it was read: it is kept here.
+  logic is_kept_q;
+  logic [ContextBits-1:0] kept_q, ctx_read;
 
+  assign valid_o = held_q & may_take;
   assign taken   = valid_o & ready_i;
-  assign ready_o = may_enter & (~valid_o | ready_i);
+  assign ready_o = ~held_q | taken;
   assign enter   = valid_i & ready_o;
+  assign ctx_o   = forward ? done_ctx_i : is_kept_q ? kept_q : ctx_read;
 
   interlock #(.QpBits(QpBits), .KindBits(KindBits), .Slots(8)) u_interlock (
     .clk_i,
     .rst_ni,
-    .qp_i,
-    .may_enter_o(may_enter),
-    .enter_i(enter),
-    .kind_i,
+    .qp_i(qp_q),
+    .may_enter_o(may_take),
+    .forward_o(forward),
+    .enter_i(taken),
+    .kind_i(kind_o),
     .valid_o(done_valid_o),
     .qp_o(done_qp_o),
     .kind_o(done_kind_o),
@@ -66,7 +78,7 @@ module context_stage #(
     .clk_i,
     .read_i(enter),
     .read_address_i(qp_i),
-    .read_data_o(ctx_o),
+    .read_data_o(ctx_read),
     .write_i(leave_i | open_i),
     .write_address_i(leave_i ? done_qp_o : open_qp_i),
     .write_data_i(leave_i ? done_ctx_i : open_ctx_i)
@@ -74,16 +86,26 @@ module context_stage #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      valid_o <= 1'b0;
+      held_q <= 1'b0;
     end else if (enter | taken) begin
-      valid_o <= enter;
+      held_q <= enter;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (enter) begin
+      qp_q    <= qp_i;
       kind_o  <= kind_i;
       event_o <= event_i;
+    end
+    // The memory is read and written in the same cycle, or is written while the event waits.
+    if (enter) begin
+      is_kept_q <= leave_i & (done_qp_o == qp_i);
+    end else if (forward) begin
+      is_kept_q <= 1'b1;
+    end
+    if (enter | forward) begin
+      kept_q <= done_ctx_i;
     end
   end
 

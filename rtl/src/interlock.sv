@@ -1,8 +1,8 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// Events in flight between a context memory's read and its write, in order. An event whose queue pair is among them
-// has to wait: its context is not written yet.
+// Events between a context memory and the write of their new contexts, in order. An event whose queue pair is among
+// them has to wait until that one leaves: then its context is there.
 module interlock #(
   parameter int unsigned QpBits = 6,
   // Kinds of events, told apart where they leave.
@@ -15,8 +15,10 @@ module interlock #(
 
   // The event that would come next.
   input  logic [QpBits-1:0] qp_i,
-  // It may come: its queue pair is not in flight, and there is a slot.
+  // It may come: there is a slot, and its queue pair is not in flight or leaves in this cycle.
   output logic may_enter_o,
+  // The event that leaves in this cycle is of its queue pair: its context is the one that is written now.
+  output logic forward_o,
   input  logic enter_i,
   input  logic [KindBits-1:0] kind_i,
 
@@ -37,7 +39,8 @@ module interlock #(
     assign busy[i] = valid_q[i] & (event_q[i][KindBits+:QpBits] == qp_i);
   end
 
-  assign may_enter_o    = ~|busy & ~valid_q[Slots-1];
+  assign forward_o      = busy[0] & leave_i;
+  assign may_enter_o    = ~|busy[Slots-1:1] & (~busy[0] | leave_i) & ~valid_q[Slots-1];
   assign valid_o        = valid_q[0];
   assign {qp_o, kind_o} = event_q[0];
 

@@ -79,7 +79,9 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
         authors_trace(&top)?;
         let (packets, seeds) = if bench.quick { ("300", 1..=2) } else { ("5000", 1..=10) };
         for seed in seeds {
-            run(Command::new(&top).args(["loop", packets, &seed.to_string()]))?;
+            // With few queue pairs, contexts are forwarded most of the time.
+            let pairs = if seed % 2 == 1 { QUEUE_PAIRS } else { seed / 2 };
+            run(Command::new(&top).args(["loop", packets, &seed.to_string(), &pairs.to_string()]))?;
         }
         let text = crate::command::output(Command::new(&top).args(["rate", "20000"]))?;
         print!("{text}");
