@@ -24,7 +24,7 @@ pub(super) fn lint(_: &Bench) -> Result<()> {
         let mut verilator = verilator("irn_top");
         run(verilator.args([&format!("-GPipelined={}", flag(pipelined)), "src/irn_pkg.sv", "src/irn_top.sv"]))?;
     }
-    run(verilator("melo_rx").args(["src/irn_pkg.sv", "src/melo_rx.sv"]))
+    run(verilator("flat_melo_rx").args(["src/irn_pkg.sv", "synth/flat_melo_rx.sv"]))
 }
 
 fn verilator(top: &str) -> Command {

@@ -14,13 +14,15 @@ mod synthesise;
 mod target;
 mod tools;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::command::{cargo, run};
 use crate::workspace::root;
+use target::CONTEXTS;
 use tools::{Toolbox, Unavailable};
 
 #[derive(Args)]
@@ -40,6 +42,9 @@ pub(crate) struct Options {
     /// Write the table of docs/rtl.md from the logs in target/rtl/synth
     #[arg(long)]
     write: bool,
+    /// With `context`: compare the committed files with the layout instead of writing them
+    #[arg(long)]
+    check: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -68,9 +73,12 @@ struct Bench {
 }
 
 pub(crate) fn rtl(options: &Options) -> Result<()> {
+    ensure!(
+        !options.check || options.step == Step::Context,
+        "--check compares contexts: `cargo xtask rtl context --check`"
+    );
     if options.step == Step::Context {
-        let arguments = ["run", "--package", "selvedge-transport", "--example", "irn_rtl", "--", "context", "rtl/src"];
-        return run(&mut cargo(arguments));
+        return context(options.check);
     }
     if options.write {
         return numbers::write();
@@ -110,10 +118,27 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Generates the structs of contexts from their layout in `context.rs`, or compares the committed ones with it.
+fn context(is_check: bool) -> Result<()> {
+    let committed = root().join("rtl/src");
+    let folder = if is_check { output("context")? } else { committed.clone() };
+    let mut generate = cargo(["run", "--quiet", "--package", "selvedge-transport", "--example", "irn_rtl", "--"]);
+    run(generate.arg("context").arg(&folder))?;
+    for name in CONTEXTS.iter().filter(|_| is_check) {
+        let read = |folder: &Path| fs::read_to_string(folder.join(name)).with_context(|| format!("rtl/src/{name}"));
+        ensure!(
+            read(&folder)? == read(&committed)?,
+            "rtl/src/{name} differs from the layout in crates/transport/src/recovery/irn/context.rs: run `cargo xtask \
+             rtl context`"
+        );
+    }
+    Ok(())
+}
+
 /// Returns the folder `folder` of `target/rtl`, after creating it.
 fn output(folder: &str) -> Result<PathBuf> {
     let path = root().join("target/rtl").join(folder);
-    std::fs::create_dir_all(&path)?;
+    fs::create_dir_all(&path)?;
     Ok(path)
 }
 

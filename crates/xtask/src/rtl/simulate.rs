@@ -17,6 +17,9 @@ use crate::workspace::root;
 /// Numbers of connections that MELO's receiver is measured with, in turn.
 pub(super) const MELO_CONNECTIONS: [u32; 3] = [1, 20, 64];
 
+/// Numbers of connections that MELO's chip holds, of 20, where they are swapped.
+const MELO_ON_CHIP: [&str; 3] = ["1", "4", "19"];
+
 /// Measurements by simulations, for [`super::numbers`].
 #[derive(Clone, Copy)]
 pub(super) enum Measured {
@@ -148,12 +151,22 @@ fn melo(bench: &Bench) -> Result<()> {
     build_with(&mut verilator, "building melo_rx")?;
     for connections in MELO_CONNECTIONS {
         let mut source = Command::new(&engine);
-        source.args([&connections.to_string(), &BLOCKS.to_string(), &bench.events.to_string(), "1"]);
-        let (text, errors) = fed(source, &mut Command::new(folder.join("melo")))?;
+        source.args([&connections.to_string(), &BLOCKS.to_string(), &bench.events.to_string(), "1", "0"]);
+        let (text, errors) = fed(source, Command::new(folder.join("melo")).arg("0"))?;
         let expected = format!("events {} mismatches 0\n", bench.events);
         ensure!(text.starts_with(&expected), "melo_rx differs from the engine:\n{errors}{text}");
         println!("melo_rx, {connections} connections: {}", text.trim_end());
         Measured::Melo { connections }.keep(&text)?;
+    }
+    // With fewer connections on the chip, the least recently used one is swapped out, as in the engine.
+    for on_chip in MELO_ON_CHIP {
+        let mut source = Command::new(&engine);
+        source.args(["20", &BLOCKS.to_string(), &bench.events.to_string(), "2", on_chip]);
+        let (text, errors) = fed(source, Command::new(folder.join("melo")).arg(on_chip))?;
+        let expected = format!("events {} mismatches 0\n", bench.events);
+        let swaps = text.lines().find_map(|line| line.strip_prefix("swaps "));
+        ensure!(text.starts_with(&expected) && swaps.is_some(), "melo_rx differs from the engine:\n{errors}{text}");
+        println!("melo_rx, {on_chip} of 20 connections on the chip: swaps {}", swaps.unwrap_or_default());
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Target {
             flat: "flat_melo_rx",
             file: "synth/flat_melo_rx.sv".to_owned(),
             parameters: vec!["Blocks=128".to_owned(), "Connections=64".to_owned()],
-            bits: (48 + 6, 124 + 8),
+            bits: (221 + 2 * 6, 297 + 8),
             is_routed: true,
             has_memory: true,
         }
@@ -117,17 +117,18 @@ impl Target {
 
     /// Returns the files that the target needs, by name.
     fn files(&self) -> Result<BTreeSet<String>> {
-        let known = sources()?;
+        let mut known = sources()?;
+        known.extend(CONTEXTS.map(|name| format!("src/{name}")));
         let mut found = BTreeSet::from([self.file.clone(), "synth/scan.sv".to_owned()]);
         let mut waiting: Vec<String> = found.iter().cloned().collect();
         while let Some(file) = waiting.pop() {
             let path = root().join("rtl").join(&file);
             let text = without_comments(&fs::read_to_string(&path).with_context(|| path.display().to_string())?);
             let words: BTreeSet<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-            for file in known.iter().map(String::as_str).chain(CONTEXTS) {
+            for file in &known {
                 let stem = file.trim_start_matches("src/").split('.').next().unwrap_or_default();
-                if words.contains(stem) && found.insert(file.to_owned()) {
-                    waiting.push(file.to_owned());
+                if words.contains(stem) && found.insert(file.clone()) {
+                    waiting.push(file.clone());
                 }
             }
         }
@@ -135,7 +136,8 @@ impl Target {
     }
 }
 
-const CONTEXTS: [&str; 3] = ["src/irn_receiver.svh", "src/irn_sender.svh", "src/irn_timer.svh"];
+/// Files of `rtl/src` that are generated from the layout of contexts.
+pub(super) const CONTEXTS: [&str; 3] = ["irn_receiver.svh", "irn_sender.svh", "irn_timer.svh"];
 
 /// Returns the words of a source without comments, with one space between them.
 fn without_comments(source: &str) -> String {
