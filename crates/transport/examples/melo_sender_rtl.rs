@@ -126,7 +126,7 @@ impl Bench {
             return Some(Event::Free);
         }
         let is_idle = connection.data.is_empty() && connection.reports.is_empty();
-        if rng.below(3_000) == 0 || is_idle && rng.below(100) == 0 {
+        if rng.below(600) == 0 || is_idle && rng.below(16) == 0 {
             return Some(Event::Timeout);
         }
         if kind.is_multiple_of(2) {
@@ -148,7 +148,7 @@ impl Bench {
             connection.reports.remove(at);
         }
         // Holes and SACKs are unchecked: anything may come.
-        if rng.below(30) == 0 {
+        if rng.below(200) == 0 {
             let expected = report.ack.expected.get();
             report.ack.kind = AckKind::Nack;
             report.ack.sack = Psn::new(expected + rng.below(900) as u32);

@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Random events per module and variant; default: 10,000,000, quick 100,000
     #[arg(long, value_name = "N")]
     events: Option<u64>,
+    /// Prove or synthesise only what has this in its name, as "irn_top-pipelined"
+    #[arg(long, value_name = "PART")]
+    only: Option<String>,
     /// Write the table of docs/rtl.md from the logs in target/rtl/synth
     #[arg(long)]
     write: bool,
@@ -70,6 +73,14 @@ struct Bench {
     tools: Toolbox,
     quick: bool,
     events: u64,
+    only: Option<String>,
+}
+
+impl Bench {
+    /// Returns whether a proof or target of this name is wanted.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|part| name.contains(part))
+    }
 }
 
 pub(crate) fn rtl(options: &Options) -> Result<()> {
@@ -84,7 +95,7 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
         return numbers::write();
     }
     let events = options.events.unwrap_or(if options.quick { 100_000 } else { 10_000_000 });
-    let bench = Bench { tools: Toolbox::read()?, quick: options.quick, events };
+    let bench = Bench { tools: Toolbox::read()?, quick: options.quick, events, only: options.only.clone() };
     let steps = [
         (Step::Lint, "lint"),
         (Step::Simulate, "simulate"),
