@@ -58,7 +58,9 @@ module prove_interlock #(
     // What leaves in this cycle is not in flight any more.
     is_in_flight = 1'b0;
     for (int unsigned i = 0; i < Slots; i++) begin
-      if (i < 32'(count) && !(i == 0 && leave_i)) is_in_flight |= queue[PointerBits'(32'(out_q) + i)][KindBits+:QpBits] == qp_i;
+      if (i < 32'(count) && !(i == 0 && leave_i)) begin
+        is_in_flight |= queue[PointerBits'(32'(out_q) + i)][KindBits+:QpBits] == qp_i;
+      end
     end
   end
 

@@ -112,8 +112,8 @@ module prove_receive_data
     end
   end
 
-  // Of the packets before the new head, those that ended messages. Two ways to add many bits at once are hard to compare
-  // for a solver: for wider bitmaps, prove_functions.sv and prove_sum_tree.sv prove the parts.
+  // Of the packets before the new head, those that ended messages. Two ways to add many bits at once are hard to
+  // compare for a solver: for wider bitmaps, prove_functions.sv and prove_sum_tree.sv prove the parts.
   if (W <= 32) begin : gen_counts
     logic [W-1:0] left, left_messages, left_receives;
     logic [CountBits-1:0] messages, receives;

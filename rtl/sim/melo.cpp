@@ -1,10 +1,10 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 //
-// melo_rx beside the engine: `melo ON-CHIP` reads the lines of crates/transport/examples/melo_rtl.rs from standard input,
-// compares every answer, and prints how many packets took how many cycles. With ON-CHIP other than 0, that many
-// connections are on the chip; it swaps the least recently used one, as a NIC's driver would, and prints how many cycles
-// that took. Macro: SLOTS, the reorder buffer's.
+// melo_rx beside the engine: `melo ON-CHIP` reads the lines of crates/transport/examples/melo_rtl.rs from standard
+// input, compares every answer, and prints how many packets took how many cycles. With ON-CHIP other than 0, that many
+// connections are on the chip; it swaps the least recently used one, as a NIC's driver would, and prints how many
+// cycles that took. Macro: SLOTS, the reorder buffer's.
 
 #include <cstdint>
 #include <cstdio>

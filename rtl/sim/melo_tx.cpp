@@ -1,8 +1,8 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 //
-// melo_tx beside the engine. Reads the lines of crates/transport/examples/melo_sender_rtl.rs from standard input, compares
-// every answer, and prints how many events took how many cycles. Macro: CAP, that of new packets.
+// melo_tx beside the engine. Reads the lines of crates/transport/examples/melo_sender_rtl.rs from standard input,
+// compares every answer, and prints how many events took how many cycles. Macro: CAP, that of new packets.
 
 #include <cstdint>
 #include <cstdio>
@@ -60,10 +60,10 @@ int main() {
     if (!dut.valid_o || dut.send_o != send || dut.psn_o != psn || dut.again_o != again || dut.loss_o != loss ||
         dut.acked_o != acked || dut.sent_o != sent || dut.waits_o != waits || dut.free_o != free_blocks) {
       fprintf(stderr,
-              "error: event %lu (connection %u, kind %u, cum %u, sack %u): expected sends %u psn %u again %u loss %u acked "
-              "%u sent %u waits %u free %u, got %u %u %u %u %u %u %u %u\n",
-              events, qp, kind, cum, sack, send, psn, again, loss, acked, sent, waits, free_blocks, dut.send_o, dut.psn_o,
-              dut.again_o, dut.loss_o, dut.acked_o, dut.sent_o, dut.waits_o, dut.free_o);
+              "error: event %lu (connection %u, kind %u, cum %u, sack %u): expected sends %u psn %u again %u loss %u "
+              "acked %u sent %u waits %u free %u, got %u %u %u %u %u %u %u %u\n",
+              events, qp, kind, cum, sack, send, psn, again, loss, acked, sent, waits, free_blocks, dut.send_o,
+              dut.psn_o, dut.again_o, dut.loss_o, dut.acked_o, dut.sent_o, dut.waits_o, dut.free_o);
       return 1;
     }
     ++histogram[cycles];

@@ -383,6 +383,6 @@ int main(int argc, char** argv) {
     }
   }
   if (what == "rate" && argc == 3) return rate(strtoul(argv[2], nullptr, 10));
-  fprintf(stderr, "usage: top trace INPUT OUTPUT | loop PACKETS SEED PAIRS | rate EVENTS; 1 to %d pairs\n", QUEUE_PAIRS);
+  fprintf(stderr, "usage: top trace INPUT OUTPUT | loop PACKETS SEED PAIRS (1 to %d) | rate EVENTS\n", QUEUE_PAIRS);
   return 2;
 }

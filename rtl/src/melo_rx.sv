@@ -3,8 +3,8 @@
 
 // MELO's receiver (section 3.2): a data packet has arrived. Contexts of connections, 160 bits each, and the shared pool
 // are inside. A connection can be swapped for another one (section 3.2.5); the host chooses which, and keeps contexts
-// and bits of those off the chip. As the paper writes it, allocation of a gap and release of a run go block by block, so
-// a packet takes
+// and bits of those off the chip. As the paper writes it, allocation of a gap and release of a run go block by block,
+// so a packet takes
 //
 //   3 cycles                        in order, old, refused, or in a block that is there
 //   3 + blocks taken                beyond the last block: one per eight packets of a gap

@@ -1,8 +1,8 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// melo_rx behind two flat vectors, for synthesis alone: {slots, connection, psn, inputs of swapping} and {verdict, nack,
-// cum_ack, holes, free blocks, outputs of swapping}.
+// melo_rx behind two flat vectors, for synthesis alone: {slots, connection, psn, inputs of swapping} and {verdict,
+// nack, cum_ack, holes, free blocks, outputs of swapping}.
 module flat_melo_rx #(
   parameter int unsigned Blocks = 128,
   parameter int unsigned Connections = 64,
@@ -33,7 +33,8 @@ module flat_melo_rx #(
   logic [159:0] swap_ctx, swapped_ctx;
   logic [7:0] out_bits, in_bits;
 
-  assign {slots, qp, psn, swap_valid, swap_load, swap_qp, swap_ctx, swapped_ready, out_ready, in_valid, in_bits} = data_i;
+  assign {slots, qp, psn, swap_valid, swap_load, swap_qp, swap_ctx, swapped_ready, out_ready, in_valid, in_bits}
+      = data_i;
   assign data_o = {verdict, nack, cum_ack, holes, free, swap_ready, swapped_valid, swapped_ok, swapped_ctx, out_valid,
       out_bits, in_ready};
 

@@ -1,7 +1,7 @@
 //! Packets with the answers of MELO's receivers, to check `rtl/src/melo_rx.sv` by. `cargo xtask rtl` calls it.
 //!
-//! `melo_rtl CONNECTIONS BLOCKS EVENTS SEED ON-CHIP` writes a line per packet that arrives at one NIC, whose chip has room
-//! for ON-CHIP connections (0: for all):
+//! `melo_rtl CONNECTIONS BLOCKS EVENTS SEED ON-CHIP` writes a line per packet that arrives at one NIC, whose chip has
+//! room for ON-CHIP connections (0: for all):
 //!
 //! ```text
 //! connection psn   verdict nack cum-ack   start length (newest hole)   start length   start length   free blocks

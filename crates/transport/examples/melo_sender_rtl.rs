@@ -8,9 +8,13 @@
 //! ```
 //!
 //! Kinds: 0 ACK, 1 NACK, 2 the link is free (the cumulative acknowledgement is where the packets to send end), 3 the
-//! timer has fired. The answer is "sends psn again loss acked sent waits free": whether a packet is sent, and which;
-//! whether it was sent before; whether the NACK began the repair of a loss; the first unacknowledged packet and the first
-//! one never sent; whether something waits to be sent again; free blocks.
+//! timer has fired. The answer is "sends psn again loss acked sent waits free":
+//!
+//! - whether a packet is sent, which one, and whether it was sent before;
+//! - whether the NACK began the repair of a loss;
+//! - the first unacknowledged packet, and the first one never sent;
+//! - whether something waits to be sent again;
+//! - free blocks.
 
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -85,7 +89,6 @@ impl Bench {
             rto: Setting::Off,
             bdp_cap: Setting::Value(cap),
             on_chip: Setting::Off,
-            ..MeloConfig::default()
         };
         let all = (0..connections)
             .map(|_| Connection {
