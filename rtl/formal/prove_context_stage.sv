@@ -89,19 +89,21 @@ module prove_context_stage #(
     offered_ctx_q <= ctx;
   end
 
-  // Of the chosen queue pair, in the interlock; and whether the event that waits is of it.
+  // Of the chosen queue pair, in the interlock; and whether the event that is offered or waits, and the one
+  // whose context is fetched, are of it.
   logic [7:0] held;
-  logic waits;
+  logic waits, fetched;
   for (genvar i = 0; i < 8; i++) begin : gen_held
     assign held[i] = u_dut.u_interlock.valid_q[i] && u_dut.u_interlock.event_q[i][1+:QpBits] == chosen_q;
   end
-  assign waits = u_dut.held_q && u_dut.qp_q == chosen_q;
+  assign waits   = u_dut.held_q && u_dut.qp_q == chosen_q;
+  assign fetched = u_dut.fetched_q && u_dut.fetched_qp_q == chosen_q;
 
   always_comb begin
     // The owner leaves only what is in flight, and opens a queue pair only while no event of it is in flight or waits,
     // nor in a cycle in which another leaves.
     assume (!leave_i || done_valid);
-    assume (!open_i || (!leave_i && !((in_flight_q || waits) && open_qp_i == chosen_q)));
+    assume (!open_i || (!leave_i && !((in_flight_q || waits || fetched) && open_qp_i == chosen_q)));
     assume (!(open_i && valid_i && open_qp_i == qp_i));
     if (rst_n) begin
       reads_what_was_written: assert (!(valid && event_qp == chosen_q && known) || ctx == last);
@@ -111,8 +113,13 @@ module prove_context_stage #(
       stays_with_context: assert (!(offered_q && offered_qp_q == chosen_q && known_q) || ctx == offered_ctx_q);
       // Invariants.
       memory_is_last: assert (!known_q || u_dut.u_contexts.memory[chosen_q] == last_q);
-      has_context: assert (!(waits && known_q && !in_flight_q)
-          || (u_dut.is_kept_q ? u_dut.kept_q : u_dut.ctx_read) == last_q);
+      has_context: assert (!(waits && known_q && !in_flight_q) || u_dut.ctx_q == last_q);
+      fetches_context: assert (!(fetched && known_q && !u_dut.is_old_q && !in_flight_q && !waits)
+          || u_dut.fetched_ctx == last_q);
+      fetched_is_of_queue_pair: assert (!u_dut.fetched_q || u_dut.fetched_event_q == u_dut.fetched_qp_q);
+      old_is_fetched: assert (!u_dut.is_old_q || u_dut.fetched_q);
+      fetched_kinds: assert (!u_dut.fetched_q || !u_dut.fetched_kind_q);
+      held_kinds: assert (!u_dut.held_q || !kind);
       in_flight_is_held: assert (in_flight_q == |held);
       held_once: assert ((held & (held - 8'd1)) == 8'd0);
       event_is_of_queue_pair: assert (!u_dut.held_q || event_qp == u_dut.qp_q);
@@ -131,7 +138,8 @@ module prove_context_stage #(
   always_comb begin
     second_event: cover (rst_n && valid && event_qp == chosen_q && known_q && ctx != '0);
     is_forwarded: cover (rst_n && valid && ready_i && waits && leaves);
-    is_kept: cover (rst_n && valid && waits && u_dut.is_kept_q);
+    is_read_again: cover (rst_n && fetched && u_dut.is_old_q);
+    is_kept: cover (rst_n && waits && u_dut.follows && leave_i && !ready_i);
     has_to_wait: cover (rst_n && waits && !valid && in_flight);
   end
 

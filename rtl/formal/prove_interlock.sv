@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // interlock: no queue pair is in flight twice, events leave in the order in which they came, an event that could enter
-// does not wait, and a context is forwarded if and only if the event that leaves is of the same queue pair. By
+// does not wait, and it says whether the oldest event is of the same queue pair. By
 // induction, for any number of cycles.
 module prove_interlock #(
   parameter int unsigned QpBits = 3,
@@ -20,7 +20,7 @@ module prove_interlock #(
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
-  logic may_enter, forward, valid;
+  logic may_enter, follows, valid;
   logic [QpBits-1:0] qp;
   logic [KindBits-1:0] kind;
 
@@ -29,7 +29,7 @@ module prove_interlock #(
     .rst_ni(rst_n),
     .qp_i,
     .may_enter_o(may_enter),
-    .forward_o(forward),
+    .follows_o(follows),
     .enter_i,
     .kind_i,
     .valid_o(valid),
@@ -70,7 +70,7 @@ module prove_interlock #(
     if (rst_n) begin
       never_more: assert (32'(count) <= Slots);
       never_twice: assert (!may_enter || !is_in_flight);
-      forwards_iff: assert (forward == (leave_i && queue[out_q][KindBits+:QpBits] == qp_i));
+      follows_iff: assert (follows == (count != '0 && queue[out_q][KindBits+:QpBits] == qp_i));
       never_in_vain: assert (may_enter || is_in_flight || 32'(count) == Slots);
       shows_oldest: assert (valid == (count != '0));
       in_order: assert (!valid || {qp, kind} == queue[out_q]);
@@ -89,7 +89,7 @@ module prove_interlock #(
 
   // It happens: the proofs above are not about nothing.
   always_comb begin
-    is_forwarded: cover (rst_n && enter_i && forward && 32'(count) > 1);
+    is_forwarded: cover (rst_n && enter_i && follows && 32'(count) > 1);
     has_to_wait: cover (rst_n && !may_enter && 32'(count) < Slots);
   end
 

@@ -17,8 +17,8 @@ module interlock #(
   input  logic [QpBits-1:0] qp_i,
   // It may come: there is a slot, and its queue pair is not in flight or leaves in this cycle.
   output logic may_enter_o,
-  // The event that leaves in this cycle is of its queue pair: its context is the one that is written now.
-  output logic forward_o,
+  // The event that has been in flight for longest is of its queue pair: what that one leaves is its context.
+  output logic follows_o,
   input  logic enter_i,
   input  logic [KindBits-1:0] kind_i,
 
@@ -39,7 +39,7 @@ module interlock #(
     assign busy[i] = valid_q[i] & (event_q[i][KindBits+:QpBits] == qp_i);
   end
 
-  assign forward_o      = busy[0] & leave_i;
+  assign follows_o      = busy[0];
   assign may_enter_o    = ~|busy[Slots-1:1] & (~busy[0] | leave_i) & ~valid_q[Slots-1];
   assign valid_o        = valid_q[0];
   assign {qp_o, kind_o} = event_q[0];
