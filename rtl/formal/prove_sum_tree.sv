@@ -9,21 +9,23 @@ module prove_sum_tree #(
   parameter int unsigned InBits = 4,
   // The largest of the numbers: a group of eight has at most eight ones.
   parameter int unsigned Largest = 8,
-  localparam int unsigned Levels = $clog2(Count),
+  parameter int unsigned Sums = 1,
+  localparam int unsigned Slots = 1 << $clog2(Count),
+  localparam int unsigned Levels = $clog2(Count) - $clog2(Sums),
   localparam int unsigned Bits = InBits + Levels
 ) (
   input logic clk_i,
   input logic [Count-1:0][InBits-1:0] numbers_i
 );
 
-  logic [0:0][Bits-1:0] sum;
+  logic [Sums-1:0][Bits-1:0] sums;
 
-  sum_tree #(.Count(Count), .InBits(InBits), .Sums(1)) u_dut (
+  sum_tree #(.Count(Count), .InBits(InBits), .Sums(Sums)) u_dut (
     .numbers_i,
-    .sums_o(sum)
+    .sums_o(sums)
   );
 
-  for (genvar i = 0; i < (1 << Levels); i++) begin : gen_leaves
+  for (genvar i = 0; i < Slots; i++) begin : gen_leaves
     always_comb begin
       if (i < Count) begin
         assume (32'(numbers_i[i]) <= Largest);
@@ -35,7 +37,7 @@ module prove_sum_tree #(
   end
 
   for (genvar level = 0; level < Levels; level++) begin : gen_levels
-    for (genvar i = 0; i < (1 << (Levels - level - 1)); i++) begin : gen_sums
+    for (genvar i = 0; i < (Slots >> (level + 1)); i++) begin : gen_sums
       logic [Bits-1:0] a, b;
       assign a = u_dut.sums[level][2*i];
       assign b = u_dut.sums[level][2*i+1];
@@ -46,8 +48,10 @@ module prove_sum_tree #(
     end
   end
 
-  always_comb begin
-    last: assert (sum[0] == u_dut.sums[Levels][0]);
+  for (genvar i = 0; i < Sums; i++) begin : gen_last
+    always_comb begin
+      last: assert (sums[i] == u_dut.sums[Levels][i]);
+    end
   end
 
 endmodule

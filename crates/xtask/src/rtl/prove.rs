@@ -23,8 +23,14 @@ struct Proof {
 const QUICK: &[Proof] = &[
     Proof { file: "functions", parameters: &["W=32"], depth: 1, induction: false },
     Proof { file: "functions", parameters: &["W=128"], depth: 1, induction: false },
-    // Groups of a bitmap of 128 packets.
-    Proof { file: "sum_tree", parameters: &["Count=16"], depth: 1, induction: false },
+    // What receive_data adds at W = 128: two groups of eight, and eight of these sums.
+    Proof { file: "sum_tree", parameters: &["Count=2", "InBits=4", "Largest=8"], depth: 1, induction: false },
+    Proof {
+        file: "sum_tree",
+        parameters: &["Count=8", "InBits=5", "Largest=16", "Sums=2"],
+        depth: 1,
+        induction: false,
+    },
     Proof { file: "stream_control", parameters: &["Latency=4", "Interval=1"], depth: 10, induction: true },
     Proof { file: "stream_control", parameters: &["Latency=3", "Interval=4"], depth: 10, induction: true },
     Proof { file: "interlock", parameters: &["QpBits=3", "Slots=4"], depth: 8, induction: true },
@@ -42,8 +48,19 @@ const QUICK: &[Proof] = &[
 /// Further proofs, of the full run alone.
 const FULL: &[Proof] = &[
     Proof { file: "functions", parameters: &["W=320"], depth: 1, induction: false },
-    Proof { file: "sum_tree", parameters: &["Count=40"], depth: 1, induction: false },
-    Proof { file: "sum_tree", parameters: &["Count=128"], depth: 1, induction: false },
+    // At W = 320 and 1,024.
+    Proof {
+        file: "sum_tree",
+        parameters: &["Count=20", "InBits=5", "Largest=16", "Sums=2"],
+        depth: 1,
+        induction: false,
+    },
+    Proof {
+        file: "sum_tree",
+        parameters: &["Count=64", "InBits=5", "Largest=16", "Sums=2"],
+        depth: 1,
+        induction: false,
+    },
     Proof { file: "receive_data", parameters: &["W=32", "Pipelined=0"], depth: 6, induction: false },
     Proof { file: "receive_data", parameters: &["W=128", "Pipelined=0"], depth: 6, induction: false },
     Proof { file: "tx_free", parameters: &["W=128", "Pipelined=0"], depth: 6, induction: false },
