@@ -124,6 +124,7 @@ module prove_context_stage #(
       held_once: assert ((held & (held - 8'd1)) == 8'd0);
       event_is_of_queue_pair: assert (!u_dut.held_q || event_qp == u_dut.qp_q);
       slots_are_lowest: assert ((u_dut.u_interlock.valid_q & (u_dut.u_interlock.valid_q + 8'd1)) == 8'd0);
+      busy_is_held: assert (!waits || u_dut.u_interlock.busy_q == held);
       kinds: assert (!kind || !valid);
       offered_waits: assert (!offered_q || (u_dut.held_q && u_dut.qp_q == offered_qp_q));
       offered_is_last: assert (!(offered_q && offered_qp_q == chosen_q && known_q) || offered_ctx_q == last_q);

@@ -70,6 +70,8 @@ module context_stage #(
   interlock #(.QpBits(QpBits), .KindBits(KindBits), .Slots(8)) u_interlock (
     .clk_i,
     .rst_ni,
+    .load_i(advance),
+    .load_qp_i(fetched_qp_q),
     .qp_i(qp_q),
     .may_enter_o(may_take),
     .follows_o(follows),
