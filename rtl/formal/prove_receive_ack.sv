@@ -17,7 +17,9 @@ module prove_receive_ack
   input logic [PsnBits-1:0] cum_ack_i,
   input logic [PsnBits-1:0] sack_i,
   input logic [ContextBits-1:0] ctx_i,
-  input logic ready_i
+  input logic ready_i,
+  // Any bit of the bitmap.
+  input logic [SlotBits-1:0] probe_i
 );
 
   `include "irn_sender.svh"
@@ -46,24 +48,26 @@ module prove_receive_ack
   // The first acknowledgement is followed to its answer.
   logic taken_q, answered_q, nack_q;
   logic [PsnBits-1:0] cum_q, sack_q;
+  logic [SlotBits-1:0] probe_q;
   sender_ctx_t prior_q;
 
-  first_event #(.Bits(1 + 2 * PsnBits + ContextBits)) u_first (
+  first_event #(.Bits(1 + 2 * PsnBits + SlotBits + ContextBits)) u_first (
     .clk_i,
     .rst_no(rst_n),
     .take_i(valid_i & ready),
-    .event_i({nack_i, cum_ack_i, sack_i, ctx_i}),
+    .event_i({nack_i, cum_ack_i, sack_i, probe_i, ctx_i}),
     .answer_i(valid & ready_i),
     .taken_o(taken_q),
     .answered_o(answered_q),
-    .event_o({nack_q, cum_q, sack_q, prior_q})
+    .event_o({nack_q, cum_q, sack_q, probe_q, prior_q})
   );
 
   localparam logic [PsnBits-1:0] Reach = PsnBits'(1) << ReachBits;
 
   logic [PsnBits-1:0] advance, moved, sack_offset, in_flight;
   logic is_near, new_ack, recovered, has_sack, marks;
-  logic [W-1:0] noted;
+  // Where the probed bit was before the head moved.
+  logic [31:0] source;
 
   assign advance     = cum_q - prior_q.acked;
   assign is_near     = advance < Reach || advance >= -Reach;
@@ -73,7 +77,7 @@ module prove_receive_ack
   assign sack_offset = sack_q - after.acked;
   assign has_sack    = is_near && nack_q && 32'(sack_offset) < W;
   assign recovered   = is_near && is_behind(prior_q.recover, cum_q);
-  assign noted       = has_sack ? W'(1) << sack_offset : '0;
+  assign source      = 32'(probe_q) + 32'(moved);
   assign marks       = after.do_retransmit && after.retransmit == after.acked;
 
   always_comb begin
@@ -86,7 +90,8 @@ module prove_receive_ack
       next_is_not_behind: assert (in_flight <= PsnBits'(W));
       next_stays: assert (after.next == prior_q.next || after.next == after.acked);
       far_is_ignored: assert (is_near || after == prior_q);
-      bitmap_moves: assert (after.sacks == (prior_q.sacks >> moved | noted));
+      bitmap_moves: assert (after.sacks[probe_q] == ((source < W && prior_q.sacks[SlotBits'(source)])
+          || (has_sack && sack_offset == PsnBits'(probe_q))));
       // Recovery begins with a retransmission, in tx_free, and ends when what it covers is acknowledged.
       never_enters: assert (prior_q.in_recovery || !after.in_recovery);
       leaves: assert (after.in_recovery == (prior_q.in_recovery && !recovered));

@@ -4,7 +4,7 @@
 // irn_top in simulation.
 //
 //   top trace INPUT OUTPUT           the authors' receiver trace: every answer must equal its line
-//   top loop PACKETS SEED            all queue pairs send PACKETS packets to themselves over a channel that loses,
+//   top loop PACKETS SEED PAIRS      PAIRS queue pairs send PACKETS packets to themselves over a channel that loses,
 //                                    repeats and reorders packets and acknowledgements, until all are delivered;
 //                                    MSNs and CQEs show that each packet counted once
 //   top rate EVENTS                  cycles per event, of many queue pairs and of one
@@ -171,7 +171,7 @@ bool is_receive(uint32_t opcode) {
   return (opcode >= 2 && opcode <= 5) || opcode == 9 || opcode == 11 || opcode == 22 || opcode == 23;
 }
 
-int loop(uint32_t packets, uint64_t seed) {
+int loop(uint32_t packets, uint64_t seed, uint32_t active) {
   random_state = seed * 2 + 1;
   for (int i = 0; i < 16; ++i) below(2);
   Top top;
@@ -181,8 +181,8 @@ int loop(uint32_t packets, uint64_t seed) {
     uint64_t cqes = 0, sent = 0, progress = 0;
     bool quick = false;
   };
-  std::vector<Pair> pairs(QUEUE_PAIRS);
-  for (uint32_t qp = 0; qp < QUEUE_PAIRS; ++qp) {
+  std::vector<Pair> pairs(active);
+  for (uint32_t qp = 0; qp < active; ++qp) {
     // Half of them wrap on the way.
     pairs[qp].first = qp % 2 ? below(1 << 24) : (0u - below(packets + 1)) & kPsnMask;
     pairs[qp].cum = pairs[qp].head = pairs[qp].first;
@@ -193,7 +193,7 @@ int loop(uint32_t packets, uint64_t seed) {
   std::deque<uint32_t> timers;
   uint64_t lost = 0, repeated = 0, timeouts = 0, extended = 0, sent = 0, answers = 0, nacks = 0;
   uint32_t turn = 0, done = 0;
-  const uint64_t kTimeout = 6000, kLimit = 400ull * packets * QUEUE_PAIRS + 4000000;
+  const uint64_t kTimeout = 6000, kLimit = 400ull * packets * active + 4000000;
   auto travel = [&](Flight flight) {
     const uint32_t fate = below(1000);
     if (fate < 20) {
@@ -208,9 +208,9 @@ int loop(uint32_t packets, uint64_t seed) {
       channel.push(flight);
     }
   };
-  while (done < QUEUE_PAIRS) {
+  while (done < active) {
     if (top.cycles > kLimit) {
-      fprintf(stderr, "error: %u of %u queue pairs are not done after %llu cycles\n", QUEUE_PAIRS - done, QUEUE_PAIRS,
+      fprintf(stderr, "error: %u of %u queue pairs are not done after %llu cycles\n", active - done, active,
               static_cast<unsigned long long>(top.cycles));
       return 1;
     }
@@ -219,7 +219,7 @@ int loop(uint32_t packets, uint64_t seed) {
       channel.pop();
     }
     if (top.cycles % 64 == 0) {
-      for (uint32_t qp = 0; qp < QUEUE_PAIRS; ++qp) {
+      for (uint32_t qp = 0; qp < active; ++qp) {
         auto& pair = pairs[qp];
         if (((pair.head - pair.first) & kPsnMask) < packets && top.cycles - pair.progress > kTimeout) {
           pair.progress = top.cycles;
@@ -272,7 +272,7 @@ int loop(uint32_t packets, uint64_t seed) {
       pairs[timers.front()].quick = !pairs[timers.front()].quick;
       timers.pop_front();
     }
-    if (dut.free_valid_i && dut.free_ready_o) turn = (turn + 1) % QUEUE_PAIRS;
+    if (dut.free_valid_i && dut.free_ready_o) turn = (turn + 1) % active;
     if (dut.extend_valid_o && dut.extend_ready_i) extended += dut.extend_o;
     if (dut.send_valid_o && dut.send_ready_i && dut.send_o) {
       const uint32_t qp = dut.send_qp_o, psn = dut.send_psn_o;
@@ -307,7 +307,7 @@ int loop(uint32_t packets, uint64_t seed) {
     }
     top.edge();
   }
-  for (uint32_t qp = 0; qp < QUEUE_PAIRS; ++qp) {
+  for (uint32_t qp = 0; qp < active; ++qp) {
     uint32_t messages = 0, receives = 0;
     for (uint32_t index = 0; index < packets; ++index) {
       messages += is_message(opcode_of(index));
@@ -322,7 +322,7 @@ int loop(uint32_t packets, uint64_t seed) {
     }
   }
   printf("delivered %llu sent %llu lost %llu repeated %llu answers %llu nacks %llu timeouts %llu extended %llu cycles %llu\n",
-         static_cast<unsigned long long>(packets) * QUEUE_PAIRS, static_cast<unsigned long long>(sent),
+         static_cast<unsigned long long>(packets) * active, static_cast<unsigned long long>(sent),
          static_cast<unsigned long long>(lost), static_cast<unsigned long long>(repeated),
          static_cast<unsigned long long>(answers), static_cast<unsigned long long>(nacks),
          static_cast<unsigned long long>(timeouts), static_cast<unsigned long long>(extended),
@@ -376,8 +376,13 @@ int rate(uint32_t events) {
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "trace" && argc == 4) return trace(argv[2], argv[3]);
-  if (what == "loop" && argc == 4) return loop(strtoul(argv[2], nullptr, 10), strtoull(argv[3], nullptr, 10));
+  if (what == "loop" && argc == 5) {
+    const unsigned long pairs = strtoul(argv[4], nullptr, 10);
+    if (pairs >= 1 && pairs <= QUEUE_PAIRS) {
+      return loop(strtoul(argv[2], nullptr, 10), strtoull(argv[3], nullptr, 10), pairs);
+    }
+  }
   if (what == "rate" && argc == 3) return rate(strtoul(argv[2], nullptr, 10));
-  fprintf(stderr, "usage: top trace INPUT OUTPUT | loop PACKETS SEED | rate EVENTS\n");
+  fprintf(stderr, "usage: top trace INPUT OUTPUT | loop PACKETS SEED PAIRS (1 to %d) | rate EVENTS\n", QUEUE_PAIRS);
   return 2;
 }

@@ -1,8 +1,8 @@
 // Copyright Selvedge contributors. Licensed under the Apache License, Version 2.0; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0
 
-// Events in flight between a context memory's read and its write, in order. An event whose queue pair is among them
-// has to wait: its context is not written yet.
+// Events between a context memory and the write of their new contexts, in order. An event whose queue pair is among
+// them has to wait until that one leaves: then its context is there.
 module interlock #(
   parameter int unsigned QpBits = 6,
   // Kinds of events, told apart where they leave.
@@ -13,10 +13,14 @@ module interlock #(
   input  logic clk_i,
   input  logic rst_ni,
 
-  // The event that would come next.
+  // The event that comes to be next, in the cycle after load_i, and the one that is.
+  input  logic load_i,
+  input  logic [QpBits-1:0] load_qp_i,
   input  logic [QpBits-1:0] qp_i,
-  // It may come: its queue pair is not in flight, and there is a slot.
+  // The next event may come: there is a slot, and its queue pair is not in flight or leaves in this cycle.
   output logic may_enter_o,
+  // The event that has been in flight for longest is of its queue pair: what that one leaves is its context.
+  output logic follows_o,
   input  logic enter_i,
   input  logic [KindBits-1:0] kind_i,
 
@@ -31,15 +35,28 @@ module interlock #(
   // Slot 0 is the oldest; slots move down as events leave.
   logic [Slots-1:0] valid_d, valid_q;
   logic [Slots-1:0][QpBits+KindBits-1:0] event_d, event_q;
-  logic [Slots-1:0] busy;
+  // Slots that hold the queue pair of the next event. Compared when it is loaded, so that no comparison lies between
+  // a module that is ready and the memory.
+  logic [Slots-1:0] loaded, busy_d, busy_q;
 
-  for (genvar i = 0; i < Slots; i++) begin : gen_busy
-    assign busy[i] = valid_q[i] & (event_q[i][KindBits+:QpBits] == qp_i);
+  for (genvar i = 0; i < Slots; i++) begin : gen_loaded
+    assign loaded[i] = valid_q[i] & (event_q[i][KindBits+:QpBits] == load_qp_i);
   end
 
-  assign may_enter_o    = ~|busy & ~valid_q[Slots-1];
+  assign follows_o      = busy_q[0];
+  assign may_enter_o    = ~|busy_q[Slots-1:1] & (~busy_q[0] | leave_i) & ~valid_q[Slots-1];
   assign valid_o        = valid_q[0];
   assign {qp_o, kind_o} = event_q[0];
+
+  always_comb begin
+    logic [Slots-1:0] moved, first_free;
+    // The event that enters in this cycle comes into the first slot that is free.
+    moved      = leave_i ? valid_q >> 1 : valid_q;
+    first_free = ~moved & {moved[Slots-2:0], 1'b1};
+    busy_d     = load_i ? loaded : busy_q;
+    if (leave_i) busy_d = busy_d >> 1;
+    if (load_i && enter_i && qp_i == load_qp_i) busy_d = busy_d | first_free;
+  end
 
   always_comb begin
     logic [Slots-1:0] moved_valid;
@@ -57,8 +74,10 @@ module interlock #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       valid_q <= '0;
+      busy_q  <= '0;
     end else begin
       valid_q <= valid_d;
+      busy_q  <= busy_d;
     end
   end
 

@@ -9,8 +9,8 @@
 //                                                                              |--> timeout --------+-> in order
 //                                                                              +--> tx_free --------+
 //
-// 1. A context is read one cycle before its module takes it, and written when the module's answer is taken. Until
-//    then the interlock holds back events of that queue pair, and all behind them: they wait, nothing is forwarded.
+// 1. A context is read two cycles before its module takes it, and written when the module's answer is taken. Until
+//    then an event of that queue pair waits, and all behind it; its context is forwarded from that answer.
 // 2. The sender's modules share one memory, so one of their events begins per cycle: acknowledgements first, then
 //    timers, then transmissions. Their answers leave in the order in which the events began.
 module irn_top

@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // MELO's receiver (section 3.2): a data packet has arrived. Contexts of connections, 160 bits each, and the shared pool
-// are inside. As the paper writes it, allocation of a gap and release of a run go block by block, so a packet takes
+// are inside. A connection can be swapped for another one (section 3.2.5); the host chooses which, and keeps contexts
+// and bits of those off the chip. As the paper writes it, allocation of a gap and release of a run go block by block,
+// so a packet takes
 //
 //   3 cycles                        in order, old, refused, or in a block that is there
 //   3 + blocks taken                beyond the last block: one per eight packets of a gap
 //   3 + blocks visited by the run   at the front, with others behind it
 module melo_rx #(
   parameter int unsigned Blocks = 128,
+  // Connections on the chip.
   parameter int unsigned Connections = 64,
+  // Bits of a ctx_t.
+  localparam int unsigned ContextBits = 160,
   localparam int unsigned QpBits = $clog2(Connections),
   localparam int unsigned CountBits = $clog2(Blocks + 1)
 ) (
@@ -33,7 +38,28 @@ module melo_rx #(
   output logic [23:0] cum_ack_o,
   // {start 16, length 16}, the newest in the highest bits.
   output logic [2:0][31:0] holes_o,
-  output logic [CountBits-1:0] free_o
+  output logic [CountBits-1:0] free_o,
+
+  // A connection leaves the chip, or comes to the place swap_qp_i with the context swap_ctx_i. Goes before packets.
+  input  logic swap_valid_i,
+  output logic swap_ready_o,
+  input  logic swap_load_i,
+  input  logic [QpBits-1:0] swap_qp_i,
+  input  logic [ContextBits-1:0] swap_ctx_i,
+  // It is done. One that comes is not ok if the pool has too few blocks: then it stays off the chip.
+  output logic swapped_valid_o,
+  input  logic swapped_ready_i,
+  output logic swapped_ok_o,
+  // The context of one that leaves.
+  output logic [ContextBits-1:0] swapped_ctx_o,
+  // Its bits.
+  output logic out_valid_o,
+  input  logic out_ready_i,
+  output logic [7:0] out_bits_o,
+  // The bits of one that comes.
+  input  logic in_valid_i,
+  output logic in_ready_o,
+  input  logic [7:0] in_bits_i
 );
 
   typedef struct packed {
@@ -47,13 +73,17 @@ module melo_rx #(
     logic [2:0][31:0] holes;
   } ctx_t;
 
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     Clear,
     Idle,
     Decide,
     Push,
     Run,
-    Reply
+    Reply,
+    // Its context is read; bits move; it is done.
+    Swap,
+    Swapping,
+    Swapped
   } state_e;
 
   localparam logic [2:0] InOrder = 3'd0;
@@ -70,7 +100,7 @@ module melo_rx #(
   logic nack_d, nack_q;
   // Blocks that are still to be taken.
   logic [20:0] needed_d, needed_q;
-  logic write, accept;
+  logic write, accept, swap_accept, is_load_q, is_swapping;
 
   logic pool_ready, take, link, give, set;
   logic [7:0] take_block, take_bits, block, bits, next_block, mask;
@@ -80,12 +110,50 @@ module melo_rx #(
 
   context_memory #(.Width($bits(ctx_t)), .Depth(Connections)) u_contexts (
     .clk_i,
-    .read_i(accept),
-    .read_address_i(qp_i),
+    .read_i(accept | swap_accept),
+    .read_address_i(swap_accept ? swap_qp_i : qp_i),
     .read_data_o(ctx_read),
     .write_i(write),
     .write_address_i(state_q == Clear ? clear_q : qp_q),
     .write_data_i(state_q == Clear ? ctx_t'('0) : ctx_q)
+  );
+
+  // The pool works for packets or for a swap.
+  logic swap_ready, swap_valid, swap_ok, swap_take, swap_link, swap_give;
+  logic [CountBits-1:0] swap_count;
+  logic [7:0] swap_start, swap_end, swap_take_bits, swap_link_block, swap_give_block, swap_block;
+  assign is_swapping = state_q == Swapping;
+
+  melo_swap #(.Blocks(Blocks)) u_swap (
+    .clk_i,
+    .rst_ni,
+    .valid_i(state_q == Swap),
+    .ready_o(swap_ready),
+    .load_i(is_load_q),
+    .count_i(swap_count),
+    .start_i(ctx_read.start_block),
+    .valid_o(swap_valid),
+    .ready_i(swapped_valid_o & swapped_ready_i),
+    .ok_o(swap_ok),
+    .start_o(swap_start),
+    .end_o(swap_end),
+    .out_valid_o,
+    .out_ready_i,
+    .out_bits_o,
+    .in_valid_i,
+    .in_ready_o,
+    .in_bits_i,
+    .free_i(free_o),
+    .take_o(swap_take),
+    .take_block_i(take_block),
+    .take_bits_o(swap_take_bits),
+    .link_o(swap_link),
+    .link_block_o(swap_link_block),
+    .give_o(swap_give),
+    .give_block_o(swap_give_block),
+    .block_o(swap_block),
+    .bits_i(bits),
+    .next_i(next_block)
   );
 
   melo_pool #(.Blocks(Blocks)) u_pool (
@@ -93,16 +161,16 @@ module melo_rx #(
     .rst_ni,
     .ready_o(pool_ready),
     .free_o,
-    .take_i(take),
+    .take_i(is_swapping ? swap_take : take),
     .take_block_o(take_block),
-    .take_bits_i(take_bits),
-    .link_i(link),
-    .link_block_i(ctx_q.end_block),
-    .give_i(give),
-    .give_block_i(ctx_q.start_block),
+    .take_bits_i(is_swapping ? swap_take_bits : take_bits),
+    .link_i(is_swapping ? swap_link : link),
+    .link_block_i(is_swapping ? swap_link_block : ctx_q.end_block),
+    .give_i(is_swapping ? swap_give : give),
+    .give_block_i(is_swapping ? swap_give_block : ctx_q.start_block),
     .set_i(set),
     .set_mask_i(mask),
-    .block_i(block),
+    .block_i(is_swapping ? swap_block : block),
     .bits_o(bits),
     .next_o(next_block)
   );
@@ -115,6 +183,17 @@ module melo_rx #(
     .psn_i(hole_psn),
     .holes_o(holes)
   );
+
+  // Blocks that hold the packets from `first` to before `high`.
+  function automatic logic [20:0] blocks_of(logic [23:0] first, logic [23:0] high);
+    logic [20:0] last;
+    last = high[23:3] - 21'(high[2:0] == 3'd0);
+    return first == high ? '0 : last - first[23:3] + 21'd1;
+  endfunction
+
+  logic [23:0] swap_first, swap_high;
+  assign {swap_first, swap_high} = is_load_q ? {ctx_q.first, ctx_q.high} : {ctx_read.first, ctx_read.high};
+  assign swap_count = CountBits'(blocks_of(swap_first, swap_high));
 
   // What the packet is to its connection.
   logic [23:0] ahead, beyond;
@@ -136,7 +215,7 @@ module melo_rx #(
   assign is_late  = beyond[23];
   assign in_start = psn_block == first_block;
   assign in_end   = psn_block == last_block;
-  assign held     = is_empty ? '0 : last_block - first_block + 21'd1;
+  assign held     = blocks_of(ctx.first, ctx.high);
   assign wanted   = psn_block - first_block + 21'd1;
   assign more     = wanted - held;
 
@@ -174,9 +253,15 @@ module melo_rx #(
   assign at_end_of_block = to[2:0] == 3'd0 && ones != 4'd0;
   assign reaches_high    = to == ctx_q.high;
 
-  assign accept  = valid_i & ready_o;
-  assign ready_o = state_q == Idle;
-  assign valid_o = state_q == Reply;
+  assign accept       = valid_i & ready_o;
+  assign ready_o      = (state_q == Idle) & ~swap_valid_i;
+  assign valid_o      = state_q == Reply;
+  assign swap_accept  = swap_valid_i & swap_ready_o;
+  assign swap_ready_o = state_q == Idle;
+
+  assign swapped_valid_o = state_q == Swapped;
+  assign swapped_ok_o    = swap_ok;
+  assign swapped_ctx_o   = ctx_q;
 
   always_comb begin
     state_d     = state_q;
@@ -200,6 +285,10 @@ module melo_rx #(
 
       Idle: begin
         if (accept) state_d = Decide;
+        if (swap_accept) begin
+          state_d = Swap;
+          ctx_d   = ctx_t'(swap_ctx_i);
+        end
       end
 
       Decide: begin
@@ -269,6 +358,24 @@ module melo_rx #(
         end
       end
 
+      Swap: begin
+        if (!is_load_q) ctx_d = ctx_read;
+        if (swap_ready) state_d = Swapping;
+      end
+
+      Swapping: begin
+        ctx_d.start_block = swap_start;
+        ctx_d.end_block   = swap_end;
+        if (swap_valid) state_d = Swapped;
+      end
+
+      Swapped: begin
+        if (swapped_ready_i) begin
+          write   = is_load_q & swap_ok;
+          state_d = Idle;
+        end
+      end
+
       default: begin
         if (ready_i) begin
           write   = 1'b1;
@@ -292,6 +399,10 @@ module melo_rx #(
     if (accept) begin
       qp_q  <= qp_i;
       psn_q <= psn_i;
+    end
+    if (swap_accept) begin
+      qp_q      <= swap_qp_i;
+      is_load_q <= swap_load_i;
     end
     ctx_q     <= ctx_d;
     verdict_q <= verdict_d;

@@ -1,6 +1,7 @@
 //! Packets with the answers of MELO's receivers, to check `rtl/src/melo_rx.sv` by. `cargo xtask rtl` calls it.
 //!
-//! `melo_rtl CONNECTIONS BLOCKS EVENTS SEED` writes a line per packet that arrives at one NIC:
+//! `melo_rtl CONNECTIONS BLOCKS EVENTS SEED ON-CHIP` writes a line per packet that arrives at one NIC, whose chip has
+//! room for ON-CHIP connections (0: for all):
 //!
 //! ```text
 //! connection psn   verdict nack cum-ack   start length (newest hole)   start length   start length   free blocks
@@ -19,11 +20,11 @@ use selvedge_wire::{AckKind, Data};
 
 fn main() -> ExitCode {
     let numbers: Vec<u64> = std::env::args().skip(1).map_while(|word| word.parse().ok()).collect();
-    let [connections, blocks @ 1..=256, events, seed] = numbers[..] else {
-        eprintln!("error: usage: melo_rtl CONNECTIONS BLOCKS EVENTS SEED, numbers all, at most 256 blocks");
+    let [connections, blocks @ 1..=256, events, seed, on_chip] = numbers[..] else {
+        eprintln!("error: usage: melo_rtl CONNECTIONS BLOCKS EVENTS SEED ON-CHIP, numbers all, at most 256 blocks");
         return ExitCode::from(2);
     };
-    match write(connections, blocks as u32, events, seed) {
+    match write(connections, blocks as u32, events, seed, on_chip as u32) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has seen enough: it found a difference and says so.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -47,7 +48,7 @@ struct Connection {
     repairs: u64,
 }
 
-fn write(connections: u64, blocks: u32, events: u64, seed: u64) -> io::Result<()> {
+fn write(connections: u64, blocks: u32, events: u64, seed: u64, on_chip: u32) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
     let mut rng = Rng::stream(seed, Domain::Impairment, blocks.into());
     let slots = 8 * blocks;
@@ -55,7 +56,7 @@ fn write(connections: u64, blocks: u32, events: u64, seed: u64) -> io::Result<()
         pool_bits: slots,
         reorder_buffer: Setting::Value(slots),
         rto: Setting::Off,
-        on_chip: Setting::Off,
+        on_chip: if on_chip == 0 { Setting::Off } else { Setting::Value(on_chip) },
         ..MeloConfig::default()
     };
     let mut pools = config.shared_pools();

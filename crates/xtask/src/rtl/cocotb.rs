@@ -43,7 +43,7 @@ pub(super) fn cocotb(bench: &Bench) -> Result<()> {
         let bitmap = case.bitmap.to_string();
         let mut source = if case.module == "melo_rx" {
             let mut source = Command::new(&melos);
-            source.args(["20", &bitmap, events, seed]);
+            source.args(["20", &bitmap, events, seed, "0"]);
             source
         } else {
             let mut source = Command::new(&irn);

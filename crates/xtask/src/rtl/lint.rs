@@ -24,7 +24,10 @@ pub(super) fn lint(_: &Bench) -> Result<()> {
         let mut verilator = verilator("irn_top");
         run(verilator.args([&format!("-GPipelined={}", flag(pipelined)), "src/irn_pkg.sv", "src/irn_top.sv"]))?;
     }
-    run(verilator("melo_rx").args(["src/irn_pkg.sv", "src/melo_rx.sv"]))
+    for name in ["flat_melo_rx", "flat_melo_tx"] {
+        run(verilator(name).args(["src/irn_pkg.sv", &format!("synth/{name}.sv")]))?;
+    }
+    Ok(())
 }
 
 fn verilator(top: &str) -> Command {

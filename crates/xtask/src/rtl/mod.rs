@@ -14,13 +14,15 @@ mod synthesise;
 mod target;
 mod tools;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::command::{cargo, run};
 use crate::workspace::root;
+use target::CONTEXTS;
 use tools::{Toolbox, Unavailable};
 
 #[derive(Args)]
@@ -37,9 +39,15 @@ pub(crate) struct Options {
     /// Random events per module and variant; default: 10,000,000, quick 100,000
     #[arg(long, value_name = "N")]
     events: Option<u64>,
+    /// Prove or synthesise only what has this in its name, as "irn_top-pipelined"
+    #[arg(long, value_name = "PART")]
+    only: Option<String>,
     /// Write the table of docs/rtl.md from the logs in target/rtl/synth
     #[arg(long)]
     write: bool,
+    /// With `context`: compare the committed files with the layout instead of writing them
+    #[arg(long)]
+    check: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -65,18 +73,29 @@ struct Bench {
     tools: Toolbox,
     quick: bool,
     events: u64,
+    only: Option<String>,
+}
+
+impl Bench {
+    /// Returns whether a proof or target of this name is wanted.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|part| name.contains(part))
+    }
 }
 
 pub(crate) fn rtl(options: &Options) -> Result<()> {
+    ensure!(
+        !options.check || options.step == Step::Context,
+        "--check compares contexts: `cargo xtask rtl context --check`"
+    );
     if options.step == Step::Context {
-        let arguments = ["run", "--package", "selvedge-transport", "--example", "irn_rtl", "--", "context", "rtl/src"];
-        return run(&mut cargo(arguments));
+        return context(options.check);
     }
     if options.write {
         return numbers::write();
     }
     let events = options.events.unwrap_or(if options.quick { 100_000 } else { 10_000_000 });
-    let bench = Bench { tools: Toolbox::read()?, quick: options.quick, events };
+    let bench = Bench { tools: Toolbox::read()?, quick: options.quick, events, only: options.only.clone() };
     let steps = [
         (Step::Lint, "lint"),
         (Step::Simulate, "simulate"),
@@ -110,10 +129,27 @@ pub(crate) fn rtl(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Generates the structs of contexts from their layout in `context.rs`, or compares the committed ones with it.
+fn context(is_check: bool) -> Result<()> {
+    let committed = root().join("rtl/src");
+    let folder = if is_check { output("context")? } else { committed.clone() };
+    let mut generate = cargo(["run", "--quiet", "--package", "selvedge-transport", "--example", "irn_rtl", "--"]);
+    run(generate.arg("context").arg(&folder))?;
+    for name in CONTEXTS.iter().filter(|_| is_check) {
+        let read = |folder: &Path| fs::read_to_string(folder.join(name)).with_context(|| format!("rtl/src/{name}"));
+        ensure!(
+            read(&folder)? == read(&committed)?,
+            "rtl/src/{name} differs from the layout in crates/transport/src/recovery/irn/context.rs: run `cargo xtask \
+             rtl context`"
+        );
+    }
+    Ok(())
+}
+
 /// Returns the folder `folder` of `target/rtl`, after creating it.
 fn output(folder: &str) -> Result<PathBuf> {
     let path = root().join("target/rtl").join(folder);
-    std::fs::create_dir_all(&path)?;
+    fs::create_dir_all(&path)?;
     Ok(path)
 }
 

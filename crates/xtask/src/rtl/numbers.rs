@@ -234,12 +234,13 @@ fn goals(sections: &[Section]) -> String {
     text
 }
 
-/// Returns the section about the top and MELO's receiver.
+/// Returns the section about the top and MELO's two halves.
 fn whole(numbers: &impl Fn(&Target) -> Numbers) -> String {
     let targets = [
         (format!("`irn_top`, pipelined, {QUEUE_PAIRS} queue pairs"), Target::top(true)),
         (format!("`irn_top`, like for like, {QUEUE_PAIRS} queue pairs"), Target::top(false)),
-        ("`melo_rx`, 128 blocks, 64 connections".to_owned(), Target::melo()),
+        ("`melo_rx`, 128 blocks, 64 connections".to_owned(), Target::melo_receiver()),
+        ("`melo_tx`, 128 blocks, 64 connections".to_owned(), Target::melo_sender()),
     ];
     let mut text = String::from(
         "## With memories, W = 128\n\n| | LUTs | FFs | block RAMs of 18 Kb | ECP5: MHz |\n|---|---|---|---|---|\n",
@@ -274,12 +275,21 @@ fn cycles() -> String {
             text += &format!("| `irn_top`, {variant} | not run | not run |\n");
         }
     }
-    text += "\n| `melo_rx`, random packets of | packets | in 3 cycles | 4 to 8 | 9 to 32 | more | most |\n|---|---|---|---|---|---|---|\n";
-    for connections in MELO_CONNECTIONS {
-        let measured = Measured::Melo { connections }.read();
-        let row =
-            measured.as_deref().and_then(distribution).unwrap_or_else(|| "not run | - | - | - | - | -".to_owned());
-        text += &format!("| {connections} connections | {row} |\n");
+    type Measure = fn(u32) -> Measured;
+    let melo: [(&str, Measure); 2] = [
+        ("`melo_rx`, random packets of", |connections| Measured::MeloReceiver { connections }),
+        ("`melo_tx`, events of", |connections| Measured::MeloSender { connections }),
+    ];
+    for (what, measure) in melo {
+        text += &format!(
+            "\n| {what} | events | in 3 cycles | 4 to 8 | 9 to 32 | more | most |\n|---|---|---|---|---|---|---|\n"
+        );
+        for connections in MELO_CONNECTIONS {
+            let measured = measure(connections).read();
+            let row = measured.as_deref().and_then(distribution);
+            let row = row.unwrap_or_else(|| "not run | - | - | - | - | -".to_owned());
+            text += &format!("| {connections} connections | {row} |\n");
+        }
     }
     text
 }

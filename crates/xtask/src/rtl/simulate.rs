@@ -14,8 +14,11 @@ use crate::command::{cargo, quiet, run, text_of};
 use crate::product::{Profile, selvedge};
 use crate::workspace::root;
 
-/// Numbers of connections that MELO's receiver is measured with, in turn.
+/// Numbers of connections that MELO's receiver and sender are measured with, in turn.
 pub(super) const MELO_CONNECTIONS: [u32; 3] = [1, 20, 64];
+
+/// Numbers of connections that MELO's chip holds, of 20, where they are swapped.
+const MELO_ON_CHIP: [&str; 3] = ["1", "4", "19"];
 
 /// Measurements by simulations, for [`super::numbers`].
 #[derive(Clone, Copy)]
@@ -23,7 +26,9 @@ pub(super) enum Measured {
     /// Cycles per event of the top.
     Rate { pipelined: bool },
     /// Cycles per packet of MELO's receiver.
-    Melo { connections: u32 },
+    MeloReceiver { connections: u32 },
+    /// Cycles per event of MELO's sender.
+    MeloSender { connections: u32 },
 }
 
 impl Measured {
@@ -31,14 +36,16 @@ impl Measured {
         let folder = output("sim/measured")?;
         Ok(match self {
             Self::Rate { pipelined } => folder.join(format!("rate-{}.txt", u8::from(pipelined))),
-            Self::Melo { connections } => folder.join(format!("melo-{connections}.txt")),
+            Self::MeloReceiver { connections } => folder.join(format!("melo-{connections}.txt")),
+            Self::MeloSender { connections } => folder.join(format!("melo-sender-{connections}.txt")),
         })
     }
     /// Returns the first line of the file, which identifies the measured sources.
     fn stamp(self) -> Result<String> {
         match self {
             Self::Rate { pipelined } => Target::top(pipelined).stamp("simulate"),
-            Self::Melo { .. } => Target::melo().stamp("simulate"),
+            Self::MeloReceiver { .. } => Target::melo_receiver().stamp("simulate"),
+            Self::MeloSender { .. } => Target::melo_sender().stamp("simulate"),
         }
     }
     fn keep(self, text: &str) -> Result<()> {
@@ -79,13 +86,16 @@ pub(super) fn simulate(bench: &Bench) -> Result<()> {
         authors_trace(&top)?;
         let (packets, seeds) = if bench.quick { ("300", 1..=2) } else { ("5000", 1..=10) };
         for seed in seeds {
-            run(Command::new(&top).args(["loop", packets, &seed.to_string()]))?;
+            // With few queue pairs, contexts are forwarded most of the time.
+            let pairs = if seed % 2 == 1 { QUEUE_PAIRS } else { seed / 2 };
+            run(Command::new(&top).args(["loop", packets, &seed.to_string(), &pairs.to_string()]))?;
         }
         let text = crate::command::output(Command::new(&top).args(["rate", "20000"]))?;
         print!("{text}");
         Measured::Rate { pipelined }.keep(&text)?;
     }
-    melo(bench)
+    melo_receiver(bench)?;
+    melo_sender(bench)
 }
 
 /// Replays simulations' traces of their hosts through the modules and the engines; all queue pairs begin at PSN 0.
@@ -134,7 +144,7 @@ fn simulated_traces(bench: &Bench, engine: &Path) -> Result<()> {
 }
 
 /// Compares the answers of MELO's receivers with the engine's, and measures cycles per packet.
-fn melo(bench: &Bench) -> Result<()> {
+fn melo_receiver(bench: &Bench) -> Result<()> {
     const BLOCKS: u32 = 128;
     let engine = engine(bench, "melo_rtl")?;
     let folder = output("sim/melo_rx")?;
@@ -146,12 +156,49 @@ fn melo(bench: &Bench) -> Result<()> {
     build_with(&mut verilator, "building melo_rx")?;
     for connections in MELO_CONNECTIONS {
         let mut source = Command::new(&engine);
-        source.args([&connections.to_string(), &BLOCKS.to_string(), &bench.events.to_string(), "1"]);
-        let (text, errors) = fed(source, &mut Command::new(folder.join("melo")))?;
+        source.args([&connections.to_string(), &BLOCKS.to_string(), &bench.events.to_string(), "1", "0"]);
+        let (text, errors) = fed(source, Command::new(folder.join("melo")).arg("0"))?;
         let expected = format!("events {} mismatches 0\n", bench.events);
         ensure!(text.starts_with(&expected), "melo_rx differs from the engine:\n{errors}{text}");
         println!("melo_rx, {connections} connections: {}", text.trim_end());
-        Measured::Melo { connections }.keep(&text)?;
+        Measured::MeloReceiver { connections }.keep(&text)?;
+    }
+    // With fewer connections on the chip, the least recently used one is swapped out, as in the engine.
+    for on_chip in MELO_ON_CHIP {
+        let mut source = Command::new(&engine);
+        source.args(["20", &BLOCKS.to_string(), &bench.events.to_string(), "2", on_chip]);
+        let (text, errors) = fed(source, Command::new(folder.join("melo")).arg(on_chip))?;
+        let expected = format!("events {} mismatches 0\n", bench.events);
+        let swaps = text.lines().find_map(|line| line.strip_prefix("swaps "));
+        ensure!(text.starts_with(&expected) && swaps.is_some(), "melo_rx differs from the engine:\n{errors}{text}");
+        println!("melo_rx, {on_chip} of 20 connections on the chip: swaps {}", swaps.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Compares the answers of MELO's senders with the engine's, and measures cycles per event. A small pool is exhausted
+/// often.
+fn melo_sender(bench: &Bench) -> Result<()> {
+    const CAP: &str = "600";
+    let engine = engine(bench, "melo_sender_rtl")?;
+    for blocks in ["128", "8"] {
+        let folder = output(&format!("sim/melo_tx-{blocks}"))?;
+        let mut verilator = verilator(&folder);
+        verilator.args([&format!("-GBlocks={blocks}"), "--top-module", "melo_tx", "-o", "melo_tx", "-CFLAGS"]);
+        verilator.arg(format!("-O2 -std=c++17 -DCAP={CAP}"));
+        verilator.args(["src/irn_pkg.sv", "src/melo_tx.sv"]).arg(root().join("rtl/sim/melo_tx.cpp"));
+        build_with(&mut verilator, &format!("building melo_tx, {blocks} blocks"))?;
+        for connections in MELO_CONNECTIONS {
+            let mut source = Command::new(&engine);
+            source.args([&connections.to_string(), blocks, CAP, &bench.events.to_string(), "1"]);
+            let (text, errors) = fed(source, &mut Command::new(folder.join("melo_tx")))?;
+            let expected = format!("events {} mismatches 0\n", bench.events);
+            ensure!(text.starts_with(&expected), "melo_tx differs from the engine:\n{errors}{text}");
+            println!("melo_tx, {blocks} blocks, {connections} connections: {}", text.trim_end());
+            if blocks == "128" {
+                Measured::MeloSender { connections }.keep(&text)?;
+            }
+        }
     }
     Ok(())
 }

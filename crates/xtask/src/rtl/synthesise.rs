@@ -18,7 +18,8 @@ use crate::command::quiet;
 pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     let folder = output("synth")?;
     let all = Target::all();
-    let (routed, wide): (Vec<&Target>, Vec<&Target>) = all.iter().partition(|target| target.is_routed);
+    let (routed, wide): (Vec<&Target>, Vec<&Target>) =
+        all.iter().filter(|target| bench.wants(&target.name)).partition(|target| target.is_routed);
     // Sizes come first, because they take a tenth of the time.
     for target in &routed {
         once(&folder, target, Flow::UltraScale, || ultrascale(bench, &folder, target))?;
@@ -29,7 +30,8 @@ pub(super) fn synthesise(bench: &Bench) -> Result<()> {
     for target in &wide {
         once(&folder, target, Flow::UltraScale, || ultrascale(bench, &folder, target))?;
     }
-    super::numbers::write()
+    // The documents show all targets.
+    if bench.only.is_some() { Ok(()) } else { super::numbers::write() }
 }
 
 /// Tools that a target is built with.

@@ -41,7 +41,7 @@ impl Target {
             let builds = Build::all(bitmap).filter(|build| build.module.has_parameters() || bitmap == 128);
             all.extend(builds.map(Self::of_build));
         }
-        all.extend([Self::melo(), Self::top(true), Self::top(false)]);
+        all.extend([Self::melo_receiver(), Self::melo_sender(), Self::top(true), Self::top(false)]);
         all
     }
 
@@ -88,13 +88,22 @@ impl Target {
     }
 
     /// Returns MELO's receiver with 128 blocks and 64 connections.
-    pub(super) fn melo() -> Self {
+    pub(super) fn melo_receiver() -> Self {
+        Self::melo("flat_melo_rx", (221 + 2 * 6, 297 + 8))
+    }
+
+    /// Returns MELO's sender with 128 blocks and 64 connections.
+    pub(super) fn melo_sender() -> Self {
+        Self::melo("flat_melo_tx", (170 + 6, 76 + 8))
+    }
+
+    fn melo(flat: &'static str, bits: (u32, u32)) -> Self {
         Self {
-            name: "melo_rx-128".to_owned(),
-            flat: "flat_melo_rx",
-            file: "synth/flat_melo_rx.sv".to_owned(),
+            name: format!("{}-128", flat.trim_start_matches("flat_")),
+            flat,
+            file: format!("synth/{flat}.sv"),
             parameters: vec!["Blocks=128".to_owned(), "Connections=64".to_owned()],
-            bits: (48 + 6, 124 + 8),
+            bits,
             is_routed: true,
             has_memory: true,
         }
@@ -117,17 +126,18 @@ impl Target {
 
     /// Returns the files that the target needs, by name.
     fn files(&self) -> Result<BTreeSet<String>> {
-        let known = sources()?;
+        let mut known = sources()?;
+        known.extend(CONTEXTS.map(|name| format!("src/{name}")));
         let mut found = BTreeSet::from([self.file.clone(), "synth/scan.sv".to_owned()]);
         let mut waiting: Vec<String> = found.iter().cloned().collect();
         while let Some(file) = waiting.pop() {
             let path = root().join("rtl").join(&file);
             let text = without_comments(&fs::read_to_string(&path).with_context(|| path.display().to_string())?);
             let words: BTreeSet<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-            for file in known.iter().map(String::as_str).chain(CONTEXTS) {
+            for file in &known {
                 let stem = file.trim_start_matches("src/").split('.').next().unwrap_or_default();
-                if words.contains(stem) && found.insert(file.to_owned()) {
-                    waiting.push(file.to_owned());
+                if words.contains(stem) && found.insert(file.clone()) {
+                    waiting.push(file.clone());
                 }
             }
         }
@@ -135,7 +145,8 @@ impl Target {
     }
 }
 
-const CONTEXTS: [&str; 3] = ["src/irn_receiver.svh", "src/irn_sender.svh", "src/irn_timer.svh"];
+/// Files of `rtl/src` that are generated from the layout of contexts.
+pub(super) const CONTEXTS: [&str; 3] = ["irn_receiver.svh", "irn_sender.svh", "irn_timer.svh"];
 
 /// Returns the words of a source without comments, with one space between them.
 fn without_comments(source: &str) -> String {
@@ -168,7 +179,7 @@ mod tests {
     #[test]
     fn comments_and_blanks_do_not_make_another_target() {
         assert_eq!(without_comments("  a // b\n\n// c\n  d  e\n"), "a d e");
-        let target = Target::melo();
+        let target = Target::melo_receiver();
         let stamp = target.stamp("x").expect("readable");
         assert_eq!(stamp, target.stamp("x").expect("readable"));
         assert_ne!(stamp, target.stamp("y").expect("readable"));
