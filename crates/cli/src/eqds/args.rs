@@ -30,7 +30,7 @@ pub(super) enum EqdsCommand {
     },
     /// Show a table of peers: state, round-trip time, bytes under way
     Peers(ControlArgs),
-    /// Read the settings anew, without losing a packet; faulty settings are refused and the old ones stay
+    /// Read the settings anew: tunnels to unchanged peers go on; faulty settings change nothing
     Reload(ControlArgs),
     /// End the daemon, and wait until it has ended
     Down(ControlArgs),
