@@ -10,7 +10,7 @@ use selvedge_wire::eqds::v1::{
 use selvedge_wire::eqds::{Control, Flags as EngineFlags};
 
 use super::icmp::{self, Unreachable};
-use super::inside::{self, Facts, NOT_CAPABLE, VnetHeader};
+use super::inside::{self, Eqif, Facts, NOT_CAPABLE, VnetHeader};
 use super::inward::{Last, is_cumulative};
 use super::outward::{Outgoing, Outward, Part};
 use super::{Endpoint, Link, Message, Timer, Transmit, name, place};
@@ -75,7 +75,8 @@ impl Endpoint {
         let outward = &mut tunnels[eqif as usize].outward;
         let length = packet.len() as u64;
         let queue = self.config.tunnel.queue.map_or((6 * u64::from(params.window)).max(256_000), |bytes| bytes.get());
-        if outward.queue.waiting + length > queue {
+        // RDMA is slowed down by marks and never dropped (section 6): the device is no longer read before memory ends.
+        if eqif != Eqif::Rdma && outward.queue.waiting + length > queue {
             outward.counts.dropped += 1;
             self.drops.queue_full += 1;
             return;

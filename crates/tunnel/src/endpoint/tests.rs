@@ -342,6 +342,18 @@ fn long_queues_are_marked_where_packets_know_ecn() {
 }
 
 #[test]
+fn rdma_is_marked_and_never_dropped() {
+    let mut net = Net::new(2, Torment::default(), "");
+    for payload in numbered(3_000, 1_000) {
+        net.send(0, &udp(inner(0), inner(1), 4_791, 2, &payload));
+        net.send(0, &udp(inner(0), inner(1), 53, 2, &payload));
+    }
+    let tunnels = &net.status(0).peers[0].tunnels;
+    assert!(tunnels[1].dropped == 0 && tunnels[1].marked > 2_000, "{:?}", tunnels[1]);
+    assert!(tunnels[2].dropped > 1_000, "others are: {:?}", tunnels[2]);
+}
+
+#[test]
 fn a_path_that_loses_long_datagrams_is_found_out() {
     let mut net = Net::new(2, Torment { limit: 1_300, ..Torment::default() }, "");
     for _ in 0..200 {
