@@ -12,6 +12,7 @@ local TYPES = {
     [1] = "Data", [2] = "Request to send", [3] = "Report", [4] = "Reset", [5] = "Close", [6] = "Probe",
 }
 local BODIES = { [1] = 12, [2] = 12, [3] = 20, [4] = 8, [5] = 8, [6] = 8 }
+local SERVICE = { [0] = "Ordered", [1] = "Unordered", [2] = "Unreliable" }
 local NEXT = { [0] = "Native", [4] = "IP", [5] = "VXLAN", [6] = "Super-packet" }
 local REASONS = { [0] = "No such tunnel", [1] = "Old key epoch", [2] = "Challenge", [3] = "Refused by policy" }
 local OPTIONS = {
@@ -41,6 +42,7 @@ local f = {
     target = ProtoField.uint32("eqds.pull_target", "Pull target"),
     next = ProtoField.uint8("eqds.next", "Next protocol", base.DEC, NEXT),
     priority = ProtoField.uint8("eqds.priority", "Priority", base.DEC, nil, 0xe0),
+    service = ProtoField.uint8("eqds.service", "Service", base.DEC, SERVICE, 0x18),
     about = ProtoField.uint32("eqds.number", "Number"),
     pull = ProtoField.uint32("eqds.pull_number", "Pull number"),
     busy = ProtoField.uint32("eqds.busy", "Busy time in us"),
@@ -152,6 +154,7 @@ local function body(kind, tvb, tree)
         tree:add(f.target, tvb(4, 4))
         tree:add(f.next, tvb(8, 1))
         tree:add(f.priority, tvb(9, 1))
+        tree:add(f.service, tvb(9, 1))
         tree:add(f.reserved, tvb(10, 2))
         return string.format(" Seq=%u Target=%u", tvb(0, 4):uint(), tvb(4, 4):uint())
     elseif kind == 3 then

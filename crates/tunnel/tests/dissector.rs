@@ -10,7 +10,7 @@ use selvedge_tunnel::keys::{Pair, Secret, Suite};
 use selvedge_tunnel::{Epochs, Outbound};
 use selvedge_wire::eqds::v1::{
     Body, Capabilities, Close, Common, Data, Datagram, Flags, Next, Options, Outer, PORT, Packet, PacketType, Probe,
-    Range, Ranges, Report, Reset, ResetReason, Words,
+    Range, Ranges, Report, Reset, ResetReason, Service, Words,
 };
 use selvedge_wire::{Ecn, Ipv4, Ipv6, Udp};
 
@@ -69,7 +69,7 @@ fn datagram(is_v6: bool, destination: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 fn data(next: Next) -> Body {
-    Body::Data(Data { seq: 0x1234_5401, pull_target: 9, next, priority: 3 })
+    Body::Data(Data { seq: 0x1234_5401, pull_target: 9, next, priority: 3, service: Service::Unordered })
 }
 
 /// Returns packets of every type with their payloads.

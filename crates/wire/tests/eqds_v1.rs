@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use selvedge_wire::eqds::v1::{
     Body, Capabilities, Close, Common, Cut, Data, Datagram, Flags, KEPT, LONGEST, MAC, Next, Options, Outer, PORT,
-    Packet, PacketType, Probe, Range, Ranges, Report, Reset, ResetReason, Words,
+    Packet, PacketType, Probe, Range, Ranges, Report, Reset, ResetReason, Service, Words,
 };
 use selvedge_wire::{Ecn, Ipv4, Ipv6, ParseError, Udp, eqds};
 
@@ -22,12 +22,10 @@ fn common() -> impl Strategy<Value = Common> {
 }
 
 fn body() -> impl Strategy<Value = Body> {
-    let data = (any::<[u32; 2]>(), any::<u8>(), 0u8..8).prop_map(|([seq, pull_target], next, priority)| Data {
-        seq,
-        pull_target,
-        next: Next::from_code(next),
-        priority,
-    });
+    let data =
+        (any::<[u32; 2]>(), any::<u8>(), 0u8..8, 0u8..3).prop_map(|([seq, pull_target], next, priority, service)| {
+            Data { seq, pull_target, next: Next::from_code(next), priority, service: Service::from_code(service) }
+        });
     let report =
         (any::<[u32; 4]>(), any::<[u16; 2]>()).prop_map(|([number, pull, busy, echo], [echo_epoch, delay])| {
             Body::Report(Report { number, pull, busy, echo, echo_epoch, delay })
@@ -177,7 +175,7 @@ proptest! {
         let body = &mut bytes[Common::LENGTH..];
         match packet.body.kind() {
             PacketType::Data | PacketType::Request => {
-                body[9] |= noise[0] & 0x1f;
+                body[9] |= noise[0] & 0x07;
                 body[10..12].copy_from_slice(&noise[..2]);
             }
             PacketType::Report => {}
@@ -214,7 +212,8 @@ const COMMON: Common = Common {
 
 #[test]
 fn fields_lie_where_the_tables_have_them() {
-    let data = Data { seq: 0x1011_1213, pull_target: 0x1415_1617, next: Next::Ip, priority: 5 };
+    let (next, service) = (Next::Ip, Service::Unreliable);
+    let data = Data { seq: 0x1011_1213, pull_target: 0x1415_1617, next, priority: 5, service };
     let options = Options {
         mtu: Some(1472),
         capabilities: Some(Capabilities::SEALED.with(Capabilities::ECN)),
@@ -227,7 +226,7 @@ fn fields_lie_where_the_tables_have_them() {
     #[rustfmt::skip]
     assert_eq!(packet.emit(1400, &mut buffer), [
         0x11, 0x01, 0x05, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 17, 13, 14, 15, // common
-        0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 4, 0xa0, 0, 0, // data
+        0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 4, 0xb0, 0, 0, // data
         1, 4, 0x05, 0xc0, 2, 4, 0, 0x21, 3, 6, 0, 0, 0x27, 0x10, 0, 0, // MTU, capabilities, rate
         8, 10, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0, 0, // answer
         0, 0, 0, 0, 0, 0, 0, 0, // MAC

@@ -48,7 +48,7 @@ const OF_RDMA: u8 = 2;
 /// The EQIFs of one NIC.
 #[derive(Debug)]
 pub(crate) struct EqifSet {
-    schedule: Schedule,
+    schedule: Schedule<3>,
     /// Whether [`EDGE`] is in the ready ring.
     queued: bool,
     outbound: Vec<EgressTunnel>,
@@ -69,7 +69,7 @@ pub(crate) struct EqifSet {
 impl EqifSet {
     pub(crate) fn new(params: &EqifParams) -> Self {
         Self {
-            schedule: Schedule::new(&params.shares),
+            schedule: Schedule::new(params.shares),
             queued: false,
             outbound: Vec::new(),
             by_destination: Table::new(),

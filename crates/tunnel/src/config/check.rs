@@ -4,9 +4,10 @@ use core::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use selvedge_document::{Document, DocumentError, KeyPath};
+use selvedge_units::Bytes;
 
 use super::settings::{PeerSettings, Seal, Settings, Written};
-use super::{Class, Config, Peer, Prefix, key, overhead};
+use super::{Class, Config, EqifTable, Peer, Prefix, key, overhead};
 use crate::base64;
 use crate::keys::{KeyError, Pair, Secret};
 
@@ -51,6 +52,7 @@ impl Checker<'_> {
             state: self.beside(&settings.state),
             seal: settings.seal,
             tunnel: settings.tunnel.clone(),
+            eqif: settings.eqif.clone(),
             peers,
             classes: self.classes()?,
         };
@@ -65,15 +67,13 @@ impl Checker<'_> {
         if !(1..=64).contains(&tunnel.batch) {
             return self.wrong(&within("batch"), format!("{} packets; expected 1 to 64", tunnel.batch));
         }
-        if let (Some(mark), Some(queue)) = (tunnel.mark_above, tunnel.queue)
-            && mark > queue
-        {
-            let message = format!("{mark} is more than `queue`, {queue}; expected that or less");
-            return self.wrong(&within("mark-above"), message);
-        }
-        if let Some(queue) = tunnel.queue.filter(|queue| queue.get() < 65_536) {
-            let message = format!("{queue} does not hold one packet with offload; expected \"64KiB\" or more");
-            return self.wrong(&within("queue"), message);
+        self.check_queue(&key("tunnel"), tunnel.queue, tunnel.mark_above)?;
+        let EqifTable { tcp, rdma, other } = &self.settings.eqif;
+        for (name, eqif) in [("tcp", tcp), ("rdma", rdma), ("other", other)] {
+            let within = key("eqif").join(name);
+            self.check_share(&within, eqif.weight, eqif.priority)?;
+            let queue = eqif.queue.or(tunnel.queue.filter(|_| eqif.mark_above.is_some()));
+            self.check_queue(&within, queue, eqif.mark_above)?;
         }
         for peer in &config.peers {
             if let Err(error) = crate::endpoint::check(config, peer) {
@@ -81,6 +81,36 @@ impl Checker<'_> {
                 let message = format!("{} (peer \"{}\", MTU {})", error.message, peer.name, peer.mtu);
                 return self.wrong(&within(name), message);
             }
+        }
+        Ok(())
+    }
+
+    fn check_share(&self, within: &KeyPath, weight: u32, priority: u32) -> Result<(), DocumentError> {
+        if !(1..=1_000).contains(&weight) {
+            return self.wrong(&within.join("weight"), format!("{weight}; expected 1 to 1000"));
+        }
+        if priority > 7 {
+            return self.wrong(&within.join("priority"), format!("{priority}; expected 0 to 7"));
+        }
+        Ok(())
+    }
+
+    /// Checks the queue of one kind of traffic, or of all.
+    fn check_queue(
+        &self,
+        within: &KeyPath,
+        queue: Option<Bytes>,
+        mark_above: Option<Bytes>,
+    ) -> Result<(), DocumentError> {
+        if let (Some(mark), Some(queue)) = (mark_above, queue)
+            && mark > queue
+        {
+            let message = format!("{mark} is more than `queue`, {queue}; expected that or less");
+            return self.wrong(&within.join("mark-above"), message);
+        }
+        if let Some(queue) = queue.filter(|queue| queue.get() < 65_536) {
+            let message = format!("{queue} does not hold one packet with offload; expected \"64KiB\" or more");
+            return self.wrong(&within.join("queue"), message);
         }
         Ok(())
     }
@@ -431,12 +461,7 @@ impl Checker<'_> {
         let mut classes = Vec::new();
         for (at, class) in self.settings.class.iter().enumerate() {
             let within = |name: &str| element("class", at).join(name);
-            if !(1..=1_000).contains(&class.weight) {
-                return self.wrong(&within("weight"), format!("{}; expected 1 to 1000", class.weight));
-            }
-            if class.priority > 7 {
-                return self.wrong(&within("priority"), format!("{}; expected 0 to 7", class.priority));
-            }
+            self.check_share(&element("class", at), class.weight, class.priority)?;
             if class.prefixes.is_empty() {
                 return self.wrong(&within("prefixes"), "no prefix; expected the sources of the class's traffic");
             }

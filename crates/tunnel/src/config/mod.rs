@@ -1,6 +1,7 @@
 //! `eqds.toml`: what is written ([`Settings`]), and what follows from it once all checks pass ([`Config`]).
 
 mod check;
+mod eqif;
 mod key;
 mod prefix;
 mod settings;
@@ -9,6 +10,7 @@ mod tunnel;
 use core::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+pub use eqif::{EqifSettings, EqifTable, Service};
 pub use prefix::{InnerAddress, Prefix, PrefixError};
 use selvedge_document::{Document, DocumentError, KeyPath, Place};
 use selvedge_units::Rate;
@@ -46,6 +48,8 @@ pub struct Config {
     pub seal: Seal,
     /// Behaviour of tunnels.
     pub tunnel: TunnelSettings,
+    /// Kinds of traffic.
+    pub eqif: EqifTable,
     /// Other hosts, in the order of the file.
     pub peers: Vec<Peer>,
     /// Shares of this host's incoming link, in the order of the file.

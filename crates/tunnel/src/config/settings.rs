@@ -11,7 +11,7 @@ use selvedge_units::Rate;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{InnerAddress, Prefix, TunnelSettings};
+use super::{EqifTable, InnerAddress, Prefix, TunnelSettings};
 use crate::keys::Suite;
 
 /// Settings of EQDS's daemon on one host: the network outside, the prefixes inside, keys, and policy.
@@ -65,6 +65,9 @@ pub struct Settings {
     /// Behaviour of tunnels.
     #[serde(default)]
     pub tunnel: TunnelSettings,
+    /// Kinds of traffic: who is served first, and how.
+    #[serde(default)]
+    pub eqif: EqifTable,
     /// Other hosts.
     #[serde(default)]
     pub peer: Vec<PeerSettings>,

@@ -21,6 +21,10 @@ prefixes = ["10.1.0.0/24", "fd00:1::/64"]
 inner-addresses = ["10.1.0.1/24", "fd00:1::1/64"]
 private-key = "{ALICE}"
 
+[eqif.rdma]
+priority = 3
+service = "unordered"
+
 [[peer]]
 name = "b"
 address = "192.0.2.2"
@@ -78,6 +82,8 @@ fn a_good_file_says_who_serves_what() {
         ["10.1.0.1/24", "fd00:1::1/64"]
     );
     assert_eq!(config.state, Path::new("/var/lib/selvedge/eqds-epochs"));
+    assert_eq!((config.eqif.rdma.priority, config.eqif.rdma.service), (3, Service::Unordered));
+    assert_eq!(config.eqif.tcp, EqifSettings::default());
 }
 
 #[test]
@@ -150,6 +156,12 @@ fn faults_are_named_with_place_key_and_remedy() {
         (with("\"fd00:1::1/64\"", "\"10.1.0.1/32\""), "10.1.0.1 is in the list twice"),
         (with("public-key", "mtu = 1200\npublic-key"), "on which IPv6 needs 1280; expected 1364 or more"),
         (with("weight = 4", "weight = 0"), "0; expected 1 to 1000"),
+        (with("priority = 3", "priority = 8"), "eqif.rdma.priority: 8; expected 0 to 7"),
+        (with("priority = 3", "weight = 1001"), "eqif.rdma.weight: 1001; expected 1 to 1000"),
+        (with("priority = 3", "queue = \"1KB\""), "eqif.rdma.queue: 1KB does not hold one packet"),
+        (with("priority = 3", "queue = \"1MB\"\nmark-above = \"2MB\""), "eqif.rdma.mark-above: 2MB is more than"),
+        (with("\"unordered\"", "\"best\""), "eqif.rdma.service"),
+        (with("[eqif.rdma]", "[eqif.roce]"), "eqif"),
         (with("priority = 1", "priority = 8"), "8; expected 0 to 7"),
         (with("[[peer]]", "[peer]"), "not TOML"),
     ];

@@ -71,18 +71,15 @@ impl Endpoint {
     fn enqueue(&mut self, now: Instant, peer: usize, mut vnet: VnetHeader, packet: &mut [u8], facts: &Facts) {
         let (eqif, tunnel) = (facts.eqif(), name(peer, facts.eqif()));
         let Some(link) = &mut self.links[peer] else { return };
-        let Link { params, sizes, tunnels, .. } = link;
+        let Link { sizes, tunnels, .. } = link;
         let outward = &mut tunnels[eqif as usize].outward;
         let length = packet.len() as u64;
-        let queue = self.config.tunnel.queue.map_or((6 * u64::from(params.window)).max(256_000), |bytes| bytes.get());
-        // RDMA is slowed down by marks and never dropped (section 6): the device is no longer read before memory ends.
-        if eqif != Eqif::Rdma && outward.queue.waiting + length > queue {
+        if outward.queue.waiting + length > outward.limits.queue {
             outward.counts.dropped += 1;
             self.drops.queue_full += 1;
             return;
         }
-        let mark_above = self.config.tunnel.mark_above.map_or(queue / 2, |bytes| bytes.get());
-        if outward.queue.waiting > mark_above && facts.ecn != NOT_CAPABLE {
+        if outward.queue.waiting > outward.limits.mark_above && facts.ecn != NOT_CAPABLE {
             outward.counts.marked += 1;
             inside::mark(packet);
         }
@@ -108,7 +105,7 @@ impl Endpoint {
         outward.counts.bytes += length;
         let credit = outward.queue.push(&mut self.packets, bytes, about, sizes);
         let random = selvedge_units::mix64(self.random ^ u64::from(tunnel)) as u32;
-        outward.sender.supply(params, now, credit, random);
+        outward.sender.supply(&outward.params, now, credit, random);
         link.is_unreachable = false;
         link.used_at = now;
         if !std::mem::replace(&mut link.is_probing, true) {
@@ -160,7 +157,7 @@ impl Endpoint {
         while let Some(tunnel) = self.pacer.poll(now) {
             let (peer, eqif) = place(tunnel);
             let Some(link) = &mut self.links[peer] else { continue };
-            if let Some(control) = link.tunnels[eqif].inward.grant(now, &link.params, &mut self.pacer, tunnel) {
+            if let Some(control) = link.tunnels[eqif].inward.grant(now, &mut self.pacer, tunnel) {
                 self.push_report(now, tunnel, control);
             }
         }
@@ -219,19 +216,24 @@ impl Endpoint {
         let link = self.links[peer].as_mut()?;
         let outward = &mut link.tunnels[eqif].outward;
         outward.is_scheduled = false;
-        let path = outward.choose_path(&link.params, now);
+        let path = outward.choose_path(now);
         let mut batch: Option<Transmit> = None;
         for _ in 0..self.config.tunnel.batch {
             let link = self.links[peer].as_mut()?;
-            let Outward { sender, queue, counts, .. } = &mut link.tunnels[eqif].outward;
+            let Outward { params, sender, queue, counts, .. } = &mut link.tunnels[eqif].outward;
             let head = queue.head(&self.packets, &link.sizes);
-            let sent = sender.poll_transmit(&link.params, now, head, || queue.take(&self.packets, &link.sizes));
+            let sent = sender.poll_transmit(params, now, head, || queue.take(&self.packets, &link.sizes));
             let Some(sent) = sent else { break };
-            sender.note_path(&link.params, sent.seq, path);
+            sender.note_path(params, sent.seq, path);
             counts.note(&sent);
             let start = buffer.len();
             // Without a key epoch the datagram counts as lost; those before it leave.
-            let Some(ecn) = self.append_data(peer, eqif, path, &sent, buffer) else { break };
+            let written = self.append_data(peer, eqif, path, &sent, buffer);
+            let reliable = self.links[peer].as_ref()?.tunnels[eqif].outward.params.reliable;
+            if let Some(part) = sent.cargo.filter(|_| !reliable) {
+                self.packets.release(part.slot);
+            }
+            let Some(ecn) = written else { break };
             let length = buffer.len() - start;
             self.schedule.charge(eqif as u8, length as u32);
             let link = self.links[peer].as_mut()?;
@@ -267,7 +269,8 @@ impl Endpoint {
         let is_new = sent.flags.any(EngineFlags::SYN);
         let flags = Flags::SYN.when(is_new).with(Flags::ACK.when(sent.flags.any(EngineFlags::ACK)));
         let common = Common { flags, eqif: eqif as u8 + 1, path, ..Common::default() };
-        let data = Data { seq: sent.seq, pull_target: sent.pull_target, next: Next::Ip, priority: 0 };
+        let service = Eqif::ALL[eqif].settings(&self.config.eqif).service.into();
+        let data = Data { seq: sent.seq, pull_target: sent.pull_target, next: Next::Ip, priority: 0, service };
         match content {
             Some(content) => {
                 let body = Body::Data(Data { next: content.about.next, ..data });

@@ -13,7 +13,7 @@ use super::assembly::Added;
 use super::inside::{self, CONGESTED, Eqif, Facts, NOT_CAPABLE, VnetHeader};
 use super::inward::{Arrived, Last};
 use super::path_mtu::Change;
-use super::{Endpoint, Link, Message, name};
+use super::{Endpoint, Message, name, params};
 use crate::config::Seal;
 use crate::gate::{Accepted, Notice, Refused};
 
@@ -119,16 +119,19 @@ impl Endpoint {
     fn on_data(&mut self, arrival: &Arrival<'_>, common: &Common, eqif: Eqif, data: &Data, of_type: EngineFlags) {
         let Arrival { now, peer, payload, sent_payload, is_marked, .. } = *arrival;
         let tunnel = name(peer, eqif);
-        let Some(Link { params, tunnels, .. }) = &mut self.links[peer] else { return };
-        let inward = &mut tunnels[eqif as usize].inward;
+        let Some(link) = &mut self.links[peer] else { return };
+        let inward = &mut link.tunnels[eqif as usize].inward;
         let is_request = of_type != EngineFlags::NONE;
         let slots = &mut self.slots;
         let is_new = common.flags.any(Flags::SYN);
         if is_new && common.key_epoch > inward.key_epoch {
             // The sender has restarted: what it sends replaces the tunnel, whatever the number.
-            inward.receiver.close(params, |slot| slots.push(slot));
+            inward.receiver.close(&inward.params, |slot| slots.push(slot));
             inward.assembly.reset();
             inward.key_epoch = common.key_epoch;
+        }
+        if is_new && inward.receiver.epoch().is_none() {
+            inward.params = params::serving(&inward.params, data.service);
         }
         inward.last = Last { path: common.path, number: common.packet_number, key_epoch: common.key_epoch, at: now };
         let arrived = Arrived { next: data.next, is_marked };
@@ -147,8 +150,8 @@ impl Endpoint {
         };
         let trimmed = payload.is_none() && !is_request;
         let (disposition, control) =
-            inward.receiver.handle_data(params, now, &engine_data, trimmed, own, |slot| slots.push(slot));
-        inward.account(now, params, &mut self.pacer, tunnel);
+            inward.receiver.handle_data(&inward.params, now, &engine_data, trimmed, own, |slot| slots.push(slot));
+        inward.account(now, &mut self.pacer, tunnel);
         match disposition {
             Disposition::Stray => self.drops.stray += 1,
             Disposition::Duplicate => self.drops.duplicates += 1,
@@ -196,7 +199,7 @@ impl Endpoint {
         self.parts.free(slot);
     }
 
-    /// Handles a part that is in order.
+    /// Handles a part that the receiver hands on.
     fn add_part(&mut self, peer: usize, eqif: Eqif, arrived: Arrived, payload: &[u8]) {
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif as usize].inward;
@@ -238,13 +241,13 @@ impl Endpoint {
     }
 
     fn on_control(&mut self, now: Instant, peer: usize, eqif: Eqif, control: &Control) {
-        let Some(Link { params, tunnels, .. }) = &mut self.links[peer] else { return };
-        let (sender, packets) = (&mut tunnels[eqif as usize].outward.sender, &mut self.packets);
-        sender.handle_control(params, now, control, |part| {
-            let Some(about) = packets.about(part.slot) else { return };
-            about.missing -= 1;
-            if about.missing == 0 {
-                packets.free(part.slot);
+        let Some(link) = &mut self.links[peer] else { return };
+        let (outward, packets) = (&mut link.tunnels[eqif as usize].outward, &mut self.packets);
+        let reliable = outward.params.reliable;
+        outward.sender.handle_control(&outward.params, now, control, |part| {
+            // Of an unreliable tunnel, they are free since they were sent.
+            if reliable {
+                packets.release(part.slot);
             }
         });
         self.settle(name(peer, eqif));

@@ -2,6 +2,8 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::config::{EqifSettings, EqifTable};
+
 /// Header of segmentation and checksum offload before each packet of a TUN device (`struct virtio_net_hdr`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct VnetHeader {
@@ -236,6 +238,15 @@ pub(super) enum Eqif {
 impl Eqif {
     pub(super) const ALL: [Self; 3] = [Self::Tcp, Self::Rdma, Self::Other];
     pub(super) const COUNT: usize = Self::ALL.len();
+
+    /// Returns the settings of this kind of traffic.
+    pub(super) fn settings(self, table: &EqifTable) -> &EqifSettings {
+        match self {
+            Self::Tcp => &table.tcp,
+            Self::Rdma => &table.rdma,
+            Self::Other => &table.other,
+        }
+    }
 
     /// Returns the id in headers; zero is for native messages.
     pub(super) const fn id(self) -> u8 {

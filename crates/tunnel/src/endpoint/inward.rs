@@ -29,6 +29,8 @@ pub(super) struct Last {
 /// The receiving end of a tunnel.
 #[derive(Debug)]
 pub(super) struct Inward {
+    /// Parameters; the service is the one that the sender chose when the tunnel began.
+    pub(super) params: EqdsParams,
     pub(super) receiver: Receiver<u32>,
     pub(super) assembly: Assembly,
     /// Quanta that the sender is owed, as the pacer knows.
@@ -47,8 +49,9 @@ pub(super) struct Inward {
 }
 
 impl Inward {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(params: EqdsParams) -> Self {
         Self {
+            params,
             receiver: Receiver::new(),
             assembly: Assembly::default(),
             owed: 0,
@@ -63,8 +66,8 @@ impl Inward {
     }
 
     /// Tells the pacer what the sender is owed. `name` is that of the tunnel.
-    pub(super) fn account(&mut self, now: Instant, params: &EqdsParams, pacer: &mut Pacer, name: u32) {
-        let owed = self.receiver.owed(params);
+    pub(super) fn account(&mut self, now: Instant, pacer: &mut Pacer, name: u32) {
+        let owed = self.receiver.owed(&self.params);
         pacer.note_owed(self.owed, owed);
         self.owed = owed;
         if owed > 0 && !self.is_listed {
@@ -74,21 +77,21 @@ impl Inward {
     }
 
     /// Enters the list of a new pacer.
-    pub(super) fn enlist(&mut self, now: Instant, params: &EqdsParams, pacer: &mut Pacer, name: u32) {
+    pub(super) fn enlist(&mut self, now: Instant, pacer: &mut Pacer, name: u32) {
         (self.owed, self.is_listed) = (0, false);
-        self.account(now, params, pacer, name);
+        self.account(now, pacer, name);
     }
 
     /// Returns the report that grants credit, after the pacer has chosen this tunnel.
-    pub(super) fn grant(&mut self, now: Instant, params: &EqdsParams, pacer: &mut Pacer, name: u32) -> Option<Control> {
+    pub(super) fn grant(&mut self, now: Instant, pacer: &mut Pacer, name: u32) -> Option<Control> {
         self.is_listed = false;
         if self.owed == 0 {
             return None;
         }
         let quanta = self.owed.min(pacer.quanta());
-        let control = self.receiver.grant(params, quanta)?;
+        let control = self.receiver.grant(&self.params, quanta)?;
         pacer.spend(name, quanta);
-        self.account(now, params, pacer, name);
+        self.account(now, pacer, name);
         Some(control)
     }
 

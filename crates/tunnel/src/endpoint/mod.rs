@@ -31,7 +31,7 @@ mod tests;
 
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use selvedge_transport::eqds::eqif::{Schedule, Share};
 use selvedge_transport::eqds::{Class, EqdsParams, Event, Interest, Pacer, Part, Pulls, Shares};
@@ -46,7 +46,7 @@ use icmp::Unreachable;
 use inside::Eqif;
 use inward::{Arrived, Inward};
 use outward::{Outgoing, Outward};
-use params::Sizes;
+use params::{Limits, Sizes};
 use path_mtu::PathMtu;
 use status::Drops;
 use store::Store;
@@ -87,7 +87,7 @@ pub struct Endpoint {
     by_prefix: BTreeMap<IpAddr, (Prefix, usize)>,
     packets: Store<Outgoing>,
     parts: Store<Arrived>,
-    schedule: Schedule,
+    schedule: Schedule<{ Eqif::COUNT }>,
     pacer: Pacer,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     /// Tunnels with a pending report.
@@ -163,6 +163,14 @@ const NO_PULLS: Pulls = Pulls {
 /// ICMP messages per second, and at once.
 const ICMP_RATE: u32 = 100;
 
+/// Returns the shares of the EQIFs.
+fn shares_of_kinds(config: &Config) -> [Share; Eqif::COUNT] {
+    Eqif::ALL.map(|eqif| {
+        let settings = eqif.settings(&config.eqif);
+        Share { priority: settings.priority as u8, weight: settings.weight as u16 }
+    })
+}
+
 /// Returns the name of a tunnel of `peer`.
 fn name(peer: usize, eqif: Eqif) -> u32 {
     (peer * Eqif::COUNT + eqif as usize) as u32
@@ -198,7 +206,7 @@ impl Endpoint {
             by_prefix: BTreeMap::new(),
             packets: Store::default(),
             parts: Store::default(),
-            schedule: Schedule::new(&[Share::default(); Eqif::COUNT]),
+            schedule: Schedule::new(shares_of_kinds(&config)),
             pacer: Pacer::nested(NO_PULLS, Shares::new()),
             timers: BinaryHeap::new(),
             reports: VecDeque::new(),
@@ -229,14 +237,19 @@ impl Endpoint {
         let out = Outbound::new(peer.pair.outbound(), sealed, &mut self.epochs)?;
         let at = self.gate.add(peer.pair.inbound(), sealed, floor);
         let sizes = Sizes::of(config, peer);
+        let params = params::of(config, peer);
         let link = Link {
             peer: peer.clone(),
-            params: params::of(config, peer),
+            params,
             sizes,
             out,
             tunnels: Eqif::ALL.map(|eqif| Tunnel {
-                outward: Outward::new(mix64(self.random ^ u64::from(name(at, eqif)))),
-                inward: Inward::new(),
+                outward: Outward::new(
+                    params::serving(&params, eqif.settings(&config.eqif).service.into()),
+                    Limits::of(config, &params, eqif),
+                    mix64(self.random ^ u64::from(name(at, eqif))),
+                ),
+                inward: Inward::new(params),
             }),
             path_mtu: PathMtu::new(sizes.datagram),
             answers: false,
@@ -255,10 +268,18 @@ impl Endpoint {
     fn index(&mut self) {
         self.by_prefix.clear();
         let mut shares = Shares::new();
-        let classes: Vec<Class> = (self.config.classes.iter())
-            .map(|class| shares.add(Shares::ROOT, Part { priority: class.priority, weight: class.weight }))
+        // In a class, the kinds of traffic of each priority; in these, hosts; in these, kinds by their weights.
+        let kinds = shares_of_kinds(&self.config);
+        let priorities: BTreeSet<u8> = kinds.iter().map(|kind| kind.priority).collect();
+        let mut add = |part: Part| -> BTreeMap<u8, Class> {
+            let class = shares.add(Shares::ROOT, part);
+            let mut level = |priority| shares.add(class, Part { priority, weight: 1 });
+            priorities.iter().map(|priority| (*priority, level(*priority))).collect()
+        };
+        let classes: Vec<_> = (self.config.classes.iter())
+            .map(|class| add(Part { priority: class.priority, weight: class.weight }))
             .collect();
-        let rest = shares.add(Shares::ROOT, Part::default());
+        let rest = add(Part::default());
         let mut members = Vec::new();
         for (at, link) in self.links.iter().enumerate() {
             let Some(link) = link else { continue };
@@ -266,15 +287,20 @@ impl Endpoint {
             let of_class = |class: &crate::config::Class| {
                 link.peer.prefixes.iter().any(|own| class.prefixes.iter().any(|prefix| prefix.overlaps(*own)))
             };
-            let class = self.config.classes.iter().position(of_class).map_or(rest, |class| classes[class]);
-            let host = shares.add(class, Part::default());
-            members.extend(Eqif::ALL.map(|eqif| (name(at, eqif), host)));
+            let levels = self.config.classes.iter().position(of_class).map_or(&rest, |class| &classes[class]);
+            for (priority, level) in levels {
+                let host = shares.add(*level, Part::default());
+                for (eqif, kind) in Eqif::ALL.into_iter().zip(kinds).filter(|(_, kind)| kind.priority == *priority) {
+                    let class = shares.add(host, Part { priority: 0, weight: kind.weight });
+                    members.push((name(at, eqif), class));
+                }
+            }
         }
         // A quantum is an MTU; where peers differ, the largest keeps within the rate.
         let params = self.links.iter().flatten().map(|link| &link.params);
         let pulls = params.max_by_key(|params| params.quantum).map(|params| params.pulls(params.pull_interval));
         self.pacer = Pacer::nested(pulls.unwrap_or(NO_PULLS), shares);
-        members.into_iter().for_each(|(tunnel, host)| self.pacer.assign(tunnel, host));
+        members.into_iter().for_each(|(tunnel, class)| self.pacer.assign(tunnel, class));
     }
 
     /// Returns what must be on disk before the endpoint goes on, if that has changed; [`Endpoint::stored`] confirms.
@@ -331,7 +357,7 @@ impl Endpoint {
         if outward.armed == at {
             outward.armed = Instant::NEVER;
         }
-        outward.sender.handle_timeout(&link.params, now);
+        outward.sender.handle_timeout(&outward.params, now);
         match outward.sender.poll_event() {
             Some(Event::PeerUnreachable) => self.give_up(now, peer),
             Some(Event::Idle) => self.close_outward(peer, eqif),
@@ -346,7 +372,7 @@ impl Endpoint {
         link.is_unreachable = true;
         for tunnel in &mut link.tunnels {
             self.drops.unreachable += tunnel.outward.queue.unsent() as u64;
-            tunnel.outward.clear(&link.params);
+            tunnel.outward.clear();
         }
         let own = peer as u32;
         let is_own = |about: &Outgoing| about.tunnel / Eqif::COUNT as u32 == own;
@@ -380,7 +406,7 @@ impl Endpoint {
     fn close_outward(&mut self, peer: usize, eqif: usize) {
         let Some(link) = &mut self.links[peer] else { return };
         let outward = &mut link.tunnels[eqif].outward;
-        let Some(end) = outward.sender.close(&link.params) else { return };
+        let Some(end) = outward.sender.close(&outward.params) else { return };
         let close = Close { number: end.seq, from_sender: true };
         self.messages.push_back(Message::new(peer, Eqif::ALL[eqif].id(), 0, Body::Close(close)));
     }
@@ -394,16 +420,16 @@ impl Endpoint {
         }
         let id = Eqif::ALL[eqif].id();
         let slots = &mut self.slots;
-        inward.receiver.handle_timeout(&link.params, now, |slot| slots.push(slot));
-        while let Some(control) = inward.receiver.poll_missing(&link.params, now) {
+        inward.receiver.handle_timeout(&inward.params, now, |slot| slots.push(slot));
+        while let Some(control) = inward.receiver.poll_missing(&inward.params, now) {
             let busy = self.pacer.busy_beside(inward.owed);
             let message = Message::report(now, peer, id, &inward.last, control, busy);
             self.messages.push_back(message);
         }
-        if inward.receiver.is_idle(&link.params, now) {
-            let reset = inward.receiver.close(&link.params, |slot| slots.push(slot));
+        if inward.receiver.is_idle(&inward.params, now) {
+            let reset = inward.receiver.close(&inward.params, |slot| slots.push(slot));
             inward.assembly.reset();
-            inward.account(now, &link.params, &mut self.pacer, tunnel);
+            inward.account(now, &mut self.pacer, tunnel);
             if let Some(reset) = reset {
                 let close = Close { number: reset.number, from_sender: false };
                 self.messages.push_back(Message::new(peer, id, inward.last.path, Body::Close(close)));
@@ -440,7 +466,7 @@ impl Endpoint {
     /// Gives up all packets to a peer: they are too long for the path.
     fn abandon(&mut self, peer: usize) {
         let Some(link) = &mut self.links[peer] else { return };
-        link.tunnels.iter_mut().for_each(|tunnel| tunnel.outward.clear(&link.params));
+        link.tunnels.iter_mut().for_each(|tunnel| tunnel.outward.clear());
         let own = peer as u32;
         self.packets.retain(|about| about.tunnel / Eqif::COUNT as u32 != own);
     }
@@ -448,10 +474,10 @@ impl Endpoint {
     /// Begins all tunnels to a peer anew, which has discarded what they sent, and repeats the reports.
     fn restart(&mut self, now: Instant, peer: usize) {
         for eqif in Eqif::ALL {
-            let Some(Link { params, tunnels, .. }) = &mut self.links[peer] else { return };
-            let Tunnel { outward, inward } = &mut tunnels[eqif as usize];
-            outward.sender.restart(params, now);
-            if let Some(control) = inward.receiver.grant(params, 0) {
+            let Some(link) = &mut self.links[peer] else { return };
+            let Tunnel { outward, inward } = &mut link.tunnels[eqif as usize];
+            outward.sender.restart(&outward.params, now);
+            if let Some(control) = inward.receiver.grant(&inward.params, 0) {
                 self.push_report(now, name(peer, eqif), control);
             }
         }
@@ -472,7 +498,9 @@ impl Endpoint {
         let kept = |link: &Link| {
             let same = config.peers.iter().find(|peer| peer.name == link.peer.name);
             let is_like = same.is_some_and(|peer| link.peer.is_like(peer));
-            is_like && config.tunnel == self.config.tunnel && config.seal == self.config.seal
+            let services = |config: &Config| Eqif::ALL.map(|eqif| eqif.settings(&config.eqif).service);
+            let is_behaviour = config.tunnel == self.config.tunnel && services(&config) == services(&self.config);
+            is_like && is_behaviour && config.seal == self.config.seal
         };
         let gone: Vec<usize> = (self.links.iter().enumerate())
             .filter(|(_, link)| link.as_ref().is_some_and(|link| !kept(link)))
@@ -489,12 +517,14 @@ impl Endpoint {
             }
         }
         self.config = config;
+        self.schedule.set_shares(shares_of_kinds(&self.config));
         // Who waits for credit enters the lists of the new classes.
         self.index();
         for at in 0..self.links.len() {
             let Some(link) = &mut self.links[at] else { continue };
             for (eqif, tunnel) in Eqif::ALL.into_iter().zip(&mut link.tunnels) {
-                tunnel.inward.enlist(now, &link.params, &mut self.pacer, name(at, eqif));
+                tunnel.outward.limits = Limits::of(&self.config, &link.params, eqif);
+                tunnel.inward.enlist(now, &mut self.pacer, name(at, eqif));
             }
         }
         Ok(())
@@ -522,8 +552,8 @@ impl Endpoint {
             let Some(link) = &mut self.links[peer] else { return };
             let inward = &mut link.tunnels[eqif].inward;
             let slots = &mut self.slots;
-            let Some(reset) = inward.receiver.close(&link.params, |slot| slots.push(slot)) else { continue };
-            inward.account(now, &link.params, &mut self.pacer, name(peer, kind));
+            let Some(reset) = inward.receiver.close(&inward.params, |slot| slots.push(slot)) else { continue };
+            inward.account(now, &mut self.pacer, name(peer, kind));
             let close = Close { number: reset.number, from_sender: false };
             self.messages.push_back(Message::new(peer, kind.id(), inward.last.path, Body::Close(close)));
             self.deliver_parked(peer, kind);
@@ -568,7 +598,7 @@ impl Endpoint {
         let Some(link) = &mut self.links[peer] else { return };
         let outward = &mut link.tunnels[eqif].outward;
         let head = outward.queue.head(&self.packets, &link.sizes);
-        if !outward.is_scheduled && outward.sender.next(&link.params, head) != Interest::Nothing {
+        if !outward.is_scheduled && outward.sender.next(&outward.params, head) != Interest::Nothing {
             outward.is_scheduled = true;
             self.schedule.join(eqif as u8, tunnel);
         }
@@ -583,7 +613,7 @@ impl Endpoint {
         let (peer, eqif) = place(tunnel);
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif].inward;
-        let at = inward.receiver.poll_timeout(&link.params).min(inward.receiver.idle_due(&link.params));
+        let at = inward.receiver.poll_timeout(&inward.params).min(inward.receiver.idle_due(&inward.params));
         if at < inward.armed {
             inward.armed = at;
             self.timers.push(Reverse((at, Timer::Inward(tunnel))));

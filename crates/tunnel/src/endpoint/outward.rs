@@ -6,7 +6,7 @@ use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::v1::{Next, Words};
 
-use super::params::Sizes;
+use super::params::{Limits, Sizes};
 use super::store::Store;
 
 /// Facts about a packet of this host on its way to a peer.
@@ -24,6 +24,17 @@ pub(super) struct Outgoing {
     pub(super) part: u32,
     /// Parts that have not arrived.
     pub(super) missing: u32,
+}
+
+impl Store<Outgoing> {
+    /// Notes that a part of a packet is needed no longer, and frees the packet with its last.
+    pub(super) fn release(&mut self, slot: u32) {
+        let Some(about) = self.about(slot) else { return };
+        about.missing -= 1;
+        if about.missing == 0 {
+            self.free(slot);
+        }
+    }
 }
 
 /// Part of a packet: the content of one datagram.
@@ -126,6 +137,9 @@ impl Waiting {
 /// The sending end of a tunnel.
 #[derive(Debug)]
 pub(super) struct Outward {
+    /// Parameters, with the service of the settings.
+    pub(super) params: EqdsParams,
+    pub(super) limits: Limits,
     pub(super) sender: Sender<Part>,
     pub(super) queue: Waiting,
     pub(super) paths: Paths,
@@ -173,8 +187,10 @@ const LOSSES: u64 = 4;
 const PENALTY: Duration = Duration::from_ms(1_000);
 
 impl Outward {
-    pub(super) fn new(key: u64) -> Self {
+    pub(super) fn new(params: EqdsParams, limits: Limits, key: u64) -> Self {
         Self {
+            params,
+            limits,
             sender: Sender::new(),
             queue: Waiting::default(),
             paths: Paths::new(key),
@@ -186,19 +202,20 @@ impl Outward {
     }
 
     /// Forgets all packets; their slots are the caller's to free.
-    pub(super) fn clear(&mut self, params: &EqdsParams) {
-        self.sender.forget(params, params.life.memory);
+    pub(super) fn clear(&mut self) {
+        self.sender.forget(&self.params, self.params.life.memory);
         self.queue = Waiting { messages: self.queue.messages, ..Waiting::default() };
     }
 
     /// Chooses the path of the next batch: all in turn, but those that have lost more than they delivered.
-    pub(super) fn choose_path(&mut self, params: &EqdsParams, now: Instant) -> u16 {
-        let mut path = self.paths.next(params.paths).0;
-        for _ in 1..params.paths {
+    pub(super) fn choose_path(&mut self, now: Instant) -> u16 {
+        let count = self.params.paths;
+        let mut path = self.paths.next(count).0;
+        for _ in 1..count {
             if !self.is_bad(path, now) {
                 break;
             }
-            path = self.paths.next(params.paths).0;
+            path = self.paths.next(count).0;
         }
         path
     }

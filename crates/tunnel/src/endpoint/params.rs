@@ -4,9 +4,10 @@ use selvedge_transport::eqds::{EqdsConfig, EqdsParams, LifeConfig, LossConfig, M
 use selvedge_transport::{Fabric, SettingError};
 use selvedge_units::{Bytes, Duration, Rate, Setting, Toggle};
 
+use super::inside::Eqif;
 use crate::auth::TAG;
 use crate::config::{Config, Peer, Seal};
-use selvedge_wire::eqds::v1::{Common, MAC, PacketType};
+use selvedge_wire::eqds::v1::{Common, MAC, PacketType, Service};
 use selvedge_wire::{Ipv4, Ipv6, Udp};
 
 /// Bytes of Ethernet's header and FCS, and of preamble and gap.
@@ -104,12 +105,38 @@ pub(crate) fn check(config: &Config, peer: &Peer) -> Result<(), SettingError> {
     eqds.check(quantum)
 }
 
-/// Returns the parameters of all tunnels between this host and a peer. Both hosts compute equal windows and quanta if
-/// their settings of the peer's MTU and of windows are equal.
+/// Returns the parameters of all tunnels between this host and a peer, but for their service. Both hosts compute equal
+/// windows and quanta if their settings of the peer's MTU and of windows are equal.
 pub(super) fn of(config: &Config, peer: &Peer) -> EqdsParams {
     let (eqds, quantum) = settings(config, peer);
     let params = eqds.params(quantum, Bytes::new(GAP));
-    EqdsParams { ordered: true, numbers: Numbers::new(32, LOW_BITS), reorder: REORDER, ..params }
+    EqdsParams { numbers: Numbers::new(32, LOW_BITS), reorder: REORDER, ..params }
+}
+
+/// Returns `params` for a tunnel of this service.
+pub(super) fn serving(params: &EqdsParams, service: Service) -> EqdsParams {
+    let (ordered, reliable) = (service == Service::Ordered, service != Service::Unreliable);
+    EqdsParams { ordered, reliable, ..*params }
+}
+
+/// Bounds of the queue of one peer and EQIF.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limits {
+    /// Bytes beyond which packets are dropped.
+    pub(super) queue: u64,
+    /// Bytes beyond which packets that know ECN are marked.
+    pub(super) mark_above: u64,
+}
+
+impl Limits {
+    pub(super) fn of(config: &Config, params: &EqdsParams, eqif: Eqif) -> Self {
+        let (own, all) = (eqif.settings(&config.eqif), &config.tunnel);
+        let queue = own.queue.or(all.queue).map_or((6 * u64::from(params.window)).max(256_000), Bytes::get);
+        let mark_above = own.mark_above.or(all.mark_above.filter(|_| own.queue.is_none()));
+        // RDMA is slowed down by marks and never dropped (section 6): the device is no longer read before memory ends.
+        let most = if eqif == Eqif::Rdma { u64::MAX } else { queue };
+        Self { queue: most, mark_above: mark_above.map_or(queue / 2, Bytes::get) }
+    }
 }
 
 /// Returns the rate that is granted on a link of `rate`: some is left for control packets and for other traffic.

@@ -124,8 +124,10 @@ fn peer(link: &Link, now: Instant) -> PeerStatus {
         let tunnel = &link.tunnels[eqif as usize];
         tunnel.outward.sender.state() == State::Established || tunnel.inward.receiver.epoch().is_some()
     };
-    let trips =
-        link.tunnels.iter().filter_map(|tunnel| tunnel.outward.sender.native_info(&link.params, now).round_trips);
+    let trips = link
+        .tunnels
+        .iter()
+        .filter_map(|tunnel| tunnel.outward.sender.native_info(&tunnel.outward.params, now).round_trips);
     let trips = trips.filter(|trips| trips.samples > 0).map(|trips| trips.smoothed.as_ps() as f64 / 1e6);
     PeerStatus {
         name: link.peer.name.clone(),

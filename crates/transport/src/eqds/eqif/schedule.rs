@@ -10,10 +10,10 @@ use alloc::collections::VecDeque;
 
 use super::config::Share;
 
-/// The EQIFs of one host, each with its tunnels that have something to send.
+/// The `N` EQIFs of one host, each with its tunnels that have something to send.
 #[derive(Clone, Debug)]
-pub struct Schedule {
-    places: [ScheduledEqif; 3],
+pub struct Schedule<const N: usize> {
+    places: [ScheduledEqif; N],
     /// EQIFs that had something to send at their last turn, in the order of their turns.
     ring: VecDeque<u8>,
 }
@@ -27,13 +27,18 @@ struct ScheduledEqif {
     in_ring: bool,
 }
 
-impl Schedule {
+impl<const N: usize> Schedule<N> {
     /// Creates a schedule of EQIFs with the given shares.
-    pub fn new(shares: &[Share; 3]) -> Self {
+    pub fn new(shares: [Share; N]) -> Self {
         Self {
             places: shares.map(|share| ScheduledEqif { share, tunnels: VecDeque::new(), balance: 0, in_ring: false }),
             ring: VecDeque::new(),
         }
+    }
+
+    /// Changes the shares; balances and turns stay.
+    pub fn set_shares(&mut self, shares: [Share; N]) {
+        self.places.iter_mut().zip(shares).for_each(|(place, share)| place.share = share);
     }
 
     /// Returns whether there is nothing to send.

@@ -151,7 +151,7 @@ fn cnps_are_asked_for_between_the_thresholds_ever_more_often() {
 
 /// Serves EQIFs whose tunnels always have packets of these sizes; returns the bytes of each EQIF.
 fn served(shares: [Share; 3], sizes: [&[u32]; 3], packets: u32) -> Vec<u64> {
-    let mut schedule = Schedule::new(&shares);
+    let mut schedule = Schedule::new(shares);
     let mut bytes = vec![0; 3];
     for (eqif, sizes) in (0..).zip(sizes) {
         (0..sizes.len() as u32).for_each(|tunnel| schedule.join(eqif, tunnel));
@@ -188,7 +188,7 @@ fn a_higher_priority_goes_first_and_others_get_the_rest() {
     let shares = [share(0), share(3), share(3)];
     let bytes = served(shares, [&[1_000], &[1_000], &[1_000]], 10_000);
     assert_eq!(bytes, [0, 5_000_000, 5_000_000]);
-    let mut schedule = Schedule::new(&shares);
+    let mut schedule = Schedule::new(shares);
     schedule.join(0, 7);
     schedule.join(1, 8);
     assert_eq!((schedule.pop(1_500), schedule.pop(1_500), schedule.pop(1_500)), (Some((1, 8)), Some((0, 7)), None));

@@ -8,7 +8,8 @@
 //! | 4-7   |      | pull target                                                            |
 //! | 8     |      | next protocol, see [`Next`]                                            |
 //! | 9     | 7..5 | priority                                                               |
-//! |       | 4..0 | reserved                                                               |
+//! |       | 4..3 | service, see [`Service`]                                               |
+//! |       | 2..0 | reserved                                                               |
 //! | 10-11 |      | reserved                                                               |
 //!
 //! Report (type 3), 20 bytes, from the receiver of a tunnel to its sender:
@@ -145,6 +146,35 @@ pub struct Data {
     pub next: Next,
     /// Priority that the sender asks for, 0 to 7. The receiver's policy may overrule it.
     pub priority: u8,
+    /// Service of the tunnel. The receiver takes it from the packet that begins the tunnel.
+    pub service: Service,
+}
+
+/// Service of a tunnel to its packets (EQDS, section 5, requirement 5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Service {
+    /// Lost packets are sent again; the receiver puts packets in order.
+    #[default]
+    Ordered,
+    /// Lost packets are sent again; the receiver hands packets on as they arrive.
+    Unordered,
+    /// Packets are sent once, and handed on as they arrive.
+    Unreliable,
+}
+
+impl Service {
+    /// Returns the two bits of the service.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+    /// Returns the service of two bits; the code 3, which has no meaning, gives [`Service::Ordered`].
+    pub const fn from_code(code: u8) -> Self {
+        match code & 3 {
+            1 => Self::Unordered,
+            2 => Self::Unreliable,
+            _ => Self::Ordered,
+        }
+    }
 }
 
 /// The body of a report.
@@ -284,7 +314,8 @@ impl Body {
             PacketType::Data | PacketType::Request => {
                 let (bytes, rest) = take::<12>(bytes)?;
                 let next = Next::from_code(bytes[8]);
-                let data = Data { seq: long(bytes), pull_target: long(&bytes[4..]), next, priority: bytes[9] >> 5 };
+                let (priority, service) = (bytes[9] >> 5, Service::from_code(bytes[9] >> 3));
+                let data = Data { seq: long(bytes), pull_target: long(&bytes[4..]), next, priority, service };
                 Ok((if kind == PacketType::Data { Self::Data(data) } else { Self::Request(data) }, rest))
             }
             PacketType::Report => {
@@ -323,7 +354,7 @@ impl Body {
                 long(0, data.seq);
                 long(4, data.pull_target);
                 bytes[8] = data.next.code();
-                bytes[9] = data.priority << 5;
+                bytes[9] = data.priority << 5 | data.service.code() << 3;
             }
             Self::Report(report) => {
                 long(0, report.number);

@@ -17,7 +17,7 @@ mod outer;
 mod packet;
 mod words;
 
-pub use body::{Body, Close, Data, Next, PacketType, Probe, Report, Reset, ResetReason};
+pub use body::{Body, Close, Data, Next, PacketType, Probe, Report, Reset, ResetReason, Service};
 pub use common::{Common, Flags};
 pub use options::{Capabilities, Options, Range, Ranges};
 pub use outer::{Cut, Datagram, Outer};
