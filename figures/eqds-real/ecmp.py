@@ -12,9 +12,9 @@ PORT = 5600
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flows", type=int, default=1, help="TCP flows of each host")
-    parser.add_argument("--runs", type=int, default=5, help="permutations")
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=1, help="permutations")
+    parser.add_argument("--seconds", type=float, default=1 if lab.SMOKE else 5)
+    parser.add_argument("--seed", type=int, default=lab.RUN)
     parser.add_argument("--congestion", default="cubic")
     args = parser.parse_args()
     lab.require("ip")
@@ -24,7 +24,7 @@ def main():
     # The hosts of a leaf: as many as there are paths, or half of all.
     leaf = min(paths, (len(hosts) + 1) // 2)
     chance = random.Random(args.seed)
-    for run in range(args.runs):
+    for _ in range(args.runs):
         # Hosts of a leaf stand together: a turn by as many takes each to another leaf, if all leaves are full.
         leaves = [hosts[at : at + leaf] for at in range(0, len(hosts), leaf)]
         chance.shuffle(leaves)
@@ -38,7 +38,7 @@ def main():
         link = lab.number("RATE", 0)
         use = {"share_of_links": sum(rates) / (link * len(hosts))} if link else {}
         lab.emit(
-            "ecmp", run=run, flows=args.flows, gbps=sum(rates) / 1e9, least_mbps=min(rates) / 1e6,
+            "ecmp", flows=args.flows, gbps=sum(rates) / 1e9, least_mbps=min(rates) / 1e6,
             p50_mbps=lab.quantile(rates, 0.5) / 1e6, most_mbps=max(rates) / 1e6, jain=lab.jain(rates), **use,
         )  # fmt: skip
 

@@ -65,8 +65,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--senders", type=int, help="default: all hosts but the first")
     parser.add_argument("--size", type=int, nargs="+", default=[20_000, 200_000], help="bytes of an answer")
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=10, help="of endless answers; 0: none")
+    parser.add_argument("--rounds", type=int, default=5 if lab.SMOKE else 100)
+    parser.add_argument("--seconds", type=float, default=1 if lab.SMOKE else 10, help="of endless answers; 0: none")
     parser.add_argument("--patience", type=float, default=60, help="seconds without an answer after which to give up")
     parser.add_argument("--congestion", default="cubic")
     args = parser.parse_args()
@@ -82,8 +82,13 @@ def main():
             lab.emit("incast", senders=len(senders), bytes=size, missing=missing)
             continue
         rate = lab.number("RATE", 0)
-        # The shortest time in which a link can carry all payloads.
-        ideal = {"ideal_round_us": len(senders) * size * 8 / rate * 1e6} if rate else {}
+        # The shortest time in which a link can carry the frames of all payloads: headers of Ethernet, IP and TCP with
+        # time stamps, and 84 bytes of the tunnel.
+        headers = 14 + 20 + 32 + (0 if lab.WITHOUT else 84)
+        mtu = lab.number("MTU", 1500)
+        share = (mtu + 14 - headers) / (mtu + 14)
+        ideal_us = len(senders) * size * 8 / share / rate * 1e6 if rate else 0
+        ideal = {"ideal_round_us": ideal_us, "stretch": lab.quantile(whole, 0.5) * 1e6 / ideal_us} if rate else {}
         speeds = [size / (sum(times) / len(times)) for times in of.values() if times]
         lab.emit(
             "incast", senders=len(senders), bytes=size, rounds=args.rounds, missing=missing, **lab.spread(answers),

@@ -264,4 +264,7 @@ def receive_streams(port, connections, datagrams, warm, seconds, started=None):
 if "SELVEDGE_LAB_HOSTS" not in os.environ:
     fail("runs in a laboratory: selvedge eqds lab --hosts N -- PROGRAM")
 WITHOUT = os.environ.get("SELVEDGE_LAB_WITHOUT") == "1"
+# A short run, to see whether it works; and the number of the run, of several.
+SMOKE = os.environ.get("SELVEDGE_SMOKE") == "1"
+RUN = int(os.environ.get("SELVEDGE_RUN") or 0)
 HOSTS = [Host(host) for host in range(1, int(os.environ["SELVEDGE_LAB_HOSTS"]) + 1)]

@@ -25,7 +25,7 @@ def report(figure, times, count, **values):
     lab.emit(figure, sent=count, lost=count - len(times), **lab.spread(times), **values)
 
 
-def first(sender, receivers):
+def first(sender, receivers, figure):
     """Measures the first ping to each host, against the two that follow."""
     firsts, extra = [], []
     for receiver in receivers:
@@ -34,24 +34,25 @@ def first(sender, receivers):
             firsts.append(times[0])
             extra.append(times[0] - min(times[1:]))
     if firsts:
-        lab.emit("latency-first", **lab.spread(firsts), extra_p50_us=lab.quantile(extra, 0.5) * 1e6)
+        lab.emit(figure, **lab.spread(firsts), extra_p50_us=lab.quantile(extra, 0.5) * 1e6)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=500, help="pings")
+    parser.add_argument("--count", type=int, default=50 if lab.SMOKE else 1000, help="pings")
     parser.add_argument("--interval", type=float, default=0.01, help="seconds between pings")
-    parser.add_argument("--idle", type=float, default=0, help="seconds of silence before a second round of first pings")
+    parser.add_argument("--idle", type=float, default=1 if lab.SMOKE else 5, help="seconds of silence before a second round of first pings")
     parser.add_argument("--flows", type=int, default=1, help="TCP flows of each loading host")
     parser.add_argument("--congestion", default="cubic")
     args = parser.parse_args()
     lab.require("ip", "ping")
     sender, receiver, *loading = lab.hosts(2)
-    first(sender, [receiver, *loading])
+    first(sender, [receiver, *loading], "latency-first")
     if args.idle:
         time.sleep(args.idle)
-        first(sender, [receiver, *loading])
-    report("latency-idle", pings(sender, receiver, args.count, args.interval), args.count)
+        first(sender, [receiver, *loading], "latency-again")
+    idle = pings(sender, receiver, args.count, args.interval)
+    report("latency-idle", idle, args.count)
     if not loading:
         lab.fail("no load: with 3 or more hosts, host 3 and those after it load the link of host 2")
     flows = len(loading) * args.flows
@@ -61,7 +62,9 @@ def main():
         for _ in range(args.flows):
             host.start(lab.stream_to, receiver.address, PORT, args.congestion, host.number)
     time.sleep(2)
-    report("latency-load", pings(sender, receiver, args.count, args.interval), args.count, flows=flows)
+    loaded = pings(sender, receiver, args.count, args.interval)
+    over = {"p50_over_idle_us": (lab.quantile(loaded, 0.5) - lab.quantile(idle, 0.5)) * 1e6} if loaded and idle else {}
+    report("latency-load", loaded, args.count, flows=flows, **over)
     sink.terminate()
 
 

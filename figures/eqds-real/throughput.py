@@ -21,9 +21,9 @@ def set_offloads(hosts, words):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--flows", type=int, nargs="+", default=[1, 4, 16])
-    parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--flows", type=int, nargs="+", default=[1] if lab.SMOKE else [1, 4, 16])
+    parser.add_argument("--seconds", type=int, default=1 if lab.SMOKE else 5)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--congestion", default="cubic")
     parser.add_argument("--offloads", choices=["on", "off", "both"], default="both")
     args = parser.parse_args()

@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--tcp", type=int, default=4, help="hosts with a TCP flow")
     parser.add_argument("--udp-rate", type=float, help="bits per second; default: that of the links, or 1 Gb/s")
     parser.add_argument("--payload", type=int, default=1200, help="bytes of a datagram")
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seconds", type=float, default=1 if lab.SMOKE else 10)
     parser.add_argument("--congestion", default="cubic")
     args = parser.parse_args()
     lab.require("ip")

@@ -53,6 +53,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::impair::EXAMPLES)]
     Impair(Box<crate::impair::ImpairArgs>),
+    /// Repair losses between top-of-rack switches, behind unmodified NICs: NetRT on real packets
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = crate::tor::EXAMPLES)]
+    Tor(Box<crate::tor::TorArgs>),
     /// Carry traffic between hosts through EQDS tunnels: paced by credit from the receiver, spread over paths
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::eqds::EXAMPLES)]
@@ -216,7 +220,10 @@ pub(crate) struct RunOptions {
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
-    /// Figures (folders with a scenario.toml and an expect.toml), or folders of figures
+    /// Figures (folders with an expect.toml and a scenario.toml or program.toml), or folders of figures
+    ///
+    /// The series of a program.toml are real programs, which run one at a time; claims that this machine cannot check
+    /// are skipped with the reason.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Only check that the figures run: fewer flows and seeds, as in each scenario's [smoke]

@@ -12,23 +12,26 @@ use selvedge_units::words::plural;
 use crate::args::{CheckArgs, RunOptions};
 use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, json, print, say};
+use crate::programs;
 use crate::progress::Progress;
 use crate::real;
 use crate::run::{VERSION, command_line, completed, conduct, estimate, threads};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
-    let figures = Figures::read(&args.paths, args.smoke, real::acquire)?;
+    let all = Figures::read(&args.paths, args.smoke, real::acquire)?;
     if args.out.is_some() {
-        figures.check_apart()?;
+        all.check_apart()?;
     }
-    let Figures { all: figures, skipped } = figures;
+    let Figures { all: figures, skipped, .. } = &all;
     skipped.iter().for_each(|claim| say(&format!("skipped: {claim}")));
-    let tables = tables(args, figures.len())?;
+    let tables = tables(args, figures.len() + programs::count(&all))?;
     let began = Stopwatch::start();
-    let checked = match &args.out {
-        Some(place) => keep(&figures, place, args)?,
-        None => judge(&figures, began, args)?,
+    let mut checked = match &args.out {
+        Some(place) => keep(figures, place, args)?,
+        None if figures.is_empty() => Vec::new(),
+        None => judge(figures, began, args)?,
     };
+    checked.extend(programs::run(&all, began, args)?);
     if args.json {
         print(&(json(&checked) + "\n"))?;
     }
@@ -151,7 +154,7 @@ fn say_end(input: &ClaimsInput<'_>, tables: &ClaimsFiles) {
 }
 
 /// Returns a figure as text for the terminal.
-fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
+pub(crate) fn text_of(checked: &CheckedFigure, began: Stopwatch) -> String {
     let CheckedFigure { figure, runs, shared, cpu_s, .. } = checked;
     let others = if *shared > 0 { format!(", {shared} of them other figures' too") } else { String::new() };
     let at = began.seconds() / 60.0;

@@ -17,12 +17,15 @@ mod explain;
 mod impair;
 mod inspect;
 mod output;
+mod programs;
 mod progress;
 mod real;
 mod replay;
 mod run;
 #[cfg(target_os = "linux")]
 mod supervise;
+#[cfg(target_os = "linux")]
+mod tor;
 #[cfg(target_os = "linux")]
 mod verbs;
 
@@ -59,6 +62,8 @@ fn main() -> ExitCode {
         Command::Verbs(_) => Err(Failure::outcome("the software RNIC needs Linux")),
         #[cfg(target_os = "linux")]
         Command::Impair(args) => impair::impair(&args),
+        #[cfg(target_os = "linux")]
+        Command::Tor(args) => tor::tor(&args),
         #[cfg(target_os = "linux")]
         Command::Eqds(args) => eqds::eqds(&args),
         Command::TrialEnd => real::end(),

@@ -47,6 +47,7 @@ mod metric;
 mod netrt;
 mod number;
 mod point;
+mod programs;
 mod quantile;
 mod record;
 mod report;
@@ -82,6 +83,7 @@ pub use point::{
     PointSummary, PortTimes, RunTotals, SizeClass, TierPauses, TierTimes, TimeSplit, WORST_PORTS, cdf_levels,
     tail_levels,
 };
+pub use programs::{Command, Printed, Programs};
 pub use quantile::Quantiles;
 pub use record::PointRecorder;
 pub use report::{ReportInput, render_report};

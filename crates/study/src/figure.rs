@@ -11,12 +11,17 @@ use selvedge_scenario::{Changes, NicUse, Plan, SchemeFacts, World};
 
 use crate::StudyError;
 use crate::folder::SCENARIO;
+#[cfg(target_os = "linux")]
+use crate::programs::{PROGRAMS, ProgramFigure};
 
 /// Figures to run. All are read before the first runs, so that an error in the last one costs no time.
 #[derive(Debug)]
 pub struct Figures {
     /// Figures in the order of the given paths, and by name within each path.
     pub all: Vec<Figure>,
+    /// Figures of real programs, in the order of the given paths.
+    #[cfg(target_os = "linux")]
+    pub programs: Vec<ProgramFigure>,
     /// Claims that cannot be checked on this machine, with their figures and the reason.
     pub skipped: Vec<String>,
 }
@@ -48,11 +53,17 @@ impl Figures {
             let before = folders.len();
             find(path, &mut folders)?;
             if folders.len() == before {
-                let message = format!("no figure here; expected a folder with a {SCENARIO} and an {EXPECT}");
+                let message =
+                    format!("no figure here; expected a folder with an {EXPECT} and a {SCENARIO} or {PROGRAMS}");
                 return Err(StudyError::input(format!("{}: {message}", path.display())));
             }
         }
-        let mut figures = Self { all: Vec::new(), skipped: Vec::new() };
+        let mut figures = Self {
+            all: Vec::new(),
+            #[cfg(target_os = "linux")]
+            programs: Vec::new(),
+            skipped: Vec::new(),
+        };
         let mut answer = None;
         for folder in folders {
             figures.read_one(folder, smoke, || answer.get_or_insert_with(&real).clone())?;
@@ -66,9 +77,13 @@ impl Figures {
     /// Returns an error if two figures have equal names: one's results would replace the other's.
     pub fn check_apart(&self) -> Result<(), StudyError> {
         let mut known: BTreeMap<String, &Path> = BTreeMap::new();
-        for figure in &self.all {
-            if let Some(other) = known.insert(figure.name(), &figure.folder) {
-                let (other, own, name) = (other.display(), figure.folder.display(), figure.name());
+        let folders = self.all.iter().map(|figure| &figure.folder);
+        #[cfg(target_os = "linux")]
+        let folders = folders.chain(self.programs.iter().map(|figure| &figure.folder));
+        for folder in folders {
+            let name = name_of(folder);
+            if let Some(other) = known.insert(name.clone(), folder) {
+                let (other, own) = (other.display(), folder.display());
                 let message =
                     format!("its results and those of {other} would both be kept as {name}; check one of them");
                 return Err(StudyError::input(format!("{own}: {message} at a time, or without --out")));
@@ -83,6 +98,9 @@ impl Figures {
         smoke: bool,
         real: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), StudyError> {
+        if folder.join(PROGRAMS).is_file() {
+            return self.read_programs(&folder, smoke, real);
+        }
         let path = folder.join(EXPECT);
         let text = fs::read_to_string(&path).map_err(|error| StudyError::io(&path, "read it", &error))?;
         let mut expectations = Expectations::parse(&text, &path.display().to_string()).map_err(StudyError::wrong)?;
@@ -107,12 +125,42 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// Reads a figure of programs, or says why it cannot run here.
+    #[cfg(target_os = "linux")]
+    fn read_programs(
+        &mut self,
+        folder: &Path,
+        smoke: bool,
+        real: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), StudyError> {
+        let figure = ProgramFigure::read(folder, EXPECT, smoke)?;
+        let lacks = |name: &str| format!("{name} is not installed");
+        match figure.missing().map(lacks).map_or_else(real, Err) {
+            Ok(()) => self.programs.push(figure),
+            Err(why) => {
+                self.skipped.extend(figure.claims().map(|claim| format!("{}: \"{claim}\": {why}", folder.display())))
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn read_programs(
+        &mut self,
+        folder: &Path,
+        _: bool,
+        real: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), StudyError> {
+        self.skipped.extend(real().err().map(|why| format!("{}: {why}", folder.display())));
+        Ok(())
+    }
+}
+
 impl Figure {
     /// Returns the name for the figure's results: "irn-fig1" for "figures/irn/fig1".
     pub fn name(&self) -> String {
-        let last_two = self.folder.components().rev().take(2);
-        let parts: Vec<String> = last_two.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-        parts.into_iter().rev().collect::<Vec<_>>().join("-")
+        name_of(&self.folder)
     }
 
     /// Returns the largest number of seeds to run if fewer leave claims undecided; `None` for the number in the plan. A
@@ -144,6 +192,13 @@ impl Figure {
             not_run: expectations.not_run.clone(),
         }
     }
+}
+
+/// Returns the name for the results of the figure in a folder: its last two parts.
+pub(crate) fn name_of(folder: &Path) -> String {
+    let last_two = folder.components().rev().take(2);
+    let parts: Vec<String> = last_two.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("-")
 }
 
 /// Returns the state of the series of `plan`, as far as it is counted.
@@ -178,3 +233,5 @@ fn find(path: &Path, figures: &mut Vec<PathBuf>) -> Result<(), StudyError> {
 }
 
 const EXPECT: &str = "expect.toml";
+#[cfg(not(target_os = "linux"))]
+const PROGRAMS: &str = "program.toml";

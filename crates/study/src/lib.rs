@@ -5,6 +5,8 @@
 //! the report, and renames the folder: results appear completely or not at all. An interrupted study continues from its
 //! complete points.
 //!
+//! Figures whose series are real programs ([`ProgramFigure`]) run one program at a time.
+//!
 //! On Linux, RDMA operations between two hosts can also run on a real network (`real`), with equal kinds of rows as
 //! result.
 //!
@@ -28,6 +30,8 @@ mod figure;
 mod finished;
 mod folder;
 mod labels;
+#[cfg(target_os = "linux")]
+mod programs;
 mod queue;
 #[cfg(target_os = "linux")]
 pub mod real;
@@ -49,6 +53,8 @@ pub use estimate::{SeriesEstimate, StudyEstimate};
 pub use figure::{Figure, Figures};
 pub use finished::Finished;
 pub use folder::{Marker, ResultsFolder, free_name};
+#[cfg(target_os = "linux")]
+pub use programs::{Measured, ProgramFigure};
 pub use run::{Simulate, Worlds};
 pub use study::{Outcome, Study, Watch};
 pub use text::{amount, bytes, span};

@@ -36,7 +36,8 @@ fn flow(number: usize) -> Flow {
 }
 
 fn passing(number: usize, psn: u32) -> Passing<u32> {
-    Passing { handle: psn, bytes: 1_086, class: 0, port: (number as u32 % PORTS) as u16, room: u64::MAX }
+    let port = (number as u32 % PORTS) as u16;
+    Passing { handle: psn, bytes: 1_086, class: 0, port, room: u64::MAX, first: Psn::new(0), psns: 1 }
 }
 
 /// Which flow each packet belongs to, and its number there.
@@ -63,7 +64,7 @@ fn source(bencher: Bencher<'_, '_>) {
         let mut now = Instant::ZERO;
         for &(of, psn) in &packets {
             now += APART;
-            tor.on_data(now, flow(of), Psn::new(psn), &passing(of, psn));
+            tor.on_data(now, flow(of), Psn::new(psn), &passing(of, psn), &mut |_| ());
             black_box(tor.poll_timeout());
         }
     });

@@ -4,6 +4,7 @@
 
 use crate::bth::Bth;
 use crate::ipv4::Ipv4;
+use crate::ipv6::Ipv6;
 use crate::udp::Udp;
 
 /// An invariant CRC under computation.
@@ -15,15 +16,27 @@ impl Icrc {
     pub const LENGTH: usize = 4;
 
     /// Begins a CRC with the headers that have fields to be masked, as they are sent.
-    pub fn begin(mut ip: [u8; Ipv4::LENGTH], mut udp: [u8; Udp::LENGTH], mut bth: [u8; Bth::LENGTH]) -> Self {
+    pub fn begin(mut ip: [u8; Ipv4::LENGTH], udp: [u8; Udp::LENGTH], bth: [u8; Bth::LENGTH]) -> Self {
         ip[1] = 0xff; // DSCP and ECN
         ip[8] = 0xff; // time to live
         ip[10..12].fill(0xff); // checksum
+        Self::of_headers(&ip, udp, bth)
+    }
+
+    /// Begins a CRC, as [`Icrc::begin`] does, over IPv6.
+    pub fn begin_ipv6(mut ip: [u8; Ipv6::LENGTH], udp: [u8; Udp::LENGTH], bth: [u8; Bth::LENGTH]) -> Self {
+        ip[0] |= 0x0f; // traffic class and flow label
+        ip[1..4].fill(0xff);
+        ip[7] = 0xff; // hop limit
+        Self::of_headers(&ip, udp, bth)
+    }
+
+    fn of_headers(ip: &[u8], mut udp: [u8; Udp::LENGTH], mut bth: [u8; Bth::LENGTH]) -> Self {
         udp[6..8].fill(0xff); // checksum
         bth[4] = 0xff; // FECN, BECN, reserved
         let mut crc = Self(u32::MAX);
         crc.update(&[0xff; 8]);
-        crc.update(&ip);
+        crc.update(ip);
         crc.update(&udp);
         crc.update(&bth);
         crc

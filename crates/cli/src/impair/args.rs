@@ -80,7 +80,7 @@ pub(crate) struct ImpairArgs {
 
 impl ImpairArgs {
     /// Returns the plan of impairments.
-    pub(super) fn plan(&self) -> Result<Plan, String> {
+    pub(crate) fn plan(&self) -> Result<Plan, String> {
         let [first, second] = &self.names[..] else {
             return Err(format!("--names wants two names, as in sv-a,sv-b, not {}", self.names.len()));
         };
@@ -104,7 +104,7 @@ impl ImpairArgs {
             if [Direction::Both, suffers].contains(&self.direction) { impaired.clone() } else { Impairment::default() }
         };
         let impairments = [way(Direction::There), way(Direction::Back)];
-        Ok(Plan { names: [first.clone(), second.clone()], mtu: self.mtu, impairments, seed: self.seed })
+        Ok(Plan { names: [first.clone(), second.clone()], mtu: self.mtu, impairments, seed: self.seed, tors: None })
     }
 
     fn loss(&self) -> Result<Loss, String> {

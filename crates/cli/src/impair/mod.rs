@@ -13,7 +13,11 @@ use crate::output::{self, Failure, print};
 use crate::supervise::{self, Signals};
 
 pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
-    let plan = args.plan().map_err(Failure::input)?;
+    run(args, &args.plan().map_err(Failure::input)?)
+}
+
+/// Makes the testbed of a plan, and runs the program in it.
+pub(crate) fn run(args: &ImpairArgs, plan: &Plan) -> Result<(), Failure> {
     let unable = |error: std::io::Error| Failure::input(error.to_string());
     let is_own = acquire().map_err(unable)?;
     if is_own && args.command.is_empty() {
@@ -24,11 +28,11 @@ pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
     }
     // Handlers come before anything is written: from here on Ctrl-C ends the run in order.
     let signals = Signals::listen()?;
-    let testbed = Testbed::open(&plan).map_err(unable)?;
+    let testbed = Testbed::open(plan).map_err(unable)?;
     let outcome = match args.command.split_first() {
         Some((program, arguments)) => supervise::run(Command::new(program).args(arguments), &signals),
         None => {
-            output::say(&ready(&plan));
+            output::say(&ready(plan));
             signals.wait();
             Ok(0)
         }
@@ -36,12 +40,12 @@ pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
     let done = testbed.close().map_err(|error| Failure::outcome(error.to_string()))?;
     let status = outcome?;
     if args.json {
-        print(&(output::json(&report::as_json(&plan, &done)) + "\n"))?;
+        print(&(output::json(&report::as_json(plan, &done)) + "\n"))?;
     } else if args.command.is_empty() {
-        print(&report::as_text(&plan, &done))?;
+        print(&report::as_text(plan, &done))?;
     } else {
         // Standard output is left to the user's program.
-        output::say(report::as_text(&plan, &done).trim_end());
+        output::say(report::as_text(plan, &done).trim_end());
     }
     if status == 0 { Ok(()) } else { Err(Failure { status, message: String::new(), storage: false }) }
 }

@@ -1,5 +1,6 @@
 //! Classes of packets, by purpose.
 
+use selvedge_wire::Opcode;
 use selvedge_wire::verbs::opcode::{RELIABLE, operation};
 
 use crate::rnic;
@@ -11,7 +12,7 @@ pub enum Class {
     Data = 0,
     /// RoCE packets without data: acknowledgements, negative acknowledgements, congestion notifications.
     Ack = 1,
-    /// RoCE packets for queue pair 1, which the connection manager uses.
+    /// RoCE packets for queue pair 1, which the connection manager uses, and messages of switches (NetRT).
     Management = 2,
     /// All other packets, TCP for example.
     Other = 3,
@@ -59,7 +60,7 @@ pub fn classify(packet: &[u8]) -> Class {
     let destination = u32::from_be_bytes([0, bth[5], bth[6], bth[7]]);
     let (opcode, service) = (bth[0], bth[0] & 0xe0);
     let only_tells = [operation::ACKNOWLEDGE, operation::READ_ACKNOWLEDGE].contains(&(opcode & 0x1f));
-    if destination == MANAGEMENT {
+    if destination == MANAGEMENT || opcode == Opcode::NETRT {
         Class::Management
     } else if opcode == CONGESTION_NOTIFICATION || (service == RELIABLE && only_tells) {
         Class::Ack
@@ -87,6 +88,7 @@ mod tests {
         assert_eq!(classify(&packet(4_854, operation::ACKNOWLEDGE, 17)), Class::Ack);
         assert_eq!(classify(&packet(4_791, 0x81, 17)), Class::Ack);
         assert_eq!(classify(&packet(4_791, 0x64, 1)), Class::Management);
+        assert_eq!(classify(&packet(4_791, Opcode::NETRT, 17)), Class::Management);
         assert_eq!(classify(&packet(4_855, operation::ACKNOWLEDGE, 17)), Class::Other);
         assert_eq!(classify(&packet(4_791, operation::WRITE_ONLY, 17)[..30]), Class::Other);
         assert_eq!(classify(&[]), Class::Other);

@@ -14,8 +14,11 @@
 //!    packets are lost.
 //! 3. The TUN devices have no offloads, so the segments that the kernel cuts from long datagrams are lost packet by
 //!    packet.
-//! 4. All fates are counted, and so are packets that the kernel dropped before the device.
+//! 4. Switches may stand before the namespaces ([`Plan::tors`]): then the impairments are those of the fabric between
+//!    them.
+//! 5. All fates are counted, and so are packets that the kernel dropped before the device.
 
+mod between;
 mod class;
 mod counts;
 mod damage;

@@ -10,6 +10,9 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 
+use selvedge_tor::Tor;
+
+use super::between::Between;
 use super::class::Class;
 use super::counts::Counts;
 use super::lane::Lane;
@@ -26,7 +29,7 @@ pub const ADDRESSES: [[&str; 2]; 2] = [["10.78.0.1/24", "fd78::1/64"], ["10.78.0
 const TURN: usize = 64;
 
 /// Configuration of a testbed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     /// Names of the two namespaces.
     pub names: [String; 2],
@@ -36,13 +39,16 @@ pub struct Plan {
     pub impairments: [Impairment; 2],
     /// Seed of the random numbers.
     pub seed: u64,
+    /// Settings of a switch before each namespace, whose only host that namespace is; `None`: no switches. Impairments
+    /// are then those between the switches.
+    pub tors: Option<Box<[selvedge_tor::Settings; 2]>>,
 }
 
 /// Two namespaces with a device between them. Dropping the value removes them.
 #[derive(Debug)]
 pub struct Testbed {
     namespaces: [Namespace; 2],
-    relay: Option<JoinHandle<io::Result<[Pipe; 2]>>>,
+    relay: Option<JoinHandle<io::Result<Between>>>,
     stop: Arc<Stop>,
 }
 
@@ -61,6 +67,8 @@ pub struct Report {
     /// Packets that the kernel dropped before each end because the device was too slow. These drops are not part of the
     /// configured impairments.
     pub overflowed: [u64; 2],
+    /// Counters of the switches, if there are any.
+    pub tors: Option<[selvedge_tor::Stats; 2]>,
 }
 
 impl Testbed {
@@ -80,7 +88,10 @@ impl Testbed {
         let pipe = |end: usize| Pipe::new(Lane::new(&plan.impairments[end], plan.seed, end as u64));
         let relay = Relay {
             devices: [namespaces[0].device.try_clone()?, namespaces[1].device.try_clone()?],
-            pipes: [pipe(0), pipe(1)],
+            between: Between {
+                pipes: [pipe(0), pipe(1)],
+                tors: plan.tors.as_ref().map(|tors| (**tors).clone().map(Tor::new)),
+            },
             clock: Clock::start(),
             stop: Arc::clone(&stop),
         };
@@ -93,13 +104,14 @@ impl Testbed {
     /// # Errors
     /// Returns an error when a device has failed.
     pub fn close(mut self) -> io::Result<Report> {
-        let pipes = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
+        let between = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
         let [first, second] = &mut self.namespaces;
         let overflowed = [first.overflowed()?, second.overflowed()?];
-        Ok(Report { counts: pipes.map(|pipe| *pipe.counts()), overflowed })
+        let tors = between.tors.map(|tors| tors.map(|tor| tor.stats()));
+        Ok(Report { counts: between.pipes.map(|pipe| *pipe.counts()), overflowed, tors })
     }
 
-    fn end(&mut self) -> Option<io::Result<[Pipe; 2]>> {
+    fn end(&mut self) -> Option<io::Result<Between>> {
         self.stop.is_wanted.store(true, Ordering::Relaxed);
         let _ = self.stop.wake.write(1);
         let relay = self.relay.take()?;
@@ -116,14 +128,13 @@ impl Drop for Testbed {
 /// State of the thread that carries packets.
 struct Relay {
     devices: [std::fs::File; 2],
-    /// Pipes from each device to the other.
-    pipes: [Pipe; 2],
+    between: Between,
     clock: Clock,
     stop: Arc<Stop>,
 }
 
 impl Relay {
-    fn run(mut self) -> io::Result<[Pipe; 2]> {
+    fn run(mut self) -> io::Result<Between> {
         // With the default slack, the kernel adds 50 us to short waits.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut buffer = vec![0; 1 << 16];
@@ -131,7 +142,7 @@ impl Relay {
             let mut took = false;
             for end in 0..2 {
                 took |= self.take(end, &mut buffer)?;
-                self.give(end);
+                self.give();
             }
             if !took {
                 self.wait()?;
@@ -142,17 +153,17 @@ impl Relay {
             let mut turns = QUEUE.div_ceil(TURN);
             while turns > 0 && self.take(end, &mut buffer)? {
                 turns -= 1;
-                self.give(end);
+                self.give();
             }
         }
-        Ok(self.pipes)
+        Ok(self.between)
     }
 
     /// Takes packets that an end has sent; returns whether there were any.
     fn take(&mut self, end: usize, buffer: &mut [u8]) -> io::Result<bool> {
         for taken in 0..TURN {
             match self.devices[end].read(buffer) {
-                Ok(length) => self.pipes[end].handle_packet(self.clock.now(), &buffer[..length]),
+                Ok(length) => self.between.handle_packet(self.clock.now(), end, &buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken > 0),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(explained("cannot read from a device")(error)),
@@ -161,16 +172,14 @@ impl Relay {
         Ok(true)
     }
 
-    /// Delivers to the other end the packets that have arrived from `end`.
-    fn give(&mut self, end: usize) {
-        let Self { devices, pipes, clock, .. } = self;
-        let other = &mut devices[1 - end];
-        pipes[end].deliver(clock.now(), |packet| other.write(packet).is_ok());
+    /// Delivers what has arrived.
+    fn give(&mut self) {
+        let Self { devices, between, clock, .. } = self;
+        between.deliver(clock.now(), |end, packet| devices[end].write(packet).is_ok());
     }
 
     fn wait(&self) -> io::Result<()> {
-        let deadline = self.pipes.iter().filter_map(Pipe::poll_timeout).min();
-        let most = deadline.map(|at| TimeSpec::from(self.clock.until(at)));
+        let most = self.between.poll_timeout().map(|at| TimeSpec::from(self.clock.until(at)));
         let [first, second] = &self.devices;
         let mut waits =
             [self.stop.wake.as_fd(), first.as_fd(), second.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));

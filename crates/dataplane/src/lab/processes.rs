@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
 use crate::netns;
@@ -62,11 +62,15 @@ fn is_running(pid: Pid) -> bool {
 }
 
 /// Lets a command's process get a signal to end when the thread that started it ends, however that happens. The process
-/// is also the first of a group of its own: Ctrl-C in a terminal does not reach it.
+/// is also the first of a group of its own: Ctrl-C in a terminal does not reach it. No signal is blocked in it, whatever
+/// this process blocks.
 #[expect(unsafe_code, reason = "there is no other way to say so before the program starts")]
 pub fn end_with_parent(command: &mut Command) {
     command.process_group(0);
-    let before = || nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(Into::into);
-    // SAFETY: the function makes one system call, allocates nothing, and takes no lock.
+    let before = || {
+        nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
+        Ok(SigSet::all().thread_unblock()?)
+    };
+    // SAFETY: the function makes two system calls, allocates nothing, and takes no lock.
     unsafe { command.pre_exec(before) };
 }

@@ -69,6 +69,8 @@ mod footprint;
 mod parse;
 mod quantity;
 
+pub(crate) use parse::position;
+
 pub use check::{
     ClaimVerdict, Measured, Outcome, check, check_smoke, measure, needs_seeds, render_claims, render_measured,
 };

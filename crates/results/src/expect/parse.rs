@@ -137,13 +137,13 @@ pub struct NotRun {
     pub because: String,
 }
 
-/// The reason why a file is not a list of claims.
+/// The reason why a file is not a list of claims, or of programs to run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExpectError {
-    file: String,
-    line: usize,
-    column: usize,
-    what: String,
+    pub(crate) file: String,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for ExpectError {
@@ -161,6 +161,26 @@ impl Expectations {
     /// Returns an error with file, line and column when the text is not TOML, a key is unknown or missing, a metric
     /// does not exist, or a range is empty.
     pub fn parse(text: &str, file: &str) -> Result<Self, ExpectError> {
+        Self::parse_about(text, file, About::Simulation { counts_state: false })
+    }
+
+    /// Parses claims about what real programs print: any metric may exist.
+    ///
+    /// # Errors
+    /// Returns an error as [`Expectations::parse`] does, and if there are keys about simulations: `real`, `max-seeds`,
+    /// `[footprint]`.
+    pub fn parse_of_programs(text: &str, file: &str) -> Result<Self, ExpectError> {
+        let read = Self::parse_about(text, file, About::Programs)?;
+        let misplaced =
+            [("real", read.real), ("max-seeds", read.max_seeds.is_some()), ("footprint", read.footprint.is_some())];
+        if let Some((key, _)) = misplaced.iter().find(|(_, is_there)| *is_there) {
+            let what = format!("`{key}` is about simulations, and this folder has programs; remove it");
+            return Err(ExpectError { file: file.into(), line: 1, column: 1, what });
+        }
+        Ok(read)
+    }
+
+    fn parse_about(text: &str, file: &str, about: About) -> Result<Self, ExpectError> {
         let place = |span: Option<Range<usize>>| position(text, span.map_or(0, |span| span.start));
         let fail = |at: Option<Range<usize>>, what: String| {
             let (line, column) = place(at);
@@ -175,18 +195,21 @@ impl Expectations {
             }
             most => most.map(|most| *most.get_ref() as usize),
         };
-        let counts_state = footprint.is_some();
+        let about = match about {
+            About::Simulation { .. } => About::Simulation { counts_state: footprint.is_some() },
+            About::Programs => About::Programs,
+        };
         let misplaced = |(span, what)| fail(Some(span), what);
         let mut claims = Vec::new();
         for table in expect {
             let (line, _) = position(text, table.span().start);
-            claims.push(claim(table.into_inner(), line, counts_state).map_err(misplaced)?);
+            claims.push(claim(table.into_inner(), line, about).map_err(misplaced)?);
         }
         let mut measurements = Vec::new();
         for table in measure {
             let (line, _) = position(text, table.span().start);
             let WrittenMeasure { say, metric, of, than, case, than_case } = table.into_inner();
-            let quantities = quantities(metric, of, than, case, than_case, counts_state).map_err(misplaced)?;
+            let quantities = quantities(metric, of, than, case, than_case, about).map_err(misplaced)?;
             measurements.push(Measurement { say, quantities, line });
         }
         if claims.is_empty() && measurements.is_empty() && not_run.is_empty() {
@@ -362,10 +385,20 @@ fn half_digit(written: &NumberText, value: f64) -> f64 {
 
 type Misplaced = (Range<usize>, String);
 
-fn claim(written: Written, line: usize, counts_state: bool) -> Result<Claim, Misplaced> {
+/// Kinds of figures that claims are about.
+#[derive(Clone, Copy)]
+enum About {
+    Simulation {
+        /// Whether state is counted, too.
+        counts_state: bool,
+    },
+    Programs,
+}
+
+fn claim(written: Written, line: usize, about: About) -> Result<Claim, Misplaced> {
     let of = written.of.span();
     let Written { metric, than, case, than_case, .. } = written;
-    let quantities = quantities(metric, written.of, than, case, than_case, counts_state)?;
+    let quantities = quantities(metric, written.of, than, case, than_case, about)?;
     let bounds = match (written.ratio, written.value, quantities.is_ratio()) {
         (Some(ratio), None, true) => ratio,
         (None, Some(value), false) => value,
@@ -423,11 +456,11 @@ fn quantities(
     than: Option<Spanned<OneOrMore>>,
     case: Option<Spanned<OneOrMore>>,
     than_case: Option<Spanned<String>>,
-    counts_state: bool,
+    about: About,
 ) -> Result<Quantities, Misplaced> {
     let at = metric.span();
     let metrics = metric.into_inner().list();
-    metrics.iter().try_for_each(|name| check_metric(name, &at, counts_state))?;
+    metrics.iter().try_for_each(|name| check_metric(name, &at, about))?;
     let at = of.span();
     let of = of.into_inner().list();
     if metrics.is_empty() || of.is_empty() {
@@ -462,7 +495,11 @@ fn quantities(
     Ok(Quantities { metrics, pairs: of.into_iter().zip(than).collect(), cases, than_case, place })
 }
 
-fn check_metric(name: &str, at: &Range<usize>, counts_state: bool) -> Result<(), Misplaced> {
+fn check_metric(name: &str, at: &Range<usize>, about: About) -> Result<(), Misplaced> {
+    let About::Simulation { counts_state } = about else {
+        let what = format!("\"{name}\" is no metric of a program: expected figure and field, as in \"incast.p99_us\"");
+        return if name.contains('.') { Ok(()) } else { Err((at.clone(), what)) };
+    };
     // The names of metrics about state depend on the series.
     if is_about_state(name) {
         let what = format!("\"{name}\" counts state: say on what, as in [footprint] queue-pairs = 2000");
@@ -509,7 +546,7 @@ fn range(bounds: &Spanned<Bounds>) -> Result<(f64, f64), Misplaced> {
 }
 
 /// Returns line and column of a byte offset, both from 1, columns in characters.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

@@ -2,6 +2,7 @@
 
 mod common;
 mod expect;
+mod programs;
 mod report;
 #[path = "../../examples/report_demo/synthetic.rs"]
 mod synthetic;

@@ -13,8 +13,10 @@
 //! headroom. Duplicates are copies of packets, do not count as buffered, and yield to regular traffic.
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
-use selvedge_transport::netrt::{DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked};
-use selvedge_units::{Bytes, Instant, Rate, mix64};
+use selvedge_transport::netrt::{
+    DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked, WINDOW,
+};
+use selvedge_units::{Bytes, Instant, Psn, Rate, mix64};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::{Data, Ecn, Header, Packet, Repr};
 
@@ -141,7 +143,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let room = match room {
             Room::OfPort(room) => room,
             Room::OfSwitch(room) => {
-                tor.src.yield_to(self.now, room);
+                tor.src.yield_to(self.now, room, &mut |_| ());
                 room - (tor.src.kept() - tor.src.kept_of(descriptor.port))
             }
             Room::Boundless => u64::MAX,
@@ -152,8 +154,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             class: packet.class,
             port: descriptor.port,
             room,
+            first: data.psn,
+            psns: 1,
         };
-        tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing);
+        tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing, &mut |_| ());
     }
 
     /// Passes a packet to the destination ToR's engine; returns whether it goes on like any other.
@@ -186,7 +190,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let Some(admission) = self.admit_to_host(switch, at, &descriptor) else { return false };
         let Some(tor) = &mut self.tors[switch] else { return true };
-        let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room };
+        // Queue pairs begin at 0, as the ToR has seen when they were set up; a flow far beyond that was forgotten since.
+        let first = if data.psn.get() <= WINDOW { Psn::new(0) } else { data.psn };
+        let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room, first, psns: 1 };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
             ForwardingDecision::Forward => self.send_to_host(switch, at, &descriptor, admission),
             ForwardingDecision::Held if admission != Admission::Line => self.hold(switch, at, u64::from(bytes), class),

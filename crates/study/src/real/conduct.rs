@@ -30,6 +30,7 @@ pub(super) fn conduct(
         mtu: trial.setup.mtu + AROUND,
         impairments: trial.impairments.clone(),
         seed: trial.seed,
+        tors: None,
     };
     let testbed = Testbed::open(&plan)?;
     let outcome = talk(trial, &names, program, words, observer);

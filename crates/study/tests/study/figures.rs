@@ -93,7 +93,9 @@ fn figures_get_seeds_until_their_claims_are_decided_or_their_limit_is_reached() 
 fn folders_without_figures_and_files_are_told_so() {
     let scratch = paper("study-no-figures");
     let refused = |path: &str| read(&scratch, path).expect_err("should be refused").to_string();
-    assert!(refused("paper/notes").contains("no figure here; expected a folder with a scenario.toml"));
+    assert!(
+        refused("paper/notes").contains("no figure here; expected a folder with an expect.toml and a scenario.toml")
+    );
     assert!(refused("paper/bad/scenario.toml").contains("is a file; a figure is a folder"));
     assert!(refused("missing").contains("missing: cannot read it"));
     // The first is fine, and nothing has run.
@@ -120,7 +122,7 @@ fn without_the_real_world_its_claims_are_skipped_and_it_is_asked_for_once() {
     let scratch = scratch.with("one/scenario.toml", texts::SCENARIO);
     let paths = [scratch.join("paper"), scratch.join("one")];
     let asked = AtomicUsize::new(0);
-    let Figures { all, skipped } = Figures::read(&paths, false, || {
+    let Figures { all, skipped, .. } = Figures::read(&paths, false, || {
         asked.fetch_add(1, Ordering::Relaxed);
         Err("no such world".to_owned())
     })

@@ -3,6 +3,8 @@
 mod estimate;
 mod events;
 mod figures;
+#[cfg(target_os = "linux")]
+mod programs;
 
 use std::fs;
 use std::path::Path;

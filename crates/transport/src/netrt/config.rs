@@ -149,6 +149,8 @@ pub struct Settings {
     pub(super) pause: bool,
     pub(super) flows: usize,
     pub(super) idle: Duration,
+    /// Whether a jump beyond the window begins a flow anew.
+    pub(super) restarts: bool,
     k_low: u64,
     k_high: u64,
     max_rate: f64,
@@ -170,6 +172,7 @@ impl From<&NetRtConfig> for Settings {
             pause: config.pause,
             flows: config.flows as usize,
             idle: config.idle,
+            restarts: false,
             k_low: config.k_low.get(),
             k_high: config.k_high.get(),
             max_rate: config.max_rate,
@@ -179,6 +182,14 @@ impl From<&NetRtConfig> for Settings {
 }
 
 impl Settings {
+    /// Lets a jump of PSNs beyond the window, in either direction, begin a flow anew: for networks where the ToR does
+    /// not see when queue pairs are set up and reused. Otherwise such a packet is forwarded, and recovery of its flow
+    /// left to the NICs.
+    #[must_use]
+    pub fn restarting(self) -> Self {
+        Self { restarts: true, ..self }
+    }
+
     /// Returns the rate of duplicates when `requested` bytes of them wait and the host's line rate is `line`; and
     /// whether that is congestion (section III-C3, figure 5). Discontinuous at `k_low`, as in the paper.
     pub(super) fn rate(&self, requested: u64, line: Rate) -> (Rate, bool) {

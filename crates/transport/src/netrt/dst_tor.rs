@@ -48,6 +48,8 @@ pub struct DstTorStats {
     pub surplus: u64,
     /// Packets of flows without state.
     pub untracked: u64,
+    /// Number of times that a flow began anew.
+    pub restarts: u64,
 }
 
 /// A destination ToR.
@@ -118,10 +120,11 @@ impl<H: Copy> DstTor<H> {
         now: Instant,
         flow: Flow,
         psn: Psn,
-        packet: Passing<H>,
+        mut packet: Passing<H>,
         is_copy: bool,
     ) -> ForwardingDecision {
-        let Some(at) = self.flows.meet(now, flow, || Track::of(psn, &packet)) else {
+        packet.psns = packet.psns.max(1);
+        let Some(at) = self.flows.meet(now, flow, || Track::of(&packet)) else {
             self.stats.untracked += 1;
             return ForwardingDecision::Forward;
         };
@@ -135,10 +138,16 @@ impl<H: Copy> DstTor<H> {
         // Serial numbers of 24 bits (C9).
         match psn.ahead_of(track.expected) {
             0 => {
-                track.expected = psn.next();
-                if track.state != State::Ordered {
-                    self.close_gap(now, at);
+                if track.state == State::Ordered {
+                    track.expected = psn.plus(packet.psns);
+                } else {
+                    self.close_gap(now, at, packet.psns);
                 }
+                ForwardingDecision::Forward
+            }
+            ahead if self.settings.restarts && track.is_beyond(ahead) => {
+                (track.expected, track.state) = (psn.plus(packet.psns), State::Ordered);
+                self.stats.restarts += 1;
                 ForwardingDecision::Forward
             }
             1.. if track.state == State::Waiting => ForwardingDecision::Forward, // C3
@@ -213,7 +222,7 @@ impl<H: Copy> DstTor<H> {
     /// Handles a packet that is `ahead` of the expected one.
     #[inline(never)]
     fn on_early(&mut self, now: Instant, at: usize, ahead: u32, packet: Passing<H>) -> ForwardingDecision {
-        let Passing { handle, bytes, port, room, .. } = packet;
+        let Passing { handle, bytes, port, room, psns, .. } = packet;
         let track = &mut self.flows[at];
         let bit = ahead - 1;
         if bit < WINDOW && track.arrived >> bit & 1 == 1 {
@@ -232,8 +241,10 @@ impl<H: Copy> DstTor<H> {
         // A new gap, not requested yet: after the last arrived packet, or the first gap (C12).
         let behind = u128::BITS - track.arrived.leading_zeros();
         let hole = if track.state == State::Ordered { Some(0) } else { (bit > behind).then_some(behind + 1) };
-        track.arrived |= 1 << bit; // C1
-        self.windows.put(track.window, track.expected.plus(ahead), (handle, bytes));
+        // Packets that a Read request asks for do not come this way: they count as arrived (C1).
+        let taken = u128::MAX >> (WINDOW - psns.min(WINDOW));
+        track.arrived |= taken << bit;
+        self.windows.put(track.window, track.expected.plus(ahead), Held { handle, bytes, psns });
         track.state = State::ReTx;
         self.held[usize::from(port)].add(now, bytes);
         self.stats.held += 1;
@@ -266,19 +277,38 @@ impl<H: Copy> DstTor<H> {
         self.stats.requests += 1;
     }
 
-    /// Handles the arrival of the expected packet in a gap: releases the packets that follow in order (algorithm 1),
-    /// nested here (C2).
+    /// Handles the arrival of the expected packet in a gap, which takes this many PSNs: releases the packets that follow
+    /// in order (algorithm 1), nested here (C2).
     #[inline(never)]
-    fn close_gap(&mut self, now: Instant, at: usize) {
-        let track = &mut self.flows[at];
-        while track.arrived & 1 == 1 {
+    fn close_gap(&mut self, now: Instant, at: usize, psns: u32) {
+        let mut psns = psns;
+        loop {
+            // Whatever a peer has sent with the PSNs of an answer that goes the other way is in nobody's order.
+            for ahead in 1..psns.min(WINDOW + 1) {
+                let psn = self.flows[at].expected.plus(ahead);
+                if let Some(held) = self.take(now, at, psn) {
+                    self.output.push_back(Tracked::Discard(held.handle));
+                }
+            }
+            let track = &mut self.flows[at];
+            track.expected = track.expected.plus(psns);
+            // Bit 0 is the packet that is expected now.
+            track.arrived = track.arrived.checked_shr(psns - 1).unwrap_or(0);
+            if track.arrived & 1 == 0 {
+                break;
+            }
             // In the order of PSNs, not of arrival (C6).
-            let (handle, bytes) = self.windows.take(track.window, track.expected);
-            self.held[usize::from(track.port)].remove(now, bytes);
-            self.output.push_back(Tracked::Release(handle));
-            track.expected = track.expected.next();
+            let expected = track.expected;
             track.arrived >>= 1;
+            psns = match self.take(now, at, expected) {
+                Some(held) => {
+                    self.output.push_back(Tracked::Release(held.handle));
+                    held.psns
+                }
+                None => 1,
+            };
         }
+        let track = &mut self.flows[at];
         if track.arrived == 0 {
             track.state = State::Ordered;
             self.windows.close(&mut track.window);
@@ -288,6 +318,14 @@ impl<H: Copy> DstTor<H> {
         }
     }
 
+    /// Takes a held packet of a flow out of the buffer.
+    fn take(&mut self, now: Instant, at: usize, psn: Psn) -> Option<Held<H>> {
+        let track = &self.flows[at];
+        let held = (track.window != NONE).then(|| self.windows.take(track.window, psn))??;
+        self.held[usize::from(track.port)].remove(now, held.bytes);
+        Some(held)
+    }
+
     /// Leaves recovery to the NICs: releases the first held packet, which makes the receiver request the missing one,
     /// and discards the others, which the receiver would refuse.
     fn give_up(&mut self, now: Instant, at: usize) {
@@ -295,32 +333,46 @@ impl<H: Copy> DstTor<H> {
         track.state = State::Waiting;
         self.stats.given_up += 1;
         let mut is_first = true;
-        while track.arrived != 0 {
+        while self.flows[at].arrived != 0 {
+            let track = &mut self.flows[at];
             let bit = track.arrived.trailing_zeros();
             track.arrived &= track.arrived - 1;
-            let (handle, bytes) = self.windows.take(track.window, track.expected.plus(bit + 1));
-            self.held[usize::from(track.port)].remove(now, bytes);
+            let psn = track.expected.plus(bit + 1);
+            let Some(Held { handle, .. }) = self.take(now, at, psn) else { continue };
             self.output.push_back(if is_first { Tracked::Release(handle) } else { Tracked::Discard(handle) });
             is_first = false;
         }
-        self.windows.close(&mut track.window);
+        self.windows.close(&mut self.flows[at].window);
     }
 }
 
 impl Track {
-    /// Creates the state of a flow upon the first packet seen. Queue pairs begin at 0, as the ToR has seen when they
-    /// were set up; a flow far beyond that was forgotten in between.
-    fn of<H>(psn: Psn, packet: &Passing<H>) -> Self {
-        let expected = if psn.get() <= WINDOW { Psn::new(0) } else { psn };
-        let (class, port) = (packet.class, packet.port);
-        Self { expected, arrived: 0, state: State::Ordered, class, port, window: NONE, gap: 0 }
+    /// Creates the state of a flow upon the first packet seen.
+    fn of<H>(packet: &Passing<H>) -> Self {
+        let Passing { class, port, first, .. } = *packet;
+        Self { expected: first, arrived: 0, state: State::Ordered, class, port, window: NONE, gap: 0 }
     }
+
+    /// Returns whether a packet is so far from the expected one, `ahead` PSNs, that it is none of this flow as it was.
+    /// While packets are held, one far ahead is the flow's own, and makes the ToR give up.
+    fn is_beyond(&self, ahead: i32) -> bool {
+        self.state != State::ReTx && ahead.unsigned_abs() > WINDOW
+    }
+}
+
+/// A held packet.
+#[derive(Clone, Copy, Debug)]
+struct Held<H> {
+    handle: H,
+    bytes: u32,
+    /// PSNs that it takes.
+    psns: u32,
 }
 
 /// Held packets of flows with a gap: a ring of [`WINDOW`] slots each, indexed by PSN.
 #[derive(Debug)]
 struct Windows<H> {
-    places: Vec<Option<(H, u32)>>,
+    places: Vec<Option<Held<H>>>,
     free: Vec<u32>,
 }
 
@@ -347,13 +399,13 @@ impl<H: Copy> Windows<H> {
             *window = NONE;
         }
     }
-    fn at(&mut self, window: u32, psn: Psn) -> &mut Option<(H, u32)> {
+    fn at(&mut self, window: u32, psn: Psn) -> &mut Option<Held<H>> {
         &mut self.places[(window * WINDOW + psn.get() % WINDOW) as usize]
     }
-    fn put(&mut self, window: u32, psn: Psn, packet: (H, u32)) {
+    fn put(&mut self, window: u32, psn: Psn, packet: Held<H>) {
         *self.at(window, psn) = Some(packet);
     }
-    fn take(&mut self, window: u32, psn: Psn) -> (H, u32) {
-        self.at(window, psn).take().expect("the packet is held, as its bit is set")
+    fn take(&mut self, window: u32, psn: Psn) -> Option<Held<H>> {
+        self.at(window, psn).take()
     }
 }

@@ -80,6 +80,7 @@ impl<H: Copy> Duplicates<H> {
 
     /// Adds a duplicate of a flow that was requested `requests` times, if there is room. In a full pool, old duplicates
     /// are evicted first. Returns the bytes that no longer wait to be sent because regular traffic needs their room.
+    /// Handles that are not kept are passed to `freed`.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -88,11 +89,14 @@ impl<H: Copy> Duplicates<H> {
         psn: Psn,
         packet: &Passing<H>,
         limits: Limits,
+        freed: &mut impl FnMut(H),
     ) -> u64 {
-        let lost = self.shrink(now, packet.room);
+        let lost = self.shrink(now, packet.room, freed);
         let Passing { handle, bytes, .. } = *packet;
-        let Some(most) = limits.most.min(packet.room).checked_sub(u64::from(bytes)) else { return lost };
-        if self.occupancy.bytes() > most && !self.make_room(now, most, limits.oldest) {
+        let most = limits.most.min(packet.room).checked_sub(u64::from(bytes));
+        let fits = |most| self.occupancy.bytes() <= most || self.make_room(now, most, limits.oldest, freed);
+        if !most.is_some_and(fits) {
+            freed(handle);
             return lost;
         }
         self.added += 1;
@@ -119,14 +123,14 @@ impl<H: Copy> Duplicates<H> {
     /// first; returns whether that sufficed. A duplicate is useful for about a round trip (section III-C1); without the
     /// age limit, duplicates of flows that were requested once and have ended would fill the pool.
     #[inline]
-    fn make_room(&mut self, now: Instant, most: u64, oldest: Instant) -> bool {
+    fn make_room(&mut self, now: Instant, most: u64, oldest: Instant, freed: &mut impl FnMut(H)) -> bool {
         let mut list = 0;
         while let Some(&List { first, requests, .. }) = self.lists.get(list)
             && requests < WANTED
         {
             if first != NONE && self.entries[first as usize].at < oldest {
                 let lists = self.lists.len();
-                self.drop_first(now, list);
+                self.drop_first(now, list, freed);
                 list -= usize::from(self.lists.len() < lists && list > 0);
             } else {
                 list += 1;
@@ -134,7 +138,7 @@ impl<H: Copy> Duplicates<H> {
         }
         while self.occupancy.bytes() > most {
             match self.lists.iter().position(|list| list.first != NONE && list.requests < WANTED) {
-                Some(list) => self.drop_first(now, list),
+                Some(list) => self.drop_first(now, list, freed),
                 None => return false,
             };
         }
@@ -143,10 +147,10 @@ impl<H: Copy> Duplicates<H> {
 
     /// Evicts duplicates until at most `most` bytes are left; returns the bytes that no longer wait to be sent.
     #[inline]
-    pub(super) fn shrink(&mut self, now: Instant, most: u64) -> u64 {
+    pub(super) fn shrink(&mut self, now: Instant, most: u64, freed: &mut impl FnMut(H)) -> u64 {
         let mut lost = 0;
         while self.occupancy.bytes() > most {
-            lost += self.evict(now);
+            lost += self.evict(now, freed);
         }
         lost
     }
@@ -263,20 +267,21 @@ impl<H: Copy> Duplicates<H> {
     }
 
     #[inline]
-    fn evict(&mut self, now: Instant) -> u64 {
+    fn evict(&mut self, now: Instant, freed: &mut impl FnMut(H)) -> u64 {
         match self.lists.iter().position(|list| list.first != NONE) {
-            Some(list) => self.drop_first(now, list),
+            Some(list) => self.drop_first(now, list, freed),
             None => 0,
         }
     }
 
     #[inline]
-    fn drop_first(&mut self, now: Instant, list: usize) -> u64 {
+    fn drop_first(&mut self, now: Instant, list: usize, freed: &mut impl FnMut(H)) -> u64 {
         let place = self.lists[list].first;
         self.unlink(list, place);
         self.tidy(list);
         let entry = &mut self.entries[place as usize];
         let (bytes, wanted) = (entry.bytes, entry.wanted);
+        freed(entry.handle);
         (entry.number, entry.next) = (NOBODY, self.free);
         self.free = place;
         self.occupancy.remove(now, bytes);

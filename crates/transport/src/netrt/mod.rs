@@ -24,7 +24,7 @@ mod src_tor;
 #[cfg(test)]
 mod tests;
 
-use selvedge_units::{HostId, QpNumber};
+use selvedge_units::{HostId, Psn, QpNumber};
 
 pub use config::{NetRtConfig, Settings};
 pub use dst_tor::{DstTor, DstTorStats, ForwardingDecision, Tracked};
@@ -65,6 +65,11 @@ pub struct Passing<H> {
     pub class: u8,
     /// Port towards the ToR's host, numbered from 0 within the switch.
     pub port: u16,
+    /// PSN with which the flow began, as far as the driver has seen it; otherwise the packet's own. Of use only to a
+    /// destination ToR that does not know the flow yet.
+    pub first: Psn,
+    /// PSNs that the packet takes, at least 1; a Read request takes one for each packet of its answer.
+    pub psns: u32,
     /// Bytes of buffer that regular traffic leaves to the duplicates, or held packets, of this port, including those
     /// present: these yield to regular traffic.
     pub room: u64,

@@ -28,6 +28,14 @@ impl Occupancy {
         (self.area, self.used)
     }
 
+    /// Returns the mean occupancy in bytes while there were any, up to the last change.
+    pub const fn mean(&self) -> u64 {
+        match self.used.as_ps() {
+            0 => 0,
+            used => (self.area / used as u128) as u64,
+        }
+    }
+
     #[inline]
     pub(super) fn add(&mut self, now: Instant, bytes: u32) {
         self.pass(now);

@@ -89,16 +89,17 @@ impl<H: Copy> SrcTor<H> {
     }
 
     /// Handles a data packet from a host into the fabric: keeps a duplicate of it. `packet.handle` refers to the
-    /// duplicate.
+    /// duplicate. Handles of duplicates that are not kept, or no longer, are passed to `freed`.
     #[inline]
-    pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: &Passing<H>) {
-        let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return };
+    pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: &Passing<H>, freed: &mut impl FnMut(H)) {
+        let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return freed(packet.handle) };
         let requests = self.flows[at].0;
         let port = &mut self.ports[usize::from(packet.port)];
         let lifetime = self.settings.lifetime.map_or(u64::MAX, Duration::as_ps);
         let oldest = Instant::from_ps(now.as_ps().saturating_sub(lifetime));
         let before = port.duplicates.occupancy.bytes();
-        let lost = port.duplicates.add(now, (flow, requests), psn, packet, Limits { most: self.settings.pool, oldest });
+        let limits = Limits { most: self.settings.pool, oldest };
+        let lost = port.duplicates.add(now, (flow, requests), psn, packet, limits, freed);
         self.kept = self.kept - before + port.duplicates.occupancy.bytes();
         if lost > 0 {
             port.requested -= lost;
@@ -107,15 +108,15 @@ impl<H: Copy> SrcTor<H> {
     }
 
     /// Evicts duplicates, those of the fullest port first, until all together have at most `room` bytes: for ports that
-    /// share a buffer with regular traffic.
-    pub fn yield_to(&mut self, now: Instant, room: u64) {
+    /// share a buffer with regular traffic. The evicted handles are passed to `freed`.
+    pub fn yield_to(&mut self, now: Instant, room: u64, freed: &mut impl FnMut(H)) {
         while self.kept > room {
             let ports = (0..).zip(&self.ports);
             let fullest = ports.max_by_key(|(number, port)| (port.duplicates.occupancy.bytes(), Reverse(*number)));
             let Some((number, _)) = fullest else { return };
             let port = &mut self.ports[usize::from(number)];
             let before = port.duplicates.occupancy.bytes();
-            let lost = port.duplicates.shrink(now, before - 1);
+            let lost = port.duplicates.shrink(now, before - 1, freed);
             port.requested -= lost;
             self.kept = self.kept - before + port.duplicates.occupancy.bytes();
             self.note_change(number);

@@ -35,7 +35,9 @@ fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
 }
 
 fn passing(handle: u32) -> Passing<u32> {
-    Passing { handle, bytes: FRAME, class: 0, port: 0, room: u64::MAX }
+    // A flow that begins far from 0 was forgotten in between.
+    let first = Psn::new(if handle > WINDOW { handle } else { 0 });
+    Passing { handle, bytes: FRAME, class: 0, port: 0, room: u64::MAX, first, psns: 1 }
 }
 
 /// A destination ToR with a log of its outputs.
@@ -274,7 +276,7 @@ fn src(change: impl FnOnce(&mut NetRtConfig)) -> SrcTor<u32> {
 }
 
 fn pass(tor: &mut SrcTor<u32>, flow: Flow, psns: core::ops::Range<u32>) {
-    psns.for_each(|psn| tor.on_data(us(0), flow, Psn::new(psn), &passing(psn)));
+    psns.for_each(|psn| tor.on_data(us(0), flow, Psn::new(psn), &passing(psn), &mut |_| ()));
 }
 
 fn request(expected: u32, arrived: u128) -> Request {
@@ -404,7 +406,7 @@ fn what_waits_to_be_sent_yields_to_regular_traffic_alone() {
     pass(&mut tor, FLOW, 40..45);
     assert_eq!(tor.on_request(us(9), FLOW, 0, &request(40, 0)), Some(Psn::new(40)));
     // Regular traffic needs the buffer.
-    tor.on_data(us(9), FLOW, Psn::new(45), &Passing { room: 2_500, ..passing(45) });
+    tor.on_data(us(9), FLOW, Psn::new(45), &Passing { room: 2_500, ..passing(45) }, &mut |_| ());
     assert_eq!(tor.kept(), 2_000);
     assert_eq!(sent(&mut tor).iter().map(|(_, psn)| *psn).collect::<Vec<_>>(), [38, 39]);
 }
@@ -413,7 +415,7 @@ fn what_waits_to_be_sent_yields_to_regular_traffic_alone() {
 fn the_pool_keeps_what_is_asked_for_most() {
     let mut pool = Duplicates::new();
     let add = |pool: &mut Duplicates<u32>, of, requests, psn| {
-        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), limits(4_000, 0));
+        pool.add(us(0), (of, requests), Psn::new(psn), &passing(psn), limits(4_000, 0), &mut |_| ());
     };
     let (a, b) = (flow(1), flow(2));
     [(a, 0), (b, 0), (a, 1), (b, 1)].into_iter().for_each(|(of, psn)| add(&mut pool, of, 0, psn));
@@ -432,7 +434,7 @@ fn the_pool_keeps_what_is_asked_for_most() {
 fn when_the_pool_is_full_what_is_old_goes_first() {
     let mut pool = Duplicates::new();
     let add = |pool: &mut Duplicates<u32>, at, (of, requests), psn, oldest| {
-        pool.add(us(at), (of, requests), Psn::new(psn), &passing(psn), limits(3_000, oldest));
+        pool.add(us(at), (of, requests), Psn::new(psn), &passing(psn), limits(3_000, oldest), &mut |_| ());
     };
     let (ended, new) = (flow(1), flow(2));
     add(&mut pool, 0, (ended, 7), 0, 0);
@@ -455,7 +457,14 @@ fn the_pool_behaves_like_a_list_of_duplicates() {
                 requests[of as usize] += 1;
                 pool.promote(flow(of), requests[of as usize]);
             } else {
-                pool.add(us(0), (flow(of), requests[of as usize]), Psn::new(psn), &passing(psn), limits(20_000, 0));
+                pool.add(
+                    us(0),
+                    (flow(of), requests[of as usize]),
+                    Psn::new(psn),
+                    &passing(psn),
+                    limits(20_000, 0),
+                    &mut |_| (),
+                );
                 if model.len() == 20 {
                     // The oldest of the flow with the fewest requests.
                     let of = |n: &usize| (requests[model[*n].0.qp.0 as usize], *n);
@@ -476,9 +485,9 @@ fn the_pool_behaves_like_a_list_of_duplicates() {
 fn duplicates_yield_to_regular_traffic() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 0..10);
-    tor.on_data(us(0), FLOW, Psn::new(10), &Passing { room: 3_000, ..passing(10) });
+    tor.on_data(us(0), FLOW, Psn::new(10), &Passing { room: 3_000, ..passing(10) }, &mut |_| ());
     assert_eq!(tor.occupancy().next().expect("a port").bytes(), 3_000);
-    tor.on_data(us(0), FLOW, Psn::new(11), &Passing { room: 500, ..passing(11) });
+    tor.on_data(us(0), FLOW, Psn::new(11), &Passing { room: 500, ..passing(11) }, &mut |_| ());
     assert_eq!(tor.occupancy().next().expect("a port").bytes(), 0);
 }
 
@@ -488,17 +497,17 @@ fn in_a_shared_buffer_the_fullest_pool_yields_first() {
     let mut tor = SrcTor::new(settings(|_| {}), rates);
     for (port, packets) in [(0, 2), (1, 5), (2, 4)] {
         for psn in 0..packets {
-            tor.on_data(us(0), flow(u32::from(port)), Psn::new(psn), &Passing { port, ..passing(psn) });
+            tor.on_data(us(0), flow(u32::from(port)), Psn::new(psn), &Passing { port, ..passing(psn) }, &mut |_| ());
         }
     }
     assert_eq!(tor.kept(), 11_000);
-    tor.yield_to(us(1), 11_000);
+    tor.yield_to(us(1), 11_000, &mut |_| ());
     assert_eq!(tor.kept(), 11_000, "there is room for all");
-    tor.yield_to(us(1), 7_500);
+    tor.yield_to(us(1), 7_500, &mut |_| ());
     assert_eq!([0, 1, 2].map(|port| tor.kept_of(port)), [2_000, 2_000, 3_000]);
     // A waiting duplicate that was evicted no longer waits.
     tor.on_request(us(1), flow(0), 0, &request(0, 0b1));
-    tor.yield_to(us(1), 0);
+    tor.yield_to(us(1), 0, &mut |_| ());
     assert_eq!((tor.kept(), tor.poll_transmit(us(1))), (0, None));
     assert_eq!(tor.poll_pause(), None);
 }
@@ -559,4 +568,83 @@ fn values_that_cannot_work_are_named() {
     assert_eq!(wrong(|config| config.priority = 8), "priority");
     assert_eq!(wrong(|config| config.flows = 0), "flows");
     assert_eq!(wrong(|config| config.idle = Duration::ZERO), "idle");
+}
+
+#[test]
+fn each_handle_that_is_not_kept_is_given_back_once() {
+    let mut tor = src(|config| config.flows = 2);
+    let mut freed = Vec::new();
+    for psn in 0..40 {
+        let of = flow(psn % 3);
+        let room = if psn == 30 { 2_000 } else { u64::MAX };
+        tor.on_data(us(0), of, Psn::new(psn), &Passing { room, ..passing(psn) }, &mut |handle| freed.push(handle));
+        if psn == 20 {
+            tor.on_request(us(1), flow(0), 0, &request(12, 1 << 5));
+        }
+    }
+    tor.yield_to(us(2), 1_000, &mut |handle| freed.push(handle));
+    let kept = tor.kept() / u64::from(FRAME);
+    assert_eq!((kept, freed.len()), (1, 39), "the third flow finds no place in the table");
+    freed.sort_unstable();
+    freed.dedup();
+    assert_eq!(freed.len(), 39);
+}
+
+/// Returns a Read request with this PSN, whose answer has `psns` packets.
+fn read(tor: &mut Tor, psn: u32, psns: u32) -> ForwardingDecision {
+    let verdict = tor.tor.on_data(tor.now, FLOW, Psn::new(psn), Passing { psns, ..passing(psn) }, false);
+    tor.drain();
+    verdict
+}
+
+#[test]
+fn read_requests_take_the_numbers_of_their_answers() {
+    let mut tor = Tor::new();
+    assert_eq!(read(&mut tor, 0, 64), ForwardingDecision::Forward);
+    assert_eq!(tor.data(64), ForwardingDecision::Forward);
+    // A lost packet before two Reads and a Write: only that one is requested.
+    assert_eq!(read(&mut tor, 66, 30), ForwardingDecision::Held);
+    assert_eq!(read(&mut tor, 96, 1), ForwardingDecision::Held);
+    assert_eq!(tor.data(97), ForwardingDecision::Held);
+    assert_eq!(tor.requests, [(65, (1 << 30) - 1)]);
+    tor.arrive(65, true);
+    assert_eq!(tor.forwarded[1..], [65, 66, 96, 97]);
+    assert_eq!(tor.data(98), ForwardingDecision::Forward);
+    // The answer is longer than the window: what follows cannot be held.
+    assert_eq!(read(&mut tor, 100, 1_000), ForwardingDecision::Held);
+    assert_eq!(tor.data(1_100), ForwardingDecision::Forward);
+    assert_eq!(tor.tor.stats().given_up, 1);
+    assert_eq!(tor.forwarded[6..], [1_100, 100], "the NIC requests 99");
+}
+
+#[test]
+fn nothing_held_among_the_numbers_of_an_answer_is_lost_or_forwarded() {
+    let mut tor = Tor::new();
+    tor.all([5, 7, 9]);
+    assert_eq!(read(&mut tor, 0, 8), ForwardingDecision::Forward);
+    assert_eq!(tor.discarded, [5, 7]);
+    assert_eq!(tor.tor.occupancy()[0].bytes(), u64::from(FRAME));
+    assert_eq!(tor.data(8), ForwardingDecision::Forward);
+    assert_eq!(tor.forwarded, [8, 9]);
+    assert_eq!(tor.tor.occupancy()[0].bytes(), 0);
+}
+
+#[test]
+fn a_jump_beyond_the_window_begins_a_flow_anew_if_asked() {
+    let mut tor = Tor::with(settings(|_| {}).restarting());
+    tor.all(0..10);
+    // Another connection of the same numbers begins high, and one after it low.
+    tor.all([70_000, 70_001, 70_003, 70_002, 500, 501, 503, 502]);
+    assert_eq!(tor.forwarded[10..], [70_000, 70_001, 70_002, 70_003, 500, 501, 502, 503]);
+    assert_eq!(tor.tor.stats().restarts, 2);
+    // While packets are held, one beyond the window is the flow's own.
+    tor.all([505, 900]);
+    assert_eq!((tor.tor.stats().given_up, tor.tor.stats().restarts), (1, 2));
+    // The NIC goes back: far behind, or to the missing packet.
+    tor.all([504, 505, 507, 506]);
+    assert_eq!(tor.forwarded[18..], [900, 505, 504, 505, 506, 507]);
+    // Without, the flow is left to the NICs.
+    let mut tor = Tor::new();
+    tor.all([0, 70_000, 70_002, 70_001]);
+    assert_eq!((tor.forwarded, tor.tor.stats().restarts), (vec![0, 70_000, 70_002, 70_001], 0));
 }
