@@ -32,8 +32,8 @@ impl<T> Store<T> {
     }
 
     /// Returns a slot with a copy of `parts`, one behind the other.
-    pub(super) fn put(&mut self, parts: [&[u8]; 2], about: T) -> u32 {
-        let length = parts[0].len() + parts[1].len();
+    pub(super) fn put<const N: usize>(&mut self, parts: [&[u8]; N], about: T) -> u32 {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
         let slot = self.free[usize::from(length > LITTLE)].pop().unwrap_or_else(|| {
             let slot = self.slots.len() as u32;
             self.slots.push(Slot { bytes: Vec::new(), about: None });
