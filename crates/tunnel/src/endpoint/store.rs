@@ -60,15 +60,6 @@ impl<T> Store<T> {
         slots.filter(move |(slot, _)| slot.about.as_ref().is_some_and(&are)).map(|(_, at)| at)
     }
 
-    /// Frees the packets for which `keeps` is false.
-    pub(super) fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].about.as_ref().is_some_and(|about| !keeps(about)) {
-                self.free(slot as u32);
-            }
-        }
-    }
-
     /// Returns the bytes of a packet and what is known about it; `None` if the slot is free.
     pub(super) fn get(&self, slot: u32) -> Option<(&[u8], &T)> {
         let slot = self.slots.get(slot as usize)?;
