@@ -265,11 +265,12 @@ impl Socket {
         Ok((received.length.min(buffer.len()), received.source))
     }
 
-    /// Receives a message, waiting until a point in time at most (`TimedOut`).
+    /// Receives a message, waiting for that long at most (`TimedOut`).
     ///
     /// # Errors
     /// See [`Socket::recv_from`].
-    pub fn recv(&self, buffer: &mut [u8], until: Option<Instant>) -> io::Result<Received> {
+    pub fn recv(&self, buffer: &mut [u8], within: Option<Duration>) -> io::Result<Received> {
+        let until = within.map(|within| now() + within);
         loop {
             match self.try_recv(buffer, true) {
                 Err(error) if self.waits(&error) => wait(&self.arrivals, until)?,
@@ -301,11 +302,12 @@ impl Socket {
             .ok_or_else(unknown)
     }
 
-    /// Returns the next notice; waits for one until a point in time at most, unless the socket does not block.
+    /// Returns the next notice; waits for one, that long at most, unless the socket does not block.
     ///
     /// # Errors
     /// If the socket would block, no notice comes in time (`TimedOut`), or the daemon is gone (`ConnectionAborted`).
-    pub fn notice(&self, until: Option<Instant>) -> io::Result<Notice> {
+    pub fn notice(&self, within: Option<Duration>) -> io::Result<Notice> {
+        let until = within.map(|within| now() + within);
         loop {
             match self.try_notice() {
                 Err(error) if self.waits(&error) => wait(&self.notices, until)?,
@@ -358,12 +360,12 @@ impl Socket {
         error.kind() == io::ErrorKind::WouldBlock && !self.is_nonblocking.load(Ordering::Relaxed)
     }
 
-    /// Waits until a message can be sent.
+    /// Waits until a message can be sent, that long at most.
     ///
     /// # Errors
     /// `TimedOut`, or a signal.
-    pub fn wait_for_room(&self, until: Option<Instant>) -> io::Result<()> {
-        wait(&self.room, until)?;
+    pub fn wait_for_room(&self, within: Option<Duration>) -> io::Result<()> {
+        wait(&self.room, within.map(|within| now() + within))?;
         let mut bytes = [0; 64];
         let _ = rustix::net::recv(&self.room, &mut bytes[..], RecvFlags::DONTWAIT);
         Ok(())
