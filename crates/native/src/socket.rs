@@ -371,6 +371,11 @@ impl Socket {
         Ok(())
     }
 
+    /// Returns whether there are notices.
+    pub fn has_notices(&self) -> bool {
+        let ring = self.memory.notices();
+        ring.peek(ring.tail()) != Ok(None)
+    }
     /// Returns what is readable while there are notices.
     pub fn notices(&self) -> BorrowedFd<'_> {
         self.notices.as_fd()

@@ -8,15 +8,19 @@ macro_rules! next {
         let mut function = FOUND.load(Ordering::Relaxed);
         if function.is_null() {
             let name = concat!(stringify!($name), "\0");
+            #[allow(unused_unsafe, reason = "the macro is used in unsafe blocks, too")]
             // SAFETY: the name ends with a zero.
-            function = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
-            if function.is_null() {
+            let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
+            if found.is_null() {
                 std::process::abort();
             }
+            function = found;
             FOUND.store(function, Ordering::Relaxed);
         }
+        #[allow(unused_unsafe, reason = "the macro is used in unsafe blocks, too")]
         // SAFETY: the C library declares the function with these types.
-        unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn($($kind),*) -> $told>(function) }
+        let function = unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn($($kind),*) -> $told>(function) };
+        function
     }};
 }
 pub(crate) use next;

@@ -103,6 +103,8 @@ impl State {
     pub(crate) fn watch(&self, Watch { epoll, mut event }: Watch) {
         let Some(native) = &self.native else { return };
         let fd = native.as_fd().as_raw_fd();
+        // The file may be readable still from messages that the program has.
+        let _ = native.try_recv(&mut [], false);
         let kinds = (libc::EPOLLIN | libc::EPOLLET | libc::EPOLLONESHOT | libc::EPOLLRDNORM) as u32;
         event.events &= kinds;
         // SAFETY: the event is a copy.

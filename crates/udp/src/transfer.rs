@@ -112,6 +112,16 @@ pub(crate) unsafe fn receive(entry: &Entry, fd: c_int, pieces: &[iovec], flags: 
     let is_watched = !entry.state().watches.is_empty();
     loop {
         let Some(native) = entry.native() else { return Attempt::Kernel };
+        {
+            let mut state = entry.state();
+            if native.has_notices() {
+                state.hear(&native);
+            }
+            match std::mem::take(&mut state.error) {
+                0 => {}
+                error => return Attempt::Failed(error),
+            }
+        }
         // SAFETY: the caller says so.
         match unsafe { take(&native, pieces, flags) } {
             Ok(received) => {
@@ -124,14 +134,6 @@ pub(crate) unsafe fn receive(entry: &Entry, fd: c_int, pieces: &[iovec], flags: 
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => entry.state().lose(&native),
             Err(_) => {}
         }
-        if native.has_notices() {
-            let mut state = entry.state();
-            state.hear(&native);
-            match std::mem::take(&mut state.error) {
-                0 => {}
-                error => return Attempt::Failed(error),
-            }
-        }
         if has_datagram(fd) || does_not_wait(fd, flags) {
             return Attempt::Kernel;
         }
@@ -139,8 +141,11 @@ pub(crate) unsafe fn receive(entry: &Entry, fd: c_int, pieces: &[iovec], flags: 
         if left <= 0 {
             return Attempt::Failed(libc::EAGAIN);
         }
-        let mut fds = [fd, native.as_fd().as_raw_fd(), native.notices().as_raw_fd()]
-            .map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let mut fds = [fd, native.as_fd().as_raw_fd(), native.notices().as_raw_fd()].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
         let poll = next!(poll: fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
         // SAFETY: the descriptors are there.
         if unsafe { poll(fds.as_mut_ptr(), 3, left as c_int) } < 0 {
@@ -237,7 +242,7 @@ pub(crate) unsafe fn pieces<'a>(message: &msghdr) -> &'a [iovec] {
         return &[];
     }
     // SAFETY: the caller says so.
-    unsafe { std::slice::from_raw_parts(message.msg_iov, message.msg_iovlen as usize) }
+    unsafe { std::slice::from_raw_parts(message.msg_iov, message.msg_iovlen) }
 }
 
 /// Returns what a function that receives returns.

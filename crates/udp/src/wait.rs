@@ -1,0 +1,155 @@
+//! Waiting for descriptors, UDP sockets among them.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use libc::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLPRI, POLLRDNORM, c_int, nfds_t, pollfd, sigset_t, timespec};
+use selvedge_native::Socket;
+
+use crate::next::next;
+use crate::table::{Entry, find};
+
+/// A native socket whose messages are awaited, and the place of its descriptor.
+struct Native {
+    at: usize,
+    entry: &'static Entry,
+    socket: Arc<Socket>,
+}
+
+/// Returns whether a descriptor has a native socket.
+pub(crate) fn is_native(fd: c_int) -> bool {
+    find(fd).is_some_and(|entry| entry.native().is_some())
+}
+
+/// Does what `ppoll` does, for native sockets, too.
+///
+/// # Safety
+/// `mask` must be null or a set of signals.
+pub(crate) unsafe fn wait(fds: &mut [pollfd], timeout: Option<timespec>, mask: *const sigset_t) -> c_int {
+    let readable = POLLIN | POLLRDNORM;
+    let natives: Vec<Native> = (fds.iter().enumerate())
+        .filter(|(_, place)| place.events & readable != 0)
+        .filter_map(|(at, place)| {
+            let entry = find(place.fd)?;
+            Some(Native { at, entry, socket: entry.native()? })
+        })
+        .collect();
+    let ppoll = next!(ppoll: fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int);
+    let until = timeout.map(|timeout| now_ns() + timeout.tv_sec * 1_000_000_000 + timeout.tv_nsec);
+    let mut all: Vec<pollfd> = Vec::with_capacity(fds.len() + 2 * natives.len());
+    loop {
+        all.clear();
+        all.extend_from_slice(fds);
+        for native in &natives {
+            for fd in [native.socket.as_fd(), native.socket.notices()] {
+                all.push(pollfd { fd: fd.as_raw_fd(), events: POLLIN, revents: 0 });
+            }
+        }
+        let left = until.map(|until| {
+            let left = (until - now_ns()).max(0);
+            timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 }
+        });
+        let left = left.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: all places are there, and the caller gives the mask.
+        if unsafe { ppoll(all.as_mut_ptr(), all.len() as nfds_t, left, mask) } < 0 {
+            return -1;
+        }
+        let (own, added) = all.split_at(fds.len());
+        fds.copy_from_slice(own);
+        let mut is_woken = false;
+        for (native, woken) in natives.iter().zip(added.chunks(2)) {
+            if woken.iter().all(|place| place.revents == 0) {
+                continue;
+            }
+            is_woken = true;
+            fds[native.at].revents |= native.events() & (fds[native.at].events | POLLERR);
+        }
+        let count = fds.iter().filter(|place| place.revents != 0).count();
+        let is_over = until.is_some_and(|until| now_ns() >= until);
+        if count > 0 || is_over || !is_woken {
+            return count as c_int;
+        }
+    }
+}
+
+impl Native {
+    /// Returns what the socket is ready for, now that it has woken somebody.
+    fn events(&self) -> i16 {
+        let mut events = 0;
+        if self.socket.has_notices() {
+            let mut state = self.entry.state();
+            state.hear(&self.socket);
+            if state.error != 0 {
+                events |= POLLIN | POLLRDNORM | POLLERR;
+            }
+        } else {
+            // The file stays readable until somebody finds nothing.
+            let _ = self.socket.try_notice();
+        }
+        match self.socket.try_recv(&mut [], false) {
+            Ok(_) => events | POLLIN | POLLRDNORM,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => events,
+            Err(_) => {
+                // The daemon has ended: the program's call finds out what to do.
+                self.entry.state().lose(&self.socket);
+                events | POLLIN | POLLRDNORM
+            }
+        }
+    }
+}
+
+fn now_ns() -> i64 {
+    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Does what `pselect` does, for native sockets, too. `None`: no descriptor has one.
+///
+/// # Safety
+/// The sets must be null or sets of `count` descriptors, and `mask` null or a set of signals.
+pub(crate) unsafe fn select(
+    count: c_int,
+    sets: [*mut libc::fd_set; 3],
+    timeout: Option<timespec>,
+    mask: *const sigset_t,
+) -> Option<c_int> {
+    const KINDS: [i16; 3] = [POLLIN, POLLOUT, POLLPRI];
+    /// Events by which a descriptor is in each of the sets.
+    const READY: [i16; 3] = [POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI];
+    let has = |set: *mut libc::fd_set, fd: c_int| {
+        // SAFETY: the caller gives sets of that many descriptors.
+        !set.is_null() && unsafe { libc::FD_ISSET(fd, set) }
+    };
+    let wanted = |fd: c_int| -> i16 {
+        let kinds = sets.iter().zip(KINDS).filter(|(set, _)| has(**set, fd));
+        kinds.fold(0, |events, (_, kind)| events | kind)
+    };
+    let count = count.min(libc::FD_SETSIZE as c_int);
+    let mut fds: Vec<pollfd> =
+        (0..count).map(|fd| pollfd { fd, events: wanted(fd), revents: 0 }).filter(|place| place.events != 0).collect();
+    if !fds.iter().any(|place| is_native(place.fd)) {
+        return None;
+    }
+    // SAFETY: the caller gives the mask.
+    if unsafe { wait(&mut fds, timeout, mask) } < 0 {
+        return Some(-1);
+    }
+    if fds.iter().any(|place| place.revents & libc::POLLNVAL != 0) {
+        return Some(crate::next::fail(libc::EBADF));
+    }
+    let mut total = 0;
+    for (set, ready) in sets.into_iter().zip(READY) {
+        for place in fds.iter().filter(|place| has(set, place.fd)) {
+            if place.revents & ready == 0 {
+                // SAFETY: as above.
+                unsafe { libc::FD_CLR(place.fd, set) };
+            } else {
+                total += 1;
+            }
+        }
+    }
+    Some(total)
+}
