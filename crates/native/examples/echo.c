@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,21 @@ static int ask(const char *address, uint16_t port)
         return fail("send");
     if (selvedge_eqds_recv_notice(socket, &notice, 0) < 0)
         return fail("notice");
+    /* The answer comes, or a notice that nobody is there. */
+    while (notice.outcome == SELVEDGE_EQDS_ARRIVED) {
+        struct pollfd fds[2] = { { .fd = selvedge_eqds_fd(socket), .events = POLLIN },
+                                 { .fd = selvedge_eqds_notice_fd(socket), .events = POLLIN } };
+        if (poll(fds, 2, 5000) <= 0) {
+            fprintf(stderr, "echo: no answer\n");
+            return 1;
+        }
+        if (fds[0].revents)
+            break;
+        if (selvedge_eqds_recv_notice(socket, &notice, SELVEDGE_EQDS_DONTWAIT) < 0 && errno != EAGAIN)
+            return fail("notice");
+    }
     if (notice.tag != 7 || notice.outcome != SELVEDGE_EQDS_ARRIVED) {
-        fprintf(stderr, "echo: the message did not arrive: outcome %u\n", notice.outcome);
+        fprintf(stderr, "echo: the message was not taken: outcome %u\n", notice.outcome);
         return 1;
     }
     ssize_t length = selvedge_eqds_recv(socket, buffer, sizeof buffer, NULL, 0);

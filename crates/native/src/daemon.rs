@@ -60,7 +60,7 @@ pub struct Request {
     pub question: Question,
 }
 
-/// What a program asks.
+/// Questions of programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
     /// Open a port, 0 for any, for messages of all or of one host and port. Answer: its number.
@@ -82,7 +82,7 @@ pub struct Over;
 pub enum Given {
     /// The program has it.
     Yes,
-    /// Its ring is full; the doorbell rings when there is room.
+    /// The program's ring is full; the doorbell rings when there is room.
     Later,
 }
 

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! All positions count up and never wrap; places follow from them by a mask. Nothing here is unsafe, and no index comes
-//! from memory unmasked: a process that writes nonsense into its ring harms itself alone. What must not be believed, the
-//! caller keeps for itself ([`Cursor`]); a descriptor is copied before it is checked.
+//! from memory unmasked: a process that writes nonsense into its ring harms itself alone. Positions of the side that
+//! does not trust the other are its own ([`Cursor`]); a descriptor is copied before it is checked.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};

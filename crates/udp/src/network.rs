@@ -1,4 +1,4 @@
-//! What the daemon serves: addresses inside.
+//! Addresses inside, as the daemon tells them.
 
 use std::net::IpAddr;
 use std::sync::Mutex;

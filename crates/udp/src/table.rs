@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     state: Mutex<State>,
 }
 
-/// What is known of a UDP socket.
+/// State of a UDP socket.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) is_v6: bool,
@@ -53,6 +53,11 @@ pub(crate) struct Watch {
 impl Entry {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Returns whether the socket has a native one, or had one until the daemon ended.
+    pub(crate) fn is_native(&self) -> bool {
+        self.state().port.is_some()
     }
 
     /// Returns the native socket, if there is one.

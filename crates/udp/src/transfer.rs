@@ -111,7 +111,16 @@ pub(crate) unsafe fn receive(entry: &Entry, fd: c_int, pieces: &[iovec], flags: 
     let until = within.map(|within| milliseconds() + within.as_millis() as i64);
     let is_watched = !entry.state().watches.is_empty();
     loop {
-        let Some(native) = entry.native() else { return Attempt::Kernel };
+        let Some(native) = entry.native() else {
+            if !entry.is_native() || has_datagram(fd) || does_not_wait(fd, flags) {
+                return Attempt::Kernel;
+            }
+            // The daemon has ended; another may come.
+            match pause(&[fd], until) {
+                Ok(()) => continue,
+                Err(errno) => return Attempt::Failed(errno),
+            }
+        };
         {
             let mut state = entry.state();
             if native.has_notices() {
@@ -137,21 +146,24 @@ pub(crate) unsafe fn receive(entry: &Entry, fd: c_int, pieces: &[iovec], flags: 
         if has_datagram(fd) || does_not_wait(fd, flags) {
             return Attempt::Kernel;
         }
-        let left = until.map_or(SLICE, |until| (until - milliseconds()).min(SLICE));
-        if left <= 0 {
-            return Attempt::Failed(libc::EAGAIN);
-        }
-        let mut fds = [fd, native.as_fd().as_raw_fd(), native.notices().as_raw_fd()].map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        let poll = next!(poll: fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
-        // SAFETY: the descriptors are there.
-        if unsafe { poll(fds.as_mut_ptr(), 3, left as c_int) } < 0 {
-            return Attempt::Failed(errno());
+        let fds = [fd, native.as_fd().as_raw_fd(), native.notices().as_raw_fd()];
+        if let Err(errno) = pause(&fds, until) {
+            return Attempt::Failed(errno);
         }
     }
+}
+
+/// Waits until something can be read or a slice has passed, and no longer than `until`.
+fn pause(fds: &[c_int], until: Option<i64>) -> Result<(), c_int> {
+    let left = until.map_or(SLICE, |until| (until - milliseconds()).min(SLICE));
+    if left <= 0 {
+        return Err(libc::EAGAIN);
+    }
+    let mut fds: Vec<_> = fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+    let poll = next!(poll: fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int);
+    // SAFETY: the descriptors are there.
+    let count = unsafe { poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, left as c_int) };
+    if count < 0 { Err(errno()) } else { Ok(()) }
 }
 
 /// Returns whether the kernel's socket has a datagram or an error.

@@ -19,7 +19,7 @@ struct Native {
 
 /// Returns whether a descriptor has a native socket.
 pub(crate) fn is_native(fd: c_int) -> bool {
-    find(fd).is_some_and(|entry| entry.native().is_some())
+    find(fd).is_some_and(Entry::is_native)
 }
 
 /// Does what `ppoll` does, for native sockets, too.
@@ -28,17 +28,16 @@ pub(crate) fn is_native(fd: c_int) -> bool {
 /// `mask` must be null or a set of signals.
 pub(crate) unsafe fn wait(fds: &mut [pollfd], timeout: Option<timespec>, mask: *const sigset_t) -> c_int {
     let readable = POLLIN | POLLRDNORM;
-    let natives: Vec<Native> = (fds.iter().enumerate())
+    let entries: Vec<(usize, &'static Entry)> = (fds.iter().enumerate())
         .filter(|(_, place)| place.events & readable != 0)
-        .filter_map(|(at, place)| {
-            let entry = find(place.fd)?;
-            Some(Native { at, entry, socket: entry.native()? })
-        })
+        .filter_map(|(at, place)| Some((at, find(place.fd).filter(|entry| entry.is_native())?)))
         .collect();
     let ppoll = next!(ppoll: fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int);
     let until = timeout.map(|timeout| now_ns() + timeout.tv_sec * 1_000_000_000 + timeout.tv_nsec);
-    let mut all: Vec<pollfd> = Vec::with_capacity(fds.len() + 2 * natives.len());
+    let mut all: Vec<pollfd> = Vec::with_capacity(fds.len() + 2 * entries.len());
     loop {
+        let natives = entries.iter().filter_map(|(at, entry)| Some(Native { at: *at, entry, socket: entry.native()? }));
+        let natives: Vec<Native> = natives.collect();
         all.clear();
         all.extend_from_slice(fds);
         for native in &natives {
@@ -46,7 +45,10 @@ pub(crate) unsafe fn wait(fds: &mut [pollfd], timeout: Option<timespec>, mask: *
                 all.push(pollfd { fd: fd.as_raw_fd(), events: POLLIN, revents: 0 });
             }
         }
-        let left = until.map(|until| {
+        // While a daemon is away, it is looked for now and then.
+        let is_whole = natives.len() == entries.len();
+        let slice = (!is_whole).then(|| now_ns() + 1_000_000_000);
+        let left = until.into_iter().chain(slice).min().map(|until| {
             let left = (until - now_ns()).max(0);
             timespec { tv_sec: left / 1_000_000_000, tv_nsec: left % 1_000_000_000 }
         });
@@ -67,7 +69,7 @@ pub(crate) unsafe fn wait(fds: &mut [pollfd], timeout: Option<timespec>, mask: *
         }
         let count = fds.iter().filter(|place| place.revents != 0).count();
         let is_over = until.is_some_and(|until| now_ns() >= until);
-        if count > 0 || is_over || !is_woken {
+        if count > 0 || is_over || (is_whole && !is_woken) {
             return count as c_int;
         }
     }

@@ -73,18 +73,18 @@ impl Incoming {
 pub struct Notice {
     /// Number that the sender chose.
     pub tag: u32,
-    /// What has become of the message.
+    /// Fate of the message.
     pub outcome: Outcome,
     /// Round-trip time of the message's last packet; `None` if it was sent twice, or never arrived.
     pub round_trip: Option<Duration>,
 }
 
-/// What has become of a message.
+/// Fate of a message that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// All of it is at the destination's host. A refusal may follow.
     Arrived,
-    /// It was sent by an unreliable tunnel, which does not tell more.
+    /// The message was sent by an unreliable tunnel, which does not tell more.
     Sent,
     /// The destination's host has no program with that port.
     NoListener,
