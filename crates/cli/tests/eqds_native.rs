@@ -1,5 +1,5 @@
-//! Native messages between the hosts of a laboratory: `selvedge eqds perf`, the C library, unmodified UDP programs, and a
-//! program that writes nonsense.
+//! Native messages between the hosts of a laboratory: `selvedge eqds perf`, the C library, unmodified UDP programs, and
+//! a hostile program.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
