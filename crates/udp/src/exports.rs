@@ -468,7 +468,8 @@ pub unsafe extern "C" fn epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, ev
         state.unwatch_at(epoll);
     // SAFETY: the program's argument.
     } else if let Some(event) = unsafe { event.as_ref() } {
-        let watch = Watch { epoll, event: *event };
+        // SAFETY: the call has no requirement.
+        let watch = Watch { epoll, event: *event, process: unsafe { libc::getpid() } };
         state.watches.push(watch);
         state.watch(watch);
     }

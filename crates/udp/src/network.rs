@@ -31,7 +31,10 @@ fn with(has: impl Fn(&Prefix) -> bool) -> bool {
     if network.asked_at.is_none_or(|asked_at| now - asked_at >= AGAIN) {
         network.asked_at = Some(now);
         let asked = Socket::bind_at(&default_path(), 0, None).and_then(|socket| socket.prefixes());
-        network.prefixes = asked.unwrap_or_default();
+        // Those of a daemon that is away stay: their addresses are still its peers'.
+        if let Ok(prefixes) = asked {
+            network.prefixes = prefixes;
+        }
     }
     network.prefixes.iter().any(has)
 }

@@ -48,6 +48,8 @@ pub(crate) struct State {
 pub(crate) struct Watch {
     pub(crate) epoll: i32,
     pub(crate) event: libc::epoll_event,
+    /// Process that waits: a child that closes its copy of the socket must not end the watch of its parent.
+    pub(crate) process: i32,
 }
 
 impl Entry {
@@ -105,7 +107,7 @@ impl State {
     }
 
     /// Lets an epoll instance wait for messages, too.
-    pub(crate) fn watch(&self, Watch { epoll, mut event }: Watch) {
+    pub(crate) fn watch(&self, Watch { epoll, mut event, .. }: Watch) {
         let Some(native) = &self.native else { return };
         let fd = native.as_fd().as_raw_fd();
         // The file may be readable still from messages that the program has.
@@ -123,8 +125,10 @@ impl State {
     }
 
     fn unwatch(&self) {
-        for Watch { epoll, .. } in &self.watches {
-            self.unwatch_at(*epoll);
+        // SAFETY: the call has no requirement.
+        let own = unsafe { libc::getpid() };
+        for watch in self.watches.iter().filter(|watch| watch.process == own) {
+            self.unwatch_at(watch.epoll);
         }
     }
 

@@ -85,6 +85,17 @@ def client():
     if pid == 0:
         d.send(b"child"); ok = d.recv(9) == b"child"; os._exit(0 if ok else 1)
     assert os.waitpid(pid, 0)[1] == 0
+    # a child that closes its copy ends nothing
+    e = select.epoll()
+    e.register(d, select.EPOLLIN)
+    if os.fork() == 0:
+        os.close(d.fileno())
+        os._exit(0)
+    os.wait()
+    d.send(b"watched")
+    assert e.poll(5)
+    assert d.recv(9) == b"watched"
+    e.close()
     d.send(b"parent"); assert d.recv(9) == b"parent"
     # sendmsg/recvmsg
     d.sendmsg([b"a", b"bc", b"def"]); got = d.recvmsg_into([bytearray(2), bytearray(10)]); assert got[0] == 6, got
