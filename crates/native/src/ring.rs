@@ -206,6 +206,14 @@ impl<'a> Ring<'a> {
         self.control[WANTS_ROOM].store(0, Relaxed);
     }
 
+    /// Returns whether there is room for a descriptor with `length` bytes.
+    pub(crate) fn has_room(&self, cursor: &Cursor, length: usize) -> bool {
+        let tail = self.control[TAIL].load(SeqCst);
+        let words = length.div_ceil(8) as u64;
+        cursor.head.wrapping_sub(tail) < self.count()
+            && words.saturating_add(self.data_used(cursor, tail)) <= self.data.len() as u64
+    }
+
     /// Returns whether the consumer has not taken all that the producer at `cursor` has pushed.
     pub(crate) fn has_unread(&self, cursor: &Cursor) -> bool {
         self.control[TAIL].load(SeqCst) != cursor.head
@@ -313,12 +321,15 @@ mod tests {
         let memory = memory(SHAPE);
         let ring = Ring::new(&memory, SHAPE);
         let mut cursor = Cursor::default();
+        assert!(ring.has_room(&cursor, 128) && !ring.has_room(&cursor, 129));
         assert_eq!(ring.push(&mut cursor, [0; 6], [&[1; 128], &[]]), Ok(()));
+        assert!(ring.has_room(&cursor, 0) && !ring.has_room(&cursor, 1));
         assert_eq!(ring.push(&mut cursor, [0; 6], [b"x", b""]), Err(Fault::Full), "no data left");
         assert_eq!(ring.push(&mut cursor, [0; 6], [b"", b""]), Ok(()));
         assert_eq!(ring.push(&mut cursor, [0; 6], [b"", b""]), Ok(()));
         assert_eq!(ring.push(&mut cursor, [0; 6], [b"", b""]), Ok(()));
         assert_eq!(ring.push(&mut cursor, [0; 6], [b"", b""]), Err(Fault::Full), "no descriptor left");
+        assert!(!ring.has_room(&cursor, 0));
         let mut tail = 0;
         ring.pop(&mut tail);
         assert!(!ring.owes_room(tail), "nobody has asked");

@@ -380,6 +380,16 @@ impl Socket {
     pub fn notices(&self) -> BorrowedFd<'_> {
         self.notices.as_fd()
     }
+    /// Returns whether a message of `length` bytes can be sent at once; if not, [`Socket::room`] becomes readable when
+    /// it can.
+    pub fn has_room(&self, length: usize) -> bool {
+        let ring = self.memory.out();
+        let has_room = || ring.has_room(&ring.cursor(), length);
+        has_room() || {
+            ring.want_room();
+            has_room()
+        }
+    }
     /// Returns what becomes readable when there is room for messages, after one found none.
     pub fn room(&self) -> BorrowedFd<'_> {
         self.room.as_fd()

@@ -14,7 +14,7 @@ use crate::next::{errno, fail, next};
 use crate::table::Entry;
 
 /// Most bytes of a UDP datagram.
-const LONGEST: usize = 65_507;
+pub(crate) const LONGEST: usize = 65_507;
 /// Longest wait, in milliseconds, before a daemon that had ended is looked for.
 const SLICE: i64 = 1_000;
 

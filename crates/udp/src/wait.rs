@@ -9,6 +9,11 @@ use selvedge_native::Socket;
 
 use crate::next::next;
 use crate::table::{Entry, find};
+use crate::transfer::LONGEST;
+
+/// Events that a message, or room for one, makes.
+const READ: i16 = POLLIN | POLLRDNORM;
+const WRITE: i16 = POLLOUT | libc::POLLWRNORM;
 
 /// A native socket whose messages are awaited, and the place of its descriptor.
 struct Native {
@@ -27,22 +32,31 @@ pub(crate) fn is_native(fd: c_int) -> bool {
 /// # Safety
 /// `mask` must be null or a set of signals.
 pub(crate) unsafe fn wait(fds: &mut [pollfd], timeout: Option<timespec>, mask: *const sigset_t) -> c_int {
-    let readable = POLLIN | POLLRDNORM;
     let entries: Vec<(usize, &'static Entry)> = (fds.iter().enumerate())
-        .filter(|(_, place)| place.events & readable != 0)
+        .filter(|(_, place)| place.events & (READ | WRITE) != 0)
         .filter_map(|(at, place)| Some((at, find(place.fd).filter(|entry| entry.is_native())?)))
         .collect();
     let ppoll = next!(ppoll: fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int);
     let until = timeout.map(|timeout| now_ns() + timeout.tv_sec * 1_000_000_000 + timeout.tv_nsec);
-    let mut all: Vec<pollfd> = Vec::with_capacity(fds.len() + 2 * entries.len());
+    let mut all: Vec<pollfd> = Vec::with_capacity(fds.len() + 3 * entries.len());
     loop {
         let natives = entries.iter().filter_map(|(at, entry)| Some(Native { at: *at, entry, socket: entry.native()? }));
         let natives: Vec<Native> = natives.collect();
         all.clear();
         all.extend_from_slice(fds);
         for native in &natives {
-            for fd in [native.socket.as_fd(), native.socket.notices()] {
-                all.push(pollfd { fd: fd.as_raw_fd(), events: POLLIN, revents: 0 });
+            let place = &mut all[native.at];
+            let reads = place.events & READ != 0;
+            let is_full = place.events & WRITE != 0 && !native.socket.has_room(LONGEST);
+            if is_full {
+                place.events &= !WRITE;
+            }
+            // Negative numbers are no descriptors: nothing is awaited.
+            for (fd, is_awaited) in
+                [(native.socket.as_fd(), reads), (native.socket.notices(), reads), (native.socket.room(), is_full)]
+            {
+                let fd = if is_awaited { fd.as_raw_fd() } else { -1 };
+                all.push(pollfd { fd, events: POLLIN, revents: 0 });
             }
         }
         // While a daemon is away, it is looked for now and then.
@@ -58,14 +72,19 @@ pub(crate) unsafe fn wait(fds: &mut [pollfd], timeout: Option<timespec>, mask: *
             return -1;
         }
         let (own, added) = all.split_at(fds.len());
-        fds.copy_from_slice(own);
+        fds.iter_mut().zip(own).for_each(|(place, own)| place.revents = own.revents);
         let mut is_woken = false;
-        for (native, woken) in natives.iter().zip(added.chunks(2)) {
+        for (native, woken) in natives.iter().zip(added.chunks(3)) {
             if woken.iter().all(|place| place.revents == 0) {
                 continue;
             }
             is_woken = true;
-            fds[native.at].revents |= native.events() & (fds[native.at].events | POLLERR);
+            if woken[2].revents != 0 && native.socket.wait_for_room(None).is_ok() {
+                fds[native.at].revents |= fds[native.at].events & WRITE;
+            }
+            if woken[0].revents | woken[1].revents != 0 {
+                fds[native.at].revents |= native.events() & (fds[native.at].events | POLLERR);
+            }
         }
         let count = fds.iter().filter(|place| place.revents != 0).count();
         let is_over = until.is_some_and(|until| now_ns() >= until);
@@ -83,19 +102,18 @@ impl Native {
             let mut state = self.entry.state();
             state.hear(&self.socket);
             if state.error != 0 {
-                events |= POLLIN | POLLRDNORM | POLLERR;
+                events |= READ | POLLERR;
             }
         } else {
             // The file stays readable until somebody finds nothing.
             let _ = self.socket.try_notice();
         }
         match self.socket.try_recv(&mut [], false) {
-            Ok(_) => events | POLLIN | POLLRDNORM,
+            Ok(_) => events | READ,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => events,
             Err(_) => {
-                // The daemon has ended: the program's call finds out what to do.
                 self.entry.state().lose(&self.socket);
-                events | POLLIN | POLLRDNORM
+                events
             }
         }
     }

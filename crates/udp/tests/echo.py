@@ -99,6 +99,20 @@ def client():
     d.send(b"parent"); assert d.recv(9) == b"parent"
     # sendmsg/recvmsg
     d.sendmsg([b"a", b"bc", b"def"]); got = d.recvmsg_into([bytearray(2), bytearray(10)]); assert got[0] == 6, got
+    # a full ring: poll waits for room
+    full = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    full.connect((addr, PORT + 1))
+    full.setblocking(False)
+    waits = 0
+    for _ in range(500):
+        try:
+            full.send(bytes(60000))
+        except BlockingIOError:
+            assert select.select([], [full], [], 10)[1] == [full]
+            waits += 1
+        except ConnectionRefusedError:
+            pass
+    assert waits > 0
     # refused
     f = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); f.connect((addr, 9)); f.settimeout(5); f.send(b"?")
     try: f.recv(1); assert False
