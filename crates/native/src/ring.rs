@@ -201,10 +201,6 @@ impl<'a> Ring<'a> {
     pub(crate) fn want_room(&self) {
         self.control[WANTS_ROOM].store(1, SeqCst);
     }
-    /// Takes [`Ring::want_room`] back.
-    pub(crate) fn want_nothing(&self) {
-        self.control[WANTS_ROOM].store(0, Relaxed);
-    }
 
     /// Returns whether there is room for a descriptor with `length` bytes.
     pub(crate) fn has_room(&self, cursor: &Cursor, length: usize) -> bool {

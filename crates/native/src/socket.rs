@@ -238,11 +238,8 @@ impl Socket {
         let mut cursor = ring.cursor();
         let mut pushed = ring.push(&mut cursor, facts, pieces);
         if pushed == Err(Fault::Full) {
-            ring.want_room();
+            self.want_room();
             pushed = ring.push(&mut cursor, facts, pieces);
-            if pushed.is_ok() {
-                ring.want_nothing();
-            }
         }
         drop(locked);
         if ring.rings() {
@@ -365,10 +362,15 @@ impl Socket {
     /// # Errors
     /// `TimedOut`, or a signal.
     pub fn wait_for_room(&self, within: Option<Duration>) -> io::Result<()> {
-        wait(&self.room, within.map(|within| now() + within))?;
+        wait(&self.room, within.map(|within| now() + within))
+    }
+
+    /// Asks to be woken when there is room, by `room`, which stays readable until somebody finds none: all threads that
+    /// wait are woken.
+    fn want_room(&self) {
         let mut bytes = [0; 64];
         let _ = rustix::net::recv(&self.room, &mut bytes[..], RecvFlags::DONTWAIT);
-        Ok(())
+        self.memory.out().want_room();
     }
 
     /// Returns whether there are notices.
@@ -386,7 +388,7 @@ impl Socket {
         let ring = self.memory.out();
         let has_room = || ring.has_room(&ring.cursor(), length);
         has_room() || {
-            ring.want_room();
+            self.want_room();
             has_room()
         }
     }
