@@ -40,6 +40,15 @@ local f = {
     path = ProtoField.uint16("eqds.path", "Path id"),
     seq = ProtoField.uint32("eqds.seq", "Sequence number"),
     target = ProtoField.uint32("eqds.pull_target", "Pull target"),
+    native_kind = ProtoField.uint8("eqds.native.kind", "Kind", base.DEC, { [0] = "Content", [1] = "Refusal" }),
+    native_refusal = ProtoField.uint8("eqds.native.refusal", "Reason", base.DEC, { [0] = "No listener", [1] = "Full" }),
+    native_from = ProtoField.uint16("eqds.native.srcport", "Source port"),
+    native_to = ProtoField.uint16("eqds.native.dstport", "Destination port"),
+    native_tag = ProtoField.uint32("eqds.native.tag", "Tag"),
+    native_source4 = ProtoField.ipv4("eqds.native.src", "Source"),
+    native_destination4 = ProtoField.ipv4("eqds.native.dst", "Destination"),
+    native_source6 = ProtoField.ipv6("eqds.native.src6", "Source"),
+    native_destination6 = ProtoField.ipv6("eqds.native.dst6", "Destination"),
     next = ProtoField.uint8("eqds.next", "Next protocol", base.DEC, NEXT),
     priority = ProtoField.uint8("eqds.priority", "Priority", base.DEC, nil, 0xe0),
     service = ProtoField.uint8("eqds.service", "Service", base.DEC, SERVICE, 0x18),
@@ -185,6 +194,23 @@ local function body(kind, tvb, tree)
     return string.format(" Token=0x%08x", tvb(0, 4):uint())
 end
 
+-- The head of a native message, in its first part; the rest of the part is content.
+local function head(tvb, tree)
+    local width = ({ [4] = 4, [6] = 16 })[tvb:len() > 1 and tvb(1, 1):uint() or 0]
+    if width == nil or tvb(0, 1):uint() > 1 or tvb:len() < 12 + 2 * width then
+        tree:add(f.payload, tvb())
+        return
+    end
+    tree:add(f.native_kind, tvb(0, 1))
+    if tvb(0, 1):uint() == 1 then tree:add(f.native_refusal, tvb(2, 1)) end
+    tree:add(f.native_from, tvb(4, 2))
+    tree:add(f.native_to, tvb(6, 2))
+    tree:add(f.native_tag, tvb(8, 4))
+    tree:add(width == 4 and f.native_source4 or f.native_source6, tvb(12, width))
+    tree:add(width == 4 and f.native_destination4 or f.native_destination6, tvb(12 + width, width))
+    if tvb:len() > 12 + 2 * width then tree:add(f.payload, tvb(12 + 2 * width)) end
+end
+
 local function payload(next, tvb, pinfo, tree, root)
     if next == 0 or next == 6 then
         if tvb:len() < 12 then
@@ -197,7 +223,11 @@ local function payload(next, tvb, pinfo, tree, root)
         if tvb(4, 4):uint() + tvb:len() - 12 > tvb(8, 4):uint() then
             complain(tree, "a part beyond the end of its message")
         end
-        if tvb:len() > 12 then tree:add(f.payload, tvb(12)) end
+        if next == 0 and tvb(4, 4):uint() == 0 and tvb:len() > 12 then
+            head(tvb(12):tvb(), tree)
+        elseif tvb:len() > 12 then
+            tree:add(f.payload, tvb(12))
+        end
         return
     end
     local name = next == 5 and "vxlan" or nil

@@ -9,8 +9,8 @@ use std::process::Command;
 use selvedge_tunnel::keys::{Pair, Secret, Suite};
 use selvedge_tunnel::{Epochs, Outbound};
 use selvedge_wire::eqds::v1::{
-    Body, Capabilities, Close, Common, Data, Datagram, Flags, Next, Options, Outer, PORT, Packet, PacketType, Probe,
-    Range, Ranges, Report, Reset, ResetReason, Service, Words,
+    Body, Capabilities, Close, Common, Data, Datagram, Flags, Head, Next, Options, Outer, PORT, Packet, PacketType,
+    Probe, Range, Ranges, Refusal, Report, Reset, ResetReason, Service, Words,
 };
 use selvedge_wire::{Ecn, Ipv4, Ipv6, Udp};
 
@@ -82,6 +82,13 @@ fn packets() -> Vec<(Flags, Body, Options, Vec<u8>)> {
     let syn = Options { mtu: Some(1_472), capabilities, rate: Some(25_000), ..none };
     let words = Words { message: 7, offset: 1_000, length: 1_005 }.emit();
     let message = [&words[..], b"hello"].concat();
+    let native = |source: &str, destination: &str, refusal| {
+        let (source, destination) = (source.parse().unwrap(), destination.parse().unwrap());
+        let mut buffer = [0; Head::LONGEST];
+        let head = Head { refusal, source, destination, tag: 5 }.emit(&mut buffer).unwrap().to_vec();
+        let words = Words { message: 8, offset: 0, length: head.len() as u32 + 2 }.emit();
+        [&words[..], &head, b"hi"].concat()
+    };
     let report = Report { number: 0x1234_5402, pull: 5, busy: 100, echo: 3, echo_epoch: 4, delay: 20 };
     let silent = Report { delay: Report::NO_ECHO, ..report };
     let reset = |reason| Body::Reset(Reset { seq: 1, reason });
@@ -91,6 +98,8 @@ fn packets() -> Vec<(Flags, Body, Options, Vec<u8>)> {
         (Flags::NONE, data(Next::Ip), none, datagram(true, 9, b"inside")),
         (Flags::SYN, data(Next::Ip), syn, datagram(false, 9, b"inside")),
         (Flags::ACK, data(Next::Native), none, message.clone()),
+        (Flags::NONE, data(Next::Native), none, native("10.80.1.1:7", "10.80.2.1:8", None)),
+        (Flags::NONE, data(Next::Native), none, native("[fd00::1]:7", "[fd00::2]:8", Some(Refusal::Full))),
         (Flags::NONE, data(Next::Super), none, message),
         (Flags::SYN, Body::Request(Data { seq: 1 << 10, ..Data::default() }), syn, vec![]),
         (Flags::ACK.with(Flags::PULL).with(Flags::ECN_ECHO), Body::Report(report), none, vec![]),

@@ -71,9 +71,12 @@ pub(crate) fn deep(options: &Options) -> Result<()> {
 
 /// Runs the tests of threads under loom.
 fn interleavings() -> Result<()> {
-    let mut command = cargo(["test", "--package", "selvedge-sim", "--lib", "loom_"]);
-    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/deep/loom"));
-    run(&mut command).context("loom")
+    for package in ["selvedge-sim", "selvedge-native"] {
+        let mut command = cargo(["test", "--package", package, "--lib", "loom_"]);
+        command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/deep/loom"));
+        run(&mut command).context("loom")?;
+    }
+    Ok(())
 }
 
 /// Returns whether there is a nightly compiler with sanitizers.

@@ -38,6 +38,10 @@ const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
 /// Version of the private interface whose functions are more than stubs.
 const CURRENT: u32 = 34;
 
+/// Libraries of native EQDS messages as Cargo calls them, and as programs do.
+const NATIVE: [(&str, &str); 2] =
+    [("libselvedge_native.so", "libselvedge-eqds.so"), ("libselvedge_udp.so", "libselvedge-udp.so")];
+
 /// Unit of EQDS's daemon for systemd.
 const UNIT: &str = "selvedge-eqds@.service";
 
@@ -63,7 +67,8 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     let libraries = to.join("lib");
     fs::create_dir_all(&libraries)?;
     // One build for all: two builds would have different features, and would compile common dependencies twice.
-    let mut build = cargo(["build", "--package", "selvedge-ibverbs", "--lib"]);
+    let mut build = cargo(["build", "--lib"]);
+    build.args(["--package", "selvedge-ibverbs", "--package", "selvedge-native", "--package", "selvedge-udp"]);
     if !options.libraries {
         build.args(["--package", "selvedge", "--bin", "selvedge"]);
     }
@@ -74,6 +79,12 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     link_verbs(&target(profile).join("libselvedge_ibverbs.a"), &libraries)?;
     link_rdmacm(&target(profile).join("ibverbs-link"), &libraries)?;
     link_paths(&target(profile).join("ibverbs-link"), &libraries)?;
+    let headers = to.join("include");
+    fs::create_dir_all(&headers)?;
+    fs::copy(root().join("crates/native/include/selvedge-eqds.h"), headers.join("selvedge-eqds.h"))?;
+    for (built, name) in NATIVE {
+        replace(&target(profile).join(built), &libraries.join(name))?;
+    }
     if !options.libraries {
         let programs = to.join("bin");
         fs::create_dir_all(&programs)?;
@@ -134,6 +145,13 @@ fn link_as(link: &mut Command, file: &Path) -> Result<()> {
     let unfinished = file.with_extension(format!("{}.unfinished", std::process::id()));
     run(link.arg("-o").arg(&unfinished))?;
     fs::rename(&unfinished, file).with_context(|| file.display().to_string())
+}
+
+/// Replaces `to` atomically by a copy of `from`.
+fn replace(from: &Path, to: &Path) -> Result<()> {
+    let unfinished = to.with_extension(format!("{}.unfinished", std::process::id()));
+    fs::copy(from, &unfinished).with_context(|| from.display().to_string())?;
+    fs::rename(&unfinished, to).with_context(|| to.display().to_string())
 }
 
 /// Links `librdmacm.so.1`, whose functions call those of `libibverbs.so.1`, because both share one NIC.

@@ -37,6 +37,8 @@ pub(super) enum EqdsCommand {
     /// Print the state in Prometheus' text format
     #[command(after_long_help = METRICS_EXAMPLES)]
     Metrics(ControlArgs),
+    /// Measure native messages: latency and bandwidth (eqdsperf)
+    Perf(super::perf::PerfArgs),
     /// Make a network of hosts on this machine, each with an EQDS daemon
     #[command(after_long_help = super::lab::EXAMPLES)]
     Lab(Box<super::lab::LabArgs>),
@@ -77,6 +79,8 @@ Examples:
   selvedge eqds status
   selvedge eqds status --json | jq '.peers[].tunnels'
   selvedge eqds reload                            after a change of eqds.toml
+  selvedge eqds perf server                       on one host, and on another:
+    selvedge eqds perf client 10.1.1.1
   selvedge eqds down
 
 A file eqds.toml of host a, whose peer is b (`selvedge schema eqds` describes every key):

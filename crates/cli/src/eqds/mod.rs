@@ -3,6 +3,7 @@
 mod args;
 mod lab;
 mod metrics;
+mod perf;
 mod show;
 
 use selvedge_dataplane::eqds::{Answer, Command, DaemonStatus, EqdsError, Options, ask, run};
@@ -19,6 +20,7 @@ pub(crate) fn eqds(args: &EqdsArgs) -> Result<(), Failure> {
         EqdsCommand::Status { json: true, control } => print(&(output::json(&status(control)?) + "\n")),
         EqdsCommand::Status { json: false, control } => print(&show::status(&status(control)?)),
         EqdsCommand::Peers(control) => print(&show::peers(&status(control)?)),
+        EqdsCommand::Perf(args) => perf::perf(args),
         EqdsCommand::Lab(args) => lab::lab(args),
         EqdsCommand::Metrics(control) => print(&metrics::text(&status(control)?)),
         EqdsCommand::Reload(control) => done(control, Command::Reload).map(|text| output::say(&text)),

@@ -20,6 +20,7 @@ use super::control::{Answer, Command, Control};
 use super::device::{self, Device, Given};
 use super::error::EqdsError;
 use super::notify::Notify;
+use super::programs::Programs;
 use super::sockets::Sockets;
 use super::status::DaemonStatus;
 use crate::busy_poll::{BusyPoll, Seen};
@@ -37,6 +38,8 @@ const STORE_AGAIN: Duration = Duration::from_ms(1_000);
 const FAREWELL: time::Duration = time::Duration::from_millis(100);
 /// Most addresses outside: one of each version of IP.
 const RECEIVERS: usize = 2;
+/// Place of the first of them among what the loop waits for.
+const FIRST_RECEIVER: usize = 5;
 /// Room for one call of [`Endpoint::poll_transmit`] in bytes; the buffer grows where that is too little.
 const TRANSMIT: usize = 1 << 16;
 
@@ -77,6 +80,7 @@ struct Daemon<'a> {
     sockets: Sockets,
     device: Device,
     control: Control,
+    programs: Programs,
     signals: SignalFd,
     notify: Notify,
     /// Time of the next sign of life.
@@ -108,6 +112,7 @@ struct Ready {
     room: bool,
     signal: bool,
     control: bool,
+    programs: bool,
 }
 
 /// Whether the loop goes on.
@@ -135,6 +140,7 @@ impl<'a> Daemon<'a> {
         let endpoint = endpoint.map_err(|error| EqdsError::failed(error.to_string()))?;
         let device = Device::open(&config)?;
         device.set_up(&config)?;
+        let programs = Programs::listen(&options.socket)?;
         control.start()?;
         // With the default slack, the kernel adds 50 us to short waits.
         let _ = nix::sys::prctl::set_timerslack(1);
@@ -153,6 +159,7 @@ impl<'a> Daemon<'a> {
             sockets,
             device,
             control,
+            programs,
             signals,
             notify,
             alive_at,
@@ -208,11 +215,19 @@ impl<'a> Daemon<'a> {
                 more |= self.take_from_inside()?;
             }
             let now = self.clock.now();
+            if ready.programs {
+                worked = true;
+                more |= self.programs.serve(now, &mut self.endpoint, &self.config);
+            }
             if self.endpoint.poll_timeout() <= now {
                 self.endpoint.handle_timeout(now);
                 worked = true;
             }
             self.flush();
+            if self.programs.carry(now, &mut self.endpoint) {
+                (more, worked) = (true, true);
+                self.flush();
+            }
             if now >= Instant::ZERO + Endpoint::REBASE_AFTER {
                 self.rebase(now);
             }
@@ -271,7 +286,7 @@ impl<'a> Daemon<'a> {
     fn look(&self, timeout: Option<time::Duration>) -> Ready {
         let nothing = PollFlags::empty();
         let take = if self.endpoint.is_full() { nothing } else { PollFlags::POLLIN };
-        let mut fds: [PollFd<'_>; 4 + RECEIVERS] =
+        let mut fds: [PollFd<'_>; FIRST_RECEIVER + RECEIVERS] =
             std::array::from_fn(|_| PollFd::new(self.signals.as_fd(), PollFlags::POLLIN));
         fds[0] = PollFd::new(self.device.as_fd(), take);
         fds[2] = PollFd::new(self.control.as_fd(), PollFlags::POLLIN);
@@ -279,24 +294,26 @@ impl<'a> Daemon<'a> {
         if let Some(socket) = blocked {
             fds[3] = PollFd::new(socket, PollFlags::POLLOUT);
         }
+        fds[4] = PollFd::new(self.programs.as_fd(), PollFlags::POLLIN);
         let mut receivers = 0;
-        for (place, socket) in fds[4..].iter_mut().zip(self.sockets.receivers()) {
+        for (place, socket) in fds[FIRST_RECEIVER..].iter_mut().zip(self.sockets.receivers()) {
             *place = PollFd::new(socket, PollFlags::POLLIN);
             receivers += 1;
         }
         // A signal that is not for this loop interrupts the wait: the next turn waits again.
-        if ppoll(&mut fds[..4 + receivers], timeout.map(TimeSpec::from), None).is_err() {
+        if ppoll(&mut fds[..FIRST_RECEIVER + receivers], timeout.map(TimeSpec::from), None).is_err() {
             return Ready::default();
         }
         let has = |at: usize, flags: PollFlags| fds[at].revents().is_some_and(|seen| seen.intersects(flags));
         let any = PollFlags::all();
         Ready {
-            receivers: std::array::from_fn(|index| index < receivers && has(4 + index, any)),
+            receivers: std::array::from_fn(|index| index < receivers && has(FIRST_RECEIVER + index, any)),
             inside: has(0, PollFlags::POLLIN),
             is_removed: has(0, PollFlags::POLLERR | PollFlags::POLLNVAL),
             room: blocked.is_some() && has(3, any),
             signal: has(1, any),
             control: has(2, any),
+            programs: has(4, any),
         }
     }
 
@@ -462,6 +479,8 @@ impl<'a> Daemon<'a> {
             ("receive-calls", counters.receive_calls),
             ("send-calls", counters.send_calls),
             ("send-blocked", counters.blocked),
+            ("programs", self.programs.count() as u64),
+            ("programs-refused", self.programs.refused()),
         ];
         let config = &self.config;
         DaemonStatus {

@@ -3,6 +3,7 @@
 //! ```text
 //!   programs ──> Device (TUN, with offloads) ──handle_inside──> Endpoint ──poll_transmit──> path sockets ──>
 //!            <──                             <──poll_inside────          <─handle_datagram─ receivers <──
+//!   programs <── shared memory ──> Programs (native messages) ──> Endpoint
 //!      Control (status, reload, down), signals, systemd ──> Daemon: a loop that waits, carries, flushes
 //! ```
 //!
@@ -21,6 +22,7 @@ mod daemon;
 mod device;
 mod error;
 mod notify;
+mod programs;
 mod sockets;
 mod status;
 

@@ -68,8 +68,8 @@ impl Checker<'_> {
             return self.wrong(&within("batch"), format!("{} packets; expected 1 to 64", tunnel.batch));
         }
         self.check_queue(&key("tunnel"), tunnel.queue, tunnel.mark_above)?;
-        let EqifTable { tcp, rdma, other } = &self.settings.eqif;
-        for (name, eqif) in [("tcp", tcp), ("rdma", rdma), ("other", other)] {
+        let EqifTable { tcp, rdma, other, native } = &self.settings.eqif;
+        for (name, eqif) in [("tcp", tcp), ("rdma", rdma), ("other", other), ("native", native)] {
             let within = key("eqif").join(name);
             self.check_share(&within, eqif.weight, eqif.priority)?;
             let queue = eqif.queue.or(tunnel.queue.filter(|_| eqif.mark_above.is_some()));

@@ -15,6 +15,9 @@ pub struct EqifTable {
     pub rdma: EqifSettings,
     /// All other packets.
     pub other: EqifSettings,
+    /// Native messages, of programs that use `libselvedge-eqds` or `libselvedge-udp`. Nothing is dropped: programs
+    /// whose messages find the queue full wait.
+    pub native: EqifSettings,
 }
 
 /// Settings of one kind of traffic. Shares concern what this host sends, and the credit that it gives to others.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use selvedge_wire::eqds::v1::{Next, Words};
+use selvedge_wire::eqds::v1::{Head, Next, Words};
 
 use super::Endpoint;
 use super::inside::VnetHeader;
@@ -21,7 +21,7 @@ pub(super) struct Assembly {
     partial: VecDeque<Partial>,
     /// Bytes that the packets of `partial` take in memory.
     held: usize,
-    /// A `virtio_net_hdr` of this host, and the IP packet.
+    /// A `virtio_net_hdr` of this host and the IP packet, or a native message.
     whole: Vec<u8>,
 }
 
@@ -64,15 +64,30 @@ impl Assembly {
                 self.whole.extend_from_slice(payload);
                 Added::Whole { is_marked }
             }
-            Next::Super => self.add_part(payload, is_marked).unwrap_or(Added::Broken),
-            Next::Native | Next::Vxlan | Next::Other(_) => Added::Broken,
+            Next::Super => match self.add_part(payload, is_marked, Endpoint::LONGEST_INSIDE) {
+                Some(Added::Whole { is_marked }) if self.take_header().is_some() => Added::Whole { is_marked },
+                Some(Added::Incomplete) => Added::Incomplete,
+                _ => Added::Broken,
+            },
+            Next::Native => {
+                let longest = Endpoint::LONGEST_MESSAGE + Head::LONGEST;
+                self.add_part(payload, is_marked, longest).unwrap_or(Added::Broken)
+            }
+            Next::Vxlan | Next::Other(_) => Added::Broken,
         }
     }
 
-    fn add_part(&mut self, payload: &[u8], is_marked: bool) -> Option<Added> {
+    /// Turns the header of a super-packet of a peer into one of this host.
+    fn take_header(&mut self) -> Option<()> {
+        let (header, packet) = self.whole.split_first_chunk_mut::<{ VnetHeader::LENGTH }>()?;
+        *header = VnetHeader::from_peer(header).checked(packet.len())?.to_host();
+        Some(())
+    }
+
+    fn add_part(&mut self, payload: &[u8], is_marked: bool, longest: usize) -> Option<Added> {
         let (words, part) = Words::parse(payload).ok()?;
         // A part without content would let a sender go on for ever.
-        if part.is_empty() || words.length as usize > Endpoint::LONGEST_INSIDE {
+        if part.is_empty() || words.length as usize > longest {
             return None;
         }
         let at = match self.partial.binary_search_by_key(&words.message, |partial| partial.message) {
@@ -100,8 +115,6 @@ impl Assembly {
         self.held -= before;
         let Partial { bytes, is_marked, .. } = self.partial.remove(at)?;
         self.whole = bytes;
-        let (header, packet) = self.whole.split_first_chunk_mut::<{ VnetHeader::LENGTH }>()?;
-        *header = VnetHeader::from_peer(header).checked(packet.len())?.to_host();
         Some(Added::Whole { is_marked })
     }
 
@@ -119,7 +132,7 @@ impl Assembly {
         self.held -= dropped.map_or(0, |partial| partial.bytes.len());
     }
 
-    /// Returns the packet that was completed last, `virtio_net_hdr` included.
+    /// Returns the packet that was completed last, `virtio_net_hdr` included, or the native message with its head.
     pub(super) fn packet(&mut self) -> &mut Vec<u8> {
         &mut self.whole
     }

@@ -12,6 +12,7 @@ use selvedge_wire::eqds::{Control, Flags as EngineFlags};
 use super::icmp::{self, Unreachable};
 use super::inside::{self, Eqif, Facts, NOT_CAPABLE, VnetHeader};
 use super::inward::{Last, is_cumulative};
+use super::native::Outcome;
 use super::outward::{Outgoing, Outward, Part};
 use super::{Endpoint, Link, Message, Timer, Transmit, name, place};
 use crate::config::Seal;
@@ -100,10 +101,18 @@ impl Endpoint {
             (Next::Super, room - words, [&header[..], packet])
         };
         let ecn = Facts::of(packet).map_or(NOT_CAPABLE, |facts| facts.ecn);
-        let about = Outgoing { tunnel, next, message: 0, ecn, part: part as u32, missing: 0 };
+        let about = Outgoing { tunnel, next, ecn, part: part as u32, ..Outgoing::default() };
         outward.counts.packets += 1;
         outward.counts.bytes += length;
         let credit = outward.queue.push(&mut self.packets, bytes, about, sizes);
+        self.supply(now, tunnel, credit);
+    }
+
+    /// Tells the engine of a tunnel about a packet that was added to its queue.
+    pub(super) fn supply(&mut self, now: Instant, tunnel: u32, credit: u64) {
+        let (peer, eqif) = place(tunnel);
+        let Some(link) = &mut self.links[peer] else { return };
+        let outward = &mut link.tunnels[eqif].outward;
         let random = selvedge_units::mix64(self.random ^ u64::from(tunnel)) as u32;
         outward.sender.supply(&outward.params, now, credit, random);
         link.is_unreachable = false;
@@ -132,7 +141,7 @@ impl Endpoint {
             let inward = &mut link.tunnels[eqif].inward;
             let Some(control) = inward.take_pending() else { continue };
             let busy = self.pacer.busy_beside(inward.owed);
-            let message = Message::report(now, peer, eqif as u8 + 1, &inward.last, control, busy);
+            let message = Message::report(now, peer, Eqif::ALL[eqif].id(), &inward.last, control, busy);
             if let Some(transmit) = self.write_message(&message, buffer) {
                 return Some(transmit);
             }
@@ -174,7 +183,7 @@ impl Endpoint {
             }
         } else {
             let busy = self.pacer.busy_beside(inward.owed);
-            self.messages.push_back(Message::report(now, peer, eqif as u8 + 1, &inward.last, control, busy));
+            self.messages.push_back(Message::report(now, peer, Eqif::ALL[eqif].id(), &inward.last, control, busy));
         }
     }
 
@@ -230,8 +239,9 @@ impl Endpoint {
             // Without a key epoch the datagram counts as lost; those before it leave.
             let written = self.append_data(peer, eqif, path, &sent, buffer);
             let reliable = self.links[peer].as_ref()?.tunnels[eqif].outward.params.reliable;
-            if let Some(part) = sent.cargo.filter(|_| !reliable) {
-                self.packets.release(part.slot);
+            let over = sent.cargo.filter(|_| !reliable).and_then(|part| self.packets.release(part.slot));
+            if let Some(about) = over {
+                self.ports.tell(&about, Outcome::Sent, None);
             }
             let Some(ecn) = written else { break };
             let length = buffer.len() - start;
@@ -268,7 +278,7 @@ impl Endpoint {
         let content = sent.cargo.and_then(|part| part.content(&self.packets));
         let is_new = sent.flags.any(EngineFlags::SYN);
         let flags = Flags::SYN.when(is_new).with(Flags::ACK.when(sent.flags.any(EngineFlags::ACK)));
-        let common = Common { flags, eqif: eqif as u8 + 1, path, ..Common::default() };
+        let common = Common { flags, eqif: Eqif::ALL[eqif].id(), path, ..Common::default() };
         let service = Eqif::ALL[eqif].settings(&self.config.eqif).service.into();
         let data = Data { seq: sent.seq, pull_target: sent.pull_target, next: Next::Ip, priority: 0, service };
         match content {
@@ -291,7 +301,7 @@ impl Endpoint {
 /// Returns the options by which this host tells a new peer what it takes.
 fn own_options(link: &Link, seal: Seal) -> Options {
     let sealed = if seal == Seal::Off { Capabilities::NONE } else { Capabilities::SEALED };
-    let capabilities = Capabilities::SUPER.with(Capabilities::ECN).with(sealed);
+    let capabilities = Capabilities::SUPER.with(Capabilities::ECN).with(Capabilities::NATIVE).with(sealed);
     Options { mtu: Some(link.sizes.datagram), capabilities: Some(capabilities), ..Options::NONE }
 }
 

@@ -5,13 +5,14 @@ use core::net::SocketAddr;
 use selvedge_transport::eqds::Disposition;
 use selvedge_units::Instant;
 use selvedge_wire::eqds::v1::{
-    Body, Capabilities, Close, Common, Data, Flags, Options, Packet, Probe, Report, Reset, ResetReason,
+    Body, Capabilities, Close, Common, Data, Flags, Next, Options, Packet, Probe, Report, Reset, ResetReason,
 };
 use selvedge_wire::eqds::{Control, Data as EngineData, Flags as EngineFlags};
 
 use super::assembly::Added;
 use super::inside::{self, CONGESTED, Eqif, Facts, NOT_CAPABLE, VnetHeader};
 use super::inward::{Arrived, Last};
+use super::native::Outcome;
 use super::path_mtu::Change;
 use super::{Endpoint, Message, name, params};
 use crate::config::Seal;
@@ -73,6 +74,10 @@ impl Endpoint {
                 self.on_control(now, peer, eqif, &Control { flags: EngineFlags::RST, number, pull: 0, busy: 0 });
             }
             Body::Probe(_) => {}
+        }
+        if matches!(packet.body, Body::Reset(Reset { reason: ResetReason::Refused, .. })) && eqif == Eqif::Native {
+            // A peer that knows no native messages: whoever waits for them would wait for ever.
+            self.give_up_messages(peer, Outcome::Unsupported);
         }
     }
 
@@ -162,9 +167,9 @@ impl Endpoint {
         for &slot in &delivered {
             if slot == own {
                 is_parked = false;
-                self.add_part(peer, eqif, arrived, payload.unwrap_or_default());
+                self.add_part(now, peer, eqif, arrived, payload.unwrap_or_default());
             } else {
-                self.add_parked(peer, eqif, slot);
+                self.add_parked(now, peer, eqif, slot);
             }
         }
         self.slots = delivered;
@@ -181,26 +186,30 @@ impl Endpoint {
     }
 
     /// Delivers what a receiver has put into `slots` on another occasion than a datagram.
-    pub(super) fn deliver_parked(&mut self, peer: usize, eqif: Eqif) {
+    pub(super) fn deliver_parked(&mut self, now: Instant, peer: usize, eqif: Eqif) {
         let delivered = std::mem::take(&mut self.slots);
         for &slot in &delivered {
-            self.add_parked(peer, eqif, slot);
+            self.add_parked(now, peer, eqif, slot);
         }
         self.slots = delivered;
         self.slots.clear();
     }
 
-    fn add_parked(&mut self, peer: usize, eqif: Eqif, slot: u32) {
+    fn add_parked(&mut self, now: Instant, peer: usize, eqif: Eqif, slot: u32) {
         let parts = std::mem::take(&mut self.parts);
         if let Some((bytes, arrived)) = parts.get(slot) {
-            self.add_part(peer, eqif, *arrived, bytes);
+            self.add_part(now, peer, eqif, *arrived, bytes);
         }
         self.parts = parts;
         self.parts.free(slot);
     }
 
     /// Handles a part that the receiver hands on.
-    fn add_part(&mut self, peer: usize, eqif: Eqif, arrived: Arrived, payload: &[u8]) {
+    fn add_part(&mut self, now: Instant, peer: usize, eqif: Eqif, arrived: Arrived, payload: &[u8]) {
+        if (arrived.next == Next::Native) != (eqif == Eqif::Native) {
+            self.drops.broken += 1;
+            return;
+        }
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif as usize].inward;
         let is_marked = match inward.assembly.add(arrived.next, payload, arrived.is_marked) {
@@ -212,6 +221,13 @@ impl Endpoint {
             }
         };
         let bytes = inward.assembly.packet();
+        if eqif == Eqif::Native {
+            inward.packets += 1;
+            inward.bytes += bytes.len() as u64;
+            let spare = self.spare.pop().unwrap_or_default();
+            let message = std::mem::replace(bytes, spare);
+            return self.on_message(now, peer, message);
+        }
         let packet = bytes.get_mut(VnetHeader::LENGTH..).unwrap_or_default();
         let Some(facts) = Facts::of(packet) else {
             self.drops.broken += 1;
@@ -243,13 +259,17 @@ impl Endpoint {
     fn on_control(&mut self, now: Instant, peer: usize, eqif: Eqif, control: &Control) {
         let Some(link) = &mut self.links[peer] else { return };
         let (outward, packets) = (&mut link.tunnels[eqif as usize].outward, &mut self.packets);
-        let reliable = outward.params.reliable;
-        outward.sender.handle_control(&outward.params, now, control, |part| {
+        let (reliable, ports) = (outward.params.reliable, &mut self.ports);
+        let concerns = outward.sender.handle_control_with(&outward.params, now, control, |delivered| {
             // Of an unreliable tunnel, they are free since they were sent.
-            if reliable {
-                packets.release(part.slot);
+            let over = if reliable { packets.release(delivered.cargo.slot) } else { None };
+            if let Some(about) = over {
+                ports.tell(&about, Outcome::Arrived, delivered.round_trip);
             }
         });
+        if concerns && control.flags.any(EngineFlags::RST) && eqif == Eqif::Native {
+            self.packets.tear(name(peer, eqif));
+        }
         self.settle(name(peer, eqif));
     }
 }

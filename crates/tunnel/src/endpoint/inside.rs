@@ -233,10 +233,12 @@ pub(super) enum Eqif {
     Rdma,
     /// All other packets.
     Other,
+    /// Native messages.
+    Native,
 }
 
 impl Eqif {
-    pub(super) const ALL: [Self; 3] = [Self::Tcp, Self::Rdma, Self::Other];
+    pub(super) const ALL: [Self; 4] = [Self::Tcp, Self::Rdma, Self::Other, Self::Native];
     pub(super) const COUNT: usize = Self::ALL.len();
 
     /// Returns the settings of this kind of traffic.
@@ -245,15 +247,22 @@ impl Eqif {
             Self::Tcp => &table.tcp,
             Self::Rdma => &table.rdma,
             Self::Other => &table.other,
+            Self::Native => &table.native,
         }
     }
 
-    /// Returns the id in headers; zero is for native messages.
+    /// Returns the id in headers.
     pub(super) const fn id(self) -> u8 {
-        self as u8 + 1
+        match self {
+            Self::Native => 0,
+            Self::Tcp => 1,
+            Self::Rdma => 2,
+            Self::Other => 3,
+        }
     }
     pub(super) const fn from_id(id: u8) -> Option<Self> {
         match id {
+            0 => Some(Self::Native),
             1 => Some(Self::Tcp),
             2 => Some(Self::Rdma),
             3 => Some(Self::Other),
@@ -265,6 +274,7 @@ impl Eqif {
             Self::Tcp => "tcp",
             Self::Rdma => "rdma",
             Self::Other => "other",
+            Self::Native => "native",
         }
     }
 }

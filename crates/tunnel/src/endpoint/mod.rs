@@ -13,7 +13,9 @@
 //!    path; credit numbers each part and keeps it until it has arrived.
 //! 2. A datagram that the gate admits goes to the receiver of its tunnel, which puts parts in order; whole packets
 //!    whose source belongs to the peer go inside.
-//! 3. Reports free what has arrived and renew credit; one pacer grants this host's link to all who send to it.
+//! 3. Native messages of programs wait in a queue of their own, and are put together for the program that has the port
+//!    ([`Endpoint::send_message`], [`Endpoint::poll_message`]).
+//! 4. Reports free what has arrived and renew credit; one pacer grants this host's link to all who send to it.
 
 mod assembly;
 mod egress;
@@ -21,6 +23,7 @@ mod icmp;
 mod ingress;
 mod inside;
 mod inward;
+mod native;
 mod outward;
 mod params;
 mod path_mtu;
@@ -45,12 +48,14 @@ use crate::outbound::Outbound;
 use icmp::Unreachable;
 use inside::Eqif;
 use inward::{Arrived, Inward};
+use native::Ports;
 use outward::{Outgoing, Outward};
 use params::{Limits, Sizes};
 use path_mtu::PathMtu;
 use status::Drops;
 use store::Store;
 
+pub use native::{ANY_SOURCE, Incoming, Notice, Outcome, PortId, PortTaken, Reach, SendError, Sending};
 pub(crate) use params::check;
 pub use status::{PeerStatus, Status, TunnelStatus};
 
@@ -99,6 +104,7 @@ pub struct Endpoint {
     inside: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
     current: Vec<u8>,
+    ports: Ports,
     /// Memory for the slots that a report frees, or that a datagram delivers.
     slots: Vec<u32>,
     drops: Drops,
@@ -215,6 +221,7 @@ impl Endpoint {
             inside: VecDeque::new(),
             spare: Vec::new(),
             current: Vec::new(),
+            ports: Ports::default(),
             slots: Vec::new(),
             drops: Drops::default(),
             icmp: (ICMP_RATE, Instant::ZERO),
@@ -384,7 +391,26 @@ impl Endpoint {
                 inside::Facts::of(packet).and_then(|facts| icmp::unreachable(Unreachable::Host, packet, &facts));
             self.send_icmp(now, message);
         }
-        self.packets.retain(|about| !is_own(about));
+        self.drop_packets(is_own, Outcome::Unreachable);
+    }
+
+    /// Drops packets of this host, and tells those who sent native messages.
+    fn drop_packets(&mut self, are: impl Fn(&Outgoing) -> bool, outcome: Outcome) {
+        let slots: Vec<u32> = self.packets.slots(are).collect();
+        for slot in slots {
+            if let Some(about) = self.packets.about(slot).copied() {
+                self.ports.tell(&about, outcome, None);
+            }
+            self.packets.free(slot);
+        }
+    }
+
+    /// Drops the native messages to a peer.
+    fn give_up_messages(&mut self, peer: usize, outcome: Outcome) {
+        let Some(link) = &mut self.links[peer] else { return };
+        link.tunnels[Eqif::Native as usize].outward.clear();
+        let tunnel = name(peer, Eqif::Native);
+        self.drop_packets(|about| about.tunnel == tunnel, outcome);
     }
 
     /// Gives this host an ICMP message, unless there were too many.
@@ -435,7 +461,7 @@ impl Endpoint {
                 self.messages.push_back(Message::new(peer, id, inward.last.path, Body::Close(close)));
             }
         }
-        self.deliver_parked(peer, Eqif::ALL[eqif]);
+        self.deliver_parked(now, peer, Eqif::ALL[eqif]);
         self.arm_inward(tunnel);
     }
 
@@ -468,7 +494,7 @@ impl Endpoint {
         let Some(link) = &mut self.links[peer] else { return };
         link.tunnels.iter_mut().for_each(|tunnel| tunnel.outward.clear());
         let own = peer as u32;
-        self.packets.retain(|about| about.tunnel / Eqif::COUNT as u32 != own);
+        self.drop_packets(|about| about.tunnel / Eqif::COUNT as u32 == own, Outcome::Lost);
     }
 
     /// Begins all tunnels to a peer anew, which has discarded what they sent, and repeats the reports.
@@ -477,6 +503,9 @@ impl Endpoint {
             let Some(link) = &mut self.links[peer] else { return };
             let Tunnel { outward, inward } = &mut link.tunnels[eqif as usize];
             outward.sender.restart(&outward.params, now);
+            if eqif == Eqif::Native {
+                self.packets.tear(name(peer, eqif));
+            }
             if let Some(control) = inward.receiver.grant(&inward.params, 0) {
                 self.push_report(now, name(peer, eqif), control);
             }
@@ -556,7 +585,7 @@ impl Endpoint {
             inward.account(now, &mut self.pacer, name(peer, kind));
             let close = Close { number: reset.number, from_sender: false };
             self.messages.push_back(Message::new(peer, kind.id(), inward.last.path, Body::Close(close)));
-            self.deliver_parked(peer, kind);
+            self.deliver_parked(now, peer, kind);
         }
     }
 
@@ -586,10 +615,15 @@ impl Endpoint {
     pub fn poll_inside(&mut self) -> Option<&[u8]> {
         let next = self.inside.pop_front()?;
         let last = std::mem::replace(&mut self.current, next);
-        if last.capacity() > 0 {
-            self.spare.push(last);
-        }
+        self.recycle(last);
         Some(&self.current)
+    }
+
+    /// Keeps memory for another packet, unless it is that of a long message.
+    fn recycle(&mut self, bytes: Vec<u8>) {
+        if (1..=2 * Self::LONGEST_INSIDE).contains(&bytes.capacity()) {
+            self.spare.push(bytes);
+        }
     }
 
     /// Updates the schedule and the deadlines after a tunnel's state has changed.

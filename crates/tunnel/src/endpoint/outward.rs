@@ -6,11 +6,12 @@ use selvedge_transport::eqds::{EqdsParams, Paths, Sender, Transmit};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::eqds::v1::{Next, Words};
 
+use super::native::Origin;
 use super::params::{Limits, Sizes};
 use super::store::Store;
 
 /// Facts about a packet of this host on its way to a peer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Outgoing {
     /// Name of the tunnel.
     pub(super) tunnel: u32,
@@ -24,15 +25,41 @@ pub(super) struct Outgoing {
     pub(super) part: u32,
     /// Parts that have not arrived.
     pub(super) missing: u32,
+    /// Whether parts arrived at a receiver that has lost them since: the packet will not be complete.
+    pub(super) is_torn: bool,
+    /// Of native messages, whom to tell.
+    pub(super) origin: Origin,
+}
+
+impl Outgoing {
+    /// Returns the number of parts of a packet of `length` bytes.
+    fn parts(&self, length: usize) -> u32 {
+        (length as u32).div_ceil(self.part)
+    }
 }
 
 impl Store<Outgoing> {
-    /// Notes that a part of a packet is needed no longer, and frees the packet with its last.
-    pub(super) fn release(&mut self, slot: u32) {
-        let Some(about) = self.about(slot) else { return };
+    /// Notes that a part of a packet is needed no longer, and frees the packet with its last; returns it then.
+    pub(super) fn release(&mut self, slot: u32) -> Option<Outgoing> {
+        let about = self.about(slot)?;
         about.missing -= 1;
-        if about.missing == 0 {
-            self.free(slot);
+        let about = *about;
+        if about.missing > 0 {
+            return None;
+        }
+        self.free(slot);
+        Some(about)
+    }
+
+    /// Notes that the receiver of a tunnel has lost the packets of which it had parts.
+    pub(super) fn tear(&mut self, tunnel: u32) {
+        let begun: Vec<u32> = self.slots(|about| about.tunnel == tunnel).collect();
+        for slot in begun {
+            let Some((bytes, about)) = self.get(slot) else { continue };
+            let parts = about.parts(bytes.len());
+            if let Some(about) = self.about(slot) {
+                about.is_torn |= about.missing < parts;
+            }
         }
     }
 }
@@ -63,9 +90,10 @@ impl Part {
     /// Returns the content of the datagram.
     pub(super) fn content<'a>(&self, packets: &'a Store<Outgoing>) -> Option<Content<'a>> {
         let (bytes, about) = packets.get(self.slot)?;
+        let has_words = words(about.next) > 0;
         let words = Words { message: about.message, offset: self.offset, length: bytes.len() as u32 };
         let part = bytes.get(self.offset as usize..(self.offset + self.length) as usize)?;
-        Some(Content { words: words.emit(), has_words: about.next == Next::Super, bytes: part, about: *about })
+        Some(Content { words: words.emit(), has_words, bytes: part, about: *about })
     }
 }
 
@@ -81,17 +109,17 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Adds a packet, of `bytes` in two pieces, that is sent in parts of at most `part` bytes or as it is; returns the
+    /// Adds a packet, of `bytes` in pieces, that is sent in parts of at most `part` bytes or as it is; returns the
     /// bytes of credit that it takes.
-    pub(super) fn push(
+    pub(super) fn push<const N: usize>(
         &mut self,
         packets: &mut Store<Outgoing>,
-        bytes: [&[u8]; 2],
+        bytes: [&[u8]; N],
         about: Outgoing,
         sizes: &Sizes,
     ) -> u64 {
-        let length = (bytes[0].len() + bytes[1].len()) as u32;
-        let parts = length.div_ceil(about.part);
+        let length = bytes.iter().map(|piece| piece.len()).sum::<usize>() as u32;
+        let parts = about.parts(length as usize);
         let message = self.messages;
         self.messages = message.wrapping_add(1);
         self.slots.push_back(packets.put(bytes, Outgoing { message, missing: parts, ..about }));
@@ -254,5 +282,5 @@ pub(super) fn vnet_length(next: Next) -> usize {
 
 /// Returns the bytes before each part of a packet.
 fn words(next: Next) -> u32 {
-    if next == Next::Super { Words::LENGTH as u32 } else { 0 }
+    if matches!(next, Next::Super | Next::Native) { Words::LENGTH as u32 } else { 0 }
 }

@@ -47,7 +47,7 @@ pub struct PeerStatus {
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TunnelStatus {
-    /// Name of the EQIF: "tcp", "rdma", "other".
+    /// Name of the EQIF: "tcp", "rdma", "other", "native".
     pub eqif: String,
     /// Bytes waiting to be sent.
     pub waiting: u64,
@@ -102,6 +102,12 @@ pub(super) struct Drops {
     pub(super) duplicates: u64,
     /// Datagrams of a peer whose MTU or capabilities differ from the settings.
     pub(super) disagreements: u64,
+    /// Native messages of a peer to a port that no program has.
+    pub(super) no_listener: u64,
+    /// Native messages of a peer to a program that had too much unread.
+    pub(super) port_full: u64,
+    /// Refusals of native messages that were not sent, or notices that a program did not read.
+    pub(super) unheard: u64,
     /// Key epochs that a peer named and that are too far ahead to be true.
     pub(super) lies: u64,
 }
@@ -112,7 +118,7 @@ impl Endpoint {
         Status {
             name: self.config.name.clone(),
             datagrams: datagrams(self.gate.counters()),
-            dropped: dropped(&self.drops),
+            dropped: dropped(&Drops { unheard: self.drops.unheard + self.ports.unheard, ..self.drops }),
             peers: self.links.iter().flatten().map(|link| peer(link, now)).collect(),
         }
     }
@@ -205,6 +211,9 @@ fn dropped(drops: &Drops) -> BTreeMap<String, u64> {
         stray,
         duplicates,
         disagreements,
+        no_listener,
+        port_full,
+        unheard,
         lies,
     } = *drops;
     named([
@@ -219,6 +228,9 @@ fn dropped(drops: &Drops) -> BTreeMap<String, u64> {
         ("stray", stray),
         ("duplicates", duplicates),
         ("disagreements", disagreements),
+        ("no-listener", no_listener),
+        ("port-full", port_full),
+        ("unheard", unheard),
         ("lies", lies),
     ])
 }

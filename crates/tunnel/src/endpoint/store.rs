@@ -32,8 +32,8 @@ impl<T> Store<T> {
     }
 
     /// Returns a slot with a copy of `parts`, one behind the other.
-    pub(super) fn put(&mut self, parts: [&[u8]; 2], about: T) -> u32 {
-        let length = parts[0].len() + parts[1].len();
+    pub(super) fn put<const N: usize>(&mut self, parts: [&[u8]; N], about: T) -> u32 {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
         let slot = self.free[usize::from(length > LITTLE)].pop().unwrap_or_else(|| {
             let slot = self.slots.len() as u32;
             self.slots.push(Slot { bytes: Vec::new(), about: None });
@@ -58,15 +58,6 @@ impl<T> Store<T> {
     pub(super) fn slots(&self, are: impl Fn(&T) -> bool) -> impl Iterator<Item = u32> {
         let slots = self.slots.iter().zip(0..);
         slots.filter(move |(slot, _)| slot.about.as_ref().is_some_and(&are)).map(|(_, at)| at)
-    }
-
-    /// Frees the packets for which `keeps` is false.
-    pub(super) fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].about.as_ref().is_some_and(|about| !keeps(about)) {
-                self.free(slot as u32);
-            }
-        }
     }
 
     /// Returns the bytes of a packet and what is known about it; `None` if the slot is free.

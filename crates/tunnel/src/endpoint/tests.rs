@@ -58,9 +58,8 @@ fn inner(host: usize) -> Ipv4Addr {
 
 fn config(own: usize, hosts: usize, extra: &str) -> Config {
     let mut text = format!(
-        "name = \"h{own}\"\naddresses = [\"192.0.2.{}\"]\nlink-rate = \"1Gbps\"\nprefixes = [\"10.80.{}.0/24\"]\n\
-         paths = 4\n{extra}\n",
-        own + 1,
+        "name = \"h{own}\"\naddresses = [\"192.0.2.{0}\"]\nlink-rate = \"1Gbps\"\nprefixes = [\"10.80.{0}.0/24\"]\n\
+         inner-addresses = [\"10.80.{0}.1/24\"]\npaths = 4\n{extra}\n",
         own + 1
     );
     for peer in (0..hosts).filter(|peer| *peer != own) {
@@ -706,4 +705,287 @@ fn each_kind_of_traffic_has_a_queue_of_its_own() {
     let tunnels = &net.status(0).peers[0].tunnels;
     assert_eq!((tunnels[0].dropped, tunnels[2].dropped), (0, 100 - 65_536 / 1_328));
     assert_eq!((tunnels[0].marked, tunnels[2].marked), (99, 65_536 / 1_328 - 32_768 / 1_328 - 1));
+}
+
+/// Ports, addresses and messages of the tests of native messages.
+const SERVER: u16 = 7_000;
+
+fn at(host: usize, port: u16) -> SocketAddr {
+    SocketAddr::new(inner(host).into(), port)
+}
+
+fn sending(to: SocketAddr, tag: u32) -> Sending {
+    Sending { source: ANY_SOURCE, destination: to, tag, wants_notice: true }
+}
+
+impl Net {
+    fn open(&mut self, host: usize, port: u16) -> PortId {
+        self.hosts[host].endpoint.open_port(port, None).expect("a free port")
+    }
+    fn message(&mut self, host: usize, id: PortId, to: SocketAddr, tag: u32, bytes: &[u8]) -> Result<(), SendError> {
+        self.hosts[host].endpoint.send_message(self.now, id, &sending(to, tag), [bytes, &[]])
+    }
+    /// Returns the contents of the messages that a port has unread, and drops them.
+    fn messages(&mut self, host: usize, id: PortId) -> Vec<Vec<u8>> {
+        let endpoint = &mut self.hosts[host].endpoint;
+        let mut all = Vec::new();
+        while let Some(message) = endpoint.poll_message(id) {
+            all.push(message.content().to_vec());
+            endpoint.drop_message(id);
+        }
+        all
+    }
+    fn notices(&mut self, host: usize, id: PortId) -> Vec<Notice> {
+        let endpoint = &mut self.hosts[host].endpoint;
+        let mut all = Vec::new();
+        while let Some(notice) = endpoint.poll_notice(id) {
+            all.push(*notice);
+            endpoint.drop_notice(id);
+        }
+        all
+    }
+    fn outcomes(&mut self, host: usize, id: PortId) -> Vec<(u32, Outcome)> {
+        self.notices(host, id).iter().map(|notice| (notice.tag, notice.outcome)).collect()
+    }
+}
+
+fn native(service: &str) -> String {
+    format!("[eqif.native]\nservice = \"{service}\"")
+}
+
+#[test]
+fn a_message_arrives_after_one_way_and_its_sender_is_told() {
+    let mut net = Net::new(2, Torment::default(), "");
+    let (client, server) = (net.open(0, 0), net.open(1, SERVER));
+    let number = net.hosts[0].endpoint.port_number(client).expect("open");
+    assert_eq!(net.message(0, client, at(1, SERVER), 5, b"hello"), Ok(()));
+    net.run_for(US * 60);
+    assert_eq!(net.hosts[1].endpoint.poll_port(), Some(server));
+    let message = net.hosts[1].endpoint.poll_message(server).expect("a message");
+    assert_eq!((message.source, message.destination), (at(0, number), at(1, SERVER)));
+    assert_eq!(net.messages(1, server), [b"hello"]);
+    net.run_for(MS);
+    let notices = net.notices(0, client);
+    assert_eq!((notices.len(), notices[0].tag, notices[0].outcome), (1, 5, Outcome::Arrived));
+    assert!(notices[0].round_trip.is_some_and(|trip| trip >= US * 100 && trip < MS), "{notices:?}");
+    assert_eq!(net.hosts[0].endpoint.packets.bytes(), 0);
+    let reach = net.hosts[0].endpoint.reach(net.now, inner(1).into()).expect("a peer");
+    let trips = reach.tunnel.round_trips.expect("measured");
+    assert!(trips.samples == 1 && trips.latest == notices[0].round_trip.unwrap(), "{reach:?}");
+    assert_eq!((reach.tunnel.waiting, reach.tunnel.in_flight, reach.queued), (0, 0, 0));
+    assert_eq!(net.hosts[0].endpoint.reach(net.now, Ipv4Addr::LOCALHOST.into()), None);
+}
+
+#[test]
+fn messages_of_any_size_arrive_once_each_by_every_reliable_service() {
+    for (service, seed) in ["ordered", "unordered"].into_iter().flat_map(|service| (0..4).map(move |s| (service, s))) {
+        let mut net = Net::new(2, Torment { loss: 20, repeats: 20, late: 100, limit: 0 }, &native(service));
+        net.random = mix64(seed + 1);
+        let (client, server) = (net.open(0, 0), net.open(1, SERVER));
+        let mut sent: Vec<Vec<u8>> = (0..120).map(recognisable).collect();
+        sent.push(Vec::new());
+        sent.push((0..Endpoint::LONGEST_MESSAGE).map(|at| (at / 1_000) as u8).collect());
+        let (mut arrived, mut outcomes) = (Vec::new(), Vec::new());
+        for (tag, bytes) in sent.iter().enumerate() {
+            while let Err(error) = net.message(0, client, at(1, SERVER), tag as u32, bytes) {
+                assert_eq!(error, SendError::Full);
+                net.run_for(MS);
+            }
+            net.run_for(US * 100);
+            arrived.extend(net.messages(1, server));
+        }
+        net.run_for(MS * 3_000);
+        arrived.extend(net.messages(1, server));
+        outcomes.extend(net.outcomes(0, client));
+        outcomes.sort_by_key(|(tag, _)| *tag);
+        let all: Vec<(u32, Outcome)> = (0..sent.len() as u32).map(|tag| (tag, Outcome::Arrived)).collect();
+        assert!(outcomes == all, "{service}, seed {seed}: {outcomes:?}");
+        if service == "unordered" {
+            arrived.sort();
+            sent.sort();
+        }
+        assert!(arrived == sent, "{service}, seed {seed}: {} arrived", arrived.len());
+    }
+}
+
+#[test]
+fn unreliable_messages_are_told_to_be_sent_and_some_are_lost() {
+    let mut net = Net::new(2, Torment { loss: 100, ..Torment::default() }, &native("unreliable"));
+    let (client, server) = (net.open(0, 0), net.open(1, SERVER));
+    for tag in 0..400 {
+        assert_eq!(net.message(0, client, at(1, SERVER), tag, &[7; 1_000]), Ok(()));
+        net.run_for(MS / 5);
+    }
+    net.run_for(MS * 1_000);
+    let count = net.messages(1, server).len();
+    assert!((300..395).contains(&count), "{count} of 400 at 10 % loss");
+    let outcomes = net.outcomes(0, client);
+    assert!(outcomes.len() == 400 && outcomes.iter().all(|(_, outcome)| *outcome == Outcome::Sent), "{outcomes:?}");
+}
+
+#[test]
+fn a_full_queue_makes_the_sender_wait() {
+    let mut net = Net::new(2, Torment::default(), "");
+    let (client, server) = (net.open(0, 0), net.open(1, SERVER));
+    let mut sent = 0;
+    while net.message(0, client, at(1, SERVER), sent, &[1; 100_000]).is_ok() {
+        sent += 1;
+    }
+    assert!((2..40).contains(&sent), "{sent}");
+    assert!(net.hosts[0].endpoint.packets.bytes() < 4 << 20);
+    assert_eq!(net.message(0, client, at(1, SERVER), 0, b"short, too"), Ok(()), "while it fits");
+    net.run_for(MS * 50);
+    assert_eq!(net.messages(1, server).len() as u32, sent + 1);
+    assert_eq!(net.message(0, client, at(1, SERVER), sent, &[1; 100_000]), Ok(()));
+}
+
+#[test]
+fn a_program_that_does_not_read_is_no_burden_to_others() {
+    let mut net = Net::new(2, Torment::default(), "");
+    let (client, lazy, other) = (net.open(0, 0), net.open(1, SERVER), net.open(1, SERVER + 1));
+    let mut outcomes = Vec::new();
+    for tag in 0..60 {
+        assert_eq!(net.message(0, client, at(1, SERVER), tag, &[1; 100_000]), Ok(()));
+        net.run_for(MS * 5);
+        outcomes.extend(net.outcomes(0, client));
+    }
+    assert_eq!(net.message(0, client, at(1, SERVER + 1), 99, b"urgent"), Ok(()));
+    net.run_for(MS);
+    assert_eq!(net.messages(1, other), [b"urgent"]);
+    let refused = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Full).count();
+    assert_eq!(refused, 60 - (4 << 20) / 100_276, "{outcomes:?}");
+    assert_eq!((net.messages(1, lazy).len(), net.status(1).dropped["port-full"]), (60 - refused, refused as u64));
+    // Notices that nobody reads hold the sender back.
+    net.hosts[1].endpoint.close_port(other);
+    let told = (0..5_000).map(|tag| {
+        let told = net.message(0, client, at(1, SERVER + 1), tag, b"x");
+        if tag % 100 == 0 {
+            net.run_for(MS);
+        }
+        told
+    });
+    let unread = told.filter(|told| *told == Err(SendError::Unread)).count();
+    assert!(unread > 500 && net.status(0).dropped["unheard"] == 0, "{unread}: {:?}", net.status(0).dropped);
+}
+
+#[test]
+fn senders_hear_why_a_message_does_not_arrive() {
+    let mut net = Net::new(3, Torment::default(), "");
+    let client = net.open(0, 0);
+    assert_eq!(net.message(0, client, at(1, SERVER), 1, b"nobody"), Ok(()));
+    net.run_for(MS);
+    let outcomes = net.outcomes(0, client);
+    assert_eq!(outcomes, [(1, Outcome::Arrived), (1, Outcome::NoListener)]);
+    assert_eq!(net.message(0, client, at(8, SERVER), 2, b""), Err(SendError::NoRoute));
+    assert_eq!(net.message(0, client, at(1, SERVER), 2, &[0; Endpoint::LONGEST_MESSAGE + 1]), Err(SendError::TooLong));
+    let foreign = Sending { source: inner(2).into(), ..sending(at(1, SERVER), 3) };
+    let told = net.hosts[0].endpoint.send_message(net.now, client, &foreign, [b"", b""]);
+    assert_eq!(told, Err(SendError::WrongSource));
+    net.torment.loss = 1_000;
+    assert_eq!(net.message(0, client, at(1, SERVER), 4, b"nobody"), Ok(()));
+    net.run_for(MS * 20_000);
+    assert_eq!(net.outcomes(0, client), [(4, Outcome::Unreachable)]);
+    assert_eq!(net.hosts[0].endpoint.packets.bytes(), 0);
+    // A peer that leaves the settings takes its messages along.
+    assert_eq!(net.message(0, client, at(1, SERVER), 5, b"gone"), Ok(()));
+    let mut fewer = config(0, 3, "");
+    fewer.peers.retain(|peer| peer.name == "h2");
+    let now = net.now;
+    net.hosts[0].endpoint.reload(now, fewer).expect("epochs");
+    assert_eq!(net.outcomes(0, client), [(5, Outcome::Lost)]);
+    net.hosts[0].endpoint.close_port(client);
+    assert_eq!(net.message(0, client, at(1, SERVER), 6, b""), Err(SendError::Closed));
+}
+
+#[test]
+fn connected_ports_come_before_those_for_all() {
+    let mut net = Net::new(3, Torment::default(), "");
+    let (client, other, server) = (net.open(0, 4_000), net.open(2, 4_000), net.open(1, SERVER));
+    assert_eq!(net.hosts[1].endpoint.open_port(SERVER, None), Err(PortTaken));
+    net.hosts[1].endpoint.connect_port(server, Some(at(0, 4_000))).expect("free");
+    let second = net.open(1, SERVER);
+    assert_eq!(net.hosts[1].endpoint.connect_port(second, Some(at(0, 4_000))), Err(PortTaken));
+    net.message(0, client, at(1, SERVER), 1, b"connected").expect("room");
+    net.message(2, other, at(1, SERVER), 1, b"another").expect("room");
+    net.run_for(MS);
+    assert_eq!(
+        (net.messages(1, server), net.messages(1, second)),
+        (vec![b"connected".to_vec()], vec![b"another".to_vec()])
+    );
+    net.hosts[1].endpoint.close_port(server);
+    net.message(0, client, at(1, SERVER), 1, b"again").expect("room");
+    net.run_for(MS);
+    assert_eq!(net.messages(1, second), [b"again"]);
+}
+
+#[test]
+fn a_restart_of_the_receiver_is_no_silent_loss() {
+    for with_disk in [true, false] {
+        let mut net = Net::new(2, Torment::default(), "");
+        let client = net.open(0, 0);
+        let (mut seen, mut lost) = (0, 0);
+        for round in 0..5_u32 {
+            let server = net.open(1, SERVER);
+            for tag in 0..4 {
+                net.message(0, client, at(1, SERVER), 4 * round + tag, &[1; 200_000]).expect("room");
+            }
+            // In the middle of the second message.
+            net.run_for(MS * 2 + US * u64::from(200 * round));
+            seen += net.messages(1, server).len();
+            net.restart(1, with_disk, "");
+            let server = net.open(1, SERVER);
+            net.run_for(MS * 3_000);
+            let after = net.messages(1, server);
+            assert!(after.iter().all(|bytes| *bytes == [1; 200_000]));
+            seen += after.len();
+            let outcomes = net.outcomes(0, client);
+            assert_eq!(outcomes.len(), 4, "{outcomes:?}");
+            lost += outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Lost).count();
+            net.hosts[1].endpoint.close_port(server);
+        }
+        // One that is told to be lost may have arrived all the same; none is lost and told to have arrived.
+        assert!(seen + lost >= 20 && lost >= 3, "{seen} seen, {lost} lost, disk: {with_disk}");
+    }
+}
+
+#[test]
+fn a_peer_without_native_messages_is_told_apart() {
+    let mut net = Net::new(2, Torment::default(), "");
+    let client = net.open(0, 0);
+    net.message(0, client, at(1, SERVER), 3, b"?").expect("room");
+    let mut liar = Liar::new(1, 0);
+    let common = v1::Common { eqif: 0, ..v1::Common::default() };
+    let body = Body::Reset(v1::Reset { seq: 0, reason: v1::ResetReason::Refused });
+    liar.say(&mut net, 1, 0, &Packet { common, body, options: Options::NONE }, &[]);
+    assert_eq!(net.outcomes(0, client), [(3, Outcome::Unsupported)]);
+    assert_eq!(net.hosts[0].endpoint.packets.bytes(), 0);
+}
+
+#[test]
+fn floods_for_ports_without_a_program_are_bounded() {
+    let mut net = Net::new(2, Torment::default(), "");
+    let open = net.open(0, SERVER);
+    let mut liar = Liar::new(1, 0);
+    for seq in 0..60_000_u32 {
+        let port = if seq % 7 == 0 { SERVER } else { seq as u16 };
+        let refusal = (seq % 5 == 0).then_some(v1::Refusal::Full);
+        let head = v1::Head { refusal, source: at(1, 1), destination: at(0, port), tag: seq };
+        let mut buffer = [0; v1::Head::LONGEST];
+        let head = head.emit(&mut buffer).expect("IPv4");
+        let words = v1::Words { message: seq, offset: 0, length: head.len() as u32 }.emit();
+        let flags = Flags::SYN.when(seq == 0);
+        let common = v1::Common { flags, eqif: 0, ..v1::Common::default() };
+        let data = v1::Data { seq: (5 << 14) + seq % (1 << 14), next: Next::Native, ..v1::Data::default() };
+        liar.say(
+            &mut net,
+            1,
+            0,
+            &Packet { common, body: Body::Data(data), options: Options::NONE },
+            &[&words[..], head].concat(),
+        );
+    }
+    let dropped = net.status(0).dropped;
+    assert!(dropped["no-listener"] > 1_000, "{dropped:?}");
+    assert!(net.hosts[0].endpoint.packets.bytes() < 4 << 20);
+    assert!(net.messages(0, open).len() + net.notices(0, open).len() < 60_000);
 }

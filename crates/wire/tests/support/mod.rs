@@ -53,6 +53,13 @@ pub(crate) fn check_headers(bytes: &[u8]) {
 /// Parses `bytes` as a tunnel's packet of version 1, and as a datagram around one.
 pub(crate) fn check_tunnel_packets(bytes: &[u8]) {
     check_tunnel_packet(bytes);
+    if let Ok((head, content)) = eqds::v1::Head::parse(bytes) {
+        let mut buffer = [0; eqds::v1::Head::LONGEST];
+        let written = head.emit(&mut buffer).expect("both addresses have one version of IP");
+        assert_eq!(written.len() + content.len(), bytes.len());
+        // Unlike a head, content has no reason.
+        assert_eq!(eqds::v1::Head::parse(written), Ok((head, &[][..])));
+    }
     if let Ok((_, _, payload)) = eqds::v1::Datagram::parse(bytes) {
         check_tunnel_packet(payload);
     }

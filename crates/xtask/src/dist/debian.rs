@@ -21,12 +21,16 @@ pub(crate) fn package(dist: &Path) -> Result<()> {
     if tree.exists() {
         fs::remove_dir_all(&tree)?;
     }
-    // Not where the system looks for libraries: only `selvedge verbs` uses these.
+    // The system looks for libraries in usr/lib, where the one is that programs link; `selvedge verbs` and LD_PRELOAD
+    // use the others.
     for (from, to) in [
         ("bin/selvedge", "usr/bin/selvedge"),
         ("lib/libibverbs.so.1", "usr/lib/selvedge/libibverbs.so.1"),
         ("lib/librdmacm.so.1", "usr/lib/selvedge/librdmacm.so.1"),
         ("lib/libselvedge-paths.so", "usr/lib/selvedge/libselvedge-paths.so"),
+        ("lib/libselvedge-udp.so", "usr/lib/selvedge/libselvedge-udp.so"),
+        ("lib/libselvedge-eqds.so", "usr/lib/libselvedge-eqds.so"),
+        ("include/selvedge-eqds.h", "usr/include/selvedge-eqds.h"),
         ("share/man/man7/selvedge-verbs.7", "usr/share/man/man7/selvedge-verbs.7"),
         ("share/man/man8/selvedge-eqds.8", "usr/share/man/man8/selvedge-eqds.8"),
         ("share/selvedge/systemd/selvedge-eqds@.service", "usr/lib/systemd/system/selvedge-eqds@.service"),

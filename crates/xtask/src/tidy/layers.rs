@@ -12,7 +12,9 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-document", 1),
     ("selvedge-transport", 2),
     ("selvedge-nic", 3),
+    ("selvedge-tor", 3),
     ("selvedge-tunnel", 3),
+    ("selvedge-native", 3),
     ("selvedge-testkit", 3),
     ("selvedge-sim", 4),
     ("selvedge-dataplane", 4),
@@ -20,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-results", 5),
     ("selvedge-traces", 5),
     ("selvedge-ibverbs", 5),
+    ("selvedge-udp", 5),
     ("selvedge-study", 6),
     ("selvedge-explain", 6),
     ("selvedge", 7),
@@ -33,6 +36,9 @@ const NARROW: &[(&str, &[&str])] = &[
     ("selvedge-document", &["selvedge-units"]),
     // Rows from either world; never runs anything.
     ("selvedge-results", &["selvedge-units", "selvedge-telemetry"]),
+    // Loaded into programs of others.
+    ("selvedge-native", &[]),
+    ("selvedge-udp", &["selvedge-native"]),
     ("xtask", &[]),
 ];
 

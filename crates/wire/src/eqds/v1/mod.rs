@@ -12,6 +12,7 @@
 
 mod body;
 mod common;
+mod native;
 mod options;
 mod outer;
 mod packet;
@@ -19,6 +20,7 @@ mod words;
 
 pub use body::{Body, Close, Data, Next, PacketType, Probe, Report, Reset, ResetReason, Service};
 pub use common::{Common, Flags};
+pub use native::{Head, Refusal};
 pub use options::{Capabilities, Options, Range, Ranges};
 pub use outer::{Cut, Datagram, Outer};
 pub use packet::{Packet, Parsed};
