@@ -15,6 +15,7 @@ mod palette;
 mod pauses;
 mod provenance;
 mod split;
+mod sweep;
 mod tables;
 mod times;
 mod trouble;
@@ -39,7 +40,7 @@ pub struct ReportInput<'a> {
 pub fn render_report(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let study = Study::new(input);
-    let sections = [
+    let of_points = || [
         cases::across(&study),
         tables::metrics(&study),
         split::split(&study),
@@ -50,8 +51,11 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         times::utilisation(&study),
         pauses::spread(&study),
         tables::drops(&study),
-        provenance::how(input),
-    ];
+    ]
+    .concat();
+    // A sweep has more points than anybody reads one by one.
+    let sections = summary.sweep.as_ref().map_or_else(of_points, |grid| sweep::sweep(&study, grid));
+    let sections = [sections, provenance::how(input)];
     // One pass from left to right, so that inserted text is never searched for further placeholders.
     let mut page = String::with_capacity(1 << 20);
     let mut rest = TEMPLATE;
