@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ._part import Part
 
-__all__ = ["Aimd", "AimdWindow", "AllToAll", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Verbs", "Window"]
+__all__ = ["Aimd", "AimdWindow", "AllToAll", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Verbs", "Window"]
 
 class Aimd(Part):
     """Additive increase, multiplicative decrease, like in TCP (RFC 5681).
@@ -2698,6 +2698,47 @@ class Stop(Part):
 
 
 
+class Sweep(Part):
+    """Grid of values: every series runs at every point of it.
+
+    Keys:
+        cross: Keys whose values are crossed: each value of one with each of the others. By dotted key: a list of
+            values, or a range { from, to } with a `step`, a `factor` or a `count`, both ends included.
+        only: Points to keep: those that have all values of at least one of these tables. Without any, all are
+            kept.
+        skip: Points to leave out: those that have all values of one of these tables. By swept key: a value, a
+            list of which any fits, or bounds { at-least, at-most }.
+        zip: Keys that change together: the first values of all, then the second ones. Each table is one axis of
+            the grid.
+    """
+
+    _path = 'sweep'
+    _tag = ''
+    _keys: ClassVar[dict[str, tuple[str, str]]] = {
+        'cross': ('cross', ''),
+        'only': ('only', ''),
+        'skip': ('skip', ''),
+        'zip': ('zip', ''),
+    }
+
+    def __init__(
+        self,
+        *,
+        cross: Mapping[str, Any] | None = None,
+        only: Sequence[Mapping[str, Any]] | None = None,
+        skip: Sequence[Mapping[str, Any]] | None = None,
+        zip: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Take the values of the keys; absent ones have their defaults."""
+        super().__init__(
+            cross=cross,
+            only=only,
+            skip=skip,
+            zip=zip,
+        )
+
+
+
 class Swift(Part):
     """Swift. The defaults are the paper's (SIGCOMM'20) where it gives any, otherwise htsim's; flows start at line rate.
 
@@ -3340,6 +3381,7 @@ class StudyKeys(Part):
         smoke: Values that `selvedge check --smoke` puts in place, by their dotted keys, so that a figure can be
             tried in seconds: fewer flows, fewer seeds.
         stop: End of a run. Without: when all flows are done.
+        sweep: Grid of values at whose points all series are compared, in place of cases.
         switch: Switches of the network.
         title: Title of the study, in one line.
         topology: Network of the study.
@@ -3363,6 +3405,7 @@ class StudyKeys(Part):
         'series': ('series', ''),
         'smoke': ('smoke', ''),
         'stop': ('stop', ''),
+        'sweep': ('sweep', ''),
         'switch': ('switch', ''),
         'title': ('title', ''),
         'topology': ('topology', 'kind'),
@@ -3389,6 +3432,7 @@ class StudyKeys(Part):
         series: Sequence[Mapping[str, Any] | str] | None = None,
         smoke: Mapping[str, Any] | None = None,
         stop: "Stop" | Mapping[str, Any] | None = None,
+        sweep: "Sweep" | Mapping[str, Any] | None = None,
         switch: "Switch" | Mapping[str, Any] | None = None,
         transport: "Eqds" | "Ndp" | "Tcp" | Mapping[str, Any] | None = None,
     ) -> None:
@@ -3410,6 +3454,7 @@ class StudyKeys(Part):
             series=series,
             smoke=smoke,
             stop=stop,
+            sweep=sweep,
             switch=switch,
             transport=transport,
         )

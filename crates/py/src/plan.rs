@@ -145,7 +145,7 @@ impl Folder {
             let estimate = StudyEstimate::new(&self.plan, &points, threads)?;
             let estimate = estimate.with_available(Available::of_this_process());
             estimate.check()?;
-            with_study(&self.plan, &self.folder, threads, watch, Some(&estimate), Study::run)
+            with_study(&self.plan, &self.folder, threads, watch, Some(&estimate), |study| study.run())
         })?;
         match outcome.map_err(|error| of_study(&error))? {
             Outcome::Complete(_) => Ok(self.folder.target().to_owned()),

@@ -1,6 +1,5 @@
 //! Results: tables as Arrow streams, ratios, explanations, claims.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -78,7 +77,7 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
         let stream = FFI_ArrowArrayStream::new(Box::new(self.reader()?));
-        PyCapsule::new(py, stream, Some(CString::from(c"arrow_array_stream")))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 }
 
