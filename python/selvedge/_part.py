@@ -76,7 +76,8 @@ def unknown_key(part: type[Part], name: str) -> ScenarioError | TypeError:
     message = _native.key_error(path)
     if message is None:
         return TypeError(f"{part.__name__} has no argument {name!r}")
-    return ScenarioError(f"{path}: {message}")
+    # The key stands before the message, as in messages about files.
+    return ScenarioError(f"{path}: {message.replace(f'unknown key in {part._path}: ', 'unknown key ', 1)}")
 
 
 def _written(value: Any, form: str = "") -> Any:

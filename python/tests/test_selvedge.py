@@ -224,7 +224,7 @@ def test_an_exception_of_progress_stops_the_run(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of Unix")
 def test_ctrl_c_stops_and_a_study_continues(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
-    file.write_text(SMALL.replace("flows = 50", "flows = 20_000").replace("seeds = 2", "seeds = 30"))
+    file.write_text(SMALL.replace("flows = 50", "flows = 5_000").replace("seeds = 2", "seeds = 12"))
     code = "import sys, selvedge as sv; print('go', flush=True); sv.load(sys.argv[1]).run(sys.argv[2], threads=2)"
     out = tmp_path / "out"
     command = [sys.executable, "-c", code, str(file), str(out)]
@@ -237,7 +237,7 @@ def test_ctrl_c_stops_and_a_study_continues(tmp_path: Path) -> None:
         _, error = child.communicate(timeout=60)
     assert "KeyboardInterrupt" in error
     assert not out.exists()
-    assert sv.resume(tmp_path / "out.partial").seeds == list(range(1, 31))
+    assert sv.resume(tmp_path / "out.partial").seeds == list(range(1, 13))
 
 
 def test_sessions_inject_advance_and_drain() -> None:
