@@ -167,6 +167,14 @@ def test_a_sweep_is_one_result(tmp_path: Path) -> None:
         sv.sweep(small(), {"nic.mtu": {"from": "1000B", "to": "2000B"}})
 
 
+def test_a_study_has_a_sweep_of_its_own() -> None:
+    loads = "workload.poisson.load"
+    sweep = sv.Sweep(cross={loads: [0.1, 0.2, 0.3]}, skip=[{loads: {"at-least": 0.3}}])
+    assert [row[loads] for row in small(sweep=sweep).run().grid] == [0.1, 0.1, 0.2, 0.2]
+    with pytest.raises(sv.ScenarioError, match="is not swept"):
+        small(sweep=sv.Sweep(cross={loads: [0.1]}, skip=[{"nic.mtu": "1000B"}]))
+
+
 class Losing(Executor):
     """Loses every second task."""
 

@@ -18,8 +18,18 @@ use selvedge_scenario::{KeyHelp, ScenarioError as Refused};
 use selvedge_study::StudyError as Failed;
 use serde::Serialize;
 
-create_exception!(selvedge, SelvedgeError, PyException, "Error of Selvedge: what is wrong, where, and what would be right.");
-create_exception!(selvedge, ScenarioError, SelvedgeError, "A scenario that is wrong: place, key, and what would be right.");
+create_exception!(
+    selvedge,
+    SelvedgeError,
+    PyException,
+    "Error of Selvedge: what is wrong, where, and what would be right."
+);
+create_exception!(
+    selvedge,
+    ScenarioError,
+    SelvedgeError,
+    "A scenario that is wrong: place, key, and what would be right."
+);
 create_exception!(selvedge, StudyError, SelvedgeError, "A study that cannot run or be read.");
 
 /// Version of the program.

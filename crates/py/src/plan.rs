@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use selvedge_scenario::{
-    Changes, FootprintFacts, NicUse, Plan as Planned, Point, Seeds, TopologyFacts, WorkloadFacts,
-};
+use selvedge_scenario::{Changes, FootprintFacts, NicUse, Plan as Planned, Point, Seeds, TopologyFacts, WorkloadFacts};
 use selvedge_study::{Available, Marker, Outcome, ResultsFolder, Study, StudyEstimate, Worlds};
 use selvedge_units::Bytes;
 

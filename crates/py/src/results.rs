@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use arrow_array::{Array, Float64Array, RecordBatchReader, StringArray};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, Float64Array, RecordBatchReader, StringArray};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;

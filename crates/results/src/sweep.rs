@@ -74,7 +74,8 @@ pub fn render_sweep_csv(summary: &Summary) -> Option<String> {
     let mut out = String::new();
     let keys = sweep.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str);
     let heads = keys.map(str::to_owned).chain(["series".to_owned()]);
-    let of_metrics = metrics.iter().flat_map(|name| [(*name).to_owned(), format!("{name}_low"), format!("{name}_high")]);
+    let of_metrics =
+        metrics.iter().flat_map(|name| [(*name).to_owned(), format!("{name}_low"), format!("{name}_high")]);
     row(&mut out, heads.chain(of_metrics));
     for (point, series) in rows(summary, sweep) {
         let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());

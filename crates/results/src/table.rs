@@ -49,7 +49,9 @@ fn sweep_block(out: &mut String, summary: &Summary, sweep: &Sweep, width: usize,
     let of_series = |series: &SeriesSummary| {
         let cell = |metric: &Compared| {
             let unit = Metric::find_any(&metric.metric).map_or(Unit::Plain, |metric| metric.unit);
-            series.metric(&metric.metric).map_or_else(|| "-".into(), |found| number::estimate(found, Scale::of(unit, 0.0)))
+            series
+                .metric(&metric.metric)
+                .map_or_else(|| "-".into(), |found| number::estimate(found, Scale::of(unit, 0.0)))
         };
         (series.name.clone(), compared.iter().map(cell).collect())
     };

@@ -336,7 +336,9 @@ impl Draft {
             match &*set.path.steps()[0] {
                 "series" => return Err(set.refused("series are chosen by --series, as in --series irn,roce+pfc")),
                 "case" => return Err(set.refused("cases are written in the scenario")),
-                "sweep" => return Err(set.refused("sweeps are given by --sweep, as in --sweep workload.poisson.load=0.3,0.5")),
+                "sweep" => {
+                    return Err(set.refused("sweeps are given by --sweep, as in --sweep workload.poisson.load=0.3,0.5"));
+                }
                 _ => {}
             }
             set.apply(&mut table)?;

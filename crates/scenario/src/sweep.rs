@@ -137,7 +137,10 @@ pub(crate) fn expand(
     let conditions = |list: &[BTreeMap<String, Value>], name: &str| -> Result<Vec<Vec<Condition>>, ScenarioError> {
         let of_table = |(number, table): (usize, &BTreeMap<String, Value>)| {
             let path = here.join(name).join(number.to_string());
-            table.iter().map(|(key, value)| Condition::new(key, value, &axes, document.place(&path.join(key)))).collect()
+            table
+                .iter()
+                .map(|(key, value)| Condition::new(key, value, &axes, document.place(&path.join(key))))
+                .collect()
         };
         list.iter().enumerate().map(of_table).collect()
     };
@@ -168,8 +171,7 @@ pub(crate) fn expand(
 
 fn too_many(axes: &[GridAxis], place: &Place) -> ScenarioError {
     let counts: Vec<String> = axes.iter().map(|axis| axis.values.len().to_string()).collect();
-    let message =
-        format!("{} points are too many; give at most {MOST_POINTS}, or leave some out", counts.join(" x "));
+    let message = format!("{} points are too many; give at most {MOST_POINTS}, or leave some out", counts.join(" x "));
     ScenarioError::new(place.clone(), "sweep", message)
 }
 
@@ -274,17 +276,26 @@ fn range_values(range: &Table) -> Result<Vec<Value>, String> {
         "step" => {
             let step = Amount::of(by)?;
             if step.unit != from.unit {
-                return Err(format!("from is in \"{}\" and step in \"{}\"; write both in one unit", from.unit, step.unit));
+                return Err(format!(
+                    "from is in \"{}\" and step in \"{}\"; write both in one unit",
+                    from.unit, step.unit
+                ));
             }
             if step.number <= 0.0 || to.number < from.number {
-                return Err(format!("step = {by}: expected a step above 0 that leads from {} up to {}", from.number, to.number));
+                return Err(format!(
+                    "step = {by}: expected a step above 0 that leads from {} up to {}",
+                    from.number, to.number
+                ));
             }
             (0..).map_while(|at| whole(at, from.number + at as f64 * step.number)).take_while(|&v| v <= until).collect()
         }
         _ => {
             let factor = Amount::of(by)?.number;
             if factor <= 1.0 || from.number <= 0.0 || to.number < from.number {
-                return Err(format!("factor = {by}: expected a factor above 1 that leads from {} (above 0) up to {}", from.number, to.number));
+                return Err(format!(
+                    "factor = {by}: expected a factor above 1 that leads from {} (above 0) up to {}",
+                    from.number, to.number
+                ));
             }
             (0..).map_while(|at| whole(at, from.number * factor.powi(at as i32))).take_while(|&v| v <= until).collect()
         }
@@ -407,11 +418,13 @@ fn names(axes: &[GridAxis], points: &[Vec<usize>]) -> Vec<String> {
     let short: Vec<String> = keys.iter().map(|key| short_name(key, &keys)).collect();
     let name = |at: &Vec<usize>| {
         let values = axes.iter().zip(at).flat_map(|(axis, &at)| &axis.values[at]);
-        let parts: Vec<String> = short.iter().zip(values).map(|(key, value)| format!("{key} = {}", shown(value))).collect();
+        let parts: Vec<String> =
+            short.iter().zip(values).map(|(key, value)| format!("{key} = {}", shown(value))).collect();
         parts.join(", ")
     };
     let names: Vec<String> = points.iter().map(name).collect();
-    let is_name = |name: &String| name.len() <= LONGEST && !name.contains(['/', '\\', '\n']) && !name.contains(char::is_control);
+    let is_name =
+        |name: &String| name.len() <= LONGEST && !name.contains(['/', '\\', '\n']) && !name.contains(char::is_control);
     let distinct: BTreeSet<&String> = names.iter().collect();
     if distinct.len() == names.len() && names.iter().all(is_name) {
         return names;
@@ -427,7 +440,8 @@ fn short_name(key: &str, all: &[&String]) -> String {
     let steps = |key: &str| KeyPath::parse(key).map_or_else(|| vec![key.to_owned()], |path| path.steps().to_vec());
     let own = steps(key);
     let ending = |steps: &[String], count: usize| steps[steps.len().saturating_sub(count)..].join(".");
-    let is_own = |count: &usize| all.iter().filter(|other| ending(&steps(other), *count) == ending(&own, *count)).count() < 2;
+    let is_own =
+        |count: &usize| all.iter().filter(|other| ending(&steps(other), *count) == ending(&own, *count)).count() < 2;
     ending(&own, (1..own.len()).find(is_own).unwrap_or(own.len()))
 }
 

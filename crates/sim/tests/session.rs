@@ -53,9 +53,9 @@ fn in_steps(step: Duration) -> Vec<FlowRow> {
 
 #[test]
 fn a_session_gives_the_flows_of_a_run() {
-    let listed = flows().iter().fold(builder(), |builder, flow| {
-        builder.flow(flow.src, flow.dst, flow.size, flow.start.since(Instant::ZERO))
-    });
+    let listed = flows()
+        .iter()
+        .fold(builder(), |builder, flow| builder.flow(flow.src, flow.dst, flow.size, flow.start.since(Instant::ZERO)));
     let run = listed.build().expect("it is valid").run().expect("it runs");
     assert_eq!(run.flows.len(), 400);
     assert!(run.totals.data_drops.total() > 0, "queues overflow");

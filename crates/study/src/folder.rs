@@ -240,7 +240,8 @@ impl ResultsFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StudyError::io(&path, "read it", &error)),
         };
-        let wrong = |error| StudyError::input(format!("{}: damaged ({error}); begin anew with --force", path.display()));
+        let wrong =
+            |error| StudyError::input(format!("{}: damaged ({error}); begin anew with --force", path.display()));
         serde_json::from_str(&text).map(Some).map_err(wrong)
     }
 

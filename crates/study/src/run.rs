@@ -137,9 +137,14 @@ impl Pool<'_> {
         let config = plan.config(point);
         let workloads: Vec<_> =
             series.workloads.iter().map(|workload| (workload.key.as_str(), workload.group)).collect();
-        let recorder = PointRecorder::create(job.files.clone(), job.labels.clone(), point.seed, &port_infos(config.paths.graph()))?
-            .with_begin(series.begin())
-            .with_workloads(&workloads);
+        let recorder = PointRecorder::create(
+            job.files.clone(),
+            job.labels.clone(),
+            point.seed,
+            &port_infos(config.paths.graph()),
+        )?
+        .with_begin(series.begin())
+        .with_workloads(&workloads);
         let parallel = Parallel::on(threads);
         let library = plan.library(point);
         let mut traces = match job.traced {

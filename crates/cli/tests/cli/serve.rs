@@ -111,7 +111,11 @@ fn wrong_requests_are_answered_and_the_conversation_goes_on() {
     assert!(served.refused(r#"{"verb":"advance","to":5}"#).contains("unknown field `to`"));
     served.ask(&json!({ "verb": "advance", "to_ps": 500 }));
     assert!(served.refused(r#"{"verb":"advance","to_ps":499}"#).contains("500 ps (now)"));
-    assert!(served.refused(&wrong(flow(&json!(0), &json!(1), 1, 499))).starts_with("flows[0].start: 0 ps: give a time from 500 ps"));
+    assert!(
+        served
+            .refused(&wrong(flow(&json!(0), &json!(1), 1, 499)))
+            .starts_with("flows[0].start: 0 ps: give a time from 500 ps")
+    );
     let closed = served.ask(&json!({ "verb": "close" }));
     assert_eq!(closed["started"], 0, "refused requests inject nothing");
     assert_eq!(served.end(), (0, String::new()));

@@ -34,7 +34,8 @@ fn a_sweep_is_one_table_and_one_map() {
     let report = fs::read_to_string(scratch.join("grid/report.html")).expect("the report is written");
     assert!(report.contains("<table class=\"matrix\">") && report.contains("irn+pfc / irn"), "maps");
     // An interrupted sweep goes on to the same results, however many threads it has.
-    let (_, _) = scratch.expect(0, &["run", "study.toml", "--out", "again", "--series", "irn,irn+pfc", "--threads", "1"]);
+    let (_, _) =
+        scratch.expect(0, &["run", "study.toml", "--out", "again", "--series", "irn,irn+pfc", "--threads", "1"]);
     assert_eq!(fs::read_to_string(scratch.join("again/sweep.csv")).expect("the table is written"), csv);
 }
 

@@ -46,7 +46,9 @@ fn maps(study: &Study<'_>, sweep: &Sweep, down: usize, across: usize) -> String 
         for series in study.names.iter().skip(1) {
             let cell = |case: &str| {
                 let is_it = |ratio: &&Ratio| {
-                    let named = |full: &str, name: &str| full.strip_prefix(case).is_some_and(|rest| rest.strip_prefix(": ") == Some(name));
+                    let named = |full: &str, name: &str| {
+                        full.strip_prefix(case).is_some_and(|rest| rest.strip_prefix(": ") == Some(name))
+                    };
                     ratio.metric == metric.metric && named(&ratio.of, series) && named(&ratio.to, first)
                 };
                 Some(ratio_cell(&study.summary.ratios.iter().find(is_it)?.estimate))
@@ -134,7 +136,8 @@ fn map(
     cell: &dyn Fn(&str) -> Option<String>,
 ) -> String {
     let (rows, columns) = (&sweep.axes[down], &sweep.axes[across]);
-    let held = sweep.axes.iter().enumerate().filter(|(axis, own)| ![down, across].contains(axis) && own.values.len() > 1);
+    let held =
+        sweep.axes.iter().enumerate().filter(|(axis, own)| ![down, across].contains(axis) && own.values.len() > 1);
     let held = held.map(|(axis, own)| format!("{} = {}", own.title(), own.label(others[axis])));
     let caption = std::iter::once(title.to_owned()).chain(held).collect::<Vec<_>>().join(", ");
     let mut out = format!(
@@ -184,9 +187,16 @@ fn table(study: &Study<'_>, sweep: &Sweep) -> String {
         let _ = write!(out, "<td>{}</td>", escape(&series.series));
         for metric in &compared {
             let found = series.metric(&metric.metric);
-            let cell = found.map_or_else(|| "-".to_owned(), |found| {
-                format!("{}<small>{}</small>", escape(&bounded(found.mean, found.bound, 4)), escape(&in_brackets(found.ci95)))
-            });
+            let cell = found.map_or_else(
+                || "-".to_owned(),
+                |found| {
+                    format!(
+                        "{}<small>{}</small>",
+                        escape(&bounded(found.mean, found.bound, 4)),
+                        escape(&in_brackets(found.ci95))
+                    )
+                },
+            );
             let _ = write!(out, "<td class=\"n\">{cell}</td>");
         }
         out += "</tr>";

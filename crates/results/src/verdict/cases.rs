@@ -16,8 +16,7 @@ pub(super) fn by_case(summary: &Summary, cases: &[Option<&str>]) -> Verdict {
     }
     let bare = summary.without_series();
     let in_case = |case: Option<&str>| {
-        let series: Vec<_> =
-            summary.series.iter().filter(|series| series.case.as_deref() == case).cloned().collect();
+        let series: Vec<_> = summary.series.iter().filter(|series| series.case.as_deref() == case).cloned().collect();
         let points = series.iter().filter_map(|series| runs.get(series.name.as_str())).flatten().cloned().collect();
         verdict(&Summary { series, run: RunSummary { points, ..bare.run.clone() }, ..bare.clone() })
     };
