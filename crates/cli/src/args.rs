@@ -131,7 +131,8 @@ pub(crate) struct Input {
     /// Run at every one of these values of a key, crossed with those of others; may be repeated
     ///
     /// Values are separated by commas, or a TOML list or range: --sweep workload.poisson.load=0.3,0.5,0.7 --sweep
-    /// 'workload.poisson.load={ from = 0.1, to = 0.9, step = 0.2 }'. [sweep] in a scenario can zip keys and leave points
+    /// 'workload.poisson.load={ from = 0.1, to = 0.9, step = 0.2 }'. [sweep] in a scenario can zip keys and
+    /// leave points
     /// out.
     #[arg(long = "sweep", value_name = "KEY=VALUES")]
     pub(crate) sweeps: Vec<String>,

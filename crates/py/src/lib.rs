@@ -1,6 +1,7 @@
 //! Native module of the Python package `selvedge`: hands over to the crates, and decides nothing.
 //!
-//! Values cross the border as JSON, as TOML, or as Arrow tables without copies; `python/selvedge` makes objects of them.
+//! Values cross the border as JSON, as TOML, or as Arrow tables without copies; `python/selvedge` makes
+//! objects of them.
 //! Work is done without the interpreter's lock, and Ctrl-C interrupts it.
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "nothing but Python sees the items; pyo3 makes some of its own")]

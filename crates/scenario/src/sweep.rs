@@ -1,7 +1,7 @@
 //! Sweeps: the points of a grid of values, each a case of the study.
 //!
 //! ```text
-//! [sweep], --sweep ──expand──> Grid: axes (keys and values), points ──> one case per point ──> series x points x seeds
+//! [sweep], --sweep ──expand──> Grid: axes (keys and values), points ──> a case per point ──> runs
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -151,7 +151,8 @@ impl Study<'_> {
         Ok(Outcome::Interrupted { done: done.len(), of: self.plan.points().count().max(done.len()) })
     }
 
-    /// Runs `todo`, which is this part of the study, and updates the folder's marker if it `marks`; returns the complete
+    /// Runs `todo`, which is this part of the study, and updates the folder's marker if it `marks`; returns
+    /// the complete
     /// points.
     fn simulated(
         &self,

@@ -25,7 +25,7 @@ enum Step {
     Wheel,
 }
 
-/// What the steps need from PyPI.
+/// Packages from PyPI that each step needs.
 const TESTING: [&str; 5] = ["ruff>=0.6", "mypy>=1.11", "pytest>=8", "pyarrow>=14", "matplotlib>=3.7"];
 const WHEEL: [&str; 1] = ["maturin>=1.9,<2"];
 /// Name of the library that Cargo builds, and of the module.
