@@ -40,6 +40,11 @@ pub(crate) enum Command {
     /// Show the cost of loss recovery on a NIC: bits per queue pair, per WQE, share of its cache
     #[command(after_long_help = FOOTPRINT_EXAMPLES)]
     Footprint(FootprintArgs),
+    /// Simulate for another program: it injects flows and advances the time, in JSON over standard input and output
+    ///
+    /// Each request and each answer is one JSON object behind its length in 4 bytes. The requests are open, inject,
+    /// advance, drain and close; docs/serve.md describes them.
+    Serve,
     /// Run an IRN engine on an event trace and print its output trace
     ///
     /// Each line is answered as it comes, also through a pipe. Memory depends on the number of queue pairs in the
@@ -127,6 +132,14 @@ pub(crate) struct Input {
     /// --set workload.poisson.load=0.5
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
+    /// Run at every one of these values of a key, crossed with those of others; may be repeated
+    ///
+    /// Values are separated by commas, or a TOML list or range: --sweep workload.poisson.load=0.3,0.5,0.7 --sweep
+    /// 'workload.poisson.load={ from = 0.1, to = 0.9, step = 0.2 }'. [sweep] in a scenario can zip keys and
+    /// leave points
+    /// out.
+    #[arg(long = "sweep", value_name = "KEY=VALUES")]
+    pub(crate) sweeps: Vec<String>,
     /// Run each series with this many seeds (5), or with these (1,2,3)
     #[arg(long, value_name = "N|LIST", allow_hyphen_values = true)]
     pub(crate) seeds: Option<Seeds>,
@@ -143,7 +156,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Continue interrupted results
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "topology", "flows", "series", "sets", "seeds", "out", "force"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "topology", "flows", "series", "sets", "sweeps", "seeds", "out", "force"])]
     pub(crate) resume: Option<PathBuf>,
     /// Run on real hosts: two processes in network namespaces, each with a software RNIC (Linux)
     ///
@@ -439,6 +452,7 @@ Examples:
   selvedge run --topology topology.txt --flows flow.txt --series irn,roce+pfc
   selvedge run --seeds 1 --trace flow=12          a capture and a timeline of one flow
   selvedge run --series irn --trace-events irn=h3 events for IRN's hardware modules (selvedge replay, rtl/)
+  selvedge run my.toml --sweep workload.poisson.load=0.3,0.5,0.7  a grid of values; one table and map
   selvedge run my.toml --estimate                 what it would take: packets, memory, time
   selvedge run --resume results/ten.partial       after Ctrl-C
 

@@ -32,6 +32,7 @@ pub(crate) fn workload(args: &WorkloadArgs) -> Result<(), Failure> {
 
 pub(crate) fn footprint(args: &FootprintArgs) -> Result<(), Failure> {
     let plan = plan_of(&Input {
+        sweeps: Vec::new(),
         file: args.file.clone(),
         topology: None,
         flows: None,

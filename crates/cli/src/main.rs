@@ -55,6 +55,10 @@ fn main() -> ExitCode {
         Command::Topology(args) => inspect::topology(&args),
         Command::Workload(args) => inspect::workload(&args),
         Command::Footprint(args) => inspect::footprint(&args),
+        Command::Serve => {
+            let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+            selvedge_study::serve(&mut input, &mut output).map_err(Failure::from)
+        }
         Command::Replay(args) => replay::replay(&args),
         #[cfg(target_os = "linux")]
         Command::Verbs(args) => verbs::verbs(&args),

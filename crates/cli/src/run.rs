@@ -175,6 +175,7 @@ fn plan_with(input: &Input, controls: bool) -> Result<Plan, Failure> {
         controls,
         sets: input.sets.clone(),
         series: input.series.clone(),
+        sweeps: input.sweeps.clone(),
         seeds: input.seeds.clone(),
         ..Changes::default()
     };
@@ -256,6 +257,7 @@ fn resumed(path: &Path) -> Result<(Plan, ResultsFolder), Failure> {
     plan.warnings = folder.warnings().to_vec();
     plan.ends_as_built_in = folder.ends_as_built_in();
     plan.swept = folder.swept().to_vec();
+    plan.grid = folder.grid()?;
     Ok((plan, folder))
 }
 

@@ -22,7 +22,9 @@ pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummar
         }
     }
     seeds.sort_unstable();
-    let find = |name: &str, seed| points.iter().find(|point| point.series == name && point.seed == seed);
+    let known: BTreeMap<(&str, u64), &PointSummary> =
+        points.iter().rev().map(|point| ((point.series.as_str(), point.seed), point)).collect();
+    let find = |name: &str, seed| known.get(&(name, seed)).copied();
     let by_series: Vec<(&SeriesInfo, Vec<Option<&PointSummary>>)> =
         series.iter().map(|info| (info, seeds.iter().map(|&seed| find(&info.name, seed)).collect())).collect();
 
@@ -32,6 +34,7 @@ pub fn summarise(study: &StudyInfo, series: &[SeriesInfo], points: &[PointSummar
     let mut summary = Summary {
         title: study.title.clone(),
         scenario: study.scenario.clone(),
+        sweep: study.sweep.clone(),
         warnings: warnings(&by_series, &seeds),
         seeds,
         ratios: all_ratios(&summaries),

@@ -14,7 +14,7 @@ use crate::metric::{
 use crate::point::{DeadlockReport, DropCounts};
 use crate::traits::Compared;
 use crate::verdict::Verdict;
-use crate::{Estimate, GroupKind, SeriesTraits, TimePart};
+use crate::{Estimate, GroupKind, SeriesTraits, Sweep, TimePart};
 
 /// Facts about the study that the caller supplies.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -31,6 +31,8 @@ pub struct StudyInfo {
     pub wall_s: f64,
     /// Whether every seed gives the same runs, so that only one seed was run.
     pub deterministic: bool,
+    /// Grid of the study's sweep, if it has one.
+    pub sweep: Option<Sweep>,
 }
 
 /// A study, summarised: the contents of `summary.json`.
@@ -44,6 +46,9 @@ pub struct Summary {
     pub seeds: Vec<u64>,
     /// The series, in the plan's order.
     pub series: Vec<SeriesSummary>,
+    /// Grid of the study's sweep, if it has one; each point is a case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     /// Ratios between series of one case: every pair, the later over the earlier, for the compared metrics: three of
     /// flows; or the completion of incasts, all-to-alls and jobs, by workload if there are several.
     pub ratios: Vec<Ratio>,
@@ -217,6 +222,27 @@ pub struct PointRun {
 }
 
 impl Summary {
+    /// Returns the summary without series, ratios, warnings and the runs of points.
+    pub(crate) fn without_series(&self) -> Self {
+        let run = RunSummary {
+            fingerprint: self.run.fingerprint.clone(),
+            version: self.run.version.clone(),
+            points: Vec::new(),
+            ..self.run
+        };
+        Self {
+            title: self.title.clone(),
+            scenario: self.scenario.clone(),
+            seeds: self.seeds.clone(),
+            sweep: None,
+            series: Vec::new(),
+            ratios: Vec::new(),
+            verdict: self.verdict.clone(),
+            warnings: Vec::new(),
+            run,
+        }
+    }
+
     /// Returns the series of this name.
     pub fn find(&self, name: &str) -> Option<&SeriesSummary> {
         self.series.iter().find(|series| series.name == name)

@@ -2,10 +2,12 @@
 
 use selvedge_units::words::lines;
 
-use crate::metric::Unit;
+use crate::metric::{Metric, Unit};
 use crate::number::{self, Scale};
 use crate::split::{self, Split, per_cent};
 use crate::summary::Row;
+use crate::sweep::{self, Sweep};
+use crate::traits::Compared;
 use crate::{Answer, Estimate, Ratio, SeriesSummary, Summary, TimePart};
 
 /// Returns the table of a study: metrics with their intervals, paired ratios, warnings, and the verdict.
@@ -20,9 +22,13 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
         wrap(&mut out, &summary.scenario, "", width, |text| style.dim(text));
     }
     out.push('\n');
-    metric_blocks(&mut out, summary, width, &style);
-    split_block(&mut out, summary, width, &style);
-    ratio_blocks(&mut out, summary, width, &style);
+    if let Some(sweep) = &summary.sweep {
+        sweep_block(&mut out, summary, sweep, width, &style);
+    } else {
+        metric_blocks(&mut out, summary, width, &style);
+        split_block(&mut out, summary, width, &style);
+        ratio_blocks(&mut out, summary, width, &style);
+    }
     if !summary.warnings.is_empty() {
         out.push('\n');
         for warning in &summary.warnings {
@@ -32,6 +38,34 @@ pub fn render_table(summary: &Summary, width: usize, color: bool) -> String {
     out.push('\n');
     wrap(&mut out, &summary.verdict.sentence, "", width, |text| style.answer(summary.verdict.answer, text));
     out
+}
+
+/// Largest number of rows of a sweep in the terminal.
+const SWEEP_ROWS: usize = 40;
+
+/// Appends the compared metrics (columns) of each series at each point of a sweep (rows).
+fn sweep_block(out: &mut String, summary: &Summary, sweep: &Sweep, width: usize, style: &Style) {
+    let compared = summary.compared();
+    let of_series = |series: &SeriesSummary| {
+        let cell = |metric: &Compared| {
+            let unit = Metric::find_any(&metric.metric).map_or(Unit::Plain, |metric| metric.unit);
+            series
+                .metric(&metric.metric)
+                .map_or_else(|| "-".into(), |found| number::estimate(found, Scale::of(unit, 0.0)))
+        };
+        (series.name.clone(), compared.iter().map(cell).collect())
+    };
+    let all = sweep::rows(summary, sweep).count();
+    let rows: Vec<_> = sweep::rows(summary, sweep).take(SWEEP_ROWS).map(|(_, series)| of_series(series)).collect();
+    let heads = compared.iter().map(|metric| match Metric::find_any(&metric.metric).map(|own| own.unit) {
+        Some(Unit::Us) => format!("{}, us", metric.title),
+        _ => metric.title.clone(),
+    });
+    let corner = format!("{} points", sweep.points.len());
+    blocks(out, &corner, &heads.collect::<Vec<_>>(), &rows, width, style);
+    if all > rows.len() {
+        line(out, &style.dim(&format!("… {} more rows in sweep.csv", all - rows.len())));
+    }
 }
 
 /// Appends the metrics (rows) by series (columns).

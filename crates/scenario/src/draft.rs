@@ -13,10 +13,11 @@ use crate::edit::{Applied, Edit};
 use crate::error::{Place, ScenarioError};
 use crate::plan::Changes;
 use crate::preset::Preset;
-use crate::scenario::Scenario;
+use crate::scenario::{Case, Scenario};
 use crate::schema::schema;
 use crate::series::Series;
 use crate::suggest;
+use crate::sweep::{self, Expanded, Grid};
 
 /// A scenario text and the changes to it.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Draft {
     sets: Vec<Edit>,
     /// Place that asks for the seeds, if they are set outside of the text.
     seeds: Option<Place>,
+    /// Points of the sweep, if there is one.
+    sweep: Option<Expanded>,
 }
 
 /// Series of a draft in one case: the scenario with the values of both in place.
@@ -63,6 +66,7 @@ impl Draft {
         base.remove("series");
         base.remove("smoke");
         base.remove("case");
+        base.remove("sweep");
         // The default is a choice, too: an edit inside another kind must not replace it unawares.
         let has_transport = base.contains_key("transport");
         base.entry("transport").or_insert_with(default_transport);
@@ -78,7 +82,12 @@ impl Draft {
         let files = files.map(|(key, kind, path)| Edit::from_file(&schema, key, kind, path));
         let sets = changes.sets.iter().map(|set| Edit::from_argument(&schema, &base, set));
         let sets: Vec<Edit> = wanted.into_iter().map(Ok).chain(files).chain(sets).collect::<Result<_, _>>()?;
-        let mut draft = Self { document, schema, written, base, has_transport, sets, seeds: None };
+        let sweep = sweep::expand(written.sweep.as_ref(), &changes.sweeps, &document)?;
+        if sweep.is_some() && !written.case.is_empty() {
+            let message = "a sweep makes the cases itself: put the keys of [[case]] into a [[sweep.zip]]";
+            return Err(ScenarioError::new(document.place(&path("case").join("0")), "case", message));
+        }
+        let mut draft = Self { document, schema, written, base, has_transport, sets, seeds: None, sweep };
         draft.set_study_keys()?;
         if let Some(seeds) = &changes.seeds {
             draft.written.seeds = seeds.clone();
@@ -95,13 +104,19 @@ impl Draft {
     /// Returns the keys that cases change, in the order of their first mention.
     pub(crate) fn swept(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
-        for key in self.written.case.iter().flat_map(|case| case.set.keys()) {
+        let of_grid = self.sweep.iter().flat_map(|sweep| &sweep.grid.axes).flat_map(|axis| &axis.keys);
+        for key in self.written.case.iter().flat_map(|case| case.set.keys()).chain(of_grid) {
             let key = KeyPath::parse(key).map_or_else(|| key.clone(), |path| path.to_string());
             if !keys.contains(&key) {
                 keys.push(key);
             }
         }
         keys
+    }
+
+    /// Returns the points of the sweep, if there is one.
+    pub(crate) fn grid(&self) -> Option<&Grid> {
+        self.sweep.as_ref().map(|sweep| &sweep.grid)
     }
 
     /// Returns the series to run: those named by `--series`, else those of the text, else the text itself.
@@ -169,6 +184,14 @@ impl Draft {
 
     /// Returns the cases of the text, after checking that the schema has their keys.
     fn cases(&self) -> Result<Vec<Condition>, ScenarioError> {
+        if let Some(sweep) = &self.sweep {
+            let edit = |(key, value): (&String, &Value)| self.edit_of_series(key, value, sweep.places[key].clone());
+            let condition = |case: Case| {
+                let edits = case.set.iter().map(edit).collect::<Result<_, _>>()?;
+                Ok(Condition { name: case.name, edits })
+            };
+            return sweep.cases().into_iter().map(condition).collect();
+        }
         let mut cases: Vec<Condition> = Vec::new();
         for (index, case) in self.written.case.iter().enumerate() {
             let here = path("case").join(index.to_string());
@@ -239,6 +262,7 @@ impl Draft {
         let mut scenario = self.typed(&table, &edits)?;
         scenario.series = None;
         scenario.case = Vec::new();
+        scenario.sweep = None;
         scenario.seeds = self.written.seeds.clone();
         // Without cases of its own, a resolved scenario still has the cases of its series.
         let case = case.map(|case| case.name.clone()).or_else(|| series.case.clone());
@@ -312,6 +336,9 @@ impl Draft {
             match &*set.path.steps()[0] {
                 "series" => return Err(set.refused("series are chosen by --series, as in --series irn,roce+pfc")),
                 "case" => return Err(set.refused("cases are written in the scenario")),
+                "sweep" => {
+                    return Err(set.refused("sweeps are given by --sweep, as in --sweep workload.poisson.load=0.3,0.5"));
+                }
                 _ => {}
             }
             set.apply(&mut table)?;
@@ -319,7 +346,7 @@ impl Draft {
         if !study.is_empty() {
             let changed = self.typed(&table, &study)?;
             let (series, case) = (self.written.series.take(), std::mem::take(&mut self.written.case));
-            self.written = Scenario { series, case, ..changed };
+            self.written = Scenario { series, case, sweep: self.written.sweep.take(), ..changed };
         }
         Ok(())
     }
@@ -374,7 +401,7 @@ fn default_transport() -> Value {
 }
 
 /// Keys that describe the study as a whole.
-const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "smoke"];
+const STUDY_KEYS: &[&str] = &["title", "description", "seeds", "series", "case", "sweep", "smoke"];
 
 /// Case, split into its parts.
 struct Condition {

@@ -29,6 +29,7 @@ mod schema;
 mod series;
 mod stored;
 mod suggest;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -46,3 +47,4 @@ pub use schema::{KeyHelp, schema};
 pub use selvedge_sim::{AutoScope, Network};
 pub use series::Series;
 pub use stored::{StoredSeries, stored_series};
+pub use sweep::{Grid, GridAxis, GridPoint, Sweep};

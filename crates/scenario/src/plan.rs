@@ -25,6 +25,7 @@ use crate::error::{Place, ScenarioError, unreadable};
 use crate::library::FileLibrary;
 use crate::origin::of_other_simulator;
 use crate::scenario::{Scenario, Seeds};
+use crate::sweep::Grid;
 use crate::written::{value_of, written, written_values};
 use crate::{digest, input};
 
@@ -46,6 +47,8 @@ pub struct Plan {
     /// Keys that the study's cases change, in the order of their first mention. A plan that is read back from results
     /// has none: there, each series has values of its own.
     pub swept: Vec<String>,
+    /// Points of the study's sweep, if it has one. A plan that is read back from results has none.
+    pub grid: Option<Grid>,
     library: FileLibrary,
 }
 
@@ -143,6 +146,8 @@ pub struct Changes {
     pub sets: Vec<String>,
     /// `--series a,b`: series of the file by name, or presets.
     pub series: Option<String>,
+    /// `--sweep key=values`, in order: axes of the sweep beside those of the file.
+    pub sweeps: Vec<String>,
     /// `--seeds`: seeds in place of the file's.
     pub seeds: Option<Seeds>,
     /// Whether to apply the file's `[smoke]`, as `check --smoke` does.

@@ -12,7 +12,7 @@ use selvedge_units::{Duration, Setting};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Series;
+use crate::{Series, Sweep};
 
 /// Study: one fabric, its traffic, and the series that are compared on it.
 ///
@@ -77,6 +77,9 @@ pub struct Scenario {
     /// this scenario with some values replaced. Without any, there is one condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub case: Vec<Case>,
+    /// Grid of values at whose points all series are compared, in place of cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     /// Series to compare: each is this scenario with some values replaced. Without any, the scenario itself is the only
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,6 +117,7 @@ impl Scenario {
             failures: Vec::new(),
             smoke: BTreeMap::new(),
             case: Vec::new(),
+            sweep: None,
             series: None,
         }
     }

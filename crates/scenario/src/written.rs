@@ -117,7 +117,7 @@ pub(crate) fn value_of(scenario: &Scenario, key: &str) -> Option<KeyValue> {
 /// Returns the values of one series that may differ from those of another.
 pub(crate) fn values(scenario: &Scenario) -> Table {
     let mut table = Table::try_from(scenario).expect("a scenario can be written");
-    for key in ["title", "description", "seeds", "series", "case", "smoke"] {
+    for key in ["title", "description", "seeds", "series", "case", "sweep", "smoke"] {
         table.remove(key);
     }
     table

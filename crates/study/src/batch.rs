@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use selvedge_results::{PointFiles, PointSummary, Summary};
 use selvedge_scenario::{Plan, Point};
 
+use crate::labels::labels;
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, lock};
 use crate::study::summary_of;
@@ -74,9 +75,11 @@ impl Batch<'_> {
         let of_known = (0..of_plan.len()).filter(|&plan| of_plan[plan].iter().all(Option::is_none));
         of_known.filter_map(|plan| self.completed(plan, &of_plan[plan], &first, &[])).for_each(complete);
         let files = |number: usize| PointFiles::new(self.scratch, number, 0);
+        let labels: Vec<_> = self.plans.iter().map(labels).collect();
         let job = |(number, &(plan, point)): (usize, &(usize, Point))| Job {
             plan: &self.plans[plan],
             point,
+            labels: labels[plan][point.series].clone(),
             files: files(number),
             traced: None,
             expected: None,

@@ -14,13 +14,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use selvedge_results::{PointFiles, PointSummary};
-use selvedge_scenario::{Plan, Point};
+use selvedge_scenario::{Grid, Plan, Point};
 use serde::{Deserialize, Serialize};
 
 use self::found::{
     cannot_make, check_target, check_way, is_ours, lacks_only_its_name, nothing_to_resume, only_lacks_its_name,
 };
-use self::names::{LOCK, behind_link, is_name_of_ours, is_partial, target_of, with_suffix};
+use self::names::{LOCK, SWEEP, behind_link, is_name_of_ours, is_partial, target_of, with_suffix};
 pub(crate) use self::names::{MARKER, SCENARIO, SUMMARY, partial_of, without_trailing_slash};
 use crate::{StudyError, Tracing};
 
@@ -131,6 +131,9 @@ impl ResultsFolder {
         let parts = folder.parts();
         fs::create_dir(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
         folder.write(SCENARIO, &plan.to_toml())?;
+        if let Some(grid) = &plan.grid {
+            folder.write(SWEEP, &(serde_json::to_string(grid).expect("a grid is text") + "\n"))?;
+        }
         for (name, content) in plan.kept_inputs() {
             folder.keep(&name, &content)?;
         }
@@ -164,6 +167,21 @@ impl ResultsFolder {
         let parts = folder.parts();
         fs::create_dir_all(&parts).map_err(|error| StudyError::io(&parts, "make this folder", &error))?;
         Ok(folder)
+    }
+
+    /// Opens unfinished results to run points for the process that holds them, perhaps on another machine: there is no
+    /// lock, and only the files of points are written.
+    ///
+    /// # Errors
+    /// Returns an error if there are none, or their marker cannot be read.
+    pub fn join(partial: &Path) -> Result<Self, StudyError> {
+        let partial = without_trailing_slash(partial);
+        let marker = partial.join(MARKER);
+        let text = fs::read_to_string(&marker).map_err(|error| StudyError::io(&marker, "read it", &error))?;
+        let marker = serde_json::from_str(&text).map_err(|error| {
+            StudyError::input(format!("{}: not a marker of unfinished results ({error})", marker.display()))
+        })?;
+        Ok(Self { target: target_of(&partial), partial, marker, _lock: None })
     }
 
     /// Checks that these unfinished results are those of `plan` and of this `version`.
@@ -209,6 +227,22 @@ impl ResultsFolder {
     /// Returns the keys that the study's cases change.
     pub fn swept(&self) -> &[String] {
         &self.marker.swept
+    }
+
+    /// Returns the grid of the study's sweep, if it has one.
+    ///
+    /// # Errors
+    /// Returns an error if its file cannot be read.
+    pub fn grid(&self) -> Result<Option<Grid>, StudyError> {
+        let path = self.partial.join(SWEEP);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StudyError::io(&path, "read it", &error)),
+        };
+        let wrong =
+            |error| StudyError::input(format!("{}: damaged ({error}); begin anew with --force", path.display()));
+        serde_json::from_str(&text).map(Some).map_err(wrong)
     }
 
     /// Returns whether runs end as in the built-in study; see [`Marker::ends_as_built_in`].

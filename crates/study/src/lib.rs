@@ -37,6 +37,7 @@ mod queue;
 pub mod real;
 mod run;
 mod seeds;
+mod serve;
 mod study;
 mod text;
 mod trace;
@@ -56,6 +57,7 @@ pub use folder::{Marker, ResultsFolder, free_name};
 #[cfg(target_os = "linux")]
 pub use programs::{Measured, ProgramFigure};
 pub use run::{Simulate, Worlds};
+pub use serve::{Open, Opened, serve};
 pub use study::{Outcome, Study, Watch};
 pub use text::{amount, bytes, span};
 pub use trace::Tracing;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use selvedge_results::{PointFiles, PointRecorder, PointSummary};
+use selvedge_results::{Labels, PointFiles, PointRecorder, PointSummary};
 use selvedge_scenario::{Plan, PlannedSeries, Point, World};
 use selvedge_sim::record::Recording;
 use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, port_infos};
@@ -14,7 +14,6 @@ use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
 use selvedge_traces::TraceStatus;
 use selvedge_units::{Bytes, Instant};
 
-use crate::labels::labels;
 use crate::queue::Queue;
 use crate::text::bytes;
 use crate::{ResultsFolder, StudyError, Watch};
@@ -36,6 +35,8 @@ pub struct Worlds<'a> {
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) point: Point,
+    /// Labels of the run's rows.
+    pub(crate) labels: Labels,
     pub(crate) files: PointFiles,
     /// Folder whose marker says what to trace, and the program's version.
     pub(crate) traced: Option<(&'a ResultsFolder, &'a str)>,
@@ -136,10 +137,14 @@ impl Pool<'_> {
         let config = plan.config(point);
         let workloads: Vec<_> =
             series.workloads.iter().map(|workload| (workload.key.as_str(), workload.group)).collect();
-        let labels = labels(plan).swap_remove(point.series);
-        let recorder = PointRecorder::create(job.files.clone(), labels, point.seed, &port_infos(config.paths.graph()))?
-            .with_begin(series.begin())
-            .with_workloads(&workloads);
+        let recorder = PointRecorder::create(
+            job.files.clone(),
+            job.labels.clone(),
+            point.seed,
+            &port_infos(config.paths.graph()),
+        )?
+        .with_begin(series.begin())
+        .with_workloads(&workloads);
         let parallel = Parallel::on(threads);
         let library = plan.library(point);
         let mut traces = match job.traced {

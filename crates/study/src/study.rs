@@ -6,14 +6,14 @@ use std::sync::Mutex;
 
 use selvedge_results::{
     Cut, GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary,
-    Table, merge, render_report, summarise,
+    Sweep, SweepAxis, SweepPoint, Table, merge, render_report, render_sweep_csv, summarise,
 };
-use selvedge_scenario::{Plan, PlannedSeries, Point, Scenario, World};
+use selvedge_scenario::{Grid, GridAxis, GridPoint, Plan, PlannedSeries, Point, Scenario, World};
 use selvedge_sim::workload::WorkloadSummary;
 use selvedge_units::words::all_of;
 
 use crate::folder::SCENARIO;
-use crate::labels::write_all_links;
+use crate::labels::{labels, write_all_links};
 use crate::queue::Queue;
 use crate::run::{Job, Pool, Worlds, into_inner, lock};
 use crate::seeds::add_seeds;
@@ -116,6 +116,17 @@ impl Study<'_> {
         self.finish(&plan, &done, false).map(|summary| Outcome::Complete(Box::new(summary)))
     }
 
+    /// Runs those of `points` that are not complete yet, for the process that holds the folder; returns how many are
+    /// complete then.
+    ///
+    /// # Errors
+    /// Returns an error under the conditions of [`Study::run`].
+    pub fn run_points(&self, points: &[Point]) -> Result<usize, StudyError> {
+        let todo: Vec<Point> = points.iter().copied().filter(|&point| !self.folder.has(point)).collect();
+        let done = self.simulated(self.plan, &todo, 0.0..1.0, false)?;
+        Ok(points.len() - todo.len() + done.len())
+    }
+
     /// Loads the complete points of `plan` and runs the others; `until` is the progress of the study at their end.
     /// Returns whether all are complete.
     fn complete(&self, plan: &Plan, done: &mut Done, until: f64) -> Result<bool, StudyError> {
@@ -131,7 +142,7 @@ impl Study<'_> {
             }
         }
         let before = done.len() as f64 / self.plan.points().count().max(done.len()) as f64;
-        done.extend(self.simulated(plan, &todo, before..until.max(before))?);
+        done.extend(self.simulated(plan, &todo, before..until.max(before), true)?);
         Ok(plan.points().all(|point| done.contains_key(&point)))
     }
 
@@ -140,14 +151,19 @@ impl Study<'_> {
         Ok(Outcome::Interrupted { done: done.len(), of: self.plan.points().count().max(done.len()) })
     }
 
-    /// Runs `todo`, which is this part of the study; returns the complete points.
+    /// Runs `todo`, which is this part of the study, and updates the folder's marker if it `marks`; returns
+    /// the complete
+    /// points.
     fn simulated(
         &self,
         plan: &Plan,
         todo: &[Point],
         part: Range<f64>,
+        marks: bool,
     ) -> Result<Vec<(Point, PointSummary)>, StudyError> {
+        let labels = labels(plan);
         let job = |&point: &Point| Job {
+            labels: labels[point.series].clone(),
             plan,
             point,
             files: self.folder.point(point),
@@ -161,7 +177,7 @@ impl Study<'_> {
             // One thread at a time: the folder's marker is written.
             let mut done = lock(&done);
             done.push((todo[number], summary));
-            self.folder.mark((self.elapsed)())
+            if marks { self.folder.mark((self.elapsed)()) } else { Ok(()) }
         };
         let pool = Pool { worlds: self.worlds, watch: self.watch };
         pool.run(&jobs, queue, self.threads, part, &keep)?;
@@ -191,6 +207,9 @@ impl Study<'_> {
             ReportInput { summary: &summary, points: &points, scenario_toml: &scenario_toml, command: self.command };
         self.folder.write("report.html", &render_report(&report))?;
         self.folder.write("summary.json", &summary.to_json())?;
+        if let Some(table) = render_sweep_csv(&summary) {
+            self.folder.write("sweep.csv", &table)?;
+        }
         if plan.seeds != self.plan.seeds {
             self.folder.write(SCENARIO, &scenario_toml)?;
         }
@@ -235,12 +254,24 @@ pub(crate) fn summary_of(
         version: version.to_owned(),
         wall_s,
         deterministic,
+        sweep: plan.grid.as_ref().map(sweep_of),
     };
     let series: Vec<SeriesInfo> = plan.series.iter().map(|series| series_info(plan, series)).collect();
     let mut summary = summarise(&info, &series, points);
     summary.warnings.extend(short_runs(plan, points));
     summary.warnings.extend(plan.warnings.iter().cloned());
     summary
+}
+
+/// Returns the grid as results name it.
+fn sweep_of(grid: &Grid) -> Sweep {
+    let json = |value: &_| serde_json::to_value(value).expect("values of scenarios are JSON");
+    let axis = |axis: &GridAxis| SweepAxis {
+        keys: axis.keys.clone(),
+        values: axis.values.iter().map(|step| step.iter().map(json).collect()).collect(),
+    };
+    let point = |point: &GridPoint| SweepPoint { case: point.case.clone(), at: point.at.clone() };
+    Sweep { axes: grid.axes.iter().map(axis).collect(), points: grid.points.iter().map(point).collect() }
 }
 
 /// Smallest length of a run in base round trips for meaningful means: queues, the reactions of congestion control and

@@ -13,6 +13,7 @@ mod instructions;
 mod kernel_tcp;
 mod page;
 mod product;
+mod python;
 mod rtl;
 mod schema;
 mod soft_roce;
@@ -65,6 +66,8 @@ enum Task {
     VerbsBench(verbs_bench::Options),
     /// Run RDMA programs of others with the software RNIC, between two network namespaces (root)
     VerbsClients(verbs_clients::Options),
+    /// Build the Python package beside its sources, test it, or make its wheel
+    Python(python::Options),
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
     /// Run one end of the kernel's transfer
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Task::SoftRoce(options) => soft_roce::soft_roce(&options),
         Task::VerbsBench(options) => verbs_bench::verbs_bench(&options),
         Task::VerbsClients(options) => verbs_clients::verbs_clients(&options),
+        Task::Python(options) => python::python(&options),
         Task::Rtl(options) => rtl::rtl(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
         Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),

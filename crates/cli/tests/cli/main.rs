@@ -15,7 +15,9 @@ mod files;
 mod replay;
 mod running;
 mod schema;
+mod serve;
 mod studies;
+mod sweeps;
 mod terminal;
 
 /// Folder to work in.

@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: env!("CARGO_PKG_VERSION").into(),
         wall_s: 41.3,
         deterministic: false,
+        sweep: None,
     };
     let summary = summarise(&study, &series, &points);
     let report = render_report(&ReportInput {

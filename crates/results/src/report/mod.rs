@@ -15,6 +15,7 @@ mod palette;
 mod pauses;
 mod provenance;
 mod split;
+mod sweep;
 mod tables;
 mod times;
 mod trouble;
@@ -39,19 +40,24 @@ pub struct ReportInput<'a> {
 pub fn render_report(input: &ReportInput<'_>) -> String {
     let summary = input.summary;
     let study = Study::new(input);
-    let sections = [
-        cases::across(&study),
-        tables::metrics(&study),
-        split::split(&study),
-        compare::ratios(&study),
-        completion::times(&study),
-        completion::by_size(&study),
-        times::queues(&study),
-        times::utilisation(&study),
-        pauses::spread(&study),
-        tables::drops(&study),
-        provenance::how(input),
-    ];
+    let of_points = || {
+        [
+            cases::across(&study),
+            tables::metrics(&study),
+            split::split(&study),
+            compare::ratios(&study),
+            completion::times(&study),
+            completion::by_size(&study),
+            times::queues(&study),
+            times::utilisation(&study),
+            pauses::spread(&study),
+            tables::drops(&study),
+        ]
+        .concat()
+    };
+    // A sweep has more points than anybody reads one by one.
+    let sections = summary.sweep.as_ref().map_or_else(of_points, |grid| sweep::sweep(&study, grid));
+    let sections = [sections, provenance::how(input)];
     // One pass from left to right, so that inserted text is never searched for further placeholders.
     let mut page = String::with_capacity(1 << 20);
     let mut rest = TEMPLATE;

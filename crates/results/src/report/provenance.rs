@@ -41,7 +41,12 @@ pub(super) fn how(input: &ReportInput<'_>) -> String {
     for (name, value) in facts {
         let _ = write!(body, "<dt>{name}</dt><dd>{value}</dd>");
     }
-    body += "</dl><details><summary>Each run</summary><div class=\"scroll\"><table><thead><tr><th>series</th><th class=\"n\">seed</th>\
+    body += "</dl>";
+    if summary.sweep.is_some() {
+        body += "<p>The runs are listed in summary.json, the resolved scenario is scenario.toml beside this page.</p>";
+        return section("how", "How this was run", "Everything needed to get the same numbers again.", &body);
+    }
+    body += "<details><summary>Each run</summary><div class=\"scroll\"><table><thead><tr><th>series</th><th class=\"n\">seed</th>\
              <th>fingerprint</th><th class=\"n\">simulated</th><th class=\"n\">packet-hops</th><th class=\"n\">processor s</th></tr></thead><tbody>";
     for point in &run.points {
         let _ = write!(

@@ -32,6 +32,7 @@ fn made_up(test: &str, trouble: bool) -> (Summary, Vec<PointSummary>) {
         version: "0.1.0".into(),
         wall_s: 1.0,
         deterministic: false,
+        sweep: None,
     };
     (summarise(&info, &series, &points), points)
 }
@@ -178,6 +179,7 @@ fn the_order_of_points_does_not_matter() {
         version: "0.1.0".into(),
         wall_s: 1.0,
         deterministic: false,
+        sweep: None,
     };
     assert_eq!(summarise(&info, &series, &points), summary);
 }

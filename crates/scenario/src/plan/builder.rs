@@ -63,8 +63,8 @@ impl<'a> Builder<'a> {
         warnings.extend(library.warnings());
         keep_each_once(&mut warnings);
         let Scenario { title, description, .. } = self.draft.written().clone();
-        let swept = self.draft.swept();
-        Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, swept, library })
+        let (swept, grid) = (self.draft.swept(), self.draft.grid().cloned());
+        Ok(Plan { title, description, seeds, series, warnings, ends_as_built_in: false, swept, grid, library })
     }
 
     pub(super) fn series(

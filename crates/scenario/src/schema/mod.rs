@@ -43,7 +43,7 @@ pub(crate) fn all_paths(schema: &Value) -> Vec<KeyPath> {
         }
         for (name, nodes) in inside {
             let path = path.join(name);
-            let is_own = path.steps()[0] == "series" || path.steps()[0] == "case";
+            let is_own = ["series", "case", "sweep"].contains(&&*path.steps()[0]);
             if path.steps().len() < DEEPEST && !is_own {
                 all.push(path.clone());
                 open.push((path, nodes));

@@ -17,6 +17,7 @@ pub(crate) mod prefetch_queue;
 mod profile;
 mod sample;
 pub(crate) mod schedule;
+mod session;
 mod stall;
 mod sync;
 pub(crate) mod table;
@@ -27,6 +28,7 @@ mod worker_pool;
 
 pub use build::{port_infos, ports_of_links};
 pub use pages::{Allocator, return_freed_memory};
+pub use session::{Injection, Session};
 pub use window::{Parallel, run, run_recorded};
 
 /// Bytes of one kind of state up to which it is taken to stay in the cache, where saving memory accesses costs more

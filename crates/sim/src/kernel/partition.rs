@@ -376,6 +376,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
+    /// Makes all switches forward by these routes from now on.
+    pub(crate) fn set_forwarding(&mut self, forwarding: Arc<Forwarding>) {
+        self.switches.iter_mut().for_each(|switch| switch.facts.routes = forwarding.routes_of(switch.id));
+        self.forwarding = forwarding;
+    }
+
     /// Sets whether arrivals at port `at` take the slow path from now on.
     pub(crate) fn set_slow_path(&mut self, at: u32, slow: bool) {
         self.ingress[at].slow_path = slow;

@@ -624,11 +624,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
                 let mut partition = lock(partition);
                 partition.now = self.now;
                 if let Some(forwarding) = &change.forwarding {
-                    partition.forwarding = Arc::clone(forwarding);
-                    partition
-                        .switches
-                        .iter_mut()
-                        .for_each(|switch| switch.facts.routes = forwarding.routes_of(switch.id));
+                    partition.set_forwarding(Arc::clone(forwarding));
                 }
             }
             for (port, down) in change.ports {

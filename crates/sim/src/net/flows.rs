@@ -44,9 +44,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Hands the flows of the stream that begin before `limit` to their hosts.
     pub(crate) fn admit_flows(&mut self, limit: u64) {
         while let Some(spec) = self.next_arrival.filter(|spec| spec.start.as_ps() < limit) {
-            if let Some(host) = self.nic_for(&spec) {
-                self.begin_later(host, spec);
-            }
+            self.take_flow(spec);
             self.next_arrival = self.workload.stream.next_flow();
         }
     }
@@ -262,6 +260,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes a flow that begins at a time that has not passed, if its sender belongs to this partition.
+    pub(crate) fn take_flow(&mut self, spec: FlowSpec) {
+        if let Some(host) = self.nic_for(&spec) {
+            self.begin_later(host, spec);
         }
     }
 

@@ -13,7 +13,7 @@ pub use source::NetworkSource;
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::kernel::{Parallel, run};
+use crate::kernel::{Parallel, Session, run};
 use crate::resolve::Network;
 
 /// One run: a network, its traffic, and a value for every setting.
@@ -82,6 +82,17 @@ impl Simulation {
     /// A configuration that cannot be built; nothing has run then.
     pub fn observe(&self, observer: &mut dyn Observer) -> Result<RunRecord, ConfigError> {
         run(&self.config, &*self.library, self.parallel, observer)
+    }
+}
+
+impl Simulation {
+    /// Opens a session, in which the caller injects flows and advances the time. With `background`, the traffic of the
+    /// builder runs beside them.
+    ///
+    /// # Errors
+    /// A configuration that cannot be built.
+    pub fn session(&self, background: bool) -> Result<Session, ConfigError> {
+        Session::open(&self.config, &*self.library, background)
     }
 }
 

@@ -87,6 +87,25 @@ pub struct WorkloadSummary {
 }
 
 impl Workload {
+    /// Returns traffic without any flow of its own, to which flows are added from outside.
+    pub(crate) fn of_injected() -> Self {
+        Self {
+            stream: Merged::new(Vec::new(), Measure::All, None).expect("no flows, all of them measured"),
+            triggers: Triggers::new(Measure::All),
+            loops: Vec::new(),
+            executors: Vec::new(),
+            postings: Vec::new(),
+            summaries: Vec::new(),
+            worst_link: None,
+        }
+    }
+    /// Returns this traffic with a workload, the last one, for flows that are added from outside.
+    #[must_use]
+    pub(crate) fn with_injected(mut self, graph: &Graph) -> Self {
+        let hosts: Vec<HostId> = (0..graph.host_count()).map(HostId).collect();
+        self.summaries.push(WorkloadSummary::new("injected", &hosts, &hosts));
+        self
+    }
     /// Returns the closed loop that flows of `workload` belong to.
     pub fn loop_of(&mut self, workload: u16) -> Option<&mut ClosedLoop> {
         self.loops.iter_mut().find(|closed| closed.workload() == workload)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns whether a run gives this name to a file or folder in its folder.
 pub(super) fn is_name_of_ours(name: &OsStr) -> bool {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 14] = [
         "flows.parquet",
         "ports.parquet",
         "links.parquet",
@@ -17,6 +17,8 @@ pub(super) fn is_name_of_ours(name: &OsStr) -> bool {
         "parts",
         SUMMARY,
         SCENARIO,
+        "sweep.csv",
+        SWEEP,
         MARKER,
         LOCK,
     ];
@@ -58,4 +60,5 @@ pub(crate) const MARKER: &str = "unfinished.json";
 pub(super) const LOCK: &str = "unfinished.lock";
 pub(crate) const SCENARIO: &str = "scenario.toml";
 pub(crate) const SUMMARY: &str = "summary.json";
+pub(super) const SWEEP: &str = "sweep.json";
 pub(super) const SUFFIX: &str = ".partial";

@@ -26,6 +26,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-study", 6),
     ("selvedge-explain", 6),
     ("selvedge", 7),
+    ("selvedge-py", 7),
 ];
 
 /// Crates with fewer dependencies than their layer allows, and all of Selvedge's crates that they may name.

@@ -33,6 +33,7 @@ use crate::error::{ConfigError, Library};
 use crate::fault::link_events;
 use crate::net::forward::Forwarding;
 use crate::topology::{Graph, Routes};
+use crate::workload::Workload;
 
 /// Fabric that is ready to run.
 pub(crate) struct Built<const RECORDED: bool> {
@@ -52,16 +53,25 @@ pub(crate) struct Change {
     pub(crate) forwarding: Option<Arc<Forwarding>>,
 }
 
-/// Builds the fabric, cut into at most as many partitions as `parallel` asks for.
+/// Builds the fabric with the configured traffic, cut into at most as many partitions as `parallel` asks for.
 pub(crate) fn build<const RECORDED: bool>(
     config: &SimConfig,
+    library: &dyn Library,
+    parallel: Parallel,
+) -> Result<Built<RECORDED>, ConfigError> {
+    build_with(config, config.traffic(library)?, library, parallel)
+}
+
+/// Builds the fabric with this traffic, cut into at most as many partitions as `parallel` asks for.
+pub(crate) fn build_with<const RECORDED: bool>(
+    config: &SimConfig,
+    workload: Workload,
     library: &dyn Library,
     parallel: Parallel,
 ) -> Result<Built<RECORDED>, ConfigError> {
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
     let numbering = Numbering::new(graph);
     let link_ports = numbering.of_links(graph);
-    let workload = config.traffic(library)?;
     // Triggers act at once, wherever the flow that they release begins, so no node may run ahead.
     let is_free = workload.triggers.is_empty();
     let lookahead = Lookahead::new(config, &numbering.ports, is_free, parallel.in_turns);

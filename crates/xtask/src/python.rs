@@ -1,0 +1,101 @@
+//! Command `cargo xtask python`: the Python package, built beside its sources and tested.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::command::{cargo, quiet, run};
+use crate::workspace::root;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Step to do [default: write the classes, and build]
+    #[arg(value_enum)]
+    step: Option<Step>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Step {
+    /// Check that the classes are current, build, and run ruff, mypy and the tests
+    Test,
+    /// Make the wheel, in target/wheels
+    Wheel,
+}
+
+/// Packages from PyPI that each step needs.
+const TESTING: [&str; 5] = ["ruff>=0.6", "mypy>=1.11", "pytest>=8", "pyarrow>=14", "matplotlib>=3.7"];
+const WHEEL: [&str; 1] = ["maturin>=1.9,<2"];
+/// Name of the library that Cargo builds, and of the module.
+const LIBRARY: &str = "libselvedge_py.so";
+const MODULE: &str = "python/selvedge/_native.abi3.so";
+
+pub(crate) fn python(options: &Options) -> Result<()> {
+    let Some(host) = host_python() else {
+        println!("skipped: the Python package: no python3 with venv; install it, e.g. `sudo apt install python3-venv`");
+        return Ok(());
+    };
+    match options.step {
+        None => {
+            quiet(in_root(&host).arg("python/generate.py"))?;
+            build()?;
+            println!("built; to use it: PYTHONPATH={}", root().join("python").display());
+            Ok(())
+        }
+        Some(Step::Test) => test(&host),
+        Some(Step::Wheel) => {
+            let python = environment(&host, "python-wheel", &WHEEL)?;
+            run(in_root(&python).args(["-m", "maturin", "build", "--release", "--out", "target/wheels"]))
+        }
+    }
+}
+
+fn test(host: &Path) -> Result<()> {
+    let python = environment(host, "python", &TESTING)?;
+    run(in_root(&python).args(["python/generate.py", "--check"]))?;
+    build()?;
+    run(in_root(&python).args(["-m", "ruff", "check", "python"]))?;
+    run(in_root(&python).args(["-m", "mypy"]))?;
+    run(in_root(&python).args(["-m", "pytest"]).env("PYTHONPATH", root().join("python")))
+}
+
+/// Builds the native module and puts it beside the package's sources.
+fn build() -> Result<()> {
+    run(&mut cargo(["build", "--package", "selvedge-py"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let from = target.join("debug").join(LIBRARY);
+    fs::copy(&from, root().join(MODULE)).with_context(|| from.display().to_string())?;
+    Ok(())
+}
+
+/// Returns a Python with venv, if there is one.
+fn host_python() -> Option<PathBuf> {
+    let answers = |python: &&str| {
+        let mut command = Command::new(python);
+        command.args(["-c", "import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 10))"]);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    ["python3", "/usr/bin/python3"].into_iter().find(answers).map(PathBuf::from)
+}
+
+/// Returns the Python of the environment `target/<name>`, which has these packages.
+fn environment(host: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let folder = root().join("target").join(name);
+    let (python, done) = (folder.join("bin/python"), folder.join("packages.txt"));
+    let wanted = packages.join("\n");
+    if fs::read_to_string(&done).is_ok_and(|text| text == wanted) {
+        return Ok(python);
+    }
+    quiet(Command::new(host).args(["-m", "venv", "--clear"]).arg(&folder))?;
+    quiet(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+    fs::write(&done, wanted).with_context(|| done.display().to_string())?;
+    Ok(python)
+}
+
+fn in_root(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
