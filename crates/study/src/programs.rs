@@ -213,7 +213,7 @@ impl ProgramFigure {
                 let _ = end(&mut child);
                 return Err(format!("{program} has not ended in {PATIENCE} times the `seconds` of {PROGRAMS}"));
             }
-            thread::sleep(GLANCE);
+            wait();
         }
         let status = end(&mut child).map_err(|error| error.to_string())?;
         let text = |reader: thread::JoinHandle<String>| reader.join().unwrap_or_default();
@@ -237,11 +237,16 @@ fn end(child: &mut Child) -> io::Result<ExitStatus> {
         if has_ended(child) {
             break;
         }
-        thread::sleep(GLANCE);
+        wait();
     }
     // Its number is the group's until it is waited for.
     signal(child, Signal::SIGKILL);
     child.wait()
+}
+
+#[expect(clippy::disallowed_methods, reason = "an interruption is told by a flag, the end of a program by the kernel")]
+fn wait() {
+    thread::sleep(GLANCE);
 }
 
 /// Returns whether a program has ended; it still has to be waited for.

@@ -1,4 +1,4 @@
-//! A top-of-rack switch with NetRT (NetRT, 2024): retransmission between switches, invisible to the NICs of their hosts.
+//! A top-of-rack switch with NetRT (NetRT, 2024): retransmission between switches, invisible to NICs.
 //!
 //! ```text
 //! host ──> [ parse, ICRC ] ──> copy into SrcTor ─────────────────────> [ queue ] ──> fabric
@@ -17,8 +17,8 @@
 //!    it anyway.
 //! 3. A packet's order is checked once it has a place in the queue towards its host. One without a place is lost, and
 //!    requested like any other.
-//! 4. Copies and messages have a DSCP of their own ([`Settings::dscp`]) and go before all other packets. The ICRC covers
-//!    no DSCP; the destination ToR restores that of the flow, so that the host receives the packet that was sent.
+//! 4. Copies and messages have a DSCP of their own ([`Settings::dscp`]) and go before all other packets. The ICRC
+//!    covers no DSCP; the destination ToR restores that of the flow: the host receives the packet that was sent.
 //! 5. Whatever is not understood is forwarded: other protocols, flows beyond the table, IP options, fragments. Messages
 //!    of NetRT are the exception: none passes to a host, and none is taken from one.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! Hosts by number, as the engines know them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use selvedge_units::HostId;
@@ -9,7 +9,7 @@ use selvedge_units::HostId;
 /// no host has.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    numbers: HashMap<Ipv6Addr, u32>,
+    numbers: BTreeMap<Ipv6Addr, u32>,
     addresses: Vec<Ipv6Addr>,
 }
 

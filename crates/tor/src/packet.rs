@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crc32fast::Hasher;
 use selvedge_units::{Psn, QpNumber};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::verbs::opcode::{RELIABLE, SERVICE, operation};
@@ -106,12 +107,14 @@ impl Headers {
 fn icrc(packet: &[u8], udp_at: usize, end: usize) -> Option<[u8; Icrc::LENGTH]> {
     let (udp, rest) = packet.get(udp_at..end)?.split_first_chunk::<{ Udp::LENGTH }>()?;
     let (bth, rest) = rest.split_first_chunk::<{ Bth::LENGTH }>()?;
-    let mut crc = match udp_at {
+    let headers = match udp_at {
         Ipv4::LENGTH => Icrc::begin(*packet.first_chunk()?, *udp, *bth),
         _ => Icrc::begin_ipv6(*packet.first_chunk()?, *udp, *bth),
     };
+    // Where the processor can, many bytes at a time.
+    let mut crc = Hasher::new_with_initial(u32::from_le_bytes(headers.finish()));
     crc.update(rest);
-    Some(crc.finish())
+    Some(crc.finalize().to_le_bytes())
 }
 
 /// Sets the DSCP of an IP packet.

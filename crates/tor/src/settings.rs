@@ -20,7 +20,7 @@ pub struct Settings {
     pub queue: Bytes,
     /// Bytes in a queue above which packets that can carry congestion marks (ECN) are marked; `None`: never.
     pub mark_above: Option<Bytes>,
-    /// DSCP of copies and messages, 1 to 63. Hosts must not use it: their packets with it are forwarded, without repair.
+    /// DSCP of copies and messages, 1 to 63. Hosts should not use it: their packets with it are not repaired.
     pub dscp: u8,
     /// Payload of a full packet of the hosts' queue pairs (path MTU), 256 to 4096 bytes, until a longer message shows
     /// it. From it follows how many PSNs the answer to a Read request takes.
@@ -32,8 +32,8 @@ impl Settings {
     pub const DSCP: u8 = 48;
 
     /// Returns settings of NetRT for switches between which a packet and an answer take `round_trip`, processing
-    /// included, at a rate of `line`: as the paper has them, with one bandwidth-delay product of copies and held packets
-    /// each, 128 KB at least. Hosts are not paused.
+    /// included, at a rate of `line`: as the paper has them, with a bandwidth-delay product each of copies and of held
+    /// packets, 128 KB at least. Hosts are not paused.
     pub fn netrt_for(line: Rate, round_trip: Duration) -> NetRtConfig {
         // A request comes a round trip after the packet, and software is late at times.
         let pool = line.amount_in(round_trip).max(Bytes::from_kb(128));

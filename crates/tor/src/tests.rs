@@ -90,7 +90,7 @@ impl<L: FnMut(&mut Vec<u8>) -> bool> Pair<L> {
             let Some(next) = timers.into_iter().chain(arrival).min().filter(|at| *at < end) else { return };
             self.now = self.now.max(next);
             while let Some(at) = self.fabric.iter().position(|(at, ..)| *at <= self.now) {
-                let (_, to, packet) = self.fabric.remove(at).expect("it is there");
+                let (_, to, packet) = self.fabric.remove(at).expect("its place was just found");
                 self.tors[to].handle_packet(self.now, Port::Fabric, &packet);
                 self.drain();
             }
@@ -304,7 +304,7 @@ fn a_full_queue_loses_packets_before_their_order_is_checked() {
 impl<L: FnMut(&mut Vec<u8>) -> bool> Pair<L> {
     fn run_until_now(&mut self) {
         while let Some(at) = self.fabric.iter().position(|(at, ..)| *at <= self.now) {
-            let (_, to, packet) = self.fabric.remove(at).expect("it is there");
+            let (_, to, packet) = self.fabric.remove(at).expect("its place was just found");
             self.tors[to].handle_packet(self.now, Port::Fabric, &packet);
         }
         self.tors.iter_mut().for_each(|tor| tor.handle_timeout(self.now));

@@ -1,6 +1,6 @@
 //! The switch.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use selvedge_transport::netrt::{
@@ -19,7 +19,7 @@ use crate::store::Store;
 /// A port of the switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Port {
-    /// That of a host, by its place in [`Settings::hosts`].
+    /// Port of a host, by its place in [`Settings::hosts`].
     Host(u16),
     /// Towards the other switches.
     Fabric,
@@ -105,7 +105,7 @@ impl Stats {
 pub struct Tor {
     settings: Settings,
     /// Port of each host.
-    hosts: HashMap<IpAddr, u16>,
+    hosts: BTreeMap<IpAddr, u16>,
     names: Names,
     engines: Option<Engines>,
     store: Store,

@@ -1,4 +1,4 @@
-//! What is between the two namespaces: a pipe in each direction and, if asked for, a switch before each namespace.
+//! Pipes between the two namespaces, one in each direction, and, if asked for, a switch before each namespace.
 
 use selvedge_tor::{Port, Tor};
 use selvedge_units::Instant;
@@ -22,7 +22,8 @@ impl Between {
         }
     }
 
-    /// Delivers what has arrived by `now`; `write` takes a packet for an end and returns whether the kernel accepted it.
+    /// Delivers what has arrived by `now`; `write` takes a packet for an end, and returns whether the kernel accepted
+    /// it.
     pub(super) fn deliver(&mut self, now: Instant, mut write: impl FnMut(usize, &[u8]) -> bool) {
         let Self { pipes, tors } = self;
         let Some(tors) = tors else {

@@ -62,8 +62,8 @@ fn is_running(pid: Pid) -> bool {
 }
 
 /// Lets a command's process get a signal to end when the thread that started it ends, however that happens. The process
-/// is also the first of a group of its own: Ctrl-C in a terminal does not reach it. No signal is blocked in it, whatever
-/// this process blocks.
+/// is also the first of a group of its own: Ctrl-C in a terminal does not reach it. It blocks no signal, whatever this
+/// process blocks.
 #[expect(unsafe_code, reason = "there is no other way to say so before the program starts")]
 pub fn end_with_parent(command: &mut Command) {
     command.process_group(0);

@@ -93,8 +93,8 @@ impl Programs {
     }
 }
 
-/// Replaces each `{name}` by the case's word of this name. Names are lower-case letters, digits and hyphens: other braces
-/// belong to the word, as in a shell's `${HOME}`.
+/// Replaces each `{name}` by the case's word of this name. Names are lower-case letters, digits and hyphens: other
+/// braces belong to the word, as in a shell's `${HOME}`.
 fn fill(word: &str, known: &BTreeMap<String, String>) -> Result<String, String> {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
     let mut filled = String::new();

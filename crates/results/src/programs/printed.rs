@@ -99,6 +99,7 @@ impl Printed {
             },
             verdict: Verdict::default(),
             warnings: Vec::new(),
+            sweep: None,
         }
     }
 

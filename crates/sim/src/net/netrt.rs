@@ -190,7 +190,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         };
         let Some(admission) = self.admit_to_host(switch, at, &descriptor) else { return false };
         let Some(tor) = &mut self.tors[switch] else { return true };
-        // Queue pairs begin at 0, as the ToR has seen when they were set up; a flow far beyond that was forgotten since.
+        // Queue pairs begin at 0, as the ToR has seen when they were set up; one far beyond that was forgotten since.
         let first = if data.psn.get() <= WINDOW { Psn::new(0) } else { data.psn };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room, first, psns: 1 };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {

@@ -277,8 +277,8 @@ impl<H: Copy> DstTor<H> {
         self.stats.requests += 1;
     }
 
-    /// Handles the arrival of the expected packet in a gap, which takes this many PSNs: releases the packets that follow
-    /// in order (algorithm 1), nested here (C2).
+    /// Handles the arrival of the expected packet in a gap, which takes this many PSNs: releases the packets that
+    /// follow in order (algorithm 1), nested here (C2).
     #[inline(never)]
     fn close_gap(&mut self, now: Instant, at: usize, psns: u32) {
         let mut psns = psns;
