@@ -35,6 +35,11 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
         "its claims are about a machine that has little else to do",
         &["selvedge check figures/parity --smoke"],
     ),
+    (
+        "selvedge check figures/eqds-real",
+        "it measures for an hour, on a machine that has nothing else to do; CI runs it shortly",
+        &["selvedge check figures/eqds-real --help"],
+    ),
     ("cargo xtask dist", "it compiles everything", &[]),
     ("export PATH=$PWD/dist/bin:$PATH", "there is no dist", &[]),
     ("selvedge verbs --info", "it needs what `cargo xtask dist` makes", &["selvedge verbs --help"]),
