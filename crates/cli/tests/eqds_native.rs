@@ -31,7 +31,9 @@ fn libraries() -> &'static Path {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder in the target folder");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--package", "selvedge-native", "--package", "selvedge-udp", "--target-dir"]).arg(target);
+        build
+            .args(["build", "--package", "selvedge-native-c", "--package", "selvedge-udp", "--target-dir"])
+            .arg(target);
         let made = build.output().expect("cargo runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         target.join("debug")
@@ -98,7 +100,7 @@ fn c_programs_exchange_messages() {
         return;
     }
     let script = r#"
-        ln -s $LIBRARIES/libselvedge_native.so libselvedge-eqds.so
+        ln -s $LIBRARIES/libselvedge_native_c.so libselvedge-eqds.so
         cc -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror -o echo -I $CRATES/native/include \
             $CRATES/native/examples/echo.c -L . -lselvedge-eqds
         export LD_LIBRARY_PATH=$PWD

@@ -2,9 +2,6 @@
 #![deny(unsafe_code)]
 
 #[cfg(all(target_os = "linux", not(loom)))]
-#[allow(unsafe_code, unreachable_pub, reason = "C's pointers; C reaches what is exported")]
-mod c;
-#[cfg(all(target_os = "linux", not(loom)))]
 pub mod daemon;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod lock;

@@ -195,7 +195,8 @@ pub struct Reach {
 }
 
 impl Reach {
-    pub(crate) fn words(&self) -> [u64; 10] {
+    /// Returns all fields in their order, as C's structure has them.
+    pub fn words(&self) -> [u64; 10] {
         let Self { waiting, in_flight, credit, pull_queue, busy_ns, rto_ns, round_trips, .. } = *self;
         let (latest, least, smoothed) = (self.latest_ns, self.least_ns, self.smoothed_ns);
         [waiting, in_flight, credit, pull_queue, busy_ns, rto_ns, round_trips, latest, least, smoothed]

@@ -40,7 +40,7 @@ const CURRENT: u32 = 34;
 
 /// Libraries of native EQDS messages as Cargo calls them, and as programs do.
 const NATIVE: [(&str, &str); 2] =
-    [("libselvedge_native.so", "libselvedge-eqds.so"), ("libselvedge_udp.so", "libselvedge-udp.so")];
+    [("libselvedge_native_c.so", "libselvedge-eqds.so"), ("libselvedge_udp.so", "libselvedge-udp.so")];
 
 /// Unit of EQDS's daemon for systemd.
 const UNIT: &str = "selvedge-eqds@.service";
@@ -68,7 +68,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     fs::create_dir_all(&libraries)?;
     // One build for all: two builds would have different features, and would compile common dependencies twice.
     let mut build = cargo(["build", "--lib"]);
-    build.args(["--package", "selvedge-ibverbs", "--package", "selvedge-native", "--package", "selvedge-udp"]);
+    build.args(["--package", "selvedge-ibverbs", "--package", "selvedge-native-c", "--package", "selvedge-udp"]);
     if !options.libraries {
         build.args(["--package", "selvedge", "--bin", "selvedge"]);
     }

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-results", 5),
     ("selvedge-traces", 5),
     ("selvedge-ibverbs", 5),
+    ("selvedge-native-c", 5),
     ("selvedge-udp", 5),
     ("selvedge-study", 6),
     ("selvedge-explain", 6),
@@ -39,6 +40,7 @@ const NARROW: &[(&str, &[&str])] = &[
     ("selvedge-results", &["selvedge-units", "selvedge-telemetry"]),
     // Loaded into programs of others.
     ("selvedge-native", &[]),
+    ("selvedge-native-c", &["selvedge-native"]),
     ("selvedge-udp", &["selvedge-native"]),
     ("xtask", &[]),
 ];

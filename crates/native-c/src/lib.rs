@@ -1,4 +1,6 @@
-//! The functions of `include/selvedge-eqds.h`.
+//! The functions of `selvedge-eqds.h`: native messages of EQDS tunnels for programs in C.
+#![cfg(all(target_os = "linux", not(loom)))]
+#![allow(unsafe_code, unreachable_pub, reason = "C's pointers; C reaches what is exported")]
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint};
 use std::io;
@@ -7,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::{Sending, Socket, default_path, native_socket};
+use selvedge_native::{Sending, Socket, default_path, native_socket};
 
 const DONTWAIT: c_uint = 1;
 const NOTICE: c_uint = 2;
