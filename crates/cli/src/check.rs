@@ -10,12 +10,12 @@ use selvedge_study::{
 use selvedge_units::words::plural;
 
 use crate::args::{CheckArgs, RunOptions};
-use crate::clock::{Stopwatch, timed_run};
 use crate::output::{Failure, json, print, say};
 use crate::programs;
 use crate::progress::Progress;
 use crate::real;
 use crate::run::{VERSION, command_line, completed, conduct, estimate, threads};
+use selvedge_study::{Stopwatch, timed_run};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let all = Figures::read(&args.paths, args.smoke, real::acquire)?;

@@ -7,7 +7,6 @@
 
 mod args;
 mod check;
-mod clock;
 mod compare;
 #[cfg(target_os = "linux")]
 mod eqds;

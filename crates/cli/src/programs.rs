@@ -4,8 +4,8 @@ use selvedge_results::CheckedFigure;
 use selvedge_study::Figures;
 
 use crate::args::CheckArgs;
-use crate::clock::Stopwatch;
 use crate::output::Failure;
+use selvedge_study::Stopwatch;
 
 /// Returns the number of figures of programs.
 #[cfg(target_os = "linux")]

@@ -10,11 +10,11 @@ use selvedge_study::{
 use selvedge_units::words::{all_of, plural};
 
 use crate::args::{Input, RunArgs, RunOptions, TraceArgs};
-use crate::clock::{Stopwatch, timed_run};
 use crate::exhausted;
 use crate::output::{Failure, has_color, json, print, say, width};
 use crate::progress::Progress;
 use crate::real;
+use selvedge_study::{Stopwatch, timed_run};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.real {

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "nothing but Python sees the items; pyo3 makes some of its own")]
 
-mod clock;
 mod plan;
 mod results;
 mod session;

@@ -7,9 +7,9 @@ use selvedge_scenario::{Changes, FootprintFacts, NicUse, Plan as Planned, Point,
 use selvedge_study::{Available, Marker, Outcome, ResultsFolder, Study, StudyEstimate, Worlds};
 use selvedge_units::Bytes;
 
-use crate::clock::{Stopwatch, timed_run};
 use crate::work::{Progress, interruptible};
 use crate::{StudyError, VERSION, json, of_scenario, of_study};
+use selvedge_study::{Stopwatch, timed_run};
 
 /// Checked scenario, ready to run.
 #[pyclass(frozen, module = "selvedge._native")]

@@ -18,9 +18,9 @@ use selvedge_sim::record::{Chosen, FlowKey, Recording as Recorded};
 use selvedge_study::{Checked, FigureCheck, Figures, Finished, Worlds};
 use selvedge_telemetry::FlowRow;
 
-use crate::clock::{Stopwatch, timed_run};
 use crate::work::interruptible;
 use crate::{StudyError, VERSION, json, of_study};
+use selvedge_study::{Stopwatch, timed_run};
 
 /// Table on disk that Arrow's readers take without copies, batch by batch.
 #[pyclass(frozen, module = "selvedge._native")]

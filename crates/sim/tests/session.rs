@@ -31,7 +31,11 @@ fn flows() -> Vec<Injection> {
 }
 
 fn session() -> Session {
-    builder().workload(Permutation::of(Bytes::new(1))).build().and_then(|own| own.session(false)).expect("it is valid")
+    builder()
+        .workload(Permutation::of(Bytes::new(1)))
+        .build()
+        .and_then(|own| own.session(false))
+        .expect("a valid simulation")
 }
 
 /// Returns all rows of a session with advances of `step`, in which each flow is injected in the advance in which it
@@ -56,7 +60,7 @@ fn a_session_gives_the_flows_of_a_run() {
     let listed = flows()
         .iter()
         .fold(builder(), |builder, flow| builder.flow(flow.src, flow.dst, flow.size, flow.start.since(Instant::ZERO)));
-    let run = listed.build().expect("it is valid").run().expect("it runs");
+    let run = listed.build().expect("a valid simulation").run().expect("a complete run");
     assert_eq!(run.flows.len(), 400);
     assert!(run.totals.data_drops.total() > 0, "queues overflow");
     for step in [Duration::from_ms(100), Duration::from_us(13), Duration::from_ns(777_777)] {
@@ -76,7 +80,7 @@ fn a_step_ends_soon_after_a_completion() {
     for _ in 0..2 {
         let now = session.advance_to_completion(limit).expect("later");
         let [row] = session.drain()[..] else { panic!("one flow is complete") };
-        let finish = row.finish.expect("it is complete");
+        let finish = row.finish.expect("a complete flow");
         assert!(finish < now && now.since(finish) <= Duration::from_us(4), "{finish:?} {now:?}");
         done.push(row.id);
     }
@@ -102,8 +106,8 @@ fn flows_come_long_after_the_last_one() {
 
 #[test]
 fn traffic_of_the_scenario_runs_beside_injected_flows() {
-    let simulation = builder().workload(Permutation::of(Bytes::from_kb(100))).build().expect("it is valid");
-    let mut session = simulation.session(true).expect("it is valid");
+    let simulation = builder().workload(Permutation::of(Bytes::from_kb(100))).build().expect("a valid simulation");
+    let mut session = simulation.session(true).expect("a valid session");
     let flow = Injection { src: HostId(0), dst: HostId(1), size: Bytes::from_kb(1), start: Instant::ZERO };
     assert_eq!(session.inject(flow), Ok(0));
     session.advance(Instant::ZERO + Duration::from_ms(10)).expect("later");

@@ -1,4 +1,4 @@
-//! Time measurement: the only module that reads clocks.
+//! Measurement of time: beside the data plane, the only module that reads clocks.
 
 use std::time::Instant;
 
@@ -8,21 +8,23 @@ use selvedge_sim::{ConfigError, Library, Parallel, SimConfig, run, run_recorded}
 use selvedge_telemetry::{Observer, RunRecord};
 
 /// Wall time since the stopwatch was started.
-#[derive(Clone, Copy)]
-pub(crate) struct Stopwatch(Instant);
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "results say how long a study took")]
-    pub(crate) fn start() -> Self {
+    /// Starts a stopwatch.
+    #[expect(clippy::disallowed_methods, reason = "whoever runs a study is told how long it took")]
+    pub fn start() -> Self {
         Self(Instant::now())
     }
-    pub(crate) fn seconds(self) -> f64 {
+    /// Returns the wall time since the start in seconds.
+    pub fn seconds(self) -> f64 {
         self.0.elapsed().as_secs_f64()
     }
 }
 
 /// Runs the simulator once and measures the time, in a study that has `threads` threads in all.
-pub(crate) fn timed_run(
+pub fn timed_run(
     threads: usize,
 ) -> impl Fn(&SimConfig, &dyn Library, Parallel, &mut dyn Observer, Option<Recording<'_>>) -> Result<RunRecord, ConfigError>
 + Sync {
