@@ -63,7 +63,8 @@ fn test(host: &Path) -> Result<()> {
 
 /// Builds the native module and puts it beside the package's sources.
 fn build() -> Result<()> {
-    run(&mut cargo(["build", "--package", "selvedge-py"]))?;
+    // With the features that tests of the whole workspace have, so that nothing is compiled a second time after them.
+    run(&mut cargo(["build", "--workspace", "--lib"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let from = target.join("debug").join(LIBRARY);
     fs::copy(&from, root().join(MODULE)).with_context(|| from.display().to_string())?;
