@@ -7,17 +7,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use selvedge_dataplane::rnic::{Device, Environment, LOOPBACK, Profile, settings, written};
+use selvedge_dataplane::rnic::{self, Device, Environment, LIBRARY, LOOPBACK, Profile, settings, written};
 use serde_json::json;
 
 use crate::args::VerbsArgs;
 use crate::output::{self, Failure, print};
 
-const LIBRARY: &str = "libibverbs.so.1";
 /// Library that replaces files which programs expect of hardware.
 const PATHS: &str = "libselvedge-paths.so";
-/// Environment variable with the folder of the libraries, if they are not beside this program.
-const LIBRARIES: &str = "SELVEDGE_LIBRARIES";
 
 pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
     if args.info {
@@ -46,22 +43,7 @@ pub(crate) fn verbs(args: &VerbsArgs) -> Result<(), Failure> {
 
 /// Returns the folder with the libraries.
 fn libraries(args: &VerbsArgs) -> Result<PathBuf, Failure> {
-    // In a package, libraries for Selvedge alone have a folder of their own.
-    let beside = || {
-        let lib = env::current_exe().ok()?.parent()?.parent()?.join("lib");
-        let own = lib.join("selvedge");
-        Some(if own.is_dir() { own } else { lib })
-    };
-    let chosen = args.libraries.clone().or_else(|| env::var_os(LIBRARIES).map(PathBuf::from));
-    let folder = chosen.or_else(beside).unwrap_or_default();
-    let folder = folder.canonicalize().unwrap_or(folder);
-    if folder.join(LIBRARY).is_file() {
-        return Ok(folder);
-    }
-    Err(Failure::input(format!(
-        "no {LIBRARY} in {}: `cargo xtask dist` makes it; --libraries or {LIBRARIES} says where it is",
-        folder.display()
-    )))
+    rnic::libraries(args.libraries.as_deref()).map_err(Failure::input)
 }
 
 /// Returns a list of paths in the form of an environment variable, with `first` put before.

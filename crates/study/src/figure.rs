@@ -135,8 +135,7 @@ impl Figures {
         real: impl FnOnce() -> Result<(), String>,
     ) -> Result<(), StudyError> {
         let figure = ProgramFigure::read(folder, EXPECT, smoke)?;
-        let lacks = |name: &str| format!("{name} is not installed");
-        match figure.missing().map(lacks).map_or_else(real, Err) {
+        match figure.lacks().map_or_else(real, Err) {
             Ok(()) => self.programs.push(figure),
             Err(why) => {
                 self.skipped.extend(figure.claims().map(|claim| format!("{}: \"{claim}\": {why}", folder.display())))

@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use selvedge_dataplane::lab;
+use selvedge_dataplane::{lab, rnic};
 use selvedge_results::{CheckedFigure, Expectations, Footprints, Printed, Programs, check, check_smoke, measure};
 
 use crate::{StudyError, Watch, check_writable};
@@ -86,11 +86,13 @@ impl ProgramFigure {
         Ok(Self { folder: folder.to_owned(), programs, expectations, smoke })
     }
 
-    /// Returns the program that is needed and not installed, if any.
-    pub(crate) fn missing(&self) -> Option<&str> {
+    /// Returns why the figure cannot run, if something is not installed.
+    pub(crate) fn lacks(&self) -> Option<String> {
         let path = env::var_os("PATH").unwrap_or_default();
         let is_there = |name: &str| env::split_paths(&path).any(|folder| folder.join(name).is_file());
-        self.programs.needs.iter().map(String::as_str).find(|name| !is_there(name))
+        let missing = self.programs.needs.iter().find(|name| !is_there(name));
+        let missing = missing.map(|name| format!("{name} is not installed"));
+        missing.or_else(|| if self.programs.verbs { rnic::libraries(None).err() } else { None })
     }
 
     /// Returns what the figure claims.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::command::{output, run};
+use crate::dist;
 use crate::product::{Profile, selvedge};
 use crate::workspace::root;
 
@@ -26,6 +27,8 @@ pub(crate) struct Options {
 pub(crate) fn figures(options: &Options) -> Result<()> {
     let mut check = selvedge(Profile::Release)?;
     check.arg("check");
+    // For figures of RDMA programs. Those of a test run are there already.
+    check.env("SELVEDGE_LIBRARIES", dist::libraries_of(options.smoke)?);
     if options.smoke {
         check.arg("--smoke");
     }

@@ -7,6 +7,7 @@
 //! runs = 5                                 # of each series, in turn
 //! seconds = 40                             # about how long one run takes
 //! needs = ["ip", "python3"]                # programs without which the figure is skipped
+//! verbs = false                            # whether programs run by "selvedge verbs": its libraries are needed, too
 //! apart = ["bytes"]                        # fields that tell lines of one name apart
 //! [series]                                 # words; "selvedge" is this program, {hosts} a word of the case
 //! eqds    = ["selvedge", "eqds", "lab", "--hosts", "{hosts}", "--", "./incast.py"]

@@ -19,6 +19,8 @@ pub struct Programs {
     pub seconds: f64,
     /// Programs that must be installed.
     pub needs: Vec<String>,
+    /// Whether programs run by `selvedge verbs`, for which Selvedge's RDMA libraries must be there.
+    pub verbs: bool,
     /// Fields that tell lines of one figure apart.
     pub apart: Vec<String>,
     /// Each series in each case: cases outermost, in the order of names.
@@ -45,6 +47,8 @@ struct File {
     #[serde(default)]
     needs: Vec<String>,
     #[serde(default)]
+    verbs: bool,
+    #[serde(default)]
     apart: Vec<String>,
     series: BTreeMap<String, Spanned<Vec<String>>>,
     #[serde(default)]
@@ -62,7 +66,7 @@ impl Programs {
             let (line, column) = position(text, at.map_or(0, |span| span.start));
             ExpectError { file: file.into(), line, column, what }
         };
-        let File { title, runs, seconds, needs, apart, series, cases } =
+        let File { title, runs, seconds, needs, verbs, apart, series, cases } =
             toml::from_str(text).map_err(|error| fail(error.span(), error.message().to_owned()))?;
         if !(1..=1_000).contains(runs.get_ref()) {
             return Err(fail(Some(runs.span()), format!("runs is from 1 to 1000, found {}", runs.get_ref())));
@@ -89,7 +93,7 @@ impl Programs {
                 commands.push(Command { series: name.clone(), case: case.cloned(), words: filled });
             }
         }
-        Ok(Self { title, runs: *runs.get_ref(), seconds, needs, apart, commands })
+        Ok(Self { title, runs: *runs.get_ref(), seconds, needs, verbs, apart, commands })
     }
 }
 
