@@ -1,16 +1,34 @@
 //! Pipes between the two namespaces, one in each direction, and, if asked for, a switch before each namespace.
 
-use selvedge_tor::{Port, Tor};
+use selvedge_tor::{Port, Settings, Tor};
 use selvedge_units::Instant;
 
+use super::lane::Lane;
 use super::pipe::Pipe;
+use super::settings::Impairment;
 
 /// Pipes and switches.
 pub(super) struct Between {
     /// Pipes from each end to the other.
     pub(super) pipes: [Pipe; 2],
     /// Switches at the ends, each with the namespace as its only host and the pipes as its fabric.
-    pub(super) tors: Option<[Tor; 2]>,
+    pub(super) tors: Option<[Racked; 2]>,
+}
+
+/// A switch, and the link from its host.
+pub(super) struct Racked {
+    pub(super) tor: Tor,
+    /// Link of the switch's rate: what a host sends faster waits at the host, as behind a NIC. `None`: any rate.
+    link: Option<Pipe>,
+}
+
+impl Racked {
+    pub(super) fn new(settings: Settings) -> Self {
+        let link = settings.rate.map(|rate| {
+            Pipe::new(Lane::new(&Impairment { rate: Some(rate), limit: usize::MAX, ..Impairment::default() }, 0, 0))
+        });
+        Self { tor: Tor::new(settings), link }
+    }
 }
 
 impl Between {
@@ -18,7 +36,10 @@ impl Between {
     pub(super) fn handle_packet(&mut self, now: Instant, end: usize, packet: &[u8]) {
         match &mut self.tors {
             None => self.pipes[end].handle_packet(now, packet),
-            Some(tors) => tors[end].handle_packet(now, Port::Host(0), packet),
+            Some(tors) => match &mut tors[end] {
+                Racked { link: Some(link), .. } => link.handle_packet(now, packet),
+                Racked { tor, link: None } => tor.handle_packet(now, Port::Host(0), packet),
+            },
         }
     }
 
@@ -30,28 +51,36 @@ impl Between {
             return (0..2).for_each(|end| pipes[end].deliver(now, |packet| write(1 - end, packet)));
         };
         for end in 0..2 {
-            let other = &mut tors[1 - end];
+            let other = &mut tors[1 - end].tor;
             pipes[end].deliver(now, |packet| {
                 other.handle_packet(now, Port::Fabric, packet);
                 true
             });
         }
-        for end in 0..2 {
-            tors[end].handle_timeout(now);
-            while let Some(leaving) = tors[end].poll_transmit(now) {
+        for (end, Racked { tor, link }) in tors.iter_mut().enumerate() {
+            if let Some(link) = link {
+                link.deliver(now, |packet| {
+                    tor.handle_packet(now, Port::Host(0), packet);
+                    true
+                });
+            }
+            tor.handle_timeout(now);
+            while let Some(leaving) = tor.poll_transmit(now) {
                 match leaving.port {
                     Port::Fabric => pipes[end].handle_packet(leaving.at, &leaving.packet),
                     // What the kernel refuses is damaged beyond recognition; the NIC would drop it.
                     Port::Host(_) => _ = write(end, &leaving.packet),
                 }
-                tors[end].reuse(leaving.packet);
+                tor.reuse(leaving.packet);
             }
         }
     }
 
     /// Returns the time at which [`Between::deliver`] has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let tors = self.tors.iter().flatten().filter_map(Tor::poll_timeout);
-        self.pipes.iter().filter_map(Pipe::poll_timeout).chain(tors).min()
+        let tors = self.tors.iter().flatten();
+        let tors =
+            tors.flat_map(|racked| [racked.tor.poll_timeout(), racked.link.as_ref().and_then(Pipe::poll_timeout)]);
+        self.pipes.iter().filter_map(Pipe::poll_timeout).chain(tors.flatten()).min()
     }
 }

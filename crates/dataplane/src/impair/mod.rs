@@ -37,4 +37,4 @@ pub use pipe::Pipe;
 pub use privilege::acquire;
 pub use settings::{Impairment, Loss};
 pub use signal::ask_to_end;
-pub use testbed::{ADDRESSES, Plan, Report, Testbed};
+pub use testbed::{ADDRESSES, Plan, Report, Testbed, addresses};

@@ -1,6 +1,7 @@
 //! The testbed: two namespaces, and the thread that carries packets between them.
 
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +11,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 
-use selvedge_tor::Tor;
-
-use super::between::Between;
+use super::between::{Between, Racked};
 use super::class::Class;
 use super::counts::Counts;
 use super::lane::Lane;
@@ -24,6 +23,11 @@ use crate::iproute::explained;
 
 /// Addresses of the two ends, with the lengths of their prefixes.
 pub const ADDRESSES: [[&str; 2]; 2] = [["10.78.0.1/24", "fd78::1/64"], ["10.78.0.2/24", "fd78::2/64"]];
+
+/// Returns the addresses of an end, 0 or 1, without the lengths of their prefixes.
+pub fn addresses(end: usize) -> Vec<IpAddr> {
+    ADDRESSES[end].iter().filter_map(|address| address.split('/').next()?.parse().ok()).collect()
+}
 
 /// Packets that one direction takes before the other gets a turn.
 const TURN: usize = 64;
@@ -90,7 +94,7 @@ impl Testbed {
             devices: [namespaces[0].device.try_clone()?, namespaces[1].device.try_clone()?],
             between: Between {
                 pipes: [pipe(0), pipe(1)],
-                tors: plan.tors.as_ref().map(|tors| (**tors).clone().map(Tor::new)),
+                tors: plan.tors.as_ref().map(|tors| (**tors).clone().map(Racked::new)),
             },
             clock: Clock::start(),
             stop: Arc::clone(&stop),
@@ -107,7 +111,7 @@ impl Testbed {
         let between = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
         let [first, second] = &mut self.namespaces;
         let overflowed = [first.overflowed()?, second.overflowed()?];
-        let tors = between.tors.map(|tors| tors.map(|tor| tor.stats()));
+        let tors = between.tors.map(|tors| tors.map(|racked| racked.tor.stats()));
         Ok(Report { counts: between.pipes.map(|pipe| *pipe.counts()), overflowed, tors })
     }
 
