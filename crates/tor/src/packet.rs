@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crc32fast::Hasher;
 use selvedge_units::{Psn, QpNumber};
 use selvedge_wire::netrt::Message;
-use selvedge_wire::verbs::opcode::{RELIABLE, SERVICE, operation};
+use selvedge_wire::verbs::opcode::{operation, psns};
 use selvedge_wire::{Bth, Ecn, Envelope, Icrc, Ipv4, Ipv6, Opcode, Reth, Udp};
 
 /// UDP ports of RoCE: the registered one, and those beside it that software RNICs of one host share.
@@ -72,19 +72,11 @@ impl Headers {
     /// Returns the number of PSNs that a request of a reliable connection takes where full packets have `path_mtu`
     /// bytes; `None` for packets whose order is not tracked.
     pub(crate) fn psns(&self, packet: &[u8], path_mtu: u32) -> Option<u32> {
-        use operation::*;
-        if self.bth.opcode & SERVICE != RELIABLE {
-            return None;
-        }
-        match self.bth.opcode {
-            READ_REQUEST => {
-                let (reth, _) = Reth::parse(self.content(packet)).ok()?;
-                Some(reth.length.div_ceil(path_mtu).max(1))
-            }
-            SEND_FIRST..=WRITE_ONLY_IMMEDIATE | COMPARE_SWAP | FETCH_ADD | FLUSH | ATOMIC_WRITE => Some(1),
-            SEND_LAST_INVALIDATE | SEND_ONLY_INVALIDATE => Some(1),
-            _ => None,
-        }
+        let length = match self.bth.opcode {
+            operation::READ_REQUEST => Reth::parse(self.content(packet)).ok()?.0.length,
+            _ => 0,
+        };
+        psns(self.bth.opcode, length, path_mtu)
     }
 
     /// Returns the path MTU that a packet shows, in bytes: the first or a middle one of a message is full.

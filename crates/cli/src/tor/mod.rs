@@ -1,7 +1,7 @@
 //! Command `selvedge tor`: NetRT between top-of-rack switches, on real packets.
 
 use clap::{Args, Subcommand};
-use selvedge_dataplane::impair::{ADDRESSES, Plan};
+use selvedge_dataplane::impair::{Plan, addresses};
 use selvedge_tor::Settings;
 use selvedge_transport::netrt;
 use selvedge_units::{Bytes, Duration, Rate, Setting};
@@ -83,7 +83,7 @@ impl LabArgs {
         let netrt = self.netrt(rate.unwrap_or(FAST), there + back)?;
         let switch = |end: usize| Settings {
             netrt: (!self.without).then_some(netrt),
-            hosts: vec![ADDRESSES[end].iter().filter_map(|address| address.split('/').next()?.parse().ok()).collect()],
+            hosts: vec![addresses(end)],
             rate,
             line_rate: rate.unwrap_or(FAST),
             queue: self.queue,

@@ -10,10 +10,6 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Finding> {
     if scenario.workload.verbs.is_empty() {
         return Ok(());
     }
-    if scenario.switch.netrt.enabled {
-        let message = "NetRT's switches do not know the packets of [workload.verbs]: set false, or leave that out";
-        return Err(Finding::new("switch.netrt.enabled", message));
-    }
     let mut beside = scenario.beside.iter().flat_map(|beside| &beside.workloads);
     if let Some(named) = beside.find(|name| name.split(['.', '[']).next() == Some("verbs")) {
         let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");

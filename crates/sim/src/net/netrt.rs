@@ -12,16 +12,20 @@
 //! Packets are held while regular traffic leaves space for them; where nothing may be lost, while they take no
 //! headroom. Duplicates are copies of packets, do not count as buffered, and yield to regular traffic.
 
+use selvedge_nic::REQUESTS;
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals, PacketKind};
 use selvedge_transport::netrt::{
     DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked, WINDOW,
 };
 use selvedge_units::{Bytes, Instant, Psn, Rate, mix64};
 use selvedge_wire::netrt::Message;
+use selvedge_wire::verbs::Headers;
+use selvedge_wire::verbs::opcode::psns;
 use selvedge_wire::{Data, Ecn, Header, Packet, Repr};
 
 use super::buffer::Queueing;
 use super::descriptor::Descriptor;
+use super::pool::Slot;
 use super::port::Egress;
 use crate::config::BufferConfig;
 use crate::kernel::busy_ports::NEVER;
@@ -30,12 +34,23 @@ use crate::net::records::Record;
 
 /// Both engines of one ToR.
 pub(crate) struct Tor {
-    pub(crate) src: SrcTor<Packet>,
+    pub(crate) src: SrcTor<Duplicate>,
     pub(crate) dst: DstTor<Descriptor>,
     /// Time of the timer.
     timer_at: u64,
     /// Messages sent.
     pub(crate) messages: u64,
+    /// Headers of duplicates of RDMA packets, and unused places among them.
+    headers: Vec<Headers>,
+    free: Vec<u32>,
+}
+
+/// A copy of a packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Duplicate {
+    packet: Packet,
+    /// Place of the headers of an application's packet.
+    headers: Option<u32>,
 }
 
 /// Marker of NetRT among a switch's timers, in place of a port.
@@ -45,7 +60,24 @@ impl Tor {
     /// Creates the engines of a ToR whose links have these rates.
     pub(crate) fn new(settings: Settings, rates: Vec<Rate>) -> Self {
         let dst = DstTor::new(settings, rates.len());
-        Self { src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
+        Self {
+            src: SrcTor::new(settings, rates),
+            dst,
+            timer_at: NEVER,
+            messages: 0,
+            headers: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Keeps headers; returns their place.
+    fn keep(&mut self, headers: Headers) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.headers[place as usize] = headers;
+            return place;
+        }
+        self.headers.push(headers);
+        self.headers.len() as u32 - 1
     }
 
     /// Adds the counters of this ToR to the totals.
@@ -91,10 +123,10 @@ enum Admission {
 
 /// Role of a packet for the ToR that it passes.
 enum Role {
-    /// Data from one of the ToR's hosts into the fabric.
-    Leaving(Data),
-    /// Data from the fabric for one of the ToR's hosts.
-    Coming(Data),
+    /// Data from one of the ToR's hosts into the fabric, and the PSNs that it takes.
+    Leaving(Data, u32),
+    /// Data from the fabric for one of the ToR's hosts, and the PSNs that it takes.
+    Coming(Data, u32),
     /// Message for the ToR.
     Message(Message),
     /// Packet that does not concern the ToR.
@@ -109,11 +141,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return true;
         }
         match self.role(switch, descriptor) {
-            Role::Leaving(data) => {
-                self.duplicate(switch, at, descriptor, &data);
+            Role::Leaving(data, psns) => {
+                self.duplicate(switch, at, descriptor, &data, psns);
                 true
             }
-            Role::Coming(data) => self.check_order(switch, at, descriptor, &data),
+            Role::Coming(data, psns) => self.check_order(switch, at, descriptor, &data, psns),
             Role::Message(message) => {
                 self.take_message(switch, descriptor, &message);
                 false
@@ -128,40 +160,58 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let from = self.fabric.attachment[packet.src.index()].leaf;
         match packet.repr {
             Repr::Data(data) if data.trimmed || from == descriptor.leaf => Role::Other,
-            Repr::Data(data) if from == here => Role::Leaving(data),
-            Repr::Data(data) if descriptor.leaf == here => Role::Coming(data),
+            Repr::Data(data) if from == here || descriptor.leaf == here => match self.psns(descriptor.slot, &packet) {
+                Some(psns) if from == here => Role::Leaving(data, psns),
+                Some(psns) => Role::Coming(data, psns),
+                None => Role::Other,
+            },
             Repr::NetRt(message) if descriptor.leaf == here && from != here => Role::Message(message.message()),
             _ => Role::Other,
         }
     }
 
+    /// Returns the PSNs that a data packet takes; `None` for answers to RDMA requests, which travel in the PSN space of
+    /// the other direction, with gaps where other requests were: the NIC recovers them.
+    fn psns(&self, slot: Slot, packet: &Packet) -> Option<u32> {
+        if packet.slot != REQUESTS {
+            return Some(1);
+        }
+        let headers = self.records.headers(slot);
+        let length = headers.reth.map_or(0, |reth| reth.length);
+        psns(headers.bth.opcode, length, u32::from(self.fabric.nic.mtu))
+    }
+
     /// Keeps a duplicate of a packet that entered through a host's port.
-    fn duplicate(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) {
+    fn duplicate(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data, psns: u32) {
         let packet = self.pool.get(descriptor.slot);
         let room = self.room(switch, at);
+        let headers = (packet.slot == REQUESTS).then(|| self.records.headers(descriptor.slot));
         let Some(tor) = &mut self.tors[switch] else { return };
+        let headers = headers.map(|headers| tor.keep(headers));
+        let Tor { src, free, .. } = &mut **tor;
+        let mut freed = |duplicate: Duplicate| free.extend(duplicate.headers);
         let room = match room {
             Room::OfPort(room) => room,
             Room::OfSwitch(room) => {
-                tor.src.yield_to(self.now, room, &mut |_| ());
-                room - (tor.src.kept() - tor.src.kept_of(descriptor.port))
+                src.yield_to(self.now, room, &mut freed);
+                room - (src.kept() - src.kept_of(descriptor.port))
             }
             Room::Boundless => u64::MAX,
         };
         let passing = Passing {
-            handle: packet,
+            handle: Duplicate { packet, headers },
             bytes: u32::from(packet.frame),
             class: packet.class,
             port: descriptor.port,
             room,
             first: data.psn,
-            psns: 1,
+            psns,
         };
-        tor.src.on_data(self.now, flow_of(&packet), data.psn, &passing, &mut |_| ());
+        src.on_data(self.now, flow_of(&packet), data.psn, &passing, &mut freed);
     }
 
     /// Passes a packet to the destination ToR's engine; returns whether it goes on like any other.
-    fn check_order(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data) -> bool {
+    fn check_order(&mut self, switch: u32, at: u32, descriptor: &Descriptor, data: &Data, psns: u32) -> bool {
         let room = self.room(switch, at);
         let flow = flow_of(&self.pool.get(descriptor.slot));
         let Some(tor) = &mut self.tors[switch] else { return true };
@@ -192,7 +242,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Some(tor) = &mut self.tors[switch] else { return true };
         // Queue pairs begin at 0, as the ToR has seen when they were set up; one far beyond that was forgotten since.
         let first = if data.psn.get() <= WINDOW { Psn::new(0) } else { data.psn };
-        let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room, first, psns: 1 };
+        let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room, first, psns };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
             ForwardingDecision::Forward => self.send_to_host(switch, at, &descriptor, admission),
             ForwardingDecision::Held if admission != Admission::Line => self.hold(switch, at, u64::from(bytes), class),
@@ -287,8 +337,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let now = self.now;
         // Done before any copy is sent, so that a burst counts as a whole.
         self.pause_senders(switch);
-        while let Some((port, packet)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_transmit(now)) {
-            self.send_copy(switch, port, packet);
+        while let Some((port, duplicate)) = self.tors[switch].as_mut().and_then(|tor| tor.src.poll_transmit(now)) {
+            self.send_copy(switch, port, duplicate);
         }
         self.pause_senders(switch);
         let Some(tor) = &mut self.tors[switch] else { return };
@@ -312,12 +362,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Sends a duplicate of a packet that entered through `port`.
-    fn send_copy(&mut self, switch: u32, port: u16, mut packet: Packet) {
+    fn send_copy(&mut self, switch: u32, port: u16, Duplicate { mut packet, headers }: Duplicate) {
         packet.class = self.fabric.netrt_class;
         if let Repr::Data(data) = &mut packet.repr {
             data.retransmission = true;
         }
-        self.inject(switch, port, packet);
+        let headers = headers.zip(self.tors[switch].as_ref()).map(|(place, tor)| tor.headers[place as usize]);
+        self.inject(switch, port, packet, headers);
     }
 
     /// Sends a message about `flow` to the ToR at its other end, with the flow's addresses.
@@ -342,12 +393,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if let Some(tor) = &mut self.tors[switch] {
             tor.messages += 1;
         }
-        self.inject(switch, self.fabric.attachment[src.index()].port, packet);
+        self.inject(switch, self.fabric.attachment[src.index()].port, packet, None);
     }
 
     /// Adds a packet to a switch as if it had entered through `port`, unless regular traffic needs the buffer space.
-    fn inject(&mut self, switch: u32, port: u16, packet: Packet) {
+    fn inject(&mut self, switch: u32, port: u16, packet: Packet, headers: Option<Headers>) {
         let slot = self.pool.put(packet);
+        self.records.take_in(slot, None, headers);
         if !self.records.is_empty() {
             self.records.put(slot, Record::Nothing);
         }

@@ -6,6 +6,7 @@ use selvedge_sim::config::{
 };
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, Graph, LeafSpine};
+use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
 use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_units::{Bytes, Chance, Duration, Setting};
 
@@ -249,4 +250,40 @@ fn what_is_trimmed_at_the_last_hop_is_asked_for_too() {
         assert!(record.netrt.requests > 0 && record.netrt.retransmissions > 0, "{buffer:?}: {:?}", record.netrt);
         assert_eq!(record.in_flight[PacketKind::Data], 0, "nothing is held for ever");
     }
+}
+
+/// Returns a scene in which one host requests operations of another, in turn.
+fn verbs(operations: Vec<Verb>) -> Scene {
+    let pairs = Partners::Listed(vec![[HostRef::Number(0), HostRef::Number(1)]]);
+    let sizes = Sizes::Fixed(Bytes::new(20_000));
+    let operations = Operations::InTurn(operations);
+    let verbs = Verbs { operations, pairs, messages: Some(150), queue_depth: 8, ..Verbs::of(sizes) };
+    Scene::new(chain(), Series::Roce).with(|config| config.workload.verbs = Many::from(verbs)).with(lose(1))
+}
+
+/// Requests of each kind are repaired on the way; a Read request takes the numbers of its whole answer.
+#[test]
+fn requests_of_rdma_are_repaired_before_the_nic_notices() {
+    let all = [Verb::Write, Verb::WriteImmediate, Verb::Send, Verb::SendImmediate];
+    // A bandwidth-delay product is too little where a copy is lost, too.
+    let ample = |config: &mut SimConfig| config.switch.netrt.pool = Setting::Value(Bytes::from_kb(500));
+    for operations in all.map(|verb| vec![verb]).into_iter().chain([all.to_vec()]) {
+        let outcome = verbs(operations.clone()).with(netrt).with(ample).finish();
+        let record = &outcome.record;
+        assert_eq!(outcome.flows.len(), 150, "{operations:?}");
+        assert_eq!((record.timeouts, record.retransmissions), (0, 0), "{operations:?}");
+        assert!(record.netrt.retransmissions > 0 && record.netrt.given_up == 0, "{operations:?}");
+    }
+}
+
+/// Answers to Reads, and what acknowledges Atomics, pass: the NIC repairs them as it does without NetRT.
+#[test]
+fn answers_of_rdma_are_left_to_the_nic() {
+    let operations = vec![Verb::Read, Verb::Write, Verb::FetchAdd, Verb::CompareSwap];
+    let (with, without) = (verbs(operations.clone()).with(netrt).finish(), verbs(operations).finish());
+    assert_eq!((with.flows.len(), without.flows.len()), (150, 150));
+    assert!(with.record.retransmissions > 0, "answers are lost, and asked for again");
+    // No request is missed at the responder.
+    assert!(with.record.nacks_sent == 0 && without.record.nacks_sent > 0);
+    assert!(with.record.netrt.retransmissions > 0 && with.record.netrt.given_up == 0);
 }

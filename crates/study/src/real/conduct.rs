@@ -6,8 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_dataplane::impair::{Class, Counts, Plan, Report, Testbed};
-use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, RunRecord};
-use selvedge_units::{Bytes, Instant};
+use selvedge_telemetry::{DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, RunRecord};
+use selvedge_tor::Stats;
+use selvedge_units::{Bytes, Duration, Instant};
 
 use super::exchange::{Counted, Hello, Said, Setup, hear, say, time};
 use super::translate::Trial;
@@ -30,7 +31,7 @@ pub(super) fn conduct(
         mtu: trial.setup.mtu + AROUND,
         impairments: trial.impairments.clone(),
         seed: trial.seed,
-        tors: None,
+        tors: trial.tors.clone(),
     };
     let testbed = Testbed::open(&plan)?;
     let outcome = talk(trial, &names, program, words, observer);
@@ -122,8 +123,29 @@ fn record(trial: &Trial, rows: &[FlowRow], counted: &[Counted; 2], report: &Repo
         // The kernel does not tell the class of packets dropped before the device; nearly all bytes are data.
         data_drops: dropped(Class::Data, report.overflowed.iter().sum()),
         ack_drops: dropped(Class::Ack, 0),
+        netrt: report.tors.as_ref().map(totals).unwrap_or_default(),
         ..RunRecord::default()
     }
+}
+
+/// Returns the counters of both switches together.
+fn totals(switches: &[Stats; 2]) -> NetRtTotals {
+    let mut totals = NetRtTotals::default();
+    for Stats { source, destination, messages, pool_peak, pool_mean, buffer_peak, buffer_mean, .. } in switches {
+        totals.requests += destination.requests;
+        totals.unfulfilled += source.unfulfilled;
+        totals.retransmissions += source.retransmissions;
+        totals.held += destination.held;
+        totals.given_up += destination.given_up;
+        totals.messages += messages;
+        // Means over the time in use, which is not known: a switch that has nothing counts for nothing.
+        let add = |fill: &mut Fill, peak, mean: u64| {
+            fill.add(Bytes::new(peak), mean.into(), Duration::from_ps(u64::from(mean > 0)));
+        };
+        add(&mut totals.pool, *pool_peak, *pool_mean);
+        add(&mut totals.buffer, *buffer_peak, *buffer_mean);
+    }
+    totals
 }
 
 /// A process with its input and output.

@@ -1,13 +1,14 @@
 //! Translation of a simulated run into a trial.
 
-use selvedge_dataplane::impair::{Class, Impairment, Loss};
+use selvedge_dataplane::impair::{Class, Impairment, Loss, addresses};
 use selvedge_sim::config::VerbsHeaders;
 use selvedge_sim::fault::{Affected, LossConfig, LossModel};
 use selvedge_sim::topology::{Path, Paths};
 use selvedge_sim::workload::{BuildEnv, FlowSpec, Posting, Verb, WorkloadConfig};
 use selvedge_sim::{ConfigError, Library, SimConfig};
-use selvedge_transport::CongestionConfig;
-use selvedge_units::{Duration, HostId, Rate};
+use selvedge_tor::Settings;
+use selvedge_transport::{CongestionConfig, netrt};
+use selvedge_units::{Bytes, Duration, HostId, Rate};
 
 use super::exchange::Setup;
 
@@ -18,6 +19,8 @@ pub(super) struct Trial {
     pub(super) setup: Setup,
     /// Impairments from the requester to the responder, and back.
     pub(super) impairments: [Impairment; 2],
+    /// Switches with NetRT at both processes, around what is impaired.
+    pub(super) tors: Option<Box<[Settings; 2]>>,
     /// Requested messages in order, each with its completion time in an empty network.
     pub(super) messages: Vec<(FlowSpec, Duration)>,
 }
@@ -53,6 +56,9 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
     let ideal = |message: &FlowSpec, verb: Verb| {
         verb.ideal(paths, [message.src, message.dst], message.size, env.framing, config.nic.gap).unwrap_or_default()
     };
+    let back = way(paths, connection.dst, connection.src)?;
+    let mut impairments = [impairment(config, paths, &there)?, impairment(config, paths, &back)?];
+    let tors = config.switch.netrt.enabled.then(|| switches(config, paths, &there, &mut impairments)).transpose()?;
     Ok(Trial {
         seed: config.seed,
         setup: Setup {
@@ -68,10 +74,8 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
             longest: longest.max(8) as u32,
             messages: messages.iter().map(|(message, verb)| (*verb, message.size.get())).collect(),
         },
-        impairments: [
-            impairment(config, paths, &there)?,
-            impairment(config, paths, &way(paths, connection.dst, connection.src)?)?,
-        ],
+        impairments,
+        tors,
         messages: messages.iter().map(|(message, verb)| (*message, ideal(message, *verb))).collect(),
     })
 }
@@ -104,6 +108,41 @@ fn way(paths: &Paths, from: HostId, to: HostId) -> Result<Path, ConfigError> {
     paths.between(from, to).ok_or_else(|| ConfigError::new("topology", "the two hosts cannot reach each other"))
 }
 
+/// Returns the switches with NetRT at both ends of a path. Their queues come before the rate of the path: there, copies
+/// overtake other packets.
+fn switches(
+    config: &SimConfig,
+    paths: &Paths,
+    way: &Path,
+    impairments: &mut [Impairment; 2],
+) -> Result<Box<[Settings; 2]>, ConfigError> {
+    if config.switch.netrt.pause {
+        let message = "in the real world hosts are not paused: give false";
+        return Err(ConfigError::new("switch.netrt.pause", message));
+    }
+    let graph = paths.graph();
+    let links: Vec<_> = paths.links(way.src, way.dst).into_iter().flatten().collect();
+    if links.len() < 3 || links.iter().any(|link| graph.links[*link as usize].rate != way.bottleneck) {
+        let message = "NetRT in the real world has two switches, host - switch - switch - host, and links of one rate";
+        return Err(ConfigError::new("topology", message));
+    }
+    let rate = impairments[0].rate;
+    for impairment in impairments {
+        impairment.rate = None;
+    }
+    let switch = |end| Settings {
+        netrt: Some(netrt::Settings::from(&config.switch.netrt).restarting()),
+        hosts: vec![addresses(end)],
+        rate,
+        line_rate: way.bottleneck,
+        queue: Bytes::MAX,
+        mark_above: None,
+        dscp: Settings::DSCP,
+        path_mtu: config.nic.mtu.get() as u32,
+    };
+    Ok(Box::new([switch(0), switch(1)]))
+}
+
 /// Returns the messages of a connection, each after the one before.
 fn messages(posting: &mut Posting, asking: HostId) -> Result<Vec<(FlowSpec, Verb)>, ConfigError> {
     if posting.extent().known().is_none_or(|count| count == 0 || count > MOST_MESSAGES) {
@@ -134,13 +173,21 @@ fn impairment(config: &SimConfig, paths: &Paths, way: &Path) -> Result<Impairmen
             .map_err(|error| error.within(&format!("loss[{n}]")))?;
         let links = paths.links(way.src, way.dst).into_iter().flatten();
         let mut at = selvedge_sim::topology::Node::Host(way.src);
-        for link in links {
+        for (hop, link) in links.enumerate() {
             let ends = &config.paths.graph().links[link as usize];
             let from_a = ends.a == at;
             at = if from_a { ends.b } else { ends.a };
-            if lanes.iter().any(|lane| lane.link == link && lane.from_a == from_a) && lossy.replace(n).is_some() {
+            if !lanes.iter().any(|lane| lane.link == link && lane.from_a == from_a) {
+                continue;
+            }
+            if lossy.replace(n).is_some() {
                 let message = "in the real world packets are lost in one place on their way: name one link";
                 return Err(ConfigError::new("loss", message));
+            }
+            let is_at_host = hop == 0 || at == selvedge_sim::topology::Node::Host(way.dst);
+            if config.switch.netrt.enabled && is_at_host {
+                let message = "in the real world NetRT's switches are at the hosts: name a link between switches";
+                return Err(ConfigError::new(&format!("loss[{n}].link"), message));
             }
         }
     }

@@ -41,6 +41,19 @@ pub mod operation {
     pub const ATOMIC_WRITE: u8 = 0x1d;
 }
 
+/// Returns the number of packet sequence numbers that a request of a reliable connection takes: a Read of `length`
+/// bytes one for each packet of its answer, of at most `path_mtu` bytes each, other requests one. `None` for packets
+/// that are no such request: answers, acknowledgements, other services.
+pub fn psns(opcode: u8, length: u32, path_mtu: u32) -> Option<u32> {
+    use operation::*;
+    match opcode {
+        READ_REQUEST => Some(length.div_ceil(path_mtu).max(1)),
+        SEND_FIRST..=WRITE_ONLY_IMMEDIATE | COMPARE_SWAP | FETCH_ADD | FLUSH | ATOMIC_WRITE => Some(1),
+        SEND_LAST_INVALIDATE | SEND_ONLY_INVALIDATE => Some(1),
+        _ => None,
+    }
+}
+
 /// The headers after a BTH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Layout {
