@@ -177,6 +177,19 @@ fn a_daemon_that_does_not_start_says_why() {
     assert_eq!(namespaces(&name), [""; 0]);
 }
 
+/// Connections outlive daemons: key epochs grow with each start, and what was under way is sent again.
+#[test]
+fn no_byte_of_a_connection_is_lost_when_daemons_are_killed_under_load() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/restarts.py");
+    let (name, selvedge) = (name("x"), env!("CARGO_BIN_EXE_selvedge"));
+    let output = run(&["--hosts", "2", "--name", &name, "--", "python3", script, selvedge]);
+    if !could_be_made(&output) {
+        return;
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains(" blocks, 4 kills: well"), "{text}{}", said(&output));
+}
+
 #[test]
 fn nothing_is_left_whatever_ends_a_laboratory() {
     if !is_root() {

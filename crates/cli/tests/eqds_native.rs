@@ -149,6 +149,26 @@ fn unmodified_udp_programs_use_native_messages() {
 }
 
 #[test]
+fn udp_programs_may_call_whatever_the_c_library_has() {
+    if !have(&["python3", "cc"]) {
+        return;
+    }
+    // With optimisation and checks, the library's functions have other names.
+    let script = r#"
+        cc -Wall -Wextra -Werror -o plain $CRATES/udp/tests/calls.c
+        cc -O2 -D_FORTIFY_SOURCE=2 -Wall -Wextra -Werror -o checked $CRATES/udp/tests/calls.c
+        udp 2 python3 $CRATES/udp/tests/echo.py server $there > server.log & await ready server.log
+        udp 1 ./plain $there
+        udp 1 ./checked $there
+        $SELVEDGE eqds status --json --socket $SELVEDGE_LAB_SOCKET_1 > status.json
+        python3 -c 'import json; t = json.load(open("status.json"))["peers"][0]["tunnels"]; print("sent", *[(t["eqif"] + "=" + str(t["packets-sent"])) for t in t])'
+        kill %1"#;
+    let Some(text) = laboratory("l", script) else { return };
+    assert_eq!(text.matches("well\n").count(), 2, "{text}");
+    assert!(text.contains("other=0") && !text.contains("native=0"), "they went as messages: {text}");
+}
+
+#[test]
 fn programs_that_write_nonsense_harm_nobody() {
     if !have(&["python3"]) {
         return;
