@@ -106,7 +106,7 @@ impl World {
                 let late = if fate & 1 == 0 { DELAY * 4 } else { DELAY };
                 match fate {
                     fate if fate < faults => {}
-                    fate if fate < faults.saturating_mul(2) => {
+                    fate if fate < faults.saturating_mul(2) && !packet.is_empty() => {
                         let mut damaged = packet;
                         let place = usize::from(script.byte()) % damaged.len();
                         damaged[place] ^= 1 | script.byte();
