@@ -127,14 +127,20 @@ impl Endpoint {
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif as usize].inward;
         let is_request = of_type != EngineFlags::NONE;
-        let slots = &mut self.slots;
         let is_new = common.flags.any(Flags::SYN);
         if is_new && common.key_epoch > inward.key_epoch {
-            // The sender has restarted: what it sends replaces the tunnel, whatever the number.
+            // The sender has restarted: what it sends replaces the tunnel, whatever the number. What has arrived before
+            // is handed on before it is forgotten which parts belonged together: new packets have the ids of old ones.
+            let slots = &mut self.slots;
             inward.receiver.close(&inward.params, |slot| slots.push(slot));
-            inward.assembly.reset();
             inward.key_epoch = common.key_epoch;
+            self.deliver_parked(now, peer, eqif);
+            let Some(link) = &mut self.links[peer] else { return };
+            link.tunnels[eqif as usize].inward.assembly.reset();
         }
+        let Some(link) = &mut self.links[peer] else { return };
+        let inward = &mut link.tunnels[eqif as usize].inward;
+        let slots = &mut self.slots;
         if is_new && inward.receiver.epoch().is_none() {
             inward.params = params::serving(&inward.params, data.service);
         }

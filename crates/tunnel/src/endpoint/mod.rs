@@ -452,9 +452,9 @@ impl Endpoint {
             let message = Message::report(now, peer, id, &inward.last, control, busy);
             self.messages.push_back(message);
         }
-        if inward.receiver.is_idle(&inward.params, now) {
+        let is_idle = inward.receiver.is_idle(&inward.params, now);
+        if is_idle {
             let reset = inward.receiver.close(&inward.params, |slot| slots.push(slot));
-            inward.assembly.reset();
             inward.account(now, &mut self.pacer, tunnel);
             if let Some(reset) = reset {
                 let close = Close { number: reset.number, from_sender: false };
@@ -462,6 +462,9 @@ impl Endpoint {
             }
         }
         self.deliver_parked(now, peer, Eqif::ALL[eqif]);
+        if let Some(link) = self.links[peer].as_mut().filter(|_| is_idle) {
+            link.tunnels[eqif].inward.assembly.reset();
+        }
         self.arm_inward(tunnel);
     }
 

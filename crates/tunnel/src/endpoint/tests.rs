@@ -618,6 +618,27 @@ fn contents_survive_loss_repetition_reordering_and_restarts() {
     (0..4).for_each(|seed| soak(wanted / 4, seed));
 }
 
+/// After a restart, message ids begin anew, and parts from before may still wait at the receiver.
+#[test]
+fn parts_from_before_a_restart_are_not_joined_with_new_ones() {
+    let mut net = Net::new(2, Torment { loss: 100, late: 100, ..Torment::default() }, "");
+    for round in 0..200 {
+        for number in 0..12 {
+            // Of lengths that differ from round to round for each id.
+            let length = 3_000 + (round * 7 + number * 13) % 40 * 400;
+            net.send(0, &udp(inner(0), inner(1), 53, 0, &vec![round as u8; length]));
+        }
+        net.run_for(US * (300 + round as u64 % 7 * 100));
+        net.restart(0, true, "");
+        net.send(0, &udp(inner(0), inner(1), 53, 0, b"short"));
+        net.run_for(MS * 20);
+    }
+    assert_eq!(net.hosts[1].endpoint.drops.broken, 0);
+    let whole = |payload: &Vec<u8>| payload == b"short" || payload.iter().all(|byte| *byte == payload[0]);
+    let came = net.payloads(1);
+    assert!(came.len() > 400 && came.iter().all(whole), "{} packets", came.len());
+}
+
 /// Returns the settings by which other packets than TCP's and RDMA's get a service.
 fn served(service: &str) -> String {
     format!("[eqif.other]\nservice = \"{service}\"")
