@@ -16,6 +16,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use selvedge_scenario::{KeyHelp, ScenarioError as Refused};
 use selvedge_study::StudyError as Failed;
+use selvedge_units::{Bytes, Duration, Rate};
 use serde::Serialize;
 
 create_exception!(
@@ -64,6 +65,26 @@ fn key_help(path: &str) -> PyResult<String> {
     KeyHelp::of(path).map(|help| help.to_string()).map_err(|error| of_scenario(&error))
 }
 
+/// Returns the number and the kind ("bytes", "ps" or "bps") of a size, a time or a rate; `None` for other texts.
+#[pyfunction]
+fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    let size = || Some((text.parse::<Bytes>().ok()?.get() as f64, "bytes"));
+    let time = || Some((text.parse::<Duration>().ok()?.as_ps() as f64, "ps"));
+    let rate = || Some((text.parse::<Rate>().ok()?.as_bps() as f64, "bps"));
+    size().or_else(time).or_else(rate)
+}
+
+/// Returns the text of a quantity of a kind as [`quantity`] has it, rounded to whole units.
+#[pyfunction]
+fn written(number: f64, kind: &str) -> String {
+    let number = number.round() as u64;
+    match kind {
+        "bytes" => Bytes::new(number).to_string(),
+        "ps" => Duration::from_ps(number).to_string(),
+        _ => Rate::from_bps(number).to_string(),
+    }
+}
+
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -75,6 +96,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Folder>()?;
     module.add_class::<results::Table>()?;
     module.add_class::<session::Session>()?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(written, module)?)?;
     module.add_function(wrap_pyfunction!(key_error, module)?)?;
     module.add_function(wrap_pyfunction!(key_help, module)?)?;
     module.add_function(wrap_pyfunction!(plan::run_points, module)?)?;
