@@ -41,9 +41,15 @@ fn of_scenario(error: &Refused) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// Returns an exception for a study that cannot run.
+/// Returns an exception for a study that cannot run. Remedies are options of the command line; here they are arguments.
 fn of_study(error: &Failed) -> PyErr {
-    StudyError::new_err(error.to_string())
+    let words = [
+        ("choose another --out", "choose another folder"),
+        ("--force", "force=True"),
+        ("with --resume ", "with selvedge.resume: "),
+    ];
+    let message = words.iter().fold(error.to_string(), |text, (option, argument)| text.replace(option, argument));
+    StudyError::new_err(message)
 }
 
 /// Returns a value as JSON.
