@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Significant digits of tuned values: enough, and short to read.
 _DIGITS = 3
+# Units that tuned quantities are written in, by kind.
+_WRITTEN = {"bytes": (1e3, "KB"), "ps": (1e6, "us"), "bps": (1e9, "Gbps")}
 # Proposals in a row that were tried before, after which the search ends: what is left is not worth a run.
 _MOST_REPEATS = 200
 
@@ -360,7 +362,10 @@ class _Knob:
             return int(number)
         if self.step is None:
             number = min(max(float(f"{number:.{_DIGITS}g}"), self.low), self.high)
-        return number if self.kind == "float" else _native.written(number, self.kind)
+        if self.kind == "float":
+            return number
+        scale, unit = _WRITTEN[self.kind]
+        return f"{round(number) / scale:.12g}{unit}"
 
 
 def _number(key: str, value: Any) -> tuple[float, str]:

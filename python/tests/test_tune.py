@@ -41,6 +41,7 @@ def test_a_search_is_the_same_each_time_and_continues(tmp_path: Path) -> None:
     for trial in again.trials:
         assert 0.2 <= trial.values["workload.poisson.load"] <= 0.6
         assert trial.values["stop.flows"] in {20, 30, 40}
+        assert trial.values["switch.ecn.k-min"].endswith("KB")
         assert trial.result is not None
         assert trial.result.series == ["roce+dcqcn"]
     with pytest.raises(sv.StudyError, match="trial-001: results of another scenario"):

@@ -80,17 +80,6 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     size().or_else(time).or_else(rate)
 }
 
-/// Returns the text of a quantity of a kind as [`quantity`] has it, rounded to whole units.
-#[pyfunction]
-fn written(number: f64, kind: &str) -> String {
-    let number = number.round() as u64;
-    match kind {
-        "bytes" => Bytes::new(number).to_string(),
-        "ps" => Duration::from_ps(number).to_string(),
-        _ => Rate::from_bps(number).to_string(),
-    }
-}
-
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -103,7 +92,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Table>()?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
-    module.add_function(wrap_pyfunction!(written, module)?)?;
     module.add_function(wrap_pyfunction!(key_error, module)?)?;
     module.add_function(wrap_pyfunction!(key_help, module)?)?;
     module.add_function(wrap_pyfunction!(plan::run_points, module)?)?;

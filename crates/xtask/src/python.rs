@@ -81,8 +81,10 @@ fn build() -> Result<()> {
     run(&mut cargo(["build", "--workspace", "--lib"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let from = target.join("debug").join(LIBRARY);
-    fs::copy(&from, root().join(MODULE)).with_context(|| from.display().to_string())?;
-    Ok(())
+    // Renamed into its place: a process that uses the old one keeps it.
+    let (new, module) = (root().join(format!("{MODULE}.new")), root().join(MODULE));
+    fs::copy(&from, &new).with_context(|| from.display().to_string())?;
+    fs::rename(&new, &module).with_context(|| module.display().to_string())
 }
 
 /// Returns a Python with venv, if there is one.
