@@ -109,11 +109,11 @@ def _ray_tasks(ray: Any, work: Callable[[_Batch], object], batches: Sequence[_Ba
     if begun_here:
         ray.init(num_cpus=threads_or_all(None), include_dashboard=False, log_to_driver=False, logging_level="warning")
 
-    @ray.remote(num_cpus=1)  # type: ignore[untyped-decorator]
     def do(batch: _Batch) -> None:
         work(batch)
 
-    tasks = {do.remote(batch): batch for batch in batches}
+    remote = ray.remote(num_cpus=1)(do)
+    tasks = {remote.remote(batch): batch for batch in batches}
     left = list(tasks)
     try:
         while left:

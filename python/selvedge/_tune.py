@@ -249,7 +249,7 @@ def _search(
 
     # Optuna 5 has a method for bounds and will drop the function for them.
     by_method = hasattr(optuna.trial.Trial, "set_constraint")
-    options = {} if by_method else {"constraints_func": lambda frozen: (frozen.user_attrs["excess"],)}
+    options: dict[str, Any] = {} if by_method else {"constraints_func": lambda frozen: (frozen.user_attrs["excess"],)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=min(10, max(3, budget // 3)), **options)
