@@ -20,12 +20,14 @@ from ._result import Comparison, Result, Table, load_results
 from ._session import Flow, Session
 from ._study import Study, check, key_help, load, resume
 from ._sweep import sweep
+from ._tune import Goal, Trial, Tuning, tune
 
 __version__ = _native.VERSION
 
 __all__ = [  # noqa: PLE0604
     "Comparison",
     "Flow",
+    "Goal",
     "Result",
     "ScenarioError",
     "SelvedgeError",
@@ -33,6 +35,8 @@ __all__ = [  # noqa: PLE0604
     "Study",
     "StudyError",
     "Table",
+    "Trial",
+    "Tuning",
     "__version__",
     "check",
     "key_help",
@@ -40,5 +44,6 @@ __all__ = [  # noqa: PLE0604
     "load_results",
     "resume",
     "sweep",
+    "tune",
     *_parts,
 ]

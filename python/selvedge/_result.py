@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html
 import json
-import math
 import tempfile
 from dataclasses import dataclass
 from os import PathLike
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
 from ._errors import StudyError
-from ._work import Progress, over, teller, threads_or_all
+from ._work import Progress, missing, over, teller, threads_or_all
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from ._plot import Plots
 
 
 @dataclass(frozen=True)
@@ -73,18 +72,25 @@ class Table:
 
     def to_arrow(self) -> Any:
         """Return a pyarrow.Table (extra `selvedge[arrow]`)."""
-        import pyarrow
-
+        try:
+            import pyarrow
+        except ModuleNotFoundError as error:
+            raise missing(error, "Arrow tables", "arrow") from None
         return pyarrow.table(self)
 
     def to_pandas(self) -> Any:
         """Return a pandas.DataFrame (extra `selvedge[pandas]`)."""
-        return self.to_arrow().to_pandas()
+        try:
+            return self.to_arrow().to_pandas()
+        except ModuleNotFoundError as error:
+            raise missing(error, "data frames of pandas", "pandas") from None
 
     def to_polars(self) -> Any:
         """Return a polars.DataFrame (extra `selvedge[polars]`)."""
-        import polars
-
+        try:
+            import polars
+        except ModuleNotFoundError as error:
+            raise missing(error, "data frames of Polars", "polars") from None
         return polars.DataFrame(self)
 
     def __repr__(self) -> str:
@@ -116,7 +122,6 @@ class Result:
         except (ValueError, KeyError, TypeError) as error:
             message = f"{path}: not a summary as this version writes it ({error}); run the study again"
             raise StudyError(message) from None
-        self.plot = Plots(self)
 
     def _why_none(self, error: OSError) -> str:
         partial = self.folder.with_name(self.folder.name + ".partial")
@@ -164,6 +169,19 @@ class Result:
             return []
         with path.open(encoding="utf-8", newline="") as file:
             return [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+    @property
+    def plot(self) -> Plots:
+        """Charts, as matplotlib figures (extra `selvedge[plot]`).
+
+        Raises:
+            StudyError: matplotlib is missing.
+        """
+        try:
+            from ._plot import Plots
+        except ModuleNotFoundError as error:
+            raise missing(error, "charts", "plot") from None
+        return Plots(self)
 
     def metric(self, series: str, name: str) -> float | None:
         """Return the mean of a metric over the seeds; None where a series lacks it.
@@ -250,53 +268,6 @@ class Result:
             f"<p><b>{html.escape(self.title)}</b><br>{html.escape(self.verdict)}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
         )
-
-
-class Plots:
-    """Charts of results, as matplotlib figures (extra `selvedge[plot]`) that are returned and not shown."""
-
-    def __init__(self, result: Result) -> None:
-        """Take the results to draw."""
-        self._result = result
-
-    def slowdown(self) -> Figure:
-        """Return the distribution of slowdowns of measured flows, a curve for each series."""
-        flows = self._result.flows
-        columns = [flows.column(name) for name in ("case", "series", "slowdown", "measured")]
-        by_series: dict[str, list[float]] = {}
-        for case, series, slowdown, measured in zip(*columns, strict=True):
-            if measured and not math.isnan(slowdown):
-                by_series.setdefault(f"{case}: {series}" if case else series, []).append(slowdown)
-        figure, axes = _axes()
-        for name, values in by_series.items():
-            values.sort()
-            axes.plot(values, [(at + 1) / len(values) for at in range(len(values))], label=name)
-        axes.set(xscale="log", xlabel="slowdown", ylabel="share of flows", title=self._result.title)
-        axes.legend()
-        return figure
-
-    def metric(self, name: str) -> Figure:
-        """Return a bar for each series, with its 95 % interval."""
-        result = self._result
-        full = result._metric_name(name)
-        known = [(series, values["metrics"][full]) for series, values in result._series.items()]
-        shown = [(series, one["mean"], one.get("ci95")) for series, one in known if one.get("mean") is not None]
-        figure, axes = _axes()
-        below = [mean - ends[0] if ends else 0.0 for _, mean, ends in shown]
-        above = [ends[1] - mean if ends else 0.0 for _, mean, ends in shown]
-        axes.bar([name for name, _, _ in shown], [mean for _, mean, _ in shown], yerr=[below, above], capsize=3)
-        axes.set(ylabel=full, title=result.title)
-        axes.tick_params(axis="x", rotation=30)
-        return figure
-
-
-def _axes() -> tuple[Figure, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise StudyError("charts need matplotlib: pip install 'selvedge[plot]'") from None
-    figure = Figure(layout="constrained")
-    return figure, figure.subplots()
 
 
 def _verdict(interval: tuple[float, float] | None) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from . import _native
+from ._errors import ScenarioError, StudyError
 from ._generated import StudyKeys
 from ._part import document, toml
 from ._result import Result
@@ -76,10 +77,16 @@ class Study(StudyKeys):
         Raises:
             ScenarioError: a key or a value is wrong.
         """
+        # Values that were set are overwritten by those of a sweep.
+        swept = {sweep.partition("=")[0] for sweep in sweeps}
+        sets = {text: text.partition("=")[0] for text in self._sets}
+        for key in sets.values():
+            if any(one.startswith(f"{key}.") for one in swept):
+                raise ScenarioError(f"{key}: set as a whole and swept in part; set its keys one by one")
         source: dict[str, Any] = {"path": self._file} if self._file else {"text": self.text(), "name": "Study"}
         return _native.Plan(
             **source,
-            sets=list(self._sets),
+            sets=[text for text, key in sets.items() if key not in swept],
             series=None if series is None else ",".join(series),
             seeds=list(range(1, seeds + 1)) if isinstance(seeds, int) else None if seeds is None else list(seeds),
             sweeps=list(sweeps),
@@ -94,7 +101,7 @@ class Study(StudyKeys):
         threads: int | None = None,
         progress: Progress = False,
         force: bool = False,
-        executor: Executor | None = None,
+        executor: Any = None,
     ) -> Result:
         """Run all series and seeds, on all processors, and return the results.
 
@@ -147,7 +154,7 @@ def run_plan(
     threads: int | None,
     progress: Progress,
     force: bool,
-    executor: Executor | None,
+    executor: Any,
 ) -> Result:
     """Run a plan into a folder, which is a temporary one without `out`."""
     from ._sweep import run_elsewhere
@@ -157,10 +164,15 @@ def run_plan(
         temporary = tempfile.TemporaryDirectory(prefix="selvedge-")
         out = Path(temporary.name) / "results"
     folder = plan.create(Path(out), force)
-    if executor is not None:
-        run_elsewhere(folder, executor, progress)
     try:
+        if executor is not None:
+            run_elsewhere(folder, executor, progress)
         done = folder.run(threads_or_all(threads), teller(progress))
+    except StudyError:
+        # Nothing is left of a study that could not begin.
+        if len(folder.left()) == plan.runs:
+            shutil.rmtree(folder.partial, ignore_errors=True)
+        raise
     finally:
         over(progress)
     return Result(Path(done), temporary)

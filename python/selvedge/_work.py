@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable
 
+from ._errors import StudyError
+
 Progress = bool | Callable[[float], object]
 
 
@@ -31,3 +33,8 @@ def over(progress: Progress) -> None:
     """Clear the line of progress."""
     if progress is True:
         print("\r        \r", end="", file=sys.stderr, flush=True)
+
+
+def missing(error: ModuleNotFoundError, what: str, extra: str) -> StudyError:
+    """Return the exception for `what`, which needs a package that is not installed but comes with an extra."""
+    return StudyError(f"{what}: the package {error.name!r} is not installed; pip install 'selvedge[{extra}]'")

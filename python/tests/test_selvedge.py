@@ -94,6 +94,39 @@ def test_series_are_compared_pair_by_pair(result: sv.Result) -> None:
 def test_charts_are_returned(result: sv.Result) -> None:
     assert len(result.plot.slowdown().axes[0].lines) == 2
     assert len(result.plot.metric("fct_mean_us").axes[0].patches) == 2
+    by_size = result.plot.by_size(quantile=0.5).axes[0]
+    assert [list(line.get_xdata()) for line in by_size.lines] == [[4000.0]] * 2
+    assert result.plot.slowdown()._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    with pytest.raises(sv.StudyError, match="not a sweep"):
+        result.plot.sweep("fct_mean")
+
+
+def test_sweeps_are_drawn_with_units() -> None:
+    keys = {"workload.poisson.load": [0.1, 0.3], "nic.mtu": ["1000B", "2KB", "4KB"]}
+    swept = sv.sweep(small(), keys, seeds=1)
+    panels = swept.plot.sweep("fct_mean").axes
+    assert [axes.get_title() for axes in panels] == ["load = 0.1", "load = 0.3"]
+    assert list(panels[0].lines[0].get_xdata()) == [1000.0, 2000.0, 4000.0]
+    assert panels[0].get_ylabel() == "mean completion time (µs)"
+    with pytest.raises(sv.StudyError, match=r"'k' is not swept; there are workload\.poisson\.load, nic\.mtu"):
+        swept.plot.sweep("fct_mean", x="k")
+
+
+def test_a_missing_package_is_named_with_its_extra(result: sv.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pyarrow", "polars", "matplotlib.figure", "optuna", "ray", "distributed"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "selvedge._plot", raising=False)
+    monkeypatch.delattr(sv, "_plot", raising=False)
+    for use, extra in (
+        (result.flows.to_arrow, "arrow"),
+        (result.flows.to_polars, "polars"),
+        (lambda: result.plot, "plot"),
+        (lambda: sv.tune(small(), {"nic.mtu": ["1KB"]}, "fct_p99", 1), "tune"),
+        (lambda: small().run(executor="ray"), "ray"),
+        (lambda: small().run(executor="dask"), "dask"),
+    ):
+        with pytest.raises(sv.StudyError, match=rf"is not installed; pip install 'selvedge\[{extra}\]'"):
+            use()
 
 
 def test_wrong_keys_fail_where_they_are_written_as_in_a_file(tmp_path: Path) -> None:
@@ -161,10 +194,18 @@ def test_a_sweep_is_one_result(tmp_path: Path) -> None:
         elsewhere = sv.sweep(small(), GRID, tmp_path / "grid", executor=executor)
     assert elsewhere.summary["run"]["fingerprint"] == here.summary["run"]["fingerprint"]
     assert elsewhere.grid == here.grid
-    with pytest.raises(sv.StudyError, match="grid"):
+    with pytest.raises(sv.StudyError, match="are here already; choose another folder, or give force=True"):
         sv.sweep(small(), GRID, tmp_path / "grid")
     with pytest.raises(sv.ScenarioError, match="one of step, factor, count"):
         sv.sweep(small(), {"nic.mtu": {"from": "1000B", "to": "2000B"}})
+
+
+def test_a_sweep_overwrites_what_was_set() -> None:
+    study = small().set({"workload.poisson.load": 0.2, "nic.mtu": "1000B"})
+    rows = sv.sweep(study, {"workload.poisson.load": [0.1, 0.3]}).grid
+    assert rows[0]["fct_mean_us"] != rows[2]["fct_mean_us"]
+    with pytest.raises(sv.ScenarioError, match="set as a whole and swept in part"):
+        sv.sweep(small().set({"nic": {"mtu": "1000B"}}), {"nic.mtu": ["1000B"]})
 
 
 def test_a_study_has_a_sweep_of_its_own() -> None:
@@ -192,7 +233,7 @@ class Losing(Executor):
 
 
 def test_a_lost_worker_costs_its_points_alone() -> None:
-    with pytest.warns(UserWarning, match="8 runs were lost by their workers.*is gone"):
+    with pytest.warns(UserWarning, match=r"8 runs were lost by their workers.*is gone"):
         result = sv.sweep(small(), GRID, executor=Losing())
     assert result.grid == sv.sweep(small(), GRID).grid
 
@@ -307,6 +348,7 @@ def test_folders_without_results_are_refused(tmp_path: Path) -> None:
 
 
 def test_import_is_quick() -> None:
-    code = "import time; begin = time.perf_counter(); import selvedge; print(time.perf_counter() - begin)"
+    # Time of the processor: other programs run, too.
+    code = "import time; begin = time.process_time(); import selvedge; print(time.process_time() - begin)"
     seconds = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
-    assert seconds < 0.5, "150 ms where nothing else runs"
+    assert seconds < 0.3, "150 ms where nothing else runs"

@@ -16,6 +16,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use selvedge_scenario::{KeyHelp, ScenarioError as Refused};
 use selvedge_study::StudyError as Failed;
+use selvedge_units::{Bytes, Duration, Rate};
 use serde::Serialize;
 
 create_exception!(
@@ -40,9 +41,15 @@ fn of_scenario(error: &Refused) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// Returns an exception for a study that cannot run.
+/// Returns an exception for a study that cannot run. Remedies are options of the command line; here they are arguments.
 fn of_study(error: &Failed) -> PyErr {
-    StudyError::new_err(error.to_string())
+    let words = [
+        ("choose another --out", "choose another folder"),
+        ("--force", "force=True"),
+        ("with --resume ", "with selvedge.resume: "),
+    ];
+    let message = words.iter().fold(error.to_string(), |text, (option, argument)| text.replace(option, argument));
+    StudyError::new_err(message)
 }
 
 /// Returns a value as JSON.
@@ -64,6 +71,15 @@ fn key_help(path: &str) -> PyResult<String> {
     KeyHelp::of(path).map(|help| help.to_string()).map_err(|error| of_scenario(&error))
 }
 
+/// Returns the number and the kind ("bytes", "ps" or "bps") of a size, a time or a rate; `None` for other texts.
+#[pyfunction]
+fn quantity(text: &str) -> Option<(f64, &'static str)> {
+    let size = || Some((text.parse::<Bytes>().ok()?.get() as f64, "bytes"));
+    let time = || Some((text.parse::<Duration>().ok()?.as_ps() as f64, "ps"));
+    let rate = || Some((text.parse::<Rate>().ok()?.as_bps() as f64, "bps"));
+    size().or_else(time).or_else(rate)
+}
+
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -75,6 +91,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Folder>()?;
     module.add_class::<results::Table>()?;
     module.add_class::<session::Session>()?;
+    module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(key_error, module)?)?;
     module.add_function(wrap_pyfunction!(key_help, module)?)?;
     module.add_function(wrap_pyfunction!(plan::run_points, module)?)?;

@@ -26,7 +26,21 @@ enum Step {
 }
 
 /// Packages from PyPI that each step needs.
-const TESTING: [&str; 5] = ["ruff>=0.6", "mypy>=1.11", "pytest>=8", "pyarrow>=14", "matplotlib>=3.7"];
+const TESTING: [&str; 11] = [
+    "ruff>=0.6",
+    "mypy>=1.11",
+    "pytest>=8",
+    "pyarrow>=14",
+    "matplotlib>=3.7",
+    // The notebooks.
+    "pandas>=2",
+    "nbclient>=0.10",
+    "ipykernel>=6",
+    // Searches, and executors but Ray, which is large: where it is installed by hand, its tests run, too.
+    "optuna>=3.5",
+    "submitit>=1.5",
+    "distributed>=2023.5",
+];
 const WHEEL: [&str; 1] = ["maturin>=1.9,<2"];
 /// Name of the library that Cargo builds, and of the module.
 const LIBRARY: &str = "libselvedge_py.so";
@@ -58,7 +72,7 @@ fn test(host: &Path) -> Result<()> {
     build()?;
     run(in_root(&python).args(["-m", "ruff", "check", "python"]))?;
     run(in_root(&python).args(["-m", "mypy"]))?;
-    run(in_root(&python).args(["-m", "pytest"]).env("PYTHONPATH", root().join("python")))
+    run(in_root(&python).args(["-m", "pytest", "-rs"]).env("PYTHONPATH", root().join("python")))
 }
 
 /// Builds the native module and puts it beside the package's sources.
@@ -67,8 +81,10 @@ fn build() -> Result<()> {
     run(&mut cargo(["build", "--workspace", "--lib"]))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let from = target.join("debug").join(LIBRARY);
-    fs::copy(&from, root().join(MODULE)).with_context(|| from.display().to_string())?;
-    Ok(())
+    // Renamed into its place: a process that uses the old one keeps it.
+    let (new, module) = (root().join(format!("{MODULE}.new")), root().join(MODULE));
+    fs::copy(&from, &new).with_context(|| from.display().to_string())?;
+    fs::rename(&new, &module).with_context(|| module.display().to_string())
 }
 
 /// Returns a Python with venv, if there is one.
