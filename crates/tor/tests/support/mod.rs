@@ -63,8 +63,8 @@ fn roce(script: &mut Script<'_>, from: Ipv4Addr, to: Ipv4Addr, psn: u32) -> Vec<
     buffer
 }
 
-/// Returns a packet without its DSCP and the checksum over it: a host that sends some packets of a flow with the DSCP of
-/// copies gets them all with one DSCP.
+/// Returns a packet without its DSCP and the checksum over it: where a host gives some packets of a flow the DSCP of
+/// copies, all arrive with one DSCP.
 fn plain(mut packet: Vec<u8>) -> Vec<u8> {
     if let [0x45, class, _, _, _, _, _, _, _, _, c0, c1, ..] = &mut packet[..] {
         (*class, *c0, *c1) = (0, 0, 0);
