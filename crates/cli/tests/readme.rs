@@ -9,6 +9,9 @@ use selvedge_testkit::Scratch;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
+/// RoCE without PFC is among the controls, and loses most of what it sends.
+const SLOW: &str = "it simulates for minutes where nothing is optimised";
+
 /// Commands that are not run here, with the reason, and the command to run instead.
 const NOT_RUN: &[(&str, &str, &[&str])] = &[
     (
@@ -17,6 +20,29 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
         &["selvedge topology", "selvedge workload"],
     ),
     ("cargo xtask test", "this test is a part of it", &[]),
+    ("selvedge run examples/our-pod.toml", SLOW, &["selvedge run examples/our-pod.toml --no-controls"]),
+    (
+        "selvedge run examples/our-pod.toml --set workload.poisson.load=0.5 --seeds 10",
+        SLOW,
+        &["selvedge run examples/our-pod.toml --set workload.poisson.load=0.5 --seeds 3 --no-controls"],
+    ),
+    (
+        "selvedge run examples/our-pod.toml --series irn,roce+pfc --json",
+        SLOW,
+        &["selvedge run examples/our-pod.toml --series irn,roce+pfc --json --no-controls"],
+    ),
+    (
+        "selvedge run examples/our-pod.toml --seeds 1 --trace flow=12 --trace port=leaf0:h0",
+        SLOW,
+        &["selvedge run examples/our-pod.toml --seeds 1 --trace flow=12 --trace port=leaf0:h0 --no-controls"],
+    ),
+    (
+        "selvedge run figures/irn/default --set switch.preset=trident-2 --set nic.preset=connectx-4",
+        SLOW,
+        &[
+            "selvedge run figures/irn/default --set switch.preset=trident-2 --set nic.preset=connectx-4 --set stop.flows=50",
+        ],
+    ),
     ("cargo install --path crates/cli", "it compiles everything", &[]),
     (
         "selvedge run figures/compare/random-loss",
