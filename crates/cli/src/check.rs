@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use selvedge_results::{CheckedFigure, ClaimsInput, Summary, render_claims, render_measured};
 use selvedge_study::{
-    Checked, ClaimsFiles, Figure, FigureCheck, Figures, Marker, ResultsFolder, StudyEstimate, Worlds,
+    Checked, ClaimsFiles, Figure, FigureCheck, Figures, Marker, ResultsFolder, Stopwatch, StudyEstimate, Worlds,
+    timed_run,
 };
 use selvedge_units::words::plural;
 
@@ -15,7 +16,6 @@ use crate::programs;
 use crate::progress::Progress;
 use crate::real;
 use crate::run::{VERSION, command_line, completed, conduct, estimate, threads};
-use selvedge_study::{Stopwatch, timed_run};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let all = Figures::read(&args.paths, args.smoke, real::acquire)?;

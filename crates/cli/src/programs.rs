@@ -1,11 +1,10 @@
 //! Figures of real programs, for `selvedge check`.
 
 use selvedge_results::CheckedFigure;
-use selvedge_study::Figures;
+use selvedge_study::{Figures, Stopwatch};
 
 use crate::args::CheckArgs;
 use crate::output::Failure;
-use selvedge_study::Stopwatch;
 
 /// Returns the number of figures of programs.
 #[cfg(target_os = "linux")]

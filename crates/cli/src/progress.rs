@@ -11,10 +11,9 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use selvedge_results::PointSummary;
 use selvedge_scenario::{Plan, Point};
-use selvedge_study::{Watch, span};
+use selvedge_study::{Stopwatch, Watch, span};
 
 use crate::output::{allows_control, columns_of, say};
-use selvedge_study::Stopwatch;
 
 /// Display of the part done and the time left: a bar on a terminal, elsewhere a line every few seconds.
 pub(crate) struct Progress {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf, absolute};
 use selvedge_results::{Summary, render_table};
 use selvedge_scenario::{Changes, Plan, Point, World};
 use selvedge_study::{
-    Available, Marker, Outcome, ResultsFolder, Study, StudyEstimate, Tracing, Worlds, free_name, measured_rate,
+    Available, Marker, Outcome, ResultsFolder, Stopwatch, Study, StudyEstimate, Tracing, Worlds, free_name,
+    measured_rate, timed_run,
 };
 use selvedge_units::words::{all_of, plural};
 
@@ -14,7 +15,6 @@ use crate::exhausted;
 use crate::output::{Failure, has_color, json, print, say, width};
 use crate::progress::Progress;
 use crate::real;
-use selvedge_study::{Stopwatch, timed_run};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.real {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use selvedge_native::{LONGEST_MESSAGE, Outcome, Sending, Socket, default_path, native_socket};
+use selvedge_study::Stopwatch;
 use selvedge_units as units;
 
 use crate::output::{self, Failure, print};
-use selvedge_study::Stopwatch;
 
 #[derive(Args)]
 #[command(arg_required_else_help = true, subcommand_required = true)]

@@ -3,24 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
+use selvedge_testkit::Script;
 use selvedge_tor::{Outgoing, Port, Settings, Tor};
 use selvedge_transport::netrt;
 use selvedge_units::{Bytes, Duration, Instant, Psn, QpNumber, Rate};
 use selvedge_wire::{Bth, Ecn, Envelope, Extended, Opcode, Reth, Roce};
-
-/// A reader of numbers from fuzzed bytes, which returns zero after the last byte.
-struct Script<'a>(&'a [u8]);
-
-impl Script<'_> {
-    fn byte(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
-    fn bytes(&mut self, length: usize) -> Vec<u8> {
-        (0..length).map(|_| self.byte()).collect()
-    }
-}
 
 /// Hosts: two at the first switch, one at the second.
 const HOSTS: [&[Ipv4Addr]; 2] =
@@ -145,14 +132,14 @@ impl World {
 /// and where strangers send, too: hosts receive only what somebody has sent, byte for byte, and no message of NetRT;
 /// copies and held packets stay within their bounds.
 pub(crate) fn torment_tor(bytes: &[u8]) {
-    let mut script = Script(bytes);
+    let mut script = Script::new(bytes);
     let tors = [0, 1].map(|end| Tor::new(settings(end)));
     let (sent, damaged) = (BTreeSet::new(), BTreeSet::new());
     let mut world = World { now: Instant::ZERO, tors, fabric: VecDeque::new(), sent, damaged };
     let faults = script.byte() % 40;
     let mut psns = [0_u32; 3];
     for _ in 0..3_000 {
-        if script.0.is_empty() {
+        if script.left() == 0 {
             break;
         }
         let what = script.byte();
@@ -196,6 +183,6 @@ pub(crate) fn torment_tor(bytes: &[u8]) {
             assert!(held[0] <= 2 * bounds[0] && held[1] <= bounds[1], "{held:?} bytes of copies, and of held packets");
         }
     }
-    world.run(world.now + Duration::from_ms(1_000), &mut Script(&[]), 0);
+    world.run(world.now + Duration::from_ms(1_000), &mut Script::new(&[]), 0);
     assert!(world.tors.iter().all(|tor| tor.occupancy()[1] == 0), "a packet is held for ever");
 }

@@ -124,19 +124,10 @@ impl Endpoint {
     fn on_data(&mut self, arrival: &Arrival<'_>, common: &Common, eqif: Eqif, data: &Data, of_type: EngineFlags) {
         let Arrival { now, peer, payload, sent_payload, is_marked, .. } = *arrival;
         let tunnel = name(peer, eqif);
-        let Some(link) = &mut self.links[peer] else { return };
-        let inward = &mut link.tunnels[eqif as usize].inward;
         let is_request = of_type != EngineFlags::NONE;
         let is_new = common.flags.any(Flags::SYN);
-        if is_new && common.key_epoch > inward.key_epoch {
-            // The sender has restarted: what it sends replaces the tunnel, whatever the number. What has arrived before
-            // is handed on before it is forgotten which parts belonged together: new packets have the ids of old ones.
-            let slots = &mut self.slots;
-            inward.receiver.close(&inward.params, |slot| slots.push(slot));
-            inward.key_epoch = common.key_epoch;
-            self.deliver_parked(now, peer, eqif);
-            let Some(link) = &mut self.links[peer] else { return };
-            link.tunnels[eqif as usize].inward.assembly.reset();
+        if is_new {
+            self.note_restart(now, peer, eqif, common.key_epoch);
         }
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif as usize].inward;
@@ -189,6 +180,23 @@ impl Endpoint {
             self.push_report(now, tunnel, Control { flags: control.flags.with(echo), ..control });
         }
         self.arm_inward(tunnel);
+    }
+
+    /// Closes a peer's tunnel if its sender has restarted since: what it sends replaces the tunnel, whatever the number.
+    fn note_restart(&mut self, now: Instant, peer: usize, eqif: Eqif, key_epoch: u32) {
+        let Some(link) = &mut self.links[peer] else { return };
+        let inward = &mut link.tunnels[eqif as usize].inward;
+        if key_epoch <= inward.key_epoch {
+            return;
+        }
+        let slots = &mut self.slots;
+        inward.receiver.close(&inward.params, |slot| slots.push(slot));
+        inward.key_epoch = key_epoch;
+        // What has arrived is handed on before it is forgotten which parts belong together: message ids begin anew.
+        self.deliver_parked(now, peer, eqif);
+        if let Some(link) = &mut self.links[peer] {
+            link.tunnels[eqif as usize].inward.assembly.reset();
+        }
     }
 
     /// Delivers what a receiver has put into `slots` on another occasion than a datagram.

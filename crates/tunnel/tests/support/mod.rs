@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use selvedge_testkit::Script;
 use selvedge_tunnel::config::Config;
 use selvedge_tunnel::endpoint::{Endpoint, Sending};
 use selvedge_tunnel::{Epochs, Outbound, StoredEpochs, base64};
@@ -12,29 +13,13 @@ use selvedge_wire::eqds::v1::{
     Body, Close, Common, Data, Flags, Next, Options, Packet, Probe, Report, Reset, ResetReason, Service, Words,
 };
 
-/// A reader of numbers from fuzzed bytes, which returns zero after the last byte.
-struct Script<'a>(&'a [u8]);
-
-impl Script<'_> {
-    fn byte(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
-    fn short(&mut self) -> u16 {
-        u16::from_be_bytes([self.byte(), self.byte()])
-    }
-    /// Returns mostly a number close to those in use, sometimes an arbitrary one.
-    fn number(&mut self) -> u32 {
-        match self.byte() {
-            small @ 0..=0x7f => u32::from(small),
-            // The first packet of an epoch of tunnels.
-            epoch @ 0x80..=0xdf => u32::from(epoch - 0x80) << 14,
-            _ => u32::from(self.short()) << 16 | u32::from(self.short()),
-        }
-    }
-    fn bytes(&mut self, length: usize) -> Vec<u8> {
-        (0..length).map(|_| self.byte()).collect()
+/// Returns mostly a number close to those in use, sometimes an arbitrary one.
+fn near(script: &mut Script<'_>) -> u32 {
+    match script.byte() {
+        small @ 0..=0x7f => u32::from(small),
+        // The first packet of an epoch of tunnels.
+        epoch @ 0x80..=0xdf => u32::from(epoch - 0x80) << 14,
+        _ => u32::from(script.short()) << 16 | u32::from(script.short()),
     }
 }
 
@@ -114,24 +99,24 @@ impl World {
         };
         let kind = script.byte();
         let data = Data {
-            seq: script.number(),
-            pull_target: script.number(),
+            seq: near(script),
+            pull_target: near(script),
             next: Next::from_code(script.byte()),
             priority: script.byte() & 7,
             service: Service::from_code(script.byte() & 3),
         };
-        let number = script.number();
+        let number = near(script);
         let body = match kind % 9 {
             0..=2 => Body::Data(data),
             3 => Body::Request(data),
-            4 | 5 => Body::Report(Report { number, pull: script.number(), busy: script.number(), ..Report::default() }),
+            4 | 5 => Body::Report(Report { number, pull: near(script), busy: near(script), ..Report::default() }),
             6 => Body::Reset(Reset { seq: number, reason: ResetReason::from_code(script.byte() % 5) }),
             7 => Body::Close(Close { number, from_sender: script.byte() & 1 == 1 }),
             _ => Body::Probe(Probe { token: number, size: script.short() }),
         };
         let mut options = Options::NONE;
         if kind & 0x40 != 0 {
-            options.floor = Some(script.number());
+            options.floor = Some(near(script));
         }
         if kind & 0x80 != 0 {
             options.mtu = Some(script.short());
@@ -210,12 +195,12 @@ impl World {
 /// that loses some: whatever the liar says, what the other peer sends arrives complete and in order, nothing is taken
 /// from or given to addresses of others, and memory is bounded.
 pub(crate) fn torment_endpoint(bytes: &[u8]) {
-    let mut script = Script(bytes);
+    let mut script = Script::new(bytes);
     let mut world = World::new();
     let drops = script.byte() % 32;
     let port = world.endpoints[0].open_port(7, None).expect("no other program has it");
     for _ in 0..5_000 {
-        if script.0.is_empty() {
+        if script.left() == 0 {
             break;
         }
         match script.byte() % 8 {
@@ -224,7 +209,7 @@ pub(crate) fn torment_endpoint(bytes: &[u8]) {
                 let mut buffer = [0; 4_000];
                 let World { liar, epochs, .. } = &mut world;
                 if let Ok(datagram) = liar.write(&packet, [&payload, &[]], epochs, &mut buffer) {
-                    world.under_way.push_back((1, outside(3, 50_000), script.0.len() as u8 & 3, datagram.to_vec()));
+                    world.under_way.push_back((1, outside(3, 50_000), script.left() as u8 & 3, datagram.to_vec()));
                 }
             }
             3 => {
@@ -273,7 +258,7 @@ pub(crate) fn torment_endpoint(bytes: &[u8]) {
         }
     }
     // Retransmission timeouts double a few times.
-    world.run(world.now + Duration::from_ms(3_000), &mut Script(&[]), 0);
+    world.run(world.now + Duration::from_ms(3_000), &mut Script::new(&[]), 0);
     assert_eq!(world.arrived, world.sent, "what the honest host has sent arrives");
     let status = world.endpoints[0].status(world.now);
     let waiting: u64 = status.peers.iter().flat_map(|peer| &peer.tunnels).map(|tunnel| tunnel.waiting).sum();
