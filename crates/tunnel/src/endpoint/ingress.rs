@@ -182,7 +182,7 @@ impl Endpoint {
         self.arm_inward(tunnel);
     }
 
-    /// Closes a peer's tunnel if its sender has restarted since: what it sends replaces the tunnel, whatever the number.
+    /// Closes a peer's tunnel if its sender has restarted since: a new tunnel replaces it, whatever its number.
     fn note_restart(&mut self, now: Instant, peer: usize, eqif: Eqif, key_epoch: u32) {
         let Some(link) = &mut self.links[peer] else { return };
         let inward = &mut link.tunnels[eqif as usize].inward;
