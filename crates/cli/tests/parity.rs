@@ -45,7 +45,6 @@ fn what_the_real_world_cannot_do_is_refused_by_its_key() {
     refused(&[&pauses[..], &["transport.recovery.go-back-n.acks=per-packet"]].concat(), "switch.pfc.enabled");
 
     let refused = |set: &str, key: &str| refused_in("figures/netrt-parity", &[set], key);
-    refused("switch.netrt.pause=true", "switch.netrt.pause");
     refused("loss=[{ link = 'h0 - left', model = { random = { rate = 0.01 } } }]", "loss[0].link");
     refused("topology.dumbbell.host-link.rate=100Gbps", "topology");
 }

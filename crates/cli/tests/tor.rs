@@ -63,6 +63,17 @@ fn without_netrt_the_host_sees_the_losses() {
 }
 
 #[test]
+fn a_host_is_paused_after_a_burst_of_losses() {
+    // Of 60 packets in a row, 36 of 560 bytes are more than K_l, 20 KB.
+    let rate = ["--rate", "100Mbps", "--rtt", "1ms", "--pool", "1MB"];
+    let options = [&rate[..], &["--loss", "10%", "--burst", "60", "--packets", "data"]].concat();
+    let Some((_, counts)) = run("pause", &options) else { return };
+    assert!(count(&counts, "pauses") > 0 && count(&counts, "paused_us") > 0, "{counts}");
+    let Some((_, counts)) = run("goon", &[&options[..], &["--no-pause"]].concat()) else { return };
+    assert_eq!((count(&counts, "pauses"), count(&counts, "headroom")), (0, 0), "{counts}");
+}
+
+#[test]
 fn wrong_options_are_refused_before_anything_is_made() {
     for (options, message) in [
         (&["--interval", "0us", "--", "true"][..], "--interval"),

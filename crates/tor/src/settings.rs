@@ -33,7 +33,7 @@ impl Settings {
 
     /// Returns settings of NetRT for switches between which a packet and an answer take `round_trip`, processing
     /// included, at a rate of `line`: as the paper has them, with a bandwidth-delay product each of copies and of held
-    /// packets, 128 KB at least. Hosts are not paused.
+    /// packets, 128 KB at least.
     pub fn netrt_for(line: Rate, round_trip: Duration) -> NetRtConfig {
         // A request comes a round trip after the packet, and software is late at times.
         let pool = line.amount_in(round_trip).max(Bytes::from_kb(128));
@@ -45,7 +45,6 @@ impl Settings {
             quiet: Setting::Value(round_trip.saturating_mul(3) / 4),
             lifetime: Setting::Value(round_trip.saturating_mul(4)),
             idle: Duration::from_ms(100),
-            pause: false,
             ..NetRtConfig::default()
         }
     }

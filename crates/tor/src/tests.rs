@@ -84,19 +84,22 @@ impl<L: FnMut(&mut Vec<u8>) -> bool> Pair<L> {
     /// Lets time pass until nothing happens any more, for a second at most.
     fn run(&mut self) {
         let end = self.now + Duration::from_ms(1_000);
-        loop {
-            let timers = self.tors.iter().filter_map(Tor::poll_timeout).min();
-            let arrival = self.fabric.iter().map(|(at, ..)| *at).min();
-            let Some(next) = timers.into_iter().chain(arrival).min().filter(|at| *at < end) else { return };
-            self.now = self.now.max(next);
-            while let Some(at) = self.fabric.iter().position(|(at, ..)| *at <= self.now) {
-                let (_, to, packet) = self.fabric.remove(at).expect("its place was just found");
-                self.tors[to].handle_packet(self.now, Port::Fabric, &packet);
-                self.drain();
-            }
-            self.tors.iter_mut().for_each(|tor| tor.handle_timeout(self.now));
+        while self.step(end) {}
+    }
+    /// Lets time pass until something happens, and returns whether it does before `end`.
+    fn step(&mut self, end: Instant) -> bool {
+        let timers = self.tors.iter().filter_map(Tor::poll_timeout).min();
+        let arrival = self.fabric.iter().map(|(at, ..)| *at).min();
+        let Some(next) = timers.into_iter().chain(arrival).min().filter(|at| *at < end) else { return false };
+        self.now = self.now.max(next);
+        while let Some(at) = self.fabric.iter().position(|(at, ..)| *at <= self.now) {
+            let (_, to, packet) = self.fabric.remove(at).expect("its place was just found");
+            self.tors[to].handle_packet(self.now, Port::Fabric, &packet);
             self.drain();
         }
+        self.tors.iter_mut().for_each(|tor| tor.handle_timeout(self.now));
+        self.drain();
+        true
     }
     /// Returns the PSNs that came to the second host, in order.
     fn psns(&self) -> Vec<u32> {
@@ -414,4 +417,37 @@ fn two_software_nics_of_one_host_are_two_flows() {
     other[22..24].copy_from_slice(&(Udp::ROCE + 3).to_be_bytes());
     assert_ne!(headers(&other).queue_pair(), headers(&data(5)).queue_pair());
     let _: IpAddr = headers(&other).source;
+}
+
+#[test]
+fn a_host_is_paused_while_its_copies_are_sent_slowly() {
+    // 60 packets of 1,076 bytes are lost together: above K_l = 20 KB.
+    let rated = |end| Settings { rate: Some(Rate::from_gbps(1)), ..settings(end) };
+    let mut sent = 0;
+    let mut pair = Pair::with([0, 1].map(rated), |packet: &mut Vec<u8>| {
+        let psn = psn_of(packet);
+        let is_first = psn.is_some_and(|psn| psn >= sent);
+        sent = sent.max(psn.map_or(0, |psn| psn + 1));
+        is_first && psn.is_some_and(|psn| (10..70).contains(&psn))
+    });
+    for psn in 0..80 {
+        pair.send(0, &data(psn));
+    }
+    let mut pauses = Vec::new();
+    let end = pair.now + Duration::from_ms(1_000);
+    while pair.step(end) {
+        while let Some((port, is_paused)) = pair.tors[0].poll_pause(pair.now) {
+            assert_eq!(port, 0);
+            pauses.push((pair.now, is_paused));
+            if is_paused {
+                pair.send(0, &data(80));
+            }
+        }
+    }
+    let [(from, true), (to, false)] = pauses[..] else { panic!("one pause: {pauses:?}") };
+    let stats = pair.tors[0].stats();
+    assert_eq!((stats.source.pauses, stats.paused, stats.headroom), (1, to - from, data(80).len() as u64));
+    assert!(stats.paused > Duration::from_us(500), "60 copies at half of the rate and less: {:?}", stats.paused);
+    assert_eq!(pair.psns(), (0..=80).collect::<Vec<_>>());
+    assert_eq!(pair.tors[1].poll_pause(pair.now), None);
 }

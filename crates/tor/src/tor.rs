@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use selvedge_transport::netrt::{
     DstTor, DstTorStats, Flow, ForwardingDecision, Occupancy, Passing, SrcTor, SrcTorStats, Tracked,
 };
-use selvedge_units::Instant;
+use selvedge_units::{Duration, Instant};
 use selvedge_wire::Opcode;
 use selvedge_wire::netrt::Message;
 
@@ -55,6 +55,10 @@ pub struct Stats {
     pub marked: u64,
     /// Messages sent.
     pub messages: u64,
+    /// Time for which hosts were paused, each of its own; pauses that have ended.
+    pub paused: Duration,
+    /// Greatest number of bytes that came from a host during one pause: what a switch has to have room for.
+    pub headroom: u64,
     /// Counters of the source ToR.
     pub source: SrcTorStats,
     /// Counters of the destination ToR.
@@ -71,7 +75,7 @@ pub struct Stats {
 
 impl Stats {
     /// Returns the names and values of all counters.
-    pub const fn named(&self) -> [(&'static str, u64); 22] {
+    pub const fn named(&self) -> [(&'static str, u64); 24] {
         let (source, destination) = (&self.source, &self.destination);
         [
             ("forwarded", self.forwarded),
@@ -92,6 +96,8 @@ impl Stats {
             ("untracked", destination.untracked),
             ("restarts", destination.restarts),
             ("pauses", source.pauses),
+            ("paused_us", self.paused.as_ps() / 1_000_000),
+            ("headroom", self.headroom),
             ("pool_peak", self.pool_peak),
             ("pool_mean", self.pool_mean),
             ("buffer_peak", self.buffer_peak),
@@ -112,7 +118,17 @@ pub struct Tor {
     /// Queues of the hosts' ports, in order, and of the fabric.
     queues: Vec<Egress>,
     path_mtu: u32,
+    /// Pauses of the hosts, in the order of their ports.
+    pauses: Vec<Option<Pause>>,
     stats: Stats,
+}
+
+/// A pause of a host.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    since: Instant,
+    /// Bytes that came from the host since.
+    came: u64,
 }
 
 /// Both engines; their handles are slots of the store.
@@ -137,6 +153,7 @@ impl Tor {
             store: Store::default(),
             queues: (0..=ports).map(|_| Egress::new(settings.rate, settings.queue, settings.mark_above)).collect(),
             path_mtu: settings.path_mtu,
+            pauses: vec![None; ports],
             stats: Stats::default(),
             settings,
         }
@@ -150,6 +167,12 @@ impl Tor {
             None => destination(bytes).and_then(|address| self.hosts.get(&address).copied()),
         };
         let packet = self.store.buffer(bytes);
+        if let Port::Host(port) = from
+            && let Some(pause) = &mut self.pauses[usize::from(port)]
+        {
+            pause.came += bytes.len() as u64;
+            self.stats.headroom = self.stats.headroom.max(pause.came);
+        }
         match (from, to, headers) {
             (_, _, Some(headers)) if headers.bth.opcode == Opcode::NETRT => {
                 self.take_message(now, from, &headers, packet)
@@ -190,6 +213,18 @@ impl Tor {
         let (at, (packet, left)) = (0..).zip(&mut self.queues).find_map(|(at, queue)| Some((at, queue.pop(now)?)))?;
         let port = if at == fabric { Port::Fabric } else { Port::Host(at as u16) };
         Some(Outgoing { port, at: left, packet })
+    }
+
+    /// Returns a host's port whose link is to be paused (`true`) or resumed (`false`), while its copies are sent below
+    /// line rate; to be called after every other call until `None`. Where nobody asks, hosts go on.
+    pub fn poll_pause(&mut self, now: Instant) -> Option<(u16, bool)> {
+        let (port, is_paused) = self.engines.as_mut()?.src.poll_pause()?;
+        let pause = &mut self.pauses[usize::from(port)];
+        match pause.take() {
+            Some(Pause { since, .. }) if !is_paused => self.stats.paused += now - since,
+            _ => *pause = is_paused.then_some(Pause { since: now, came: 0 }),
+        }
+        Some((port, is_paused))
     }
 
     /// Takes back the memory of a packet that has left.
@@ -335,10 +370,6 @@ impl Tor {
             packet::set_dscp(&mut copy, self.settings.dscp);
             self.send_high(now, copy);
         }
-        // Pauses are not sent: hosts behind these ports are not known to heed them.
-        while let Some(engines) = &mut self.engines
-            && engines.src.poll_pause().is_some()
-        {}
     }
 
     /// Takes a held packet out of the store, and its place out of the queue.

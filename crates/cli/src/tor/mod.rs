@@ -40,6 +40,9 @@ struct LabArgs {
     /// Time after which a request is repeated [default: the round trip, and 200us for software]
     #[arg(long, value_name = "TIME")]
     interval: Option<Duration>,
+    /// Never pause a host's link: a pause lasts while copies are sent below the link's rate, after a burst of losses
+    #[arg(long)]
+    no_pause: bool,
     /// Queue of each port of the switches; packets beyond it are dropped
     #[arg(long, value_name = "BYTES", default_value = "1MB")]
     queue: Bytes,
@@ -97,6 +100,7 @@ impl LabArgs {
 
     fn netrt(&self, line: Rate, rtt: Duration) -> Result<netrt::Settings, String> {
         let mut config = Settings::netrt_for(line, self.interval.unwrap_or(rtt + SOFTWARE));
+        config.pause = !self.no_pause;
         if let Some(pool) = self.pool {
             (config.pool, config.buffer) = (Setting::Value(pool), Setting::Value(pool));
         }

@@ -3,9 +3,8 @@
 use selvedge_tor::{Port, Settings, Tor};
 use selvedge_units::Instant;
 
-use super::lane::Lane;
+use super::link::Link;
 use super::pipe::Pipe;
-use super::settings::Impairment;
 
 /// Pipes and switches.
 pub(super) struct Between {
@@ -18,16 +17,30 @@ pub(super) struct Between {
 /// A switch, and the link from its host.
 pub(super) struct Racked {
     pub(super) tor: Tor,
-    /// Link of the switch's rate: what a host sends faster waits at the host, as behind a NIC. `None`: any rate.
-    link: Option<Pipe>,
+    /// Link of the switch's rate: what a host sends faster, or in a pause, waits at the host.
+    link: Link,
 }
 
 impl Racked {
     pub(super) fn new(settings: Settings) -> Self {
-        let link = settings.rate.map(|rate| {
-            Pipe::new(Lane::new(&Impairment { rate: Some(rate), limit: usize::MAX, ..Impairment::default() }, 0, 0))
-        });
-        Self { tor: Tor::new(settings), link }
+        Self { link: Link::new(settings.rate), tor: Tor::new(settings) }
+    }
+
+    /// Hands the switch what has come from its host by `now`, and pauses the link as the switch says.
+    fn handle_link(&mut self, now: Instant) {
+        while let Some(packet) = self.link.pop(now) {
+            self.tor.handle_packet(now, Port::Host(0), &packet);
+            self.link.reuse(packet);
+            self.heed(now);
+        }
+        self.tor.handle_timeout(now);
+    }
+
+    /// Pauses the link, or ends its pause, if the switch asks for it.
+    fn heed(&mut self, now: Instant) {
+        while let Some((_, is_paused)) = self.tor.poll_pause(now) {
+            self.link.pause(now, is_paused);
+        }
     }
 }
 
@@ -36,10 +49,7 @@ impl Between {
     pub(super) fn handle_packet(&mut self, now: Instant, end: usize, packet: &[u8]) {
         match &mut self.tors {
             None => self.pipes[end].handle_packet(now, packet),
-            Some(tors) => match &mut tors[end] {
-                Racked { link: Some(link), .. } => link.handle_packet(now, packet),
-                Racked { tor, link: None } => tor.handle_packet(now, Port::Host(0), packet),
-            },
+            Some(tors) => tors[end].link.handle_packet(now, packet),
         }
     }
 
@@ -51,20 +61,16 @@ impl Between {
             return (0..2).for_each(|end| pipes[end].deliver(now, |packet| write(1 - end, packet)));
         };
         for end in 0..2 {
-            let other = &mut tors[1 - end].tor;
+            let other = &mut tors[1 - end];
             pipes[end].deliver(now, |packet| {
-                other.handle_packet(now, Port::Fabric, packet);
+                other.tor.handle_packet(now, Port::Fabric, packet);
+                other.heed(now);
                 true
             });
         }
-        for (end, Racked { tor, link }) in tors.iter_mut().enumerate() {
-            if let Some(link) = link {
-                link.deliver(now, |packet| {
-                    tor.handle_packet(now, Port::Host(0), packet);
-                    true
-                });
-            }
-            tor.handle_timeout(now);
+        for (end, racked) in tors.iter_mut().enumerate() {
+            racked.handle_link(now);
+            let tor = &mut racked.tor;
             while let Some(leaving) = tor.poll_transmit(now) {
                 match leaving.port {
                     Port::Fabric => pipes[end].handle_packet(leaving.at, &leaving.packet),
@@ -73,6 +79,7 @@ impl Between {
                 }
                 tor.reuse(leaving.packet);
             }
+            racked.heed(now);
         }
     }
 
@@ -80,7 +87,7 @@ impl Between {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let tors = self.tors.iter().flatten();
         let tors =
-            tors.flat_map(|racked| [racked.tor.poll_timeout(), racked.link.as_ref().and_then(Pipe::poll_timeout)]);
+            tors.flat_map(|racked| [racked.tor.poll_timeout(), racked.link.poll_timeout()]);
         self.pipes.iter().filter_map(Pipe::poll_timeout).chain(tors.flatten()).min()
     }
 }

@@ -23,6 +23,7 @@ mod class;
 mod counts;
 mod damage;
 mod lane;
+mod link;
 mod namespace;
 mod pipe;
 mod privilege;

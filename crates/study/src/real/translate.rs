@@ -116,10 +116,6 @@ fn switches(
     way: &Path,
     impairments: &mut [Impairment; 2],
 ) -> Result<Box<[Settings; 2]>, ConfigError> {
-    if config.switch.netrt.pause {
-        let message = "in the real world hosts are not paused: give false";
-        return Err(ConfigError::new("switch.netrt.pause", message));
-    }
     let graph = paths.graph();
     let links: Vec<_> = paths.links(way.src, way.dst).into_iter().flatten().collect();
     if links.len() < 3 || links.iter().any(|link| graph.links[*link as usize].rate != way.bottleneck) {
